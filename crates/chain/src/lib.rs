@@ -1,9 +1,8 @@
-//! The Ethereum side of the service: a JSON-RPC client, the binding of the anchor contract, and transactions and their
-//! life until finality.
+//! Ethereum side of the service: a JSON-RPC client, bindings of the contracts, and transactions until finality.
 //!
-//! **Architecture invariant:** only this crate and `devchain` know ethers-core, and only `devchain` knows revm; what other crates call is in the protocol's
-//! own types (`Hash`, `Address`, `Signature`). Only the RPC client's raw methods show ethers-core's shapes, and nothing
-//! outside needs those.
+//! **Architecture invariant:** only this crate and `devchain` know ethers-core, and only `devchain` knows revm. Other
+//! crates call it with the protocol's types (`Hash`, `Address`, `Signature`); ethers-core's types appear only in the RPC
+//! client's raw methods, which no other crate needs.
 
 pub mod contract;
 mod convert;

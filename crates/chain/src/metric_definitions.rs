@@ -1,24 +1,24 @@
-//! Names and meanings of this crate's metrics, in one place.
+//! Names and descriptions of this crate's metrics.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Requests to the Ethereum node, by `method` and `outcome`.
 pub const RPC_REQUESTS_TOTAL: &str = "kedge_chain_rpc_requests_total";
-/// How long the node took, by `method`.
+/// Response time of the node, by `method`.
 pub const RPC_DURATION_SECONDS: &str = "kedge_chain_rpc_duration_seconds";
 /// Anchor transactions, by `outcome`: one of `ANCHOR_OUTCOMES`.
 pub const ANCHOR_TRANSACTIONS_TOTAL: &str = "kedge_anchor_transactions_total";
 /// Gas that the anchor transactions used.
 pub const ANCHOR_GAS_USED: &str = "kedge_anchor_gas_used";
-/// The most that the last anchor transaction may pay for a unit of gas.
+/// Fee cap per gas of the last anchor transaction.
 pub const ANCHOR_MAX_FEE_WEI: &str = "kedge_anchor_max_fee_wei";
 /// Anchor intents that are not final yet.
 pub const ANCHOR_INTENTS_OPEN: &str = "kedge_anchor_intents_open";
 /// 1 while a transaction waits because of the fee ceiling or for funds.
 pub const ANCHOR_HELD: &str = "kedge_anchor_held";
-/// Failed steps of the sender since the last successful one; above 0, the node has trouble.
+/// Failed steps of the sender since the last successful one; above 0, the node has problems.
 pub const ANCHOR_STEP_FAILURES: &str = "kedge_anchor_step_failures";
-/// Cases of the bond that wait for this operator's answer.
+/// Cases of the bond that await this operator's answer.
 pub const BOND_CASES_OPEN: &str = "kedge_bond_cases_open";
 /// Open cases that the log cannot answer.
 pub const BOND_CASES_UNANSWERABLE: &str = "kedge_bond_cases_unanswerable";
@@ -28,10 +28,9 @@ pub const BOND_DEADLINE_SECONDS: &str = "kedge_bond_deadline_seconds";
 pub const BOND_ANSWERS_TOTAL: &str = "kedge_bond_answers_total";
 /// 1 once a fault was proven and the anchor contract is frozen.
 pub const BOND_FROZEN: &str = "kedge_bond_frozen";
-/// Failed looks at the bond since the last successful one.
+/// Failed reads of the bond since the last successful one.
 pub const BOND_LOOK_FAILURES: &str = "kedge_bond_look_failures";
 
-/// The outcomes of an anchor transaction.
 const ANCHOR_OUTCOMES: [&str; 7] = [
     "sent",
     "bumped",
@@ -42,7 +41,6 @@ const ANCHOR_OUTCOMES: [&str; 7] = [
     "failed",
 ];
 
-/// The outcomes of an answer.
 const BOND_OUTCOMES: [&str; 10] = [
     "sent",
     "bumped",
@@ -56,7 +54,7 @@ const BOND_OUTCOMES: [&str; 10] = [
     "slow",
 ];
 
-/// Describes every metric to the recorder; call it once, after the recorder is installed.
+/// Describes every metric; called once, after the recorder is installed.
 pub fn describe() {
     describe_counter!(RPC_REQUESTS_TOTAL, "Requests to the Ethereum node");
     describe_histogram!(
@@ -111,8 +109,8 @@ pub fn describe() {
     }
 }
 
-/// Sets the gauges of senders and responders to where they begin: a log without a bond has no cases, and a node among
-/// several that leads no longer works on none.
+/// Resets the gauges of senders and responders: without a bond there are no cases, and a node that stopped leading
+/// works on none.
 pub fn start_gauges() {
     for name in [
         ANCHOR_HELD,

@@ -1,5 +1,5 @@
-//! The table of verdicts, `crates/protocol/vectors/verdicts.json`: evidence good and spoiled, as files and as calldata of the
-//! judge, each with the verdict that every checker must reach. `KEDGE_WRITE_VERDICTS=1` rewrites it.
+//! The table `crates/protocol/vectors/verdicts.json`: valid and damaged evidence, as files and as calldata of the
+//! judge, with the expected verdicts. `KEDGE_WRITE_VERDICTS=1` rewrites it.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -85,7 +85,7 @@ fn state() -> State {
     }
 }
 
-/// One case per line, so that a change shows which one it is.
+/// One case per line, so that a diff shows which one changed.
 fn table() -> String {
     let rows = cases(&log()).into_iter().map(|case| Row {
         name: case.name,

@@ -1,5 +1,5 @@
-//! `kedge admin`: the operator's commands, over the server's Unix socket. One line of JSON each way: `{"command": …}`
-//! is answered with `{"ok": true, …}` or `{"ok": false, "error": …}`.
+//! `kedge admin`: the operator's commands, over the server's Unix socket. Requests and answers are one line of JSON
+//! each: `{"command": …}`, then `{"ok": true, …}` or `{"ok": false, "error": …}`.
 
 mod tiers;
 
@@ -15,9 +15,9 @@ use tokio::net::UnixStream;
 use super::output::{Failure, columns, print, print_json};
 use tiers::TiersArgs;
 
-/// How long to wait for an answer.
+/// Time-out of an answer.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long to wait while the log is copied.
+/// Time-out of commands that copy the log.
 const COPY_PATIENCE: Duration = Duration::from_hours(24);
 
 #[derive(Args)]
@@ -185,7 +185,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     ask_and_print(&request, args).await
 }
 
-/// Sends a command and prints the members of its answer.
+/// Sends a command and prints its answer's members.
 pub(crate) async fn ask_and_print(request: &Value, args: &SocketArgs) -> Result<(), Failure> {
     let answer = ask_with(&args.socket, request).await?;
     if args.json {
@@ -205,7 +205,7 @@ pub(crate) async fn ask_and_print(request: &Value, args: &SocketArgs) -> Result<
     print(&columns(&rows))
 }
 
-/// One row for a value, or one for each member of an object.
+/// Adds one row for a value, or one per member of an object.
 fn push_rows(rows: &mut Vec<(String, String)>, name: &str, value: &Value) {
     match value {
         Value::Object(members) => {
@@ -225,12 +225,12 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Sends a command without members and returns the members of its answer.
+/// Sends a command without members; returns its answer's members.
 pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Value>, Failure> {
     ask_with(socket, &json!({ "command": command })).await
 }
 
-/// Sends a command that copies parts of the log, and returns the members of its answer.
+/// Sends a command that copies parts of the log; returns its answer's members.
 pub(crate) async fn ask_to_copy(
     socket: &Path,
     command: &Value,
@@ -238,7 +238,7 @@ pub(crate) async fn ask_to_copy(
     ask_within(socket, command, COPY_PATIENCE).await
 }
 
-/// Sends a command and returns the members of its answer.
+/// Sends a command; returns its answer's members.
 pub(crate) async fn ask_with(
     socket: &Path,
     command: &Value,

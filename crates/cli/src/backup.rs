@@ -22,7 +22,7 @@ use super::admin;
 use super::output::{Failure, columns, print, print_json, progress_bar};
 use super::verify::bounds::BoundsArgs;
 
-/// Bytes of decompressed blocks that are cached: a check reads each block once.
+/// Bytes of cached decompressed blocks: a check reads each block once.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(clap::Args)]
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
     let since = args.since.map(std::path::absolute).transpose();
     let since = since.map_err(Failure::usage)?;
     let command = json!({ "command": "backup", "directory": dir, "since": since });
-    // Before anything is copied: what is missing here says nothing of the backup.
+    // Before copying: a failure here says nothing about the backup.
     let bounds = args.bounds.bounds();
     let scratch = bounds.folder().map_err(Failure::refused)?;
     let answer = admin::ask_to_copy(&args.socket.socket, &command).await?;
@@ -151,7 +151,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     report(&args.data, &restored, &summary, more, args.json)
 }
 
-/// Copies the archived segments of a restored log back, if there are any.
+/// Copies a restored log's archived segments back, if there are any.
 fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
     let record = Record::read(log).map_err(Failure::refused)?;
     let Some(last) = record.missing(log).last().map(|last| last.last_sequence) else {
@@ -168,8 +168,8 @@ fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Checks by themselves the segments of a log whose older ones are archived: rows cannot be built from them. Their side
-/// entries must open under the keys that are there.
+/// Checks the segments of a partly archived log, from which no rows can be built. Their side entries must open with the
+/// available keys.
 fn verify_rest(data: &Path, list: &List, record: &Record) -> Result<Summary, Failure> {
     let log = &data.join("log");
     let identity = Some(list.domain.separator());
@@ -210,8 +210,7 @@ impl From<BackupError> for Failure {
     }
 }
 
-/// Rebuilds the rows of a data directory from its log, in `store`, and checks the log, the rules and the contents of
-/// files.
+/// Rebuilds a data directory's rows from its log in `store`, and checks the log, the rules and the contents of files.
 fn verify(data: &Path, store: &Path, list: &List, bounds: Bounds) -> Result<Summary, Failure> {
     let bar = progress_bar("making the rows");
     bar.set_length(list.batches);
@@ -241,7 +240,7 @@ fn verify(data: &Path, store: &Path, list: &List, bounds: Bounds) -> Result<Summ
     }
 }
 
-/// What the server will do when started with the restored directory.
+/// Describes the server's behaviour when started with the restored directory.
 fn next(mark: &Path, list: &List) -> String {
     let path = mark.display();
     let batches = list.batches;
@@ -261,16 +260,16 @@ fn next(mark: &Path, list: &List) -> String {
     }
 }
 
-/// What only one of the two commands reports.
+/// Report fields that only one of the two commands has.
 #[derive(Default)]
 struct More {
-    /// Bytes of a backup, and how many of them are new.
+    /// Bytes of a backup, and the new ones among them.
     sizes: Option<(u64, u64)>,
-    /// The place of segments that are not part of a backup.
+    /// Archive of the segments missing from a backup.
     archive: Option<String>,
-    /// How many actions a cut left out.
+    /// Number of actions dropped by a cut.
     left_out: Option<u64>,
-    /// What the server does at its next start.
+    /// Description of the server's next start.
     next: Option<String>,
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct StatusArgs {
     json: bool,
 }
 
-/// Reads an amount in ether, such as `0.05`, as wei.
+/// Parses an amount in ether, such as `0.05`, to wei.
 fn parse_ether(text: &str) -> Result<u128, String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > ETHER_DECIMALS {
@@ -70,7 +70,7 @@ fn parse_ether(text: &str) -> Result<u128, String> {
     wei.ok_or_else(|| "must be an amount in ether, such as 0.05".to_owned())
 }
 
-/// Wei as ether, without trailing zeros.
+/// Formats wei as ether, without trailing zeros.
 fn ether(wei: u128) -> String {
     let unit = 10_u128.pow(ETHER_DECIMALS as u32);
     let fraction = format!("{:0ETHER_DECIMALS$}", wei % unit);

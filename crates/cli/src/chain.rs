@@ -1,4 +1,4 @@
-//! What every command takes that sends a transaction: a node, and the key that signs and pays.
+//! Options common to all commands that send a transaction: a node, and the key that signs and pays.
 
 use clap::Args;
 use kedge_chain::rpc::{Endpoint, RpcClient, RpcOptions};
@@ -7,7 +7,7 @@ use kedge_protocol::signature::SigningKey;
 use super::key::KeyArgs;
 use super::output::Failure;
 
-/// How long a transaction may take to be mined, in milliseconds.
+/// How long to wait for a transaction, in milliseconds.
 pub(crate) const PATIENCE_MS: u64 = 10 * 60 * 1000;
 
 #[derive(Args)]

@@ -1,4 +1,4 @@
-//! `kedge contract claims` and `kedge prove resolve`: the resolver of claims, on the chain.
+//! `kedge contract claims` and `kedge prove resolve`: the claims resolver on the chain.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `kedge cluster`: the nodes that share a log, over a node's Unix socket; and the stream itself, when all are stopped.
+//! `kedge cluster`: a log's nodes, over a node's Unix socket, and its stream, while all nodes are stopped.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,10 +84,10 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     ask_and_print(&request, &socket).await
 }
 
-/// Bytes of decompressed blocks that are cached while the log is read.
+/// Bytes of cached decompressed blocks while reading the log.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A stream whose end is broken cannot be compared with the log: only force makes it again.
+/// A stream with a broken end cannot be compared with the log, so only `--force` recreates it.
 fn reseed_failure(error: ReseedError, is_forced: bool) -> Failure {
     match error {
         ReseedError::Stream(StreamError::Broken(broken)) if !is_forced => {

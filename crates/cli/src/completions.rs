@@ -1,4 +1,5 @@
-//! `kedge completions` and `kedge man`: what shells and `man` read, made from the definition of the command line.
+//! `kedge completions` and `kedge man`: shell completions and manual pages, generated from the command line's
+//! definition.
 
 use std::path::PathBuf;
 
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &Args, mut program: Command) -> Result<(), Failure> {
     print(&String::from_utf8(script).map_err(Failure::refused)?)
 }
 
-/// Writes a page for the program and for each of its commands, hidden ones left out.
+/// Writes a page for the program and each of its visible commands.
 pub(crate) fn man(args: &ManArgs, program: Command) -> Result<(), Failure> {
     std::fs::create_dir_all(&args.to)
         .and_then(|()| clap_mangen::generate_to(program, &args.to))

@@ -1,4 +1,4 @@
-//! `kedge contract`: deploying the anchor contract on any chain, and everything that its owner does.
+//! `kedge contract`: deployment of the anchor contract, and its owner's actions.
 
 use clap::Subcommand;
 use kedge_chain::contract::{

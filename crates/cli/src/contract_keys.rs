@@ -1,4 +1,4 @@
-//! `kedge contract rotate` and `close-key`: the sequencer's keys, in the log and in the contract.
+//! `kedge contract rotate` and `close-key`: the sequencer's keys in the log and in the contract.
 
 use std::path::PathBuf;
 
@@ -51,8 +51,8 @@ pub(crate) struct CloseArgs {
     chain: ChainArgs,
 }
 
-/// Names the next key, first in the log and then in the contract. A step that was done before is skipped, so the same
-/// command finishes a rotation that stopped half-way.
+/// Registers the next key, first in the log and then in the contract. Finished steps are skipped, so the same command
+/// completes an interrupted rotation.
 pub(crate) async fn rotate(args: RotateArgs) -> Result<(), Failure> {
     let owner = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);
@@ -117,7 +117,7 @@ fn text(answer: &Map<String, Value>, member: &str) -> String {
     }
 }
 
-/// Whether the contract names the key already. Refuses here what the contract would refuse, before the log is changed.
+/// Whether the contract already has the key. Rejects what the contract would reject, before the log is changed.
 async fn check_contract(
     contract: &AnchorContract,
     entry: KeyFrom,
@@ -146,8 +146,8 @@ async fn check_contract(
     Ok(false)
 }
 
-/// Notes in the contract that all batches of a replaced key are anchored: from then on its signatures count as evidence
-/// only for the bond's time.
+/// Records in the contract that all batches of a replaced key are anchored. From then on its signatures count as
+/// evidence only for the bond's time.
 pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
     let payer = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);

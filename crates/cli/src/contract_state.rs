@@ -1,4 +1,4 @@
-//! `kedge contract pause`, `unpause` and `retire`: whether an anchor contract accepts checkpoints.
+//! `kedge contract pause`, `unpause` and `retire`, which control whether an anchor contract accepts checkpoints.
 
 use clap::Args;
 use kedge_chain::contract::{

@@ -1,4 +1,4 @@
-//! `kedge dev-chain`: the development chain by itself, for several development nodes that anchor one log.
+//! `kedge dev-chain`: a separate development chain, for several development nodes that anchor one log.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::output::{Failure, print};
 
-/// How long the chain may take to mine the contract, milliseconds.
+/// How long to wait for the contract, in milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;
 
 #[derive(clap::Args)]

@@ -1,4 +1,4 @@
-//! `kedge edge`: the edge as a process of its own.
+//! `kedge edge`: the edge as a separate process.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// What the edge is started with.
+    /// Reads the edge's configuration.
     pub(crate) fn read(self) -> Result<Config, ConfigError> {
         let mut overrides = self.set;
         let addresses = [

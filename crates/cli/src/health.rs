@@ -1,4 +1,4 @@
-//! `kedge health`: one question to a running server, for the healthcheck of a container and for scripts.
+//! `kedge health`: a single request to a running server, for container health checks and scripts.
 
 use kedge_client::{Probe, probe};
 

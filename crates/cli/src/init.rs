@@ -1,4 +1,4 @@
-//! `kedge init`: the commented configuration, from the server's own table of options.
+//! `kedge init`: writes a commented configuration from the server's table of options.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Files that a command reads.
+//! Input files of commands.
 
 use std::io::Read;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) fn read(file: &Path) -> Result<String, Failure> {
     read.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
 
-/// Reads JSON; `what` is what it should be.
+/// Parses JSON; `what` names the expected content.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str, what: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::refused(format!("not {what}: {error}")))
 }

@@ -1,4 +1,4 @@
-//! `kedge keys`, and the key that other commands sign with.
+//! `kedge keys`, and the signing key of other commands.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::output::{Failure, print_line};
 use super::trust::DomainArgs;
 
-/// The environment variable that may hold the key.
+/// Environment variable of the key.
 const VARIABLE: &str = "KEDGE_SIGNING_KEY";
 
 /// The key's source: a file or the environment. Never the command line, which others can read and
@@ -91,9 +91,9 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// A random key.
+/// Generates a random key.
 pub(crate) fn new_key() -> Result<SigningKey, Failure> {
     let bytes = kedge_client::random::bytes()?;
-    // Random bytes are no valid key with probability 2^-128.
+    // Random bytes are an invalid key with probability 2^-128.
     SigningKey::from_bytes(&bytes).map_err(Failure::refused)
 }

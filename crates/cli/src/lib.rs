@@ -1,4 +1,4 @@
-//! The command line: what each subcommand takes, and how it ends.
+//! The command line: subcommands and exit codes.
 //!
 //! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 refused or invalid, 2
 //! wrong usage.
@@ -149,8 +149,8 @@ enum Command {
     Man(completions::ManArgs),
 }
 
-/// Runs the program, with `serve` to run the server until it ends, and `edge` to run an edge. Returns the exit code, and
-/// nothing if all went well.
+/// Runs the program; `serve` runs the server until it ends, and `edge` an edge. Returns the exit code, or `None` on
+/// success.
 pub fn main<S, E>(
     serve: impl FnOnce(Config, Allowances) -> S,
     edge: impl FnOnce(Config) -> E,

@@ -1,4 +1,4 @@
-//! What commands print, and how they fail.
+//! Output and errors of commands.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -6,12 +6,11 @@ use std::io::{self, Write};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Refused, not reachable, or not valid: exit code 1.
+    /// Refused, unreachable, or invalid: exit code 1.
     Refused(String),
-    /// Called wrongly: exit code 2.
+    /// Wrong usage: exit code 2.
     Usage(String),
 }
 
@@ -44,7 +43,7 @@ impl From<kedge_client::Error> for Failure {
     }
 }
 
-/// Shows on standard error how far a walk through the log's batches is, if that is a terminal.
+/// Shows the progress through the log's batches on standard error, if that is a terminal.
 pub(crate) fn progress_bar(what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(0).with_message(what);
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} batch {pos} of {len} {eta}") {
@@ -53,8 +52,7 @@ pub(crate) fn progress_bar(what: &'static str) -> ProgressBar {
     bar
 }
 
-/// Writes text to standard output. It is no failure if the reader has seen enough and closed the
-/// pipe.
+/// Writes text to standard output. A reader that closes the pipe early is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let written = stdout
@@ -78,21 +76,20 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print_line(serde_json::to_string_pretty(value).map_err(Failure::refused)?)
 }
 
-/// Prints an error to standard error.
 pub(crate) fn print_error(message: &str) {
     let mut stderr = io::stderr().lock();
     // There is nowhere left to report it.
     let _ = writeln!(stderr, "kedge: {message}");
 }
 
-/// Lines of two columns, the second one aligned.
+/// Formats rows of two aligned columns.
 pub(crate) fn columns(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let line = |(name, value): &(&str, String)| format!("{name:width$}  {value}\n");
     rows.iter().map(line).collect()
 }
 
-/// Lines of as many columns as needed, each as wide as its longest cell.
+/// Formats rows of any number of columns, each as wide as its longest cell.
 pub(crate) fn table(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

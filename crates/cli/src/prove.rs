@@ -1,4 +1,4 @@
-//! `kedge prove`: zero-knowledge claims about one action, and what their keys are made from.
+//! `kedge prove`: zero-knowledge claims about one action, and inputs for their keys.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     make_private_from_now_on();
-    // The log itself names all keys after the first.
+    // The log names all keys after the first.
     let (domain, first_key) = if args.dev {
         development(&args.dir)?
     } else {

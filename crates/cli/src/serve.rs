@@ -42,7 +42,7 @@ pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
-    /// What the server is started with: its configuration, and what this one start may overlook.
+    /// Reads the server's configuration, and the faults that this start may overlook.
     pub(crate) fn read(self) -> Result<(Config, Allowances), ConfigError> {
         let mut overrides = self.set;
         let mut add = |name: &str, value: Option<String>| {

@@ -1,5 +1,5 @@
-//! Whom a verification trusts: a domain and sequencer keys that the caller knows, that a server states, or that the
-//! contract holds. Never those in the file itself.
+//! Trust anchors of a verification: a domain and sequencer keys from the caller, a server or the contract, but never
+//! from the file itself.
 
 use std::path::{Path, PathBuf};
 
@@ -41,8 +41,8 @@ pub(crate) struct TrustArgs {
     contract: Option<Address>,
 }
 
-/// Reads a list of keys as [`SequencerKeys`] is written, or as `GET /sequencer-keys` answers; extra members of the
-/// answer are ignored.
+/// Parses a list of keys, in the format of [`SequencerKeys`] or of `GET /sequencer-keys`; extra members of the latter
+/// are ignored.
 fn read_keys(path: &Path) -> Result<SequencerKeys, Failure> {
     #[derive(serde::Deserialize)]
     struct Item {
@@ -85,7 +85,7 @@ pub(crate) struct DomainArgs {
 }
 
 impl DomainArgs {
-    /// The named domain, or the server's.
+    /// The given domain, or the server's.
     pub(crate) async fn domain(self) -> Result<Domain, Failure> {
         match self.domain {
             Some(domain) => Ok(domain),
@@ -94,7 +94,7 @@ impl DomainArgs {
     }
 }
 
-/// Reads `CHAIN_ID:ADDRESS`.
+/// Parses `CHAIN_ID:ADDRESS`.
 pub(crate) fn parse_domain(text: &str) -> Result<Domain, String> {
     let (chain_id, contract) = text
         .split_once(':')
@@ -107,14 +107,14 @@ pub(crate) fn parse_domain(text: &str) -> Result<Domain, String> {
     })
 }
 
-/// What is trusted before a file is read.
+/// Trust anchors, fixed before a file is read.
 pub(crate) struct Trust {
     known: Option<(Domain, SequencerKeys)>,
     contract: Option<AnchorContract>,
 }
 
 impl TrustArgs {
-    /// Whether the caller named anything to trust.
+    /// Whether the caller gave any trust anchor.
     pub(crate) fn is_given(&self) -> bool {
         self.url.is_some() || self.domain.is_some() || self.rpc.is_some()
     }
@@ -168,12 +168,12 @@ impl Trust {
         }
     }
 
-    /// The contract, if a node is to be asked.
+    /// The contract, if a node was given.
     pub(crate) fn contract(&self) -> Option<&AnchorContract> {
         self.contract.as_ref()
     }
 
-    /// The domain and the sequencer keys of the log itself, when no file claims any.
+    /// The domain and sequencer keys for a log without a claimed domain.
     pub(crate) async fn of_log(&self) -> Result<(Domain, SequencerKeys), Failure> {
         let domain = match (&self.known, &self.contract) {
             (Some((domain, _)), _) => *domain,
@@ -186,7 +186,7 @@ impl Trust {
         self.of(domain).await
     }
 
-    /// The domain and the sequencer keys for verifying a file that claims this domain.
+    /// The domain and sequencer keys for a file that claims this domain.
     pub(crate) async fn of(&self, claimed: Domain) -> Result<(Domain, SequencerKeys), Failure> {
         if let Some((domain, _)) = &self.known
             && *domain != claimed
@@ -223,7 +223,7 @@ impl Trust {
     }
 }
 
-/// A contract that could not be read.
+/// The error of an unreadable contract.
 pub(crate) fn read_failure(error: impl std::fmt::Display) -> Failure {
     Failure::refused(format!("the contract: {error}"))
 }

@@ -1,6 +1,6 @@
-//! Questions to the leader: request and reply, on a subject of one term. Only the node that leads in that term listens to
-//! it, so a leader that was replaced and has not noticed answers nobody. The subject ends with the name of who asks, so
-//! the servers can be set to let each user ask by its own name alone.
+//! Requests to the leader over the servers, on a subject of one term. Only that term's leader listens to it, so a
+//! replaced leader that has not noticed receives none. The subject ends with the requester's name, so server
+//! permissions can confine each user to its own name.
 
 use std::time::Duration;
 
@@ -12,38 +12,37 @@ use futures_util::StreamExt as _;
 use crate::connection::Cluster;
 use crate::error::StreamError;
 
-/// Why a question got no answer.
+/// Why a request got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// Nobody leads in that term, and nothing was done.
+    /// No node leads in that term, so nothing was done.
     #[error("no node listens as the leader of term {0}")]
     Nobody(u64),
-    /// It may have been answered, and the answer got lost.
+    /// The request may have been carried out, but the answer got lost.
     #[error("the leader did not answer: {0}")]
     Unanswered(String),
 }
 
-/// The questions that reach this node while it leads.
+/// Requests that reach this node while it leads.
 pub struct Questions {
     messages: Subscriber,
     client: Client,
     term: u64,
 }
 
-/// A question.
 pub struct Question {
-    /// What is asked.
+    /// Content of the request.
     pub payload: Bytes,
-    /// Who asks: the name in the subject.
+    /// The requester's name, taken from the subject.
     pub from: String,
-    /// The term whose leader is asked.
+    /// Term of the addressed leader.
     pub term: u64,
     reply: Option<Subject>,
     client: Client,
 }
 
 impl Cluster {
-    /// Asks the leader of a term about `what`, and waits for the answer for as long as `patience`.
+    /// Sends a request about `what` to a term's leader, and waits up to `patience` for the answer.
     ///
     /// # Errors
     /// [`AskError`].
@@ -71,7 +70,7 @@ impl Cluster {
         }
     }
 
-    /// Listens to the questions about `what` as the leader of a term, until this is dropped.
+    /// Listens to requests about `what` as a term's leader, until this is dropped.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
@@ -89,7 +88,7 @@ impl Cluster {
 }
 
 impl Questions {
-    /// The next one; `None` once the connection has ended.
+    /// The next request; `None` after the connection has ended.
     pub async fn next(&mut self) -> Option<Question> {
         let message = self.messages.next().await?;
         let from = message.subject.rsplit('.').next().unwrap_or_default();
@@ -104,7 +103,7 @@ impl Questions {
 }
 
 impl Question {
-    /// Answers it.
+    /// Sends the answer.
     pub async fn answer(self, answer: Bytes) {
         if let Some(reply) = self.reply
             && let Err(error) = self.client.publish(reply, answer).await

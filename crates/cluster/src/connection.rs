@@ -1,4 +1,4 @@
-//! The connection of a node to the servers.
+//! A node's connection to the servers that carry the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::servers::Servers;
 use crate::synced::Synced;
 use crate::{monitors, settings, synced};
 
-/// A server that does not answer two of these is given up: a paused one keeps its connections.
+/// A server that leaves two pings unanswered is abandoned: a paused one keeps its connections.
 const PING_INTERVAL: Duration = Duration::from_millis(500);
 const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(1);
 
@@ -34,29 +34,29 @@ pub struct Cluster(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) options: ClusterOptions,
     pub(crate) identity: Hash,
-    /// The one of [`Cluster::connect`], for callers on other threads.
+    /// The runtime of [`Cluster::connect`], for callers on other threads.
     pub(crate) runtime: Handle,
     pub(crate) servers: Arc<dyn Servers>,
-    /// The same, for what only NATS does; `None` in a simulator.
+    /// The same servers, for features that only NATS has; `None` in a simulator.
     nats: Option<Arc<Nats>>,
-    /// A frame's place in the stream less its number, once a message was read.
+    /// A frame's place in the stream minus its number; `None` until a message was read.
     pub(crate) offset: Mutex<Option<i64>>,
-    /// How far this node has synced, while the stream continues its log.
+    /// How far this node has synced; `None` unless the stream continues its log.
     pub(crate) reported: watch::Sender<Option<Synced>>,
     /// How far each other node has synced.
     pub(crate) synced: watch::Receiver<BTreeMap<String, Synced>>,
     pub(crate) roaming: Roaming,
     health: watch::Receiver<Health>,
-    /// Ended when the last clone is dropped.
+    /// Aborted with the last clone.
     _tasks: JoinSet<()>,
 }
 
 impl Cluster {
-    /// Connects, makes the log's stream and bucket if they are missing, and checks them and the servers. `identity` is
-    /// the separator of the log's domain.
+    /// Connects, creates the log's stream and bucket if they are missing, and checks their settings and the servers'.
+    /// `identity` is the separator of the log's domain.
     ///
     /// # Errors
-    /// [`ConnectError`] if no server answers, or the servers or the stream are not set as the log needs.
+    /// [`ConnectError`] if no server answers, or the settings of servers or stream do not suit the log.
     pub async fn connect(options: ClusterOptions, identity: Hash) -> Result<Self, ConnectError> {
         options.check()?;
         let (health, events) = health::channel();
@@ -89,8 +89,7 @@ impl Cluster {
         Self::of(options, identity, servers, Some(nats), events).await
     }
 
-    /// A node's connection to servers of a simulator. What only NATS does is not there: questions to the leader, contents
-    /// of files, reseeding.
+    /// Connects to a simulator's servers. They lack NATS's other features: leader requests, file contents, reseeding.
     ///
     /// # Errors
     /// [`ConnectError`] if the options are wrong, or the servers do not answer.
@@ -130,19 +129,19 @@ impl Cluster {
         })))
     }
 
-    /// How the node connected.
+    /// The options given to [`Cluster::connect`].
     pub fn options(&self) -> &ClusterOptions {
         &self.0.options
     }
 
-    /// The connection's state.
+    /// State of the connection.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.0.health.clone()
     }
 }
 
 impl Inner {
-    /// The connection to NATS, for what only that does.
+    /// The NATS connection, for features that only NATS has.
     pub(crate) fn nats(&self) -> Result<&Nats, StreamError> {
         let missing = || StreamError::Unreachable("these servers are not NATS".to_owned());
         self.nats.as_deref().ok_or_else(missing)
@@ -156,7 +155,7 @@ fn engine(what: &str, error: &dyn std::fmt::Display) -> ConnectError {
     }
 }
 
-/// Opens the log's stream, which is there.
+/// Opens the log's existing stream.
 async fn open(
     options: &ClusterOptions,
     client: Client,

@@ -1,5 +1,5 @@
-//! Contents of files, which the log only names: in an object store of the same servers, each under its digest, so that
-//! every node can get what another one has accepted.
+//! Contents of files, of which the log holds only the digest. An object store of the same servers keeps them under
+//! their digests, so every node can get what another one has accepted.
 
 use async_nats::jetstream::object_store::{Config, GetErrorKind, ObjectStore};
 use async_nats::jetstream::stream::StorageType;
@@ -13,8 +13,8 @@ fn unreachable(error: &dyn std::fmt::Display) -> StreamError {
 }
 
 impl Cluster {
-    /// Stores a content under a name; a quorum of the servers has it when this returns. The same content may be stored
-    /// again.
+    /// Stores a content under a name; returns once a quorum of the servers has it. May be repeated with the same
+    /// content.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer, or the content cannot be read.
@@ -28,10 +28,10 @@ impl Cluster {
         put.map(|_| ()).map_err(|error| unreachable(&error))
     }
 
-    /// Writes a content to `to`; false if there is none of this name.
+    /// Writes a content to `to`; false if the name is unknown.
     ///
     /// # Errors
-    /// [`StreamError::Unreachable`] if the servers do not answer, or nothing can be written.
+    /// [`StreamError::Unreachable`] if the servers do not answer, or writing fails.
     pub async fn get_content(
         &self,
         name: &str,
@@ -49,7 +49,7 @@ impl Cluster {
         Ok(true)
     }
 
-    /// The store of contents, made with the first.
+    /// The object store, created on first use.
     async fn contents(&self) -> Result<ObjectStore, StreamError> {
         let nats = self.0.nats()?;
         let bucket = format!("{}_files", nats.options.stream());

@@ -1,8 +1,8 @@
-//! The stream's frames in order, as a follower reads them.
+//! A follower's reader of the stream, which returns frames in order.
 //!
-//! An ephemeral pull consumer brings them. It lives on one server, so whenever it is silent or fails, another one is made
-//! from the next place on. Nothing but a place and a hash is kept between the two. A server whose copy of the stream stands
-//! still keeps its consumers alive without a message, so the stream's leader is asked for the next one when none comes.
+//! It uses an ephemeral pull consumer. The consumer lives on one server, so a silent or failing one is replaced by a
+//! new one that continues at the next place. Only a place and a hash survive the replacement. A server whose copy of
+//! the stream lags keeps its consumers alive without messages, so the reader asks the stream's leader after a silence.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::error::{Broken, StreamError};
 use crate::servers::{Arrived, Arriving, Ends};
 use crate::stream::{Short, offset_of};
 
-/// After so long without a message the stream's leader is asked for the next one.
+/// Silence after which the stream's leader is asked for the next message.
 const QUIET: Duration = Duration::from_secs(1);
-/// Bytes of messages that may be on their way; and twice the longest frame.
+/// Bytes of messages in flight; twice the longest frame.
 const BATCH_BYTES: usize = 16 << 20;
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Reads the stream's frames in order.
 pub struct Following {
     cluster: Cluster,
-    /// The last frame that was read.
+    /// The last frame read.
     last: u64,
     hash: Hash,
     messages: Option<Open>,
@@ -36,14 +36,14 @@ pub struct Following {
 
 struct Open {
     messages: Arriving,
-    /// The place of the next message.
+    /// Place of the next message.
     place: u64,
-    /// Whether the stream's leader had a message before the consumer, which has brought none since.
+    /// Set when the stream's leader had a message before the consumer; reset by the consumer's next one.
     lags: bool,
 }
 
 impl Cluster {
-    /// Reads the frames after a position, which is that of the node's own log.
+    /// Reads the frames after a position of the node's own log.
     pub fn follow(&self, after: &Position) -> Following {
         Following {
             cluster: self.clone(),
@@ -57,23 +57,23 @@ impl Cluster {
 }
 
 impl Following {
-    /// Waits until the stream can be read after the last frame that was read, and holds that frame; through any failure of
-    /// the servers. It may be cancelled at any time.
+    /// Waits, through any failure of the servers, until the stream is readable and contains the last frame read.
+    /// Cancel-safe.
     ///
     /// # Errors
-    /// [`StreamError::Broken`] if the stream does not continue what was read, also if it has ended earlier for a while;
-    /// [`StreamError::Missing`] if it begins later; [`StreamError::Gone`] if it has been gone for a while. The next call looks again: servers that lost the others may have got
-    /// them back.
+    /// [`StreamError::Broken`] if the stream contradicts the frames read, or has ended before them for a while;
+    /// [`StreamError::Missing`] if it begins later; [`StreamError::Gone`] if it has been gone for a while. Calling it
+    /// again retries: separated servers may have reconnected.
     pub async fn connect(&mut self) -> Result<(), StreamError> {
         while !self.try_connect().await? {}
         Ok(())
     }
 
-    /// The same, but false as soon as the stream was seen to be gone or to end before the last frame that was read. That may
-    /// pass: the next call looks again.
+    /// Like [`Following::connect`], but returns false when the stream is gone or ends before the last frame read. That
+    /// may be temporary: call it again.
     ///
     /// # Errors
-    /// As [`Following::connect`].
+    /// Those of [`Following::connect`].
     pub async fn try_connect(&mut self) -> Result<bool, StreamError> {
         while self.messages.is_none() {
             let is_there = match self.open().await {
@@ -86,7 +86,7 @@ impl Following {
                     tracing::debug!(why, "the stream cannot be followed now");
                     true
                 }
-                // Servers that have just started may not know of it yet.
+                // Freshly started servers may not know the stream yet.
                 Err(StreamError::Gone { .. }) if !self.short.lasts(true) => false,
                 Err(error) => return Err(error),
             };
@@ -99,11 +99,10 @@ impl Following {
         Ok(true)
     }
 
-    /// Waits for the next frame's bytes; `None` if it has to connect first. It may be cancelled at any time, and loses
-    /// nothing.
+    /// Waits for the next frame's bytes; `None` if it has to connect first. Cancel-safe.
     ///
     /// # Errors
-    /// [`StreamError::Broken`] if the next message does not continue what was read.
+    /// [`StreamError::Broken`] if the next message does not continue the frames read.
     pub async fn read(&mut self) -> Result<Option<Bytes>, StreamError> {
         while let Some(open) = &mut self.messages {
             let joined = match tokio::time::timeout(QUIET, open.messages.next()).await {
@@ -133,15 +132,15 @@ impl Following {
         Ok(None)
     }
 
-    /// The consumer brings nothing: the stream's leader may have the next message all the same. A consumer that has
-    /// brought nothing until this happens again is given up.
+    /// Asks the stream's leader for the next message after the consumer was silent. A second silence replaces the
+    /// consumer.
     async fn ask_leader(&mut self) -> Result<Join, StreamError> {
         let Some(place) = self.messages.as_ref().map(|open| open.place) else {
             return Ok(Join::Before);
         };
         let bytes = match self.cluster.message(place).await {
             Ok(Some(bytes)) => bytes,
-            // The consumer notices by itself when its server does not answer either.
+            // If its server does not answer either, the consumer notices by itself.
             Ok(None) | Err(StreamError::Unreachable(_)) => return Ok(Join::Before),
             Err(error) => return Err(error),
         };
@@ -160,7 +159,7 @@ impl Following {
         Ok(joined)
     }
 
-    /// The frames that have arrived already, up to about so many bytes, so that a follower can sync many at once.
+    /// The frames that have already arrived, up to about `bytes_max`, so that a follower can sync many in one go.
     pub fn ready(&mut self, bytes_max: usize) -> Vec<Bytes> {
         // The consumer has timers, and the caller may be on a thread that waits for the disk.
         let runtime = self.cluster.0.runtime.clone();
@@ -184,7 +183,7 @@ impl Following {
                     frames.push(frame);
                 }
                 Join::Before => {}
-                // The next call reads it again, and fails with it.
+                // The next call reads this message again, and returns the error.
                 Join::Gap { .. } | Join::Broken(_) => {
                     self.messages = None;
                     break;
@@ -194,12 +193,11 @@ impl Following {
         frames
     }
 
-    /// The last frame that was read.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// Makes a consumer; `None` if the stream ends early so far.
+    /// Creates a consumer; `None` if the stream seems too short at present.
     async fn open(&mut self) -> Result<Option<Open>, StreamError> {
         let cluster = self.cluster.clone();
         let ends = cluster.ends().await?;
@@ -210,7 +208,7 @@ impl Following {
             None if self.last == 0 => 1,
             None => 0,
         };
-        // An empty stream, or one that ends before what was read from it.
+        // The stream is empty, or ends before the last frame read.
         let is_short = ends.last + 1 < place || place == 0;
         if is_short {
             if self.short.lasts(true) {
@@ -229,7 +227,7 @@ impl Following {
         }))
     }
 
-    /// Checks that the stream holds the last frame that was read.
+    /// Checks that the stream contains the last frame read.
     async fn check_last(&self, place: u64, first: u64) -> Result<(), StreamError> {
         if self.last == 0 || place <= first {
             return Ok(());
@@ -251,7 +249,7 @@ impl Following {
         }
     }
 
-    /// Whether a message of the consumer is the next frame.
+    /// Classifies a message of the consumer.
     fn join_message(&mut self, message: &Arrived) -> Join {
         if let Some(open) = &mut self.messages {
             open.lags = false;
@@ -259,7 +257,7 @@ impl Following {
         self.join(message.place, &message.payload)
     }
 
-    /// Whether the message at a place is the next frame.
+    /// Classifies the message at a place.
     fn join(&mut self, found: u64, payload: &Bytes) -> Join {
         let Some(open) = &mut self.messages else {
             return Join::Before;
@@ -273,7 +271,7 @@ impl Following {
         }
         let next = self.last + 1;
         let bytes = payload.clone();
-        // A copy is checked: the stream's bytes are passed on as they are.
+        // A copy is checked, because the stream's bytes are passed on unchanged.
         let frame = match StoredFrame::read(bytes.to_vec()) {
             Ok(frame) => frame,
             Err(error) => {
@@ -298,7 +296,7 @@ impl Following {
         Join::Next(bytes)
     }
 
-    /// A consumer left places out: they are gone, unless the stream's leader has the next one.
+    /// The consumer skipped places: they are gone, unless the stream's leader has the next one.
     async fn gap(&mut self, place: u64, found: u64) -> Result<(), StreamError> {
         match self.cluster.message(place).await {
             Ok(None) => {
@@ -334,13 +332,13 @@ impl Following {
     }
 }
 
-/// How a message follows what was read.
+/// Position of a message relative to the frames read.
 enum Join {
-    /// It is the next frame.
+    /// The next frame.
     Next(Bytes),
-    /// It was read before.
+    /// A frame that was already read.
     Before,
-    /// Messages before it are left out.
+    /// Messages are missing before it.
     Gap {
         place: u64,
         found: u64,

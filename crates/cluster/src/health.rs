@@ -1,17 +1,15 @@
-//! Whether the connection holds.
+//! State of the connection to the servers.
 
 use async_nats::Event;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The state of the connection to the servers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Health {
-    /// Whether a server is connected.
     pub connected: bool,
-    /// Since when.
+    /// Time of the last change of `connected`.
     pub since: Instant,
-    /// The last error that a server or the connection reported.
+    /// The last error reported by a server or by the connection.
     pub last_error: Option<String>,
 }
 

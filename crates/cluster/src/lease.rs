@@ -1,7 +1,6 @@
-//! The lease: a value that says which node leads, or should try to. It makes that somebody leads; that only one does is
-//! ensured by the stream. No node's clock is compared with another's: a lease runs out when an observer has seen no
-//! change of it for a time by its own clock. The servers' clock, at which it was stored, only helps a node to doubt its own
-//! clock for other purposes.
+//! The lease: a value that says which node leads or should try to. The lease provides liveness (some node leads); the
+//! stream provides safety (at most one does). Nodes never compare clocks: a lease expires when an observer has seen no
+//! change for a time by its own clock. The servers' storage time only helps a node to detect errors of its clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,35 +14,35 @@ use crate::error::StreamError;
 
 const KEY: &str = "leader";
 
-/// Who leads.
+/// Holder of the lease.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Holder {
-    /// The node; empty if it has been released.
+    /// The node's name; empty after a release.
     pub node: String,
-    /// Where clients reach it.
+    /// The node's URL for clients.
     pub url: String,
-    /// Its term.
+    /// The node's term.
     pub term: u64,
-    /// The node that is to lead next, after a release.
+    /// The node to lead next, after a release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successor: Option<String>,
 }
 
-/// The lease, as this node has seen it.
+/// The lease as last read by this node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseSeen {
-    /// Who holds it; `None` if nobody ever did.
+    /// `None` before the first holder.
     pub holder: Option<Holder>,
-    /// The value's revision, 0 before the first.
+    /// Revision of the value; 0 before the first.
     pub revision: u64,
-    /// When this revision was first seen here.
+    /// When this node first saw the revision.
     pub seen: Instant,
-    /// When the servers stored it, Unix milliseconds by their clock; 0 before the first.
+    /// Storage time by the servers' clock, Unix milliseconds; 0 before the first.
     pub stored_ms: u64,
 }
 
 impl LeaseSeen {
-    /// Whether a node may try to take it: nobody holds it, it was released to the node, or it was not renewed for
+    /// Whether a node may try to take the lease: it has no holder, was released to the node, or was not renewed for
     /// `lease`.
     pub fn may_be_taken_by(&self, node: &str, lease: Duration) -> bool {
         let Some(holder) = &self.holder else {
@@ -62,19 +61,19 @@ fn unix_ms(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The lease of a log.
+/// Access to the log's lease.
 #[derive(Clone)]
 pub struct Lease(Cluster);
 
 impl Cluster {
-    /// The lease of the log.
+    /// Access to the log's lease.
     pub fn lease(&self) -> Lease {
         Lease(self.clone())
     }
 }
 
 impl Lease {
-    /// Reads it.
+    /// Reads the lease.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if no server answers.
@@ -99,7 +98,7 @@ impl Lease {
         })
     }
 
-    /// Follows it; `None` until it was read once. Ends with the last receiver.
+    /// Follows the lease; `None` until the first reading. Ends with the last receiver.
     pub fn watch(&self) -> watch::Receiver<Option<LeaseSeen>> {
         let (sender, receiver) = watch::channel(None);
         let lease = self.clone();
@@ -110,8 +109,8 @@ impl Lease {
 
     async fn follow(&self, sender: &watch::Sender<Option<LeaseSeen>>) {
         let options = &self.0.0.options;
-        // It is read again and again: a subscription would have to notice that its server is gone. Changes are announced on
-        // a subject too, so that nobody waits for the next reading.
+        // Polled, because a subscription would have to notice the loss of its server. Changes are also announced on a
+        // subject, so observers need not wait for the next poll.
         let interval =
             (options.lease / 6).clamp(Duration::from_millis(25), Duration::from_millis(300));
         let servers = &self.0.0.servers;
@@ -145,11 +144,11 @@ impl Lease {
         }
     }
 
-    /// Takes it, if it is still at the revision that was seen. Returns the new revision, or `None` if somebody else was
+    /// Takes the lease, if it still has `last_revision`. Returns the new revision, or `None` if another node was
     /// faster.
     ///
     /// # Errors
-    /// [`StreamError::Unreachable`]: then it is unknown whether it was taken; the next reading shows it.
+    /// [`StreamError::Unreachable`] leaves the result unknown; the next reading shows it.
     pub async fn take(
         &self,
         last_revision: u64,
@@ -165,30 +164,29 @@ impl Lease {
         Ok(updated)
     }
 
-    /// Whether it is still at the revision that this node got from [`Lease::take`]. Servers compare the expected revision
-    /// with what they have applied, before they agree on the new one, so two nodes that take it at the same time may both
-    /// be answered that they did; then the later one has it. No answer of this is a reason to believe in the lease: the
-    /// server that answers may not have the later revision yet.
+    /// Whether the lease still has the revision returned by [`Lease::take`]. Servers compare the expected revision with
+    /// what they have applied, before they agree on the new one. So two nodes that take the lease simultaneously may
+    /// both succeed; then the later one has it. A positive answer proves nothing, because the answering server may lag.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if no server answers.
     pub async fn is_at(&self, revision: u64) -> Result<bool, StreamError> {
-        // A server that lags shows an older one.
+        // A lagging server shows an older revision.
         Ok(self.read().await?.revision <= revision)
     }
 
-    /// Renews it. Returns the new revision, or `None` if somebody else has taken it.
+    /// Renews the lease. Returns the new revision, or `None` if another node has taken it.
     ///
     /// # Errors
-    /// As [`Lease::take`].
+    /// Those of [`Lease::take`].
     pub async fn renew(&self, revision: u64, holder: &Holder) -> Result<Option<u64>, StreamError> {
         self.take(revision, holder).await
     }
 
-    /// Gives it up, to a successor if one is named. Others than the successor take it only after the lease has run out.
+    /// Releases the lease, optionally to a successor. Other nodes take it only after it has expired.
     ///
     /// # Errors
-    /// As [`Lease::take`].
+    /// Those of [`Lease::take`].
     pub async fn release(
         &self,
         revision: u64,
@@ -206,7 +204,7 @@ impl Lease {
     async fn tell(&self) {
         let inner = &self.0.0;
         let subject = inner.options.lease_subject();
-        // The others read it soon in any case.
+        // Best effort: the others poll soon.
         let _ = inner.servers.say(subject, bytes::Bytes::new()).await;
     }
 }

@@ -1,18 +1,18 @@
-//! One log on several nodes. Its frames are in a replicated stream of NATS JetStream, one message a frame, and every node
-//! keeps the whole log in its own segments too.
+//! One log on several nodes. A replicated stream of NATS JetStream carries its frames, one message each, and every node
+//! also keeps the whole log in its own segments.
 //!
-//! **A frame is published first and written locally second.** A node's own segments hold only frames that the stream
-//! holds, so a leader that lost its place has nothing to cut. Each publish names the place that it expects
-//! (`Nats-Expected-Last-Sequence`), so at most one message ever gets a place, and publishing the same bytes again is
-//! safe. The stream alone decides who leads; the [`Lease`] only says who should try.
+//! **A frame is published first and written locally second.** A node's segments hold only frames of the stream, so a
+//! replaced leader has nothing to truncate. Each publish names the expected place (`Nats-Expected-Last-Sequence`), so
+//! at most one message gets a place, and publishing the same bytes again is safe. The stream alone decides who leads;
+//! the [`Lease`] only says who should try.
 //!
-//! - [`Cluster`]: a connection. It makes or checks the stream, reads it, and begins terms.
-//! - [`Following`]: the stream's frames in order, each checked to continue the one before.
-//! - [`ReplicatedLog`]: the [`Log`](kedge_log::Log) of a node; [`Leading`] turns its appending on and off.
-//! - [`Questions`]: what other nodes ask the leader, and [`Cluster::ask`].
-//! - [`Lease`], [`Member`]: who leads, and who is there.
-//! - [`Servers`]: what carries the log. It is NATS, or a simulator's.
-//! - [`Cluster::reseed`]: makes the stream again from a node's own segments.
+//! - [`Cluster`]: a connection, which creates or checks the stream, reads it, and begins terms.
+//! - [`Following`]: reads the stream's frames in order, and checks that each continues the previous one.
+//! - [`ReplicatedLog`]: the [`Log`](kedge_log::Log) of a node; [`Leading`] enables and disables appending.
+//! - [`Questions`], [`Cluster::ask`]: requests to the leader.
+//! - [`Lease`], [`Member`]: the leader and the known nodes.
+//! - [`Servers`]: the servers that carry the log: NATS, or a simulator's.
+//! - [`Cluster::reseed`]: recreates the stream from a node's own segments.
 
 mod asking;
 mod connection;

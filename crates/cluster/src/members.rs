@@ -1,5 +1,5 @@
-//! The nodes of a log, as each reports itself: for people, for choosing a successor, and for a candidate that finds less in
-//! the stream than another node holds. Nothing that is acknowledged rests on it.
+//! Self-reports of a log's nodes, for people, for choosing a successor, and for a candidate whose stream ends before
+//! another node's log. Durability does not depend on them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -14,32 +14,31 @@ const PREFIX: &str = "member.";
 /// A node of the log.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name.
     pub node: String,
-    /// Where clients reach it.
+    /// The node's URL for clients.
     pub url: String,
-    /// What it does: `leader`, `follower`, `joining`.
+    /// `leader`, `follower` or `joining`.
     pub role: String,
-    /// The newest term that it has seen.
+    /// The newest term seen.
     pub term: u64,
-    /// The last frame that it has synced.
+    /// The last synced frame.
     pub frame: u64,
-    /// Why it must not lead as things are, if so.
+    /// Reason not to lead at present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfit: Option<String>,
     /// Fingerprints of the keys that all nodes must hold alike, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, String>,
-    /// When it reported this, Unix milliseconds by its own clock.
+    /// Time of the report by the node's own clock, Unix milliseconds.
     pub reported_at: u64,
-    /// How long before the newest report of any node the servers got this one, by their clock: a node's own may be wrong.
+    /// Age relative to the newest report of any node, by the servers' clock, because a node's own clock may be wrong.
     /// `None` before it was sent.
     #[serde(skip)]
     pub age: Option<Duration>,
 }
 
 impl Cluster {
-    /// Reports this node to the others. A connection through which that fails for a while is given up for another server.
+    /// Publishes this node's report. A connection that keeps failing to do so is moved to another server.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
@@ -52,7 +51,7 @@ impl Cluster {
         put
     }
 
-    /// Forgets a node. One that runs reports itself again.
+    /// Removes a node's report. A running node reports itself again.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
@@ -62,7 +61,7 @@ impl Cluster {
         removed.map_err(|error| StreamError::Unreachable(error.to_string()))
     }
 
-    /// The nodes that have reported themselves, by name.
+    /// The reported nodes, by name.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.

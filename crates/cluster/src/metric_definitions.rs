@@ -1,29 +1,28 @@
-//! The names and meanings of this crate's metrics, in one place.
+//! Names and descriptions of this crate's metrics.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
 /// 1 while this node leads, 0 while it follows.
 pub const LEADS: &str = "kedge_cluster_leads";
-/// The newest term that this node knows.
+/// The newest term known to this node.
 pub const TERM: &str = "kedge_cluster_term";
 /// Frames of the stream that this node has not applied.
 pub const LAG_FRAMES: &str = "kedge_cluster_lag_frames";
-/// Seconds since this node had everything that the stream had.
+/// Seconds since this node last had the whole stream.
 pub const LAG_SECONDS: &str = "kedge_cluster_lag_seconds";
 /// 1 while the stream accepts nothing from this leader.
 pub const STALLED: &str = "kedge_cluster_stalled";
 /// 1 while this node cannot continue and the operator has to act.
 pub const BROKEN: &str = "kedge_cluster_broken";
-/// Keys in which this node differs from the one that leads.
+/// Number of keys in which this node differs from the leader.
 pub const KEYS_DIFFER: &str = "kedge_cluster_keys_differ";
-/// How often this node began to lead.
+/// Terms that this node began.
 pub const TERMS_BEGUN: &str = "kedge_cluster_terms_begun_total";
-/// How often this node lost leadership without handing it over.
+/// Terms that this node lost without a handover.
 pub const TERMS_LOST: &str = "kedge_cluster_terms_lost_total";
 /// Duration from the decision to lead until writes are accepted.
 pub const PROMOTION_SECONDS: &str = "kedge_cluster_promotion_seconds";
 
-/// Describes them.
 pub fn describe() {
     describe_gauge!(LEADS, "1 while this node leads, 0 while it follows");
     describe_gauge!(TERM, "Newest term that this node knows");

@@ -1,4 +1,4 @@
-//! What the servers' monitoring reports of their settings.
+//! Check of the servers' settings through their monitoring.
 
 use std::time::Duration;
 
@@ -11,11 +11,10 @@ use serde::Deserialize;
 use crate::error::ConnectError;
 use crate::options::ClusterOptions;
 
-/// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The part of `/varz` that matters.
+/// The used part of `/varz`.
 #[derive(Deserialize)]
 struct Varz {
     #[serde(default)]
@@ -33,11 +32,11 @@ struct JetStream {
 struct Config {
     #[serde(default)]
     sync_always: bool,
-    /// Nanoseconds.
+    /// In nanoseconds.
     sync_interval: Option<u64>,
 }
 
-/// Checks that the servers sync before they acknowledge. A majority of the monitors must answer, so that a node starts
+/// Checks that the servers sync before they acknowledge. A majority of the monitors suffices, so that a node can start
 /// while a server is down.
 pub(crate) async fn check(options: &ClusterOptions) -> Result<(), ConnectError> {
     if options.unsynced_allowed {

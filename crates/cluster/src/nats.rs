@@ -1,4 +1,4 @@
-//! NATS JetStream as the servers that carry a log.
+//! NATS JetStream as the log's servers.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -23,18 +23,17 @@ use crate::servers::{
     Acknowledgement, Answer, Arrived, Arriving, Ends, Entry, Heard, Outbound, Servers, Stored,
 };
 
-/// A consumer that is silent for twice as long is given up.
+/// A consumer silent for twice this time is replaced.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// How long one request for messages stands.
+/// Lifetime of one request for messages.
 const EXPIRES: Duration = Duration::from_secs(10);
-/// After so long without its reader a consumer is removed by the servers.
+/// Time after which the servers remove a consumer without a reader.
 const ABANDONED: Duration = Duration::from_secs(30);
 const BATCH_MESSAGES: usize = 512;
 
-/// Names who published the frame that opens a term: candidates for one term publish the same bytes.
+/// Header that names the publisher of a term's opening frame, because candidates for one term publish the same bytes.
 const CANDIDATE: &str = "Kedge-Candidate";
 
-/// A connection to NATS servers.
 pub(crate) struct Nats {
     pub(crate) options: ClusterOptions,
     pub(crate) client: Client,
@@ -55,7 +54,7 @@ fn entry(found: kv::Entry) -> Entry {
     }
 }
 
-/// Whether JetStream's answer with this code is among the causes of an error.
+/// Whether an error has JetStream's answer with this code among its causes.
 fn is_answer(error: &(dyn Error + 'static), code: ErrorCode) -> bool {
     let mut cause = Some(error);
     while let Some(found) = cause {
@@ -69,8 +68,8 @@ fn is_answer(error: &(dyn Error + 'static), code: ErrorCode) -> bool {
     false
 }
 
-/// Whether an update was refused because another one was faster. From 2.12 on, a server that still agrees with the others on
-/// that one answers with a code that the client does not know.
+/// Whether an update was refused because another one was faster. Since 2.12, a server that is still agreeing on the
+/// other update answers with a code unknown to the client.
 fn is_outdated(error: &UpdateError) -> bool {
     is_answer(error, ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
         || error.kind() == UpdateErrorKind::WrongLastRevision
@@ -91,7 +90,7 @@ impl Nats {
             .expected_stream(self.options.stream())
             .expected_last_sequence(message.expected_last);
         if place == 1 {
-            // Older servers ignore an expected sequence of 0, but not this one.
+            // Older servers ignore an expected sequence of 0, but not this header.
             publish = publish.expected_last_subject_sequence(0);
         }
         if let Some(candidate) = &message.candidate {
@@ -141,8 +140,8 @@ impl Nats {
 
     async fn list(&self, prefix: &str) -> Result<Vec<Entry>, StreamError> {
         let bucket = &self.bucket;
-        // Not by the bucket's keys: they come through a consumer, and who may make one can have the servers publish
-        // anywhere, also into the log.
+        // The bucket's keys are not listed: that needs a consumer, and a user who may create one can have the servers
+        // publish anywhere, even into the log.
         let filter = format!("{}{prefix}>", bucket.prefix);
         let listed = bucket.stream.info_with_subjects(filter).await;
         let mut subjects = listed.map_err(|error| unreachable(&error))?;
@@ -171,7 +170,7 @@ impl Servers for Nats {
                     unreachable(&error)
                 }
             })?;
-            // Without a leader any server that has a copy answers, and its copy may end early.
+            // Without a leader any server with a copy answers, and its copy may end early.
             if info.cluster.is_some_and(|cluster| cluster.leader.is_none()) {
                 return Err(unreachable(&"the stream has no leader"));
             }
@@ -265,7 +264,7 @@ impl Servers for Nats {
 
     fn reconnect(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            // It fails only once the client has ended.
+            // Fails only after the client has ended.
             let _ = self.client.force_reconnect().await;
         })
     }

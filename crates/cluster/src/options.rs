@@ -1,11 +1,11 @@
-//! How a node connects to the engine that carries the log.
+//! Connection options of a node.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::ConnectError;
 
-/// How a node connects, and what it requires.
+/// Connection options of a node, and its requirements.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
     /// URLs of NATS servers: `nats://host:port`, or `tls://host:port`.
@@ -14,13 +14,13 @@ pub struct ClusterOptions {
     pub name: String,
     /// This node's name among the nodes of the log: letters, digits, `-` and `_`.
     pub node: String,
-    /// How many servers keep each message.
+    /// Number of servers that keep each message.
     pub replicas: usize,
-    /// How many other nodes must have synced a frame before it is durable.
+    /// Number of other nodes that must sync a frame before it is durable.
     pub replicas_synced: usize,
-    /// A node that did not renew its lease for this long may be replaced.
+    /// Time without a renewal after which the leader may be replaced.
     pub lease: Duration,
-    /// How long one publish, and one request to the servers, may take before it is tried again.
+    /// Time-out of a publish or a request to the servers, after which it is repeated.
     pub publish_timeout: Duration,
     /// Credentials (JWT and key) for the servers.
     pub credentials_file: Option<PathBuf>,
@@ -32,16 +32,16 @@ pub struct ClusterOptions {
     pub key_file: Option<PathBuf>,
     /// Whether to refuse connections without TLS.
     pub require_tls: bool,
-    /// URLs of the servers' monitoring, `http://host:port`, to read whether they sync before they acknowledge.
+    /// URLs of the servers' monitoring, `http://host:port`, which shows whether they sync before they acknowledge.
     pub monitors: Vec<String>,
-    /// Whether servers may acknowledge what they have not synced.
+    /// Allows servers to acknowledge messages before syncing them.
     pub unsynced_allowed: bool,
     /// Bytes of the longest frame.
     pub frame_bytes_max: usize,
 }
 
 impl ClusterOptions {
-    /// The defaults: three copies, one more node that synced, a lease of 1.5 s.
+    /// Defaults: three copies, one other synced node, a lease of 1.5 s.
     pub fn new(servers: Vec<String>, name: &str, node: &str) -> Self {
         Self {
             servers,
@@ -93,7 +93,7 @@ impl ClusterOptions {
         Ok(())
     }
 
-    /// The stream's name, and the bucket's.
+    /// Name of the stream and of the bucket.
     pub(crate) fn stream(&self) -> String {
         format!("KEDGE_{}", self.name)
     }
@@ -103,28 +103,28 @@ impl ClusterOptions {
         format!("kedge.{}.frames", self.name)
     }
 
-    /// The subject on which a node reports how far it has synced.
+    /// Subject of a node's synced position.
     pub(crate) fn synced_subject(&self, node: &str) -> String {
         format!("kedge.{}.synced.{node}", self.name)
     }
 
-    /// The subject that tells of a change of the lease.
+    /// Subject that announces changes of the lease.
     pub(crate) fn lease_subject(&self) -> String {
         format!("kedge.{}.lease", self.name)
     }
 
-    /// The subject of questions about `what` to the leader of a term, from this node or edge, or from all (`*`).
+    /// Subject of requests about `what` to a term's leader, from one node or edge, or from all (`*`).
     pub(crate) fn question_subject(&self, what: &str, term: u64, from: &str) -> String {
         format!("kedge.{}.{what}.{term}.{from}", self.name)
     }
 
-    /// Where answers to this node arrive. Each node has its own, so that the servers can be set to let no other user hear
-    /// them: they hold what is shown once. `scripts/packages/nats/kedge.conf` names it too.
+    /// Inbox prefix of this node. Each node has a separate one, so that server permissions can hide answers from other
+    /// users: some hold secrets that are shown only once. `scripts/packages/nats/kedge.conf` names it too.
     pub(crate) fn inbox_prefix(&self) -> String {
         format!("_INBOX.kedge.{}.{}", self.name, self.node)
     }
 
-    /// Bytes that a message may need: a frame and its headers.
+    /// Limit of a message: a frame and its headers.
     pub(crate) fn payload_bytes_max(&self) -> usize {
         self.frame_bytes_max + 1024
     }

@@ -1,12 +1,13 @@
-//! Publishing a frame at its place, and finding out what became of it.
+//! Publishing of a frame at its place, and its outcome.
 //!
-//! Only one message can ever get a place, so publishing the same bytes with the same expectation again is safe. After an
-//! error or a time-out the stream itself is asked what is at the place. Servers may take messages and answer no question:
-//! JetStream as a whole has another leader than the stream, and servers that lack it refuse all questions. So a frame is
-//! also published again while nobody answers.
+//! At most one message gets a place, so publishing the same bytes with the same expectation again is safe. After an
+//! error or a time-out, the publisher reads the frame's place from the stream. Servers may accept messages without
+//! answering reads: JetStream's meta leader differs from the stream's leader, and servers without a meta leader refuse
+//! all reads. So a frame is also published again while reads stay unanswered.
 //!
-//! **A frame is published only once the one before it is acknowledged.** The servers compare places, not contents: were two
-//! frames in flight, and another leader's frame got the place of the first, the second would be accepted after it.
+//! **A frame is published only after the previous one was acknowledged.** The servers compare places, not contents:
+//! with two frames in flight, another leader's frame could get the first place, and the second frame would be accepted
+//! after it.
 
 use std::time::Duration;
 
@@ -24,9 +25,9 @@ use crate::stream::Short;
 
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
-/// How often a place is asked for while nobody answers. While the servers elect a leader of the stream, they drop such
-/// questions silently, and the one that is asked next would be the first to get an answer. Earlier ones stay on their way
-/// for as long as the time-out of a request: a slow network answers them late.
+/// Interval of reads of a place while none is answered. During an election of the stream's leader the servers drop
+/// reads silently, and the next read after it is answered first. Earlier reads stay open until their time-out, because
+/// a slow network may answer them late.
 const ASKED_EVERY: Duration = Duration::from_millis(200);
 
 /// A frame to publish.
@@ -35,25 +36,25 @@ pub(crate) struct Outgoing {
     pub(crate) place: u64,
     pub(crate) bytes: Bytes,
     pub(crate) hash: Hash,
-    /// What only this publisher knows, for a frame that opens a term: candidates for one term publish the same bytes.
+    /// Secret mark of this publisher on a term's opening frame, because candidates for one term publish the same bytes.
     pub(crate) candidate: Option<String>,
 }
 
 impl Outgoing {
-    /// Whether a message of the stream is this one.
+    /// Whether a message of the stream is this frame.
     fn is(&self, found: &Stored, header: &FrameHeader) -> bool {
         header.hash() == self.hash && found.candidate == self.candidate
     }
 }
 
-/// What became of a frame.
+/// Outcome of publishing a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Settled {
-    /// It is in the stream, held by a quorum.
+    /// A quorum holds it in the stream.
     Acknowledged,
-    /// Another frame is at its place; this is its number.
+    /// Another frame, with this number, has its place.
     Other(u64),
-    /// The stream ends before a frame that it has acknowledged, or has lost what was at the frame's place.
+    /// The stream ends before an acknowledged frame, or has lost the message at the frame's place.
     Lost(Broken),
 }
 
@@ -67,17 +68,17 @@ fn is_acknowledged(place: u64, answer: Result<u64, String>) -> bool {
     false
 }
 
-/// What is known of a frame's place.
+/// Content of a frame's place.
 enum Found {
-    /// The frame was acknowledged.
+    /// The frame was acknowledged there.
     Acknowledged,
     Message(Stored),
-    /// Nothing is there.
+    /// No message is there.
     Nothing,
 }
 
 impl Cluster {
-    /// Publishes a frame without waiting for the acknowledgement. `None` if it could not be sent in time.
+    /// Publishes a frame without awaiting the acknowledgement. `None` if sending timed out.
     pub(crate) async fn send(&self, frame: &Outgoing) -> Option<Acknowledgement> {
         let inner = &self.0;
         let sending = inner.servers.publish(Outbound {
@@ -89,9 +90,8 @@ impl Cluster {
         sent.ok().flatten()
     }
 
-    /// Publishes a frame, unless it was sent, and waits until it is known what became of it; publishes it again where it is
-    /// nowhere, and while nobody answers. All frames before it must be acknowledged. Ends only with an answer: put a limit
-    /// around it.
+    /// Publishes a frame, unless it was sent, and waits for its outcome. Publishes it again if it is missing, and while
+    /// reads stay unanswered. All previous frames must be acknowledged. Never times out: wrap it in a limit.
     pub(crate) async fn settle(
         &self,
         frame: &Outgoing,
@@ -134,8 +134,8 @@ impl Cluster {
         }
     }
 
-    /// What is at a frame's place, by the first answer to any of several questions. Publishes the frame again while nobody
-    /// answers, and ends with its acknowledgement too.
+    /// Content of a frame's place, by the first answer to several reads. Publishes the frame again while reads stay
+    /// unanswered, and also ends with its acknowledgement.
     async fn found(&self, frame: &Outgoing) -> Found {
         let place = frame.place;
         let mut asked = FuturesUnordered::new();
@@ -156,7 +156,7 @@ impl Cluster {
                     Err(error) => tracing::debug!(place, %error, "a frame's place cannot be read"),
                 },
                 _ = ask.tick() => asked.push(self.stored(place)),
-                // Without a connection the client would keep it, and send it as often as it was given.
+                // Without a connection the client would queue and later send every copy.
                 _ = publish.tick() => if self.0.servers.is_connected() {
                     acknowledged.extend(self.send(frame).await);
                 },
@@ -164,8 +164,8 @@ impl Cluster {
         }
     }
 
-    /// Whether nothing is at the place, although the stream does not end directly before it, for so long that it must have
-    /// lost frames.
+    /// Whether the place has been empty for so long, although the stream does not end directly before it, that the
+    /// stream must have lost frames.
     async fn lost_at(&self, place: u64, bytes: &Bytes, short: &mut Short) -> Option<Broken> {
         let last = self.ends().await.ok()?.last;
         if !short.lasts(last + 1 != place) {

@@ -1,6 +1,6 @@
-//! The log of a node among several. While the node leads, an append publishes a frame and a sync waits until the stream
-//! has acknowledged it, appends the same bytes to the node's own files, syncs them, and waits for the other nodes. While
-//! it follows, frames that were read from the stream go straight to the files.
+//! The log of a node in a cluster. On the leader, an append publishes a frame. A sync waits for the stream's
+//! acknowledgement, appends the same bytes to the node's own files, syncs them, and waits for the other nodes. On a
+//! follower, frames read from the stream go straight to the files.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,61 +23,58 @@ use crate::servers::Acknowledgement;
 use crate::stream::offset_of;
 use crate::synced::Synced;
 
-/// Whether a node leads.
+/// Leadership of this node's log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Lead {
-    /// It leads.
     Leading {
-        /// The term.
         term: u64,
     },
-    /// It does not lead.
     Following {
-        /// Why not, or why no longer.
+        /// Why it does not lead, or no longer does.
         why: String,
-        /// Whether another node's frame ended it, and not [`Leading::end`].
+        /// Set if another node's frame ended the term instead of [`Leading::end`].
         fenced: bool,
     },
 }
 
-/// The log of a node among several.
+/// The log of a node in a cluster.
 pub struct ReplicatedLog(Arc<Shared>);
 
-/// Turns the appending of a [`ReplicatedLog`] on and off. Clones turn the same.
+/// Switch of a [`ReplicatedLog`]'s appending. Clones share it.
 #[derive(Clone)]
 pub struct Leading(Arc<Shared>);
 
 struct Shared {
     cluster: Cluster,
     runtime: Handle,
-    /// What makes the files durable.
+    /// Makes the files durable.
     durability: Arc<dyn Durability>,
-    /// Locked after `state`, never before.
+    /// Lock order: after `state`.
     file: Mutex<FileLog>,
     state: Mutex<State>,
-    /// One sync at a time.
+    /// Serializes syncs.
     syncing: Mutex<()>,
     lead: watch::Sender<Lead>,
 }
 
 #[derive(Default)]
 struct State {
-    /// While this node leads.
+    /// Set while this node leads.
     term: Option<Term>,
-    /// Frames that were published and are not yet in the files.
+    /// Published frames that are not in the files yet.
     pending: VecDeque<Pending>,
-    /// Since when a sync waits for other nodes.
+    /// Start of the current wait for other nodes.
     waits: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
 struct Term {
     number: u64,
-    /// The format of the last append.
+    /// Format of the last append.
     format: u16,
-    /// A frame's place less its number.
+    /// A frame's place minus its number.
     offset: i64,
-    /// The position after the last append.
+    /// Position after the last append.
     end: Position,
 }
 
@@ -90,7 +87,7 @@ impl Term {
     }
 }
 
-/// Only the first is published: see `publishing.rs`.
+/// Only the first one is published: see `publishing.rs`.
 struct Pending {
     position: Position,
     frame: Outgoing,
@@ -100,7 +97,7 @@ struct Pending {
 }
 
 impl Pending {
-    /// A frame that ends at this position; `offset` is that of the stream's places.
+    /// A frame that ends at this position; `offset` is place minus number.
     fn new(position: Position, bytes: Vec<u8>, offset: i64) -> Self {
         Self {
             position,
@@ -118,7 +115,7 @@ impl Pending {
 }
 
 impl ReplicatedLog {
-    /// A log that follows, until [`Leading::begin`]. The log's threads must not be those of `runtime`.
+    /// Creates a log that follows, until [`Leading::begin`]. The log's threads must not be those of `runtime`.
     pub fn new(file: FileLog, cluster: Cluster, runtime: Handle) -> (Self, Leading) {
         let shared = Arc::new(Shared {
             cluster,
@@ -141,11 +138,11 @@ fn following(why: &str, fenced: bool) -> Lead {
 }
 
 impl Leading {
-    /// Begins to append: the node's log must end with the frame that opened the term, which is at `place` of the stream
-    /// ([`Cluster::begin_term`](crate::Cluster::begin_term)), and have synced it.
+    /// Starts appending. The node's log must end with the synced opening frame of the term, which is at `place` of the
+    /// stream ([`Cluster::begin_term`](crate::Cluster::begin_term)).
     ///
     /// # Errors
-    /// [`LeadError::Place`] if it does not.
+    /// [`LeadError::Place`] otherwise.
     pub fn begin(&self, term: u64, place: u64) -> Result<(), LeadError> {
         let shared = &self.0;
         let mut state = shared.state.lock();
@@ -175,32 +172,32 @@ impl Leading {
         Ok(())
     }
 
-    /// Ends it, and lets a waiting sync fail. Frames that were published and not yet acknowledged may still get into the
-    /// stream; if they do, they come back as frames to follow.
+    /// Stops appending, and fails a waiting sync. Published frames without acknowledgement may still get into the
+    /// stream; they then return as frames to follow.
     pub fn end(&self, why: &str) {
         self.0.end(following(why, false));
     }
 
-    /// Whether it appends.
+    /// Whether appending is enabled.
     pub fn is_leading(&self) -> bool {
         self.0.state.lock().term.is_some()
     }
 
-    /// Since when the oldest append that is not durable waits: for the stream, or for other nodes to sync it.
+    /// Start of the oldest pending append's wait, for the stream or for other nodes.
     pub fn stalled(&self) -> Option<Instant> {
         let state = self.0.state.lock();
         let oldest = state.pending.front().map(|pending| pending.since);
         state.waits.or(oldest)
     }
 
-    /// Whether it leads, and why it no longer does.
+    /// Follows the leadership and its end.
     pub fn watch(&self) -> watch::Receiver<Lead> {
         self.0.lead.subscribe()
     }
 }
 
 impl Shared {
-    /// Ends leading; the first reason counts.
+    /// Ends the leadership; the first reason counts.
     fn end(&self, why: Lead) {
         let mut state = self.state.lock();
         if state.term.take().is_some() {
@@ -219,7 +216,7 @@ impl Shared {
         }
     }
 
-    /// Runs until it is done, or this term has ended.
+    /// Runs `work` to its end, or until the term ends.
     fn during<T>(&self, term: u64, work: impl Future<Output = T>) -> Option<T> {
         let mut lead = self.lead.subscribe();
         block_on(&self.runtime, async {
@@ -231,7 +228,7 @@ impl Shared {
         })
     }
 
-    /// The first frame of a term that waits for its acknowledgement, up to a number.
+    /// Takes the term's first unacknowledged frame, up to a number.
     fn take_front(&self, last: u64) -> Option<(u64, Position, Outgoing, Option<Acknowledgement>)> {
         let mut state = self.state.lock();
         let term = state.term?.number;
@@ -244,15 +241,15 @@ impl Shared {
         Some((term, position, frame, front.acknowledgement.take()))
     }
 
-    /// Whether what a node has synced ends with the last frame of the files, or with one that follows it. A node may hold the
-    /// next frame before this one does, and then reports nothing else: it is published already.
+    /// Whether another node's synced position includes the last frame of these files: it is that frame, or the
+    /// published next one, which the node may have synced earlier and then reports alone.
     fn has(&self, durable: &Position, synced: Synced) -> bool {
         let state = self.state.lock();
         let mut after = state.pending.iter().map(|pending| &pending.position);
         Synced::to(durable) == synced || after.any(|end| Synced::to(end) == synced)
     }
 
-    /// Publishes the first pending frame, if it was not. What cannot be sent now is sent by the sync.
+    /// Publishes the first pending frame, unless it was sent. On failure the sync sends it.
     fn send_front(&self, term: u64) {
         let (position, frame) = {
             let mut state = self.state.lock();
@@ -312,7 +309,7 @@ impl Shared {
             }
             Err(AppendError::Failed(failed)) => Err(failed.into()),
             Err(error) => {
-                // The stream has the frame, so another node can lead, and this one follows once it has room.
+                // The stream has the frame, so another node can lead, and this one follows once its disk has room.
                 let why = format!("a frame that the stream holds cannot be stored here: {error}");
                 self.end(following(&why, false));
                 Err(SyncError::Fenced(why))

@@ -1,5 +1,5 @@
-//! Makes the stream again from a node's own segments: after the loss of the servers' data, after damage, or to share the
-//! log that a single node has kept so far. All nodes are stopped.
+//! Recreation of the stream from a node's own segments: after the loss of the servers' data, after damage, or to
+//! convert a single node's log. All nodes must be stopped.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,38 +13,36 @@ use crate::publishing::{Outgoing, Settled};
 use crate::servers::Acknowledgement;
 use crate::settings;
 
-/// Frames and bytes that may wait for their acknowledgement.
+/// Limits of frames and bytes in flight.
 const IN_FLIGHT_MAX: usize = 64;
 const IN_FLIGHT_BYTES_MAX: usize = 16 << 20;
-/// How long one frame may take.
+/// Time limit per frame.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A stream that was made again.
+/// A recreated stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reseeded {
-    /// Its first frame.
+    /// First frame.
     pub first: u64,
-    /// Its last frame.
+    /// Last frame.
     pub last: u64,
-    /// Bytes of its frames.
+    /// Bytes of all frames.
     pub bytes: u64,
 }
 
-/// A frame that was sent.
 struct Sent {
     frame: Outgoing,
     acknowledgement: Option<Acknowledgement>,
 }
 
 impl Cluster {
-    /// Deletes the stream, makes it again, and publishes every frame of a log from `from` on, in order. A node that has
-    /// less than `from - 1` frames then needs a copy of another node's data. `force` permits that the stream holds
-    /// frames that the log lacks, or is broken. `progress` gets the last frame that was acknowledged. It reads the log on
-    /// the calling thread.
+    /// Deletes and recreates the stream, and publishes every frame of a log from `from` on, in order. A node with fewer
+    /// than `from - 1` frames then needs a copy of another node's data. `force` permits a stream that is broken or has
+    /// frames that the log lacks. `progress` receives the last acknowledged frame. Reads the log on the calling thread.
     ///
     /// # Errors
-    /// [`ReseedError`]. The stream is untouched after all but [`ReseedError::Engine`], [`ReseedError::Connect`] and
-    /// [`ReseedError::Read`]; after those, repeat it.
+    /// [`ReseedError`]. The stream is unchanged except after [`ReseedError::Engine`], [`ReseedError::Connect`] and
+    /// [`ReseedError::Read`], which require a repetition.
     pub async fn reseed(
         &self,
         reader: &LogReader,
@@ -85,7 +83,7 @@ impl Cluster {
                 hash: frame.header().hash(),
                 candidate: None,
             };
-            // Several at once, as nobody else publishes.
+            // Several are in flight, as there is no other publisher.
             let acknowledgement = self.send(&frame).await;
             sent.push_back(Sent {
                 frame,
@@ -116,7 +114,7 @@ impl Cluster {
         Err(ReseedError::Engine { what, why })
     }
 
-    /// Checks for the time of a lease that it is not renewed.
+    /// Checks for the duration of a lease that no node renews it.
     async fn nobody_leads(&self) -> Result<(), ReseedError> {
         let lease = self.lease();
         let before = lease.read().await?;
@@ -130,7 +128,8 @@ impl Cluster {
         }
     }
 
-    /// Checks that the log holds every frame of the stream: frames name the one before, so the last one shows it.
+    /// Checks that the log holds every frame of the stream. The last one suffices, because each frame names its
+    /// predecessor.
     async fn holds_all(&self, reader: &LogReader) -> Result<(), ReseedError> {
         let Some(tail) = self.tail().await? else {
             return Ok(());

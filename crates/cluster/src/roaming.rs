@@ -1,5 +1,5 @@
-//! Leaving a server that still answers but has lost the others: nothing that it is sent gets into a stream. A node
-//! notices that what it states of itself is not stored, and connects to another server.
+//! Departure from a server that still answers but has lost the others, so that messages through it reach no stream. A
+//! node notices that its own reports are not stored, and connects to another server.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use tokio::time::Instant;
 
 use crate::connection::Cluster;
 
-/// How long nothing is stored until the node moves. It states its place every second, and each attempt takes up to the
-/// time of one request.
+/// Time without a stored report after which the node moves. It reports every second, and each attempt takes up to one
+/// request's time-out.
 const WAIT_MIN: Duration = Duration::from_millis(2_500);
-/// It waits twice as long after each move that was in vain: there may be no quorum anywhere.
+/// The time doubles after each futile move, up to this: there may be no quorum anywhere.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// What is known of the server that the node is connected to.
+/// State of the connected server.
 pub(crate) struct Roaming(Mutex<Known>);
 
 struct Known {
-    /// When something was last stored, or the node last moved.
+    /// Time of the last stored report or move.
     since: Instant,
     wait: Duration,
 }
@@ -34,7 +34,7 @@ impl Default for Roaming {
 }
 
 impl Roaming {
-    /// Notes whether something was stored. True if the node should move.
+    /// Records whether a report was stored. True if the node should move.
     fn note(&self, is_stored: bool) -> bool {
         let mut known = self.0.lock();
         if is_stored {
@@ -51,15 +51,15 @@ impl Roaming {
     }
 }
 
-/// Chooses the server of each reconnection: never the one of the attempt before, if there is another one. The client's
-/// own choice is random, so it may stay where nothing is stored.
+/// Chooses the server of each reconnection: never the one of the previous attempt, if there is another. The client's
+/// random choice might stay at a separated server.
 #[derive(Default)]
 pub(crate) struct Chooser(Mutex<Option<ServerAddr>>);
 
 impl Chooser {
     /// The next server of the client's pool; `None` for the client's own choice.
     pub(crate) fn choose(&self, pool: &[Server], before: &ServerInfo) -> Option<ReconnectToServer> {
-        // At the first connection the client tries all of them.
+        // At the first connection the client tries all servers.
         if before.server_id.is_empty() {
             return None;
         }
@@ -79,7 +79,7 @@ impl Chooser {
 }
 
 impl Cluster {
-    /// Notes whether the servers stored something, and moves to another server if they have not for a while.
+    /// Records whether the servers stored a report, and moves to another server after a while without.
     pub(crate) async fn note_stored(&self, is_stored: bool) {
         let inner = &self.0;
         if !inner.roaming.note(is_stored) || !inner.servers.is_connected() {
@@ -124,10 +124,10 @@ mod tests {
             server_id: "N".to_owned(),
             ..ServerInfo::default()
         };
-        // It was connected to the second one.
+        // The second server was connected.
         let chosen: Vec<_> = (0..4).map(|_| name(&pool, &known).unwrap()).collect();
         assert_eq!(chosen, ["c", "a", "b", "c"]);
-        // One that failed is tried after the others.
+        // A failed server is tried after the others.
         let pool = [
             server("a", 3, true),
             server("b", 0, true),

@@ -1,6 +1,6 @@
-//! What carries a log, as far as this crate uses it: one stream of messages at places, one bucket of small values with
-//! revisions, and messages that nobody keeps. NATS does in production (`nats.rs`); a simulator can take its place, so that
-//! the code that leads and follows is the same in both (adr/0025).
+//! Interface to the servers that carry a log: one stream of messages at places, one bucket of small values with
+//! revisions, and transient messages. NATS implements it in production (`nats.rs`). A simulator can replace it, so
+//! leading and following run the same code in both (adr/0025).
 
 use std::pin::Pin;
 use std::time::SystemTime;
@@ -12,35 +12,33 @@ use futures_util::stream::BoxStream;
 
 use crate::error::StreamError;
 
-/// An answer of the servers. Its errors are [`StreamError::Unreachable`] and, of what reads the stream,
-/// [`StreamError::Gone`].
+/// Answer of the servers. Errors are [`StreamError::Unreachable`] and, for reads of the stream, [`StreamError::Gone`].
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StreamError>>;
 
-/// The place that a published message got, once the stream has acknowledged it; or why it did not in time.
+/// Place of a published message, once the stream has acknowledged it; or why it did not in time.
 pub type Acknowledgement = BoxFuture<'static, Result<u64, String>>;
 
-/// Messages of the stream in order, for as long as a consumer lasts; an error, or the end, is its last item.
+/// Messages of the stream in order, while a consumer lasts; an error is the last item.
 pub type Arriving = Pin<Box<dyn Stream<Item = Result<Arrived, String>> + Send + Sync>>;
 
-/// Where the stream begins and ends.
+/// First and last place of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ends {
-    /// The place of its first message.
+    /// Place of the first message.
     pub first: u64,
-    /// The place of its last message; 0 before the first.
+    /// Place of the last message; 0 before the first.
     pub last: u64,
-    /// How many messages it holds.
+    /// Number of stored messages.
     pub messages: u64,
 }
 
-/// A message to publish.
 #[derive(Clone, Debug)]
 pub struct Outbound {
     /// A frame.
     pub payload: Bytes,
-    /// The message is refused unless the stream's last message has this place.
+    /// Refused unless the stream's last message has this place.
     pub expected_last: u64,
-    /// A mark of whoever publishes it, which is kept with it.
+    /// The publisher's mark, stored with the message.
     pub candidate: Option<String>,
 }
 
@@ -49,14 +47,14 @@ pub struct Outbound {
 pub struct Stored {
     /// A frame.
     pub payload: Bytes,
-    /// The mark of whoever published it.
+    /// The publisher's mark.
     pub candidate: Option<String>,
 }
 
-/// A message that a consumer brings.
+/// A message from a consumer.
 #[derive(Clone, Debug)]
 pub struct Arrived {
-    /// Its place in the stream; 0 if it names none.
+    /// Place in the stream; 0 if the message names none.
     pub place: u64,
     /// A frame.
     pub payload: Bytes,
@@ -65,62 +63,56 @@ pub struct Arrived {
 /// A value of the bucket.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The value; `None` if it was removed.
+    /// `None` if it was removed.
     pub value: Option<Bytes>,
-    /// Its revision.
     pub revision: u64,
-    /// When the servers stored it, by their clock.
+    /// Storage time by the servers' clock.
     pub created: SystemTime,
 }
 
-/// A message that nobody keeps.
+/// A transient message.
 #[derive(Clone, Debug)]
 pub struct Heard {
-    /// What it was sent to.
     pub subject: String,
-    /// What it states.
     pub payload: Bytes,
 }
 
-/// The servers that carry a log, as one node reaches them.
+/// The servers that carry a log, from one node's view.
 pub trait Servers: Send + Sync + 'static {
-    /// Where the stream begins and ends, as its leader states it; an error while it has none.
+    /// The stream's ends according to its leader; an error while it has none.
     fn ends(&self) -> Answer<'_, Ends>;
 
-    /// The message at a place, as the stream's leader has it; `None` if there is none.
+    /// The message at a place according to the stream's leader; `None` if there is none.
     fn stored(&self, place: u64) -> Answer<'_, Option<Stored>>;
 
-    /// Sends a message to the stream; `None` if it could not be sent. It may get into the stream at any later time.
+    /// Sends a message to the stream; `None` if sending failed. It may still get into the stream at any later time.
     fn publish(&self, message: Outbound) -> BoxFuture<'_, Option<Acknowledgement>>;
 
-    /// The stream's messages from a place on, with about so many bytes on their way. It may leave messages out or repeat
-    /// them.
+    /// The stream's messages from a place on, with about `bytes_max` in flight. May skip or repeat messages.
     fn consume(&self, from: u64, bytes_max: usize) -> Answer<'_, Arriving>;
 
-    /// A value of the bucket. The server that answers may lag.
+    /// A value of the bucket. The answering server may lag.
     fn entry(&self, key: &'static str) -> Answer<'_, Option<Entry>>;
 
-    /// The values whose keys begin like this. The server that answers may lag.
+    /// The values with this key prefix. The answering server may lag.
     fn entries(&self, prefix: &'static str) -> Answer<'_, Vec<Entry>>;
 
-    /// Replaces a value that is at this revision, 0 for none, and returns the new one; `None` if it is at another.
+    /// Replaces a value at this revision (0 for none) and returns the new one; `None` if the revision differs.
     fn update(&self, key: &'static str, value: Bytes, revision: u64) -> Answer<'_, Option<u64>>;
 
-    /// Replaces a value.
+    /// Replaces a value unconditionally.
     fn put(&self, key: String, value: Bytes) -> Answer<'_, ()>;
 
-    /// Sends a message that nobody keeps.
+    /// Sends a transient message.
     fn say(&self, subject: String, payload: Bytes) -> Answer<'_, ()>;
 
-    /// The messages that nobody keeps, on a subject; `*` stands for any one part of it.
+    /// Transient messages of a subject; `*` matches any one token.
     fn hear(&self, subject: String) -> Answer<'_, BoxStream<'static, Heard>>;
 
-    /// A mark that nobody else has.
+    /// A unique mark.
     fn new_mark(&self) -> String;
 
-    /// Whether a server is connected.
     fn is_connected(&self) -> bool;
 
-    /// Connects to another server.
     fn reconnect(&self) -> BoxFuture<'_, ()>;
 }

@@ -1,4 +1,4 @@
-//! The stream of frames and the bucket of small values: how they are made, and what is refused.
+//! Creation and validation of the stream of frames and the bucket of small values.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use kedge_protocol::Hash;
 use crate::error::ConnectError;
 use crate::options::ClusterOptions;
 
-/// How long the servers may take until they agree to make a stream: they may have just started.
+/// How long freshly started servers may take to agree on a new stream.
 const MAKING_MAX: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How a log is described in its stream.
+/// Description of a log in its stream.
 pub(crate) fn description(identity: &Hash) -> String {
     format!("Kedge log {identity}")
 }
 
-/// The stream's settings.
+/// Required settings of the stream.
 pub(crate) fn wanted(options: &ClusterOptions, identity: &Hash) -> Config {
     Config {
         name: options.stream(),
@@ -33,15 +33,15 @@ pub(crate) fn wanted(options: &ClusterOptions, identity: &Hash) -> Config {
         max_bytes: -1,
         max_messages_per_subject: -1,
         max_consumers: -1,
-        // A purge is how old frames leave the stream once all nodes and the archive hold them; a single message is
-        // never deleted.
+        // Old frames leave the stream by a purge, once all nodes and the archive hold them; single messages are never
+        // deleted.
         deny_delete: true,
         allow_direct: true,
         ..Config::default()
     }
 }
 
-/// Finds the log's stream, or makes it, and checks its settings.
+/// Finds or creates the log's stream, and checks its settings.
 pub(crate) async fn stream(
     context: &Context,
     options: &ClusterOptions,
@@ -61,7 +61,7 @@ pub(crate) async fn stream(
                 {
                     let made = context.create_stream(wanted(options, identity)).await;
                     match made {
-                        // Read back, and checked like one that was there.
+                        // Read back and checked like an existing stream.
                         Ok(_) => continue,
                         Err(error) => error.to_string(),
                     }
@@ -101,10 +101,10 @@ fn check(found: &Config, wanted: &Config, options: &ClusterOptions) -> Result<()
     Ok(())
 }
 
-/// A setting, whether it is as it must be, what it is, and what it should be.
+/// Setting, whether it matches, found value, expected value.
 type Compared = (&'static str, bool, String, String);
 
-/// The settings that say where and how messages are kept.
+/// Settings of storage and retention.
 fn kept(found: &Config, wanted: &Config) -> Vec<Compared> {
     let none = || "none".to_owned();
     let no = || "off".to_owned();
@@ -157,7 +157,7 @@ fn kept(found: &Config, wanted: &Config) -> Vec<Compared> {
     ]
 }
 
-/// The settings that limit what is kept.
+/// Settings that limit the stored messages.
 fn limits(found: &Config, options: &ClusterOptions) -> Vec<Compared> {
     let unlimited = |limit: i64| limit <= 0;
     let none = || "none".to_owned();
@@ -197,13 +197,13 @@ fn limits(found: &Config, options: &ClusterOptions) -> Vec<Compared> {
     ]
 }
 
-/// Whether a message is acknowledged only once it is stored.
+/// Whether a message is acknowledged only after it was stored.
 fn is_persisted(found: &Config) -> bool {
     use async_nats::jetstream::stream::PersistenceMode;
     matches!(found.persist_mode, None | Some(PersistenceMode::Default))
 }
 
-/// Finds the bucket of the lease and the members, or makes it.
+/// Finds or creates the bucket of the lease and the members.
 pub(crate) async fn bucket(
     context: &Context,
     options: &ClusterOptions,
@@ -214,8 +214,8 @@ pub(crate) async fn bucket(
         if let Ok(found) = context.get_key_value(&bucket).await {
             return Ok(found);
         }
-        // As `create_key_value` makes it; but that asks for the account first, which servers before 2.10 answer in a
-        // form that the client does not read.
+        // Like `create_key_value`, which however asks for the account first; the client cannot parse the answer of
+        // servers before 2.10.
         let config = Config {
             name: format!("KV_{bucket}"),
             description: Some("Kedge: who leads a log, and its nodes".to_owned()),

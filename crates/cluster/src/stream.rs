@@ -1,7 +1,7 @@
-//! Reading single messages of the stream. The stream's leader answers, so what is read is what a quorum holds.
+//! Reads of single messages of the stream. Its leader answers them, so a quorum holds what is read.
 //!
-//! A frame's place in the stream is its number plus an offset. It is 0 in a stream that began with the log; a stream
-//! that was made again begins with a later frame.
+//! A frame's place in the stream is its number plus an offset: 0 in a stream that began with the log, another one in a
+//! recreated stream that begins with a later frame.
 
 use std::time::Duration;
 
@@ -15,36 +15,32 @@ use crate::error::{Broken, LeadError, StreamError};
 use crate::publishing::{Outgoing, Settled};
 use crate::servers::{Ends, Stored};
 
-/// How long the stream may seem to end early before it counts as broken: a server that just began to lead the stream may
-/// not have applied everything yet.
+/// How long the stream may seem too short before it counts as broken: a new leader of the stream may not have applied
+/// everything yet.
 pub(crate) const SHORT_MAX: Duration = Duration::from_secs(10);
 
-/// A frame of the stream.
+/// A frame at an end of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tail {
-    /// The frame's number.
     pub number: u64,
-    /// Its term.
     pub term: u64,
-    /// Its format.
     pub format: u16,
-    /// Its hash.
     pub hash: Hash,
-    /// Its place in the stream.
+    /// Place in the stream.
     pub place: u64,
 }
 
-/// The frame with which a term began.
+/// The opening frame of a term.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TermFrame {
-    /// Its bytes, to append to the node's own log.
+    /// To be appended to the node's own log.
     pub bytes: Bytes,
-    /// Its place in the stream.
+    /// Place in the stream.
     pub place: u64,
 }
 
 impl Cluster {
-    /// The last frame of the stream; `None` if the stream is empty.
+    /// The last frame of the stream; `None` if it is empty.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`], or [`StreamError::Broken`] if the last message is gone or is not a frame.
@@ -53,10 +49,10 @@ impl Cluster {
         self.end(ends, ends.last).await
     }
 
-    /// The first frame that the stream still has; `None` if the stream is empty.
+    /// The first remaining frame of the stream; `None` if it is empty.
     ///
     /// # Errors
-    /// As [`Cluster::tail`].
+    /// Those of [`Cluster::tail`].
     pub async fn first(&self) -> Result<Option<Tail>, StreamError> {
         let ends = self.ends().await?;
         self.end(ends, ends.first).await
@@ -65,7 +61,7 @@ impl Cluster {
     /// A frame's bytes; `None` if the stream does not have it, or not yet.
     ///
     /// # Errors
-    /// [`StreamError::Unreachable`], or [`StreamError::Broken`] if what is at its place is another frame.
+    /// [`StreamError::Unreachable`], or [`StreamError::Broken`] if another frame has its place.
     pub async fn frame(&self, number: u64) -> Result<Option<Bytes>, StreamError> {
         let Some(offset) = self.offset().await? else {
             return Ok(None);
@@ -90,12 +86,12 @@ impl Cluster {
         }
     }
 
-    /// Begins a term: publishes the frame that opens it, as the one that follows `after`, which is the last frame that
-    /// this node has applied. Append the frame to the node's own log and sync it before the term's first frame.
+    /// Begins a term: publishes its opening frame after `after`, this node's last applied frame. The node must append
+    /// the opening frame to its own log and sync it before the term's first frame.
     ///
     /// # Errors
-    /// [`LeadError::Moved`] if the stream has a later frame. After [`LeadError::Stream`] it is unknown whether the frame
-    /// got into the stream: follow, and begin a higher term.
+    /// [`LeadError::Moved`] if the stream has a later frame. After [`LeadError::Stream`] it is unknown whether the
+    /// frame got into the stream: follow, and begin a higher term.
     pub async fn begin_term(&self, after: &Position, term: u64) -> Result<TermFrame, LeadError> {
         let tail = self.tail().await?;
         let place = match tail {
@@ -152,12 +148,12 @@ impl Cluster {
         }
     }
 
-    /// Whether the servers answer and do not have the stream.
+    /// Checks whether the servers answer without having the stream.
     ///
     /// # Errors
-    /// [`StreamError::Gone`] if that is so. What cannot be known now is no error.
+    /// [`StreamError::Gone`] in that case. An unreachable server is not an error here.
     pub async fn check_there(&self) -> Result<(), StreamError> {
-        // A simulator's servers keep it.
+        // A simulator's servers keep the stream.
         if self.0.nats().is_err() {
             return Ok(());
         }
@@ -181,20 +177,20 @@ impl Cluster {
         self.0.servers.stored(place).await
     }
 
-    /// The offset between a frame's number and its place; `None` if the stream is empty.
+    /// Place minus number of a frame; `None` if the stream is empty.
     pub(crate) async fn offset(&self) -> Result<Option<i64>, StreamError> {
         let known = *self.0.offset.lock();
         if known.is_some() {
             return Ok(known);
         }
-        // From the first frame: what others may have added is at the end.
+        // Uses the first frame: foreign messages are at the end.
         let first = self.first().await?;
         let found = first.map(|first| offset_of(first.place, first.number));
         *self.0.offset.lock() = found;
         Ok(found)
     }
 
-    /// The frame at one of the stream's ends.
+    /// The frame at one end of the stream.
     pub(crate) async fn end(&self, ends: Ends, place: u64) -> Result<Option<Tail>, StreamError> {
         if ends.last == 0 {
             return Ok(None);
@@ -232,12 +228,12 @@ impl Cluster {
     }
 }
 
-/// A frame's place less its number.
+/// Place minus number of a frame.
 pub(crate) fn offset_of(place: u64, number: u64) -> i64 {
     place.cast_signed() - number.cast_signed()
 }
 
-/// The stream's end is not where this node's log ends, although it is not ahead.
+/// The error for a stream that ends elsewhere than this node's log without being ahead.
 fn joins_not(tail: &Tail, after: &Position) -> Broken {
     Broken {
         frame: tail.number.min(after.frame),
@@ -246,12 +242,12 @@ fn joins_not(tail: &Tail, after: &Position) -> Broken {
     }
 }
 
-/// Since when the stream seems to end before what it has acknowledged.
+/// Start of the period in which the stream seems to end before acknowledged frames.
 #[derive(Default)]
 pub(crate) struct Short(Option<Instant>);
 
 impl Short {
-    /// Notes whether it does; true once that has lasted.
+    /// Records whether it does; true once that has lasted.
     pub(crate) fn lasts(&mut self, is_short: bool) -> bool {
         if !is_short {
             self.0 = None;

@@ -1,8 +1,8 @@
-//! How far each node has synced: reported on a subject of the node's own, and repeated, since such messages may get lost.
+//! Each node's synced position, reported on the node's subject and repeated, since such messages may get lost.
 //!
-//! A number alone does not show that a node holds a frame: after the servers came back with an older stream, a frame of
-//! another history may have it. So a report names the frame's hash too, which covers every frame before it, and the leader
-//! counts only hashes of its own frames.
+//! A number alone does not prove that a node holds a frame: if the servers returned with an older stream, a frame of
+//! another history may have that number. So a report also names the frame's hash, which covers all earlier frames, and
+//! the leader counts only hashes of frames in its log.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,20 +20,18 @@ use crate::error::StreamError;
 use crate::options::ClusterOptions;
 use crate::servers::Servers;
 
-/// How often it is repeated.
+/// Interval of repetition.
 const REPEAT: Duration = Duration::from_millis(250);
 
-/// How far a node has synced its log: its last frame.
+/// The last frame that a node has synced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Synced {
-    /// The frame's number.
     pub frame: u64,
-    /// The frame's hash.
     pub hash: Hash,
 }
 
 impl Synced {
-    /// Up to where a log reaches.
+    /// The end of a log.
     pub(crate) fn to(end: &Position) -> Self {
         Self {
             frame: end.frame,
@@ -41,7 +39,7 @@ impl Synced {
         }
     }
 
-    /// What a node reported. A number alone, as earlier versions report it, shows no frame and is none.
+    /// Parses a report. A number alone, as reported by earlier versions, proves no frame and is ignored.
     fn read(payload: &[u8]) -> Option<Self> {
         let (frame, hash) = std::str::from_utf8(payload).ok()?.split_once(' ')?;
         Some(Self {
@@ -51,7 +49,7 @@ impl Synced {
     }
 }
 
-/// As it is reported.
+/// The format of reports.
 impl fmt::Display for Synced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.frame, self.hash)
@@ -59,23 +57,23 @@ impl fmt::Display for Synced {
 }
 
 impl Cluster {
-    /// Reports to the other nodes that this node has synced its log up to its end, whose frame the stream holds. It is
-    /// repeated until a later one is reported, or none is any more.
+    /// Reports that this node has synced its log up to `end`, whose frame the stream holds. Repeated until the next
+    /// report.
     pub fn report_synced(&self, end: &Position) {
         self.0.reported.send_replace(Some(Synced::to(end)));
     }
 
-    /// Reports nothing until the next report: it is not known, or no longer, that the stream continues this node's log.
+    /// Withdraws the report, when the stream may not continue this node's log.
     pub fn report_nothing(&self) {
         self.0.reported.send_replace(None);
     }
 
-    /// How far each other node has synced, as far as it has reported.
+    /// The other nodes' synced positions, as reported.
     pub fn synced(&self) -> watch::Receiver<BTreeMap<String, Synced>> {
         self.0.synced.clone()
     }
 
-    /// Waits until as many other nodes as the options require have synced a frame that counts.
+    /// Waits until the required number of other nodes has synced a frame that counts.
     pub(crate) async fn wait_synced(&self, counts: impl Fn(&Synced) -> bool) {
         let needed = self.0.options.replicas_synced;
         let enough = |synced: &BTreeMap<String, Synced>| {
@@ -83,7 +81,7 @@ impl Cluster {
         };
         let mut synced = self.synced();
         if synced.wait_for(enough).await.is_err() {
-            // The task that listens ends only with the runtime.
+            // The listening task ends only with the runtime.
             std::future::pending::<()>().await;
         }
     }
@@ -106,8 +104,8 @@ pub(crate) fn spawn_reporting(
             let Some(synced) = synced.filter(|_| servers.is_connected()) else {
                 continue;
             };
-            // A leader of an earlier version reads nothing but the number alone. Without it, it would answer no write between
-            // the upgrade of the last node that follows and its own.
+            // A leader of an earlier version reads only the number alone. Without it, a leader that is upgraded last
+            // would answer no write in the meantime.
             for text in [synced.frame.to_string(), synced.to_string()] {
                 let sent = servers.say(subject.clone(), text.into()).await;
                 if let Err(error) = sent {
@@ -133,7 +131,7 @@ pub(crate) async fn spawn_hearing(
             let Some(last) = last.filter(|_| node != own) else {
                 continue;
             };
-            // The newest counts, not the highest: a node may have lost its disk.
+            // The newest report counts instead of the highest: a node may have lost its disk.
             synced.send_if_modified(|synced: &mut BTreeMap<String, Synced>| {
                 synced.insert(node.to_owned(), last) != Some(last)
             });

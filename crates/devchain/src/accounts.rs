@@ -2,9 +2,8 @@
 
 use kedge_protocol::signature::SigningKey;
 
-/// Private keys of the first accounts of the mnemonic that Ethereum's development nodes share. INSECURE: these
-/// keys are public. Anything sent to them on a public chain is stolen within seconds. They exist so that
-/// wallets and tools work here without set-up.
+/// Private keys of the first accounts of the development nodes' common mnemonic, so that wallets and tools work without
+/// set-up. INSECURE: these keys are public. Anything sent to them on a public chain is stolen within seconds.
 const INSECURE_KEYS: [&str; 4] = [
     "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
     "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",

@@ -21,7 +21,7 @@ pub(super) struct Mined {
 }
 
 impl Mined {
-    /// Combines a transaction and its execution in a block with this base fee.
+    /// Combines a transaction and its execution in a block with base fee `base_fee_wei`.
     pub(super) fn new(
         transaction: Transaction,
         result: ExecutionResult,
@@ -45,12 +45,12 @@ impl Mined {
         }
     }
 
-    /// The bloom filter of the logs' addresses and topics.
+    /// Bloom filter over the logs' addresses and topics.
     pub(super) fn logs_bloom(&self) -> Bloom {
         self.logs.iter().collect()
     }
 
-    /// The receipt in the form of the receipts' trie (EIP-2718).
+    /// RLP of the receipt as in the receipts' trie (EIP-2718).
     fn receipt_rlp(&self) -> Vec<u8> {
         let mut stream = RlpStream::new_list(4);
         stream.append(&u8::from(self.success));
@@ -75,7 +75,6 @@ impl Mined {
     }
 }
 
-/// A block.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
     pub(super) header: Header,

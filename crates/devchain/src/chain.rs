@@ -1,4 +1,4 @@
-//! The chain itself: blocks, state and journal, moved by one thread.
+//! State of the chain: blocks, accounts and journal, owned by one thread.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,11 +16,11 @@ use super::transaction::Transaction;
 use super::{Clock, Error};
 use crate::metric_definitions::EMBEDDED_BLOCK_NUMBER;
 
-/// How many snapshots are kept; each holds a copy of the state.
+/// Limit of kept snapshots; each copies the whole state.
 const SNAPSHOTS_MAX: usize = 64;
 const WEI_PER_ETHER: u64 = 1_000_000_000_000_000_000;
 
-/// A moment to which `evm_revert` can return. Snapshots exist only in memory.
+/// Target of `evm_revert`. Snapshots exist only in memory.
 struct Snapshot {
     id: u64,
     state: State,
@@ -29,7 +29,7 @@ struct Snapshot {
     time_offset_s: u64,
 }
 
-/// The whole chain. Every change is in the journal before it is here.
+/// The whole chain. Changes go to the journal first.
 pub(super) struct Chain {
     pub(super) id: u64,
     pub(super) state: State,
@@ -101,24 +101,21 @@ impl Chain {
         Ok(())
     }
 
-    /// The newest block. Blocks here never disappear by themselves, so it is also the safe and the finalized one.
+    /// The newest block, which is also the safe and the finalized one: blocks never disappear by themselves.
     pub(super) fn head(&self) -> &Block {
         self.blocks
             .last()
             .expect("the genesis block is always there")
     }
 
-    /// The block at a height.
     pub(super) fn block(&self, number: u64) -> Option<&Block> {
         self.blocks.get(usize::try_from(number).ok()?)
     }
 
-    /// The block with a hash.
     pub(super) fn block_by_hash(&self, hash: B256) -> Option<&Block> {
         self.block(*self.number_by_hash.get(&hash)?)
     }
 
-    /// The block that holds a transaction.
     pub(super) fn block_of_transaction(&self, hash: B256) -> Option<&Block> {
         self.block(*self.number_by_transaction.get(&hash)?)
     }
@@ -134,7 +131,7 @@ impl Chain {
         Header {
             parent_hash: parent.hash,
             number: parent.header.number + 1,
-            // Timestamps strictly increase from block to block, as on Ethereum.
+            // Timestamps strictly increase, as on Ethereum.
             timestamp_s: timestamp_s.max(parent.header.timestamp_s + 1),
             base_fee_wei: parent.header.next_base_fee_wei(),
             ..Header::genesis(0)
@@ -171,7 +168,7 @@ impl Chain {
         metrics::gauge!(EMBEDDED_BLOCK_NUMBER).set(number as f64);
     }
 
-    /// Creates a block now, with the transaction if there is one: execute, journal, adopt.
+    /// Executes, journals and appends a block, with the transaction if there is one.
     pub(super) fn mine(
         &mut self,
         transaction: Option<Transaction>,
@@ -192,7 +189,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Puts a raw transaction into a block of its own and returns its hash.
+    /// Mines a raw transaction alone in a new block; returns its hash.
     pub(super) fn submit(&mut self, raw: Bytes) -> Result<B256, Failure> {
         let transaction = Transaction::decode(raw)?;
         let hash = transaction.hash;
@@ -200,7 +197,7 @@ impl Chain {
         Ok(hash)
     }
 
-    /// Moves the chain's clock ahead; returns by how much it is ahead in total, in seconds.
+    /// Advances the chain's clock; returns its total lead in seconds.
     pub(super) fn increase_time(&mut self, seconds: u64) -> Result<u64, Failure> {
         let offset = self.time_offset_s.saturating_add(seconds);
         self.write(&Record::TimeOffset(offset))?;
@@ -208,7 +205,7 @@ impl Chain {
         Ok(offset)
     }
 
-    /// Saves this moment.
+    /// Saves the current state; returns the snapshot's id.
     pub(super) fn snapshot(&mut self) -> Result<u64, Failure> {
         if self.snapshots.len() >= SNAPSHOTS_MAX {
             return Err(Failure::unavailable(format!(
@@ -227,7 +224,7 @@ impl Chain {
         Ok(id)
     }
 
-    /// Returns to a snapshot, which uses up that snapshot and all later ones; false if it is not known.
+    /// Returns to a snapshot and discards it and all later ones; false if it is unknown.
     pub(super) fn revert(&mut self, id: u64) -> Result<bool, Failure> {
         let Some(index) = self.snapshots.iter().position(|snapshot| snapshot.id == id) else {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! The methods of the embedded chain's JSON-RPC.
+//! JSON-RPC methods of the embedded chain.
 
 use revm::primitives::{Bytes, U256};
 use serde_json::{Value, json};
@@ -11,15 +11,12 @@ use super::header::Header;
 use super::params::{BlockId, Call, Filter, Params};
 use super::view::{self, hex, quantity};
 
-/// The tip that clients are advised to offer, in wei per gas.
+/// The suggested tip, in wei per gas.
 const SUGGESTED_TIP_WEI: u64 = 1_000_000_000;
-/// The most blocks in one fee history.
 const FEE_HISTORY_BLOCKS_MAX: u64 = 1_024;
-/// The most requests in one batch.
 const BATCH_REQUESTS_MAX: usize = 1_000;
 
-/// Answers a request body: one request or a batch of them (JSON-RPC 2.0, section 6). `None` if there is no
-/// response, because all were notifications.
+/// Answers one request or a batch (JSON-RPC 2.0, section 6). `None` if all were notifications.
 pub(super) fn answer(chain: &mut Chain, body: &[u8]) -> Option<Value> {
     match serde_json::from_slice(body) {
         Err(_) => Some(error_response(&Value::Null, &Failure::parse())),
@@ -134,7 +131,7 @@ fn find(chain: &Chain, id: BlockId) -> Option<&Block> {
     }
 }
 
-/// Older states are not kept: a client that requests one must learn this, not get a newer one.
+/// Rejects requests for older states, which are not kept; a newer state would be a wrong answer.
 fn require_head(chain: &Chain, id: BlockId) -> Result<(), Failure> {
     let head = chain.head().header.number;
     match find(chain, id) {
@@ -210,8 +207,8 @@ fn estimate_gas(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
     reject_overrides(params)?;
     let call: Call = params.required(0)?;
     require_head(chain, params.block(1)?)?;
-    // Use the next block's time for any tag: an idle chain's head is old, and contracts that compare with
-    // block.timestamp would reject what they will accept.
+    // Every tag uses the next block's time: an idle chain's head is old, and contracts that compare with
+    // block.timestamp would reject calls that they will accept.
     let header = chain.next_header();
     let gas = chain
         .state
@@ -284,7 +281,7 @@ fn fee_history(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
         "gasUsedRatio": ratios,
     });
     if !percentiles.is_empty() {
-        // At most one transaction per block, so its tip is every percentile.
+        // A block has at most one transaction, whose tip is every percentile.
         let rewards: Vec<Vec<String>> = blocks
             .iter()
             .map(|block| vec![quantity(tip_wei(block)); percentiles.len()])

@@ -1,4 +1,4 @@
-//! The EVM: executing transactions, calls, and gas estimates on the chain's state.
+//! Execution of transactions, calls and gas estimates on the chain's state.
 
 use revm::bytecode::Bytecode;
 use revm::context::result::{EVMError, ExecutionResult, InvalidTransaction, ResultAndState};
@@ -13,19 +13,19 @@ use revm::{Context, DatabaseCommit, DatabaseRef, ExecuteEvm, MainBuilder, MainCo
 use super::failure::Failure;
 use super::header::{BLOCK_GAS_LIMIT, Header};
 
-/// The rules of the embedded chain: those of Ethereum since December 2025.
+/// The hard fork in force on the embedded chain: Ethereum's since December 2025.
 pub(super) const SPEC: SpecId = SpecId::OSAKA;
 
 type Database = CacheDB<EmptyDB>;
 
-/// All accounts, and the means to run code on them.
+/// All accounts with their code and storage.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     database: Database,
 }
 
 impl State {
-    /// Gives `address` a balance; only for the genesis block.
+    /// Sets a balance; for the genesis block only.
     pub(super) fn fund(&mut self, address: Address, balance_wei: U256) {
         let info = AccountInfo {
             balance: balance_wei,
@@ -40,7 +40,6 @@ impl State {
         account.unwrap_or_default()
     }
 
-    /// The code at `address`.
     pub(super) fn code(&self, address: Address) -> Bytecode {
         let Ok(code) = self
             .database
@@ -62,13 +61,13 @@ impl State {
             .insert(U256::from(number), hash);
     }
 
-    /// Applies the changes of an execution to the state.
+    /// Applies the changes of an execution.
     pub(super) fn commit(&mut self, changes: revm::state::EvmState) {
         self.database.commit(changes);
     }
 
-    /// Executes a signed transaction in a block with `header`'s number, time and base fee. Changes nothing
-    /// until [`State::commit`].
+    /// Executes a signed transaction with `header`'s number, time and base fee. The state changes only with
+    /// [`State::commit`].
     pub(super) fn execute(
         &self,
         chain_id: u64,
@@ -79,7 +78,7 @@ impl State {
             .map_err(|error| rejection(&error))
     }
 
-    /// Executes a call whose sender need not have signed or be able to pay.
+    /// Executes a call; the sender needs no signature and no funds.
     pub(super) fn call(
         &self,
         chain_id: u64,
@@ -99,7 +98,7 @@ impl State {
             .map_err(|error| rejection(&error))
     }
 
-    /// The lowest gas limit with which the call succeeds, by bisection.
+    /// The lowest gas limit that lets the call succeed, found by bisection.
     pub(super) fn estimate_gas(
         &self,
         chain_id: u64,
@@ -116,11 +115,11 @@ impl State {
         let mut enough = call.gas_limit.min(BLOCK_GAS_LIMIT);
         let result = attempt(enough)?;
         output(&result)?;
-        // Gas used excludes refunds and the 1/64 that calls hold back: a lower bound.
+        // A lower bound: gas used excludes refunds and the 1/64 that calls hold back.
         let mut too_little = result.tx_gas_used().saturating_sub(1);
         while too_little + 1 < enough {
             let middle = too_little + (enough - too_little) / 2;
-            // "Below the intrinsic gas" is an error, not a failed result; it also means too little.
+            // "Below the intrinsic gas" is an error instead of a failed result, and also means too little.
             if attempt(middle).is_ok_and(|result| result.is_success()) {
                 enough = middle;
             } else {
@@ -147,7 +146,7 @@ impl State {
 
 type EvmError = EVMError<core::convert::Infallible, InvalidTransaction>;
 
-/// The output of a call, or the error that its failure means to a client.
+/// The output of a call, or the client's error for its failure.
 pub(super) fn output(result: &ExecutionResult) -> Result<&[u8], Failure> {
     match result {
         ExecutionResult::Success { output, .. } => Ok(output.data()),
@@ -180,7 +179,7 @@ fn block_environment(header: &Header) -> BlockEnv {
     block
 }
 
-/// Why a transaction was not executed, in the wording of other development nodes.
+/// The rejection of a transaction, in the wording of other development nodes.
 fn rejection(error: &EvmError) -> Failure {
     let EVMError::Transaction(reason) = error else {
         return Failure::internal(error.to_string());

@@ -1,9 +1,8 @@
-//! JSON-RPC errors of the embedded chain, with the codes that Ethereum nodes use (EIP-1474, and 3 for a reverted
-//! execution, as in geth).
+//! JSON-RPC errors of the embedded chain, with Ethereum nodes' codes (EIP-1474, and geth's 3 for a reverted execution).
 
 use serde_json::{Value, json};
 
-/// An error in the form that clients receive.
+/// A JSON-RPC error object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Failure {
     pub(super) code: i64,
@@ -30,7 +29,6 @@ impl Failure {
         Self::new(-32600, "Invalid request")
     }
 
-    /// The method does not exist here.
     pub(super) fn method_not_found() -> Self {
         Self::new(-32601, "Method not found")
     }
@@ -40,12 +38,12 @@ impl Failure {
         Self::new(-32602, message)
     }
 
-    /// The input can never be valid.
+    /// The input can never become valid.
     pub(super) fn invalid_input(message: impl Into<String>) -> Self {
         Self::new(-32000, message)
     }
 
-    /// The chain does not keep what was requested.
+    /// The chain does not keep the requested state.
     pub(super) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(-32000, message)
     }
@@ -73,7 +71,6 @@ impl Failure {
         }
     }
 
-    /// The error object of a response.
     pub(super) fn to_json(&self) -> Value {
         match &self.data {
             Some(data) => json!({"code": self.code, "message": self.message, "data": data}),

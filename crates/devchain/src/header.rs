@@ -1,26 +1,23 @@
-//! Block headers: their fields, their RLP, their hash (yellow paper §4.4; EIP-1559, 4788, 4844,
-//! 4895, 7685), and the roots of blocks with at most one transaction.
+//! Block headers, their RLP and hash (yellow paper §4.4; EIP-1559, 4788, 4844, 4895, 7685), and the roots of blocks
+//! with at most one transaction.
 
 use ethers_core::utils::rlp::RlpStream;
 use revm::primitives::alloy_primitives::Bloom;
 use revm::primitives::{Address, B256, b256, keccak256};
 
-/// The most gas a block may use.
 pub(super) const BLOCK_GAS_LIMIT: u64 = 30_000_000;
-/// The base fee of the genesis block, in wei per gas.
 pub(super) const GENESIS_BASE_FEE_WEI: u64 = 1_000_000_000;
 
-/// keccak256 of the RLP of an empty list: "no uncles".
+/// keccak256 of the RLP of an empty list: no uncles.
 pub(super) const EMPTY_UNCLES: B256 =
     b256!("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347");
-/// The root of an empty trie.
 pub(super) const EMPTY_ROOT: B256 =
     b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
-/// SHA-256 of nothing: no requests (EIP-7685).
+/// SHA-256 of the empty string: no requests (EIP-7685).
 pub(super) const EMPTY_REQUESTS: B256 =
     b256!("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 
-/// The fields of a header that vary on this chain; the rest are constants.
+/// The variable fields of a header; the others are constants on this chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) parent_hash: B256,
@@ -38,7 +35,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Block 0 of a chain that was created at `timestamp_s`.
+    /// Block 0 of a chain created at `timestamp_s`.
     pub(super) fn genesis(timestamp_s: u64) -> Self {
         Self {
             parent_hash: B256::ZERO,
@@ -56,7 +53,7 @@ impl Header {
         }
     }
 
-    /// The header's RLP, 21 fields in a Prague block's order.
+    /// The header's RLP: the 21 fields of a Prague block.
     pub(super) fn rlp(&self) -> Vec<u8> {
         let mut stream = RlpStream::new_list(21);
         stream.append(&self.parent_hash.as_slice());
@@ -83,7 +80,6 @@ impl Header {
         stream.out().to_vec()
     }
 
-    /// keccak256 of the RLP.
     pub(super) fn hash(&self) -> B256 {
         keccak256(self.rlp())
     }
@@ -102,10 +98,10 @@ impl Header {
     }
 }
 
-/// The root of a trie whose only entry has index 0, like the transactions' and receipts' tries of a block with
-/// one transaction: a single leaf under the whole key (yellow paper, appendix D).
+/// Root of a trie whose only key is index 0, as in a block with one transaction: a single leaf under the whole key
+/// (yellow paper, appendix D).
 pub(super) fn single_entry_root(value: &[u8]) -> B256 {
-    // The key is RLP(0) = 0x80, two nibbles; hex-prefix for an even leaf puts 0x20 before it.
+    // RLP(0) = 0x80, two nibbles; the hex prefix of an even leaf is 0x20.
     const LEAF_KEY: [u8; 2] = [0x20, 0x80];
     let mut leaf = RlpStream::new_list(2);
     leaf.append(&LEAF_KEY.as_slice());
@@ -113,9 +109,8 @@ pub(super) fn single_entry_root(value: &[u8]) -> B256 {
     keccak256(leaf.out())
 }
 
-/// A substitute for the state root. This chain's state follows from its transactions alone, so a hash over them
-/// commits to it. A real trie would walk the whole state for every block, and no client asks this chain for
-/// state proofs.
+/// Substitute for the state root: a hash over the transactions, which determine this chain's state. A real trie would
+/// walk the whole state for every block, and no client asks for state proofs here.
 pub(super) fn next_state_root(
     parent: &Header,
     transactions_root: B256,
@@ -134,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_header_hashes_as_another_node_hashes_it() {
-        // Anvil 1.7.1's block 0 at this time.
+        // Block 0 of Anvil 1.7.1 at this time.
         assert_eq!(
             Header::genesis(0x6b01_09af).hash(),
             b256!("baf24d6616d6019c787577d531783d12ec8502ceb3947db49f78bf40e9e25f4b")

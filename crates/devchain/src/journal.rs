@@ -1,4 +1,4 @@
-//! The journal of the embedded chain: every block's transaction, fsynced before it is acknowledged.
+//! Journal of the embedded chain: every block's transaction, fsynced before it is acknowledged.
 //!
 //! File: `KEDGECHN`, u32 version, u64 chain id, u64 genesis time (seconds), 4 bytes of checksum. Then records: u32
 //! length, its complement, the body, 8 bytes of keccak256 over the body. All numbers are big-endian. The complement
@@ -17,65 +17,46 @@ const HEADER_BYTES: usize = 32;
 const LENGTH_BYTES: usize = 8;
 const CHECKSUM_BYTES: usize = 8;
 
-/// Why a journal cannot be opened or written.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// A file operation failed.
     #[error("journal {path}: {source}")]
-    Io {
-        /// The journal's file.
-        path: PathBuf,
-        /// The file system's error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// Another process has the journal open.
     #[error("journal {path} is in use by another process")]
-    Locked {
-        /// The journal's file.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// The file is not a journal of this version.
     #[error("journal {path} is not an embedded chain's journal of version {VERSION}")]
-    Foreign {
-        /// The journal's file.
-        path: PathBuf,
-    },
-    /// The journal belongs to a chain with another id.
+    Foreign { path: PathBuf },
+    /// The file belongs to a chain with another id.
     #[error("journal {path} belongs to chain {found}, not {expected}")]
     ChainId {
-        /// The journal's file.
         path: PathBuf,
-        /// The chain id in the file.
         found: u64,
-        /// The expected chain id.
         expected: u64,
     },
-    /// A record before the last is damaged: blocks would be lost, so nothing is opened.
+    /// A record before the last is damaged; opening would lose blocks.
     #[error("journal {path} is damaged in record {record}, at byte {offset}: {what}")]
     Corrupt {
-        /// The journal's file.
         path: PathBuf,
-        /// Which record, counted from 0.
+        /// Index of the record, from 0.
         record: usize,
-        /// Where it begins in the file.
+        /// Offset of the record in the file, in bytes.
         offset: u64,
-        /// What is wrong with it.
         what: String,
     },
 }
 
-/// One change of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Record {
-    /// A block was created.
+    /// A new block.
     Block {
         timestamp_s: u64,
-        /// The hash that replaying must produce.
+        /// The block's hash, which replaying must produce.
         hash: B256,
         /// `None` for a block without a transaction.
         transaction: Option<Bytes>,
     },
-    /// The clock was moved: the seconds by which the chain's time is ahead.
+    /// The chain's clock leads by this many seconds.
     TimeOffset(u64),
 }
 
@@ -130,7 +111,7 @@ pub(super) struct Journal {
     length: u64,
 }
 
-/// The contents of the file.
+/// Contents of an opened file.
 pub(super) struct Opened {
     pub(super) journal: Journal,
     pub(super) genesis_timestamp_s: u64,
@@ -138,8 +119,8 @@ pub(super) struct Opened {
 }
 
 impl Journal {
-    /// Opens the journal, or creates one whose chain begins at `now_s`. Cuts off a torn last record with a
-    /// warning: its block was never reported to a client.
+    /// Opens the journal, or creates one whose chain begins at `now_s`. A torn last record is cut off with a warning:
+    /// its block was never acknowledged.
     pub(super) fn open(path: &Path, chain_id: u64, now_s: u64) -> Result<Opened, JournalError> {
         let io = |source| JournalError::Io {
             path: path.to_owned(),
@@ -194,8 +175,7 @@ impl Journal {
         found: &[u8],
     ) -> Result<Opened, JournalError> {
         let header = encode_header(chain_id, now_s);
-        // A crash during creation leaves the start of a header, or zeros; any other content belongs to another
-        // program.
+        // A crash during creation leaves part of a header, or zeros; any other content belongs to another program.
         let magic_length = found.len().min(MAGIC.len());
         if found[..magic_length] != MAGIC[..magic_length] && found.iter().any(|byte| *byte != 0) {
             return Err(JournalError::Foreign {
@@ -209,7 +189,7 @@ impl Journal {
         };
         journal.truncate(0)?;
         journal.write_at_end(&header)?;
-        // The file's name must be as durable as its content.
+        // The directory entry must be as durable as the content.
         if let Some(parent) = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())
@@ -225,12 +205,12 @@ impl Journal {
         })
     }
 
-    /// The file's length in bytes: [`Journal::truncate`] takes it to return to this moment.
+    /// Length in bytes, for a later [`Journal::truncate`].
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Writes a record and waits until it is on disk. After an error the journal is unchanged.
+    /// Appends a record and syncs it. After an error the journal is unchanged.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), JournalError> {
         let body = record.encode();
         let length = u32::try_from(body.len()).map_err(|_| {
@@ -247,7 +227,7 @@ impl Journal {
         self.write_at_end(&bytes)
     }
 
-    /// Cuts the file to `length` bytes, for a chain that returns to an earlier state.
+    /// Cuts the file to `length` bytes, to return to an earlier state.
     pub(super) fn truncate(&mut self, length: u64) -> Result<(), JournalError> {
         let cut = self
             .file
@@ -282,8 +262,8 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Closing the file is not enough: a child process that was just forked shares the lock until it executes
-    /// its own program.
+    /// Closing the file is not enough: a freshly forked child process shares the lock until it executes its own
+    /// program.
     fn drop(&mut self) {
         if let Err(error) = self.file.unlock() {
             tracing::warn!(%error, "the journal's lock was not released");
@@ -324,7 +304,7 @@ fn read_header(path: &Path, expected: u64, bytes: &[u8]) -> Result<u64, JournalE
     Ok(genesis_timestamp_s)
 }
 
-/// The records, and the length of the file up to the last whole one.
+/// The records, and the file's length up to the last whole one.
 fn read_records(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, u64), JournalError> {
     let mut records = Vec::new();
     let mut offset = HEADER_BYTES;
@@ -347,7 +327,7 @@ fn read_records(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, u64), Journal
     }
 }
 
-/// What the rest of a journal begins with.
+/// Result of parsing one record.
 enum Parsed {
     Record { record: Record, length: usize },
     End,
@@ -365,7 +345,7 @@ fn read_record(rest: &[u8]) -> Parsed {
     let lengths = u64::from_be_bytes(*lengths);
     let length = (lengths >> 32) as u32;
     if !length != lengths as u32 {
-        // A file system may have allocated the last record without writing it.
+        // File systems may allocate the last record without writing it.
         return if rest.iter().all(|byte| *byte == 0) {
             Parsed::Torn
         } else {

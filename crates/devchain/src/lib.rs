@@ -1,15 +1,15 @@
-//! The embedded chain: an Ethereum chain of one process, for development.
+//! An Ethereum chain within one process, for development.
 //!
-//! revm executes; every transaction makes a block at once (automine) and is journaled and fsynced before it is
-//! answered; a restart replays the journal. An HTTP JSON-RPC port serves wallets and tools. **INSECURE by design**: its
-//! funded keys are public, and nobody but this process vouches for its blocks.
+//! revm executes. Every transaction makes a block immediately (automine), which is journaled and fsynced before the
+//! answer; a restart replays the journal. An HTTP JSON-RPC port serves wallets and tools. **INSECURE by design**: its
+//! funded keys are public, and only this process vouches for its blocks.
 //!
-//! What differs from a public node, on purpose:
-//! - a block is final when it exists, so `latest`, `safe` and `finalized` are the same block;
-//! - there is no pool: a transaction that cannot be mined at once (nonce ahead, fee below the base fee) is refused;
-//! - states of older blocks are not kept: asking for one is an error;
+//! Intended differences from a public node:
+//! - a block is final immediately: `latest`, `safe` and `finalized` are the same block;
+//! - there is no pool: a transaction that cannot be mined now (nonce ahead, fee below the base fee) is refused;
+//! - older states are not kept: asking for one is an error;
 //! - the state root is a hash over the transactions and receipts so far, not a trie's root;
-//! - snapshots are lost at a restart, the blocks they would take back are not.
+//! - snapshots are lost at a restart, the blocks after them are not.
 
 mod accounts;
 mod block;
@@ -38,22 +38,21 @@ use tokio::sync::watch;
 pub use accounts::insecure_development_keys;
 pub use journal::JournalError;
 
-/// A function that returns the time in unix seconds.
+/// A clock in Unix seconds.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The chain id that development nodes use.
+/// Chain id of development nodes.
 pub const DEFAULT_CHAIN_ID: u64 = 31_337;
 
-/// How the chain is set up.
+/// Settings of the embedded chain.
 #[derive(Clone)]
 pub struct EmbeddedOptions {
     /// EIP-155's chain id.
     pub chain_id: u64,
     /// The journal's file; its directory must exist.
     pub journal_path: PathBuf,
-    /// Where JSON-RPC listens; port 0 chooses a free one.
+    /// JSON-RPC address; port 0 chooses a free one.
     pub listen: SocketAddr,
-    /// The source of block times.
     pub clock: Clock,
 }
 
@@ -67,32 +66,22 @@ impl fmt::Debug for EmbeddedOptions {
     }
 }
 
-/// Why the chain does not start.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The journal is not usable.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// Replaying the journal produces different blocks.
     #[error("the journal's block {number} cannot be rebuilt: {what}")]
-    Diverged {
-        /// The block's height.
-        number: u64,
-        /// What is different.
-        what: String,
-    },
-    /// The address is not free, or not allowed.
+    Diverged { number: u64, what: String },
+    /// The address is in use, or not allowed.
     #[error("the embedded chain cannot listen on {address}: {source}")]
     Listen {
-        /// The requested address.
         address: SocketAddr,
-        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The thread could not be started.
     #[error("the embedded chain's thread cannot be started: {0}")]
     Thread(std::io::Error),
-    /// Its keys are public: only this machine may reach it.
+    /// The funded keys are public, so only this machine may reach the port.
     #[error("the embedded chain listens on loopback addresses only, not on {0}")]
     NotLoopback(SocketAddr),
 }
@@ -120,7 +109,7 @@ pub async fn start(options: EmbeddedOptions) -> Result<Handle, Error> {
         .map_err(listen_error)?;
     let address = server::local_address(&listener).map_err(listen_error)?;
     let chain_id = options.chain_id;
-    // Replay time grows with the journal, so it must not block a thread that others need.
+    // Replay time grows with the journal and must not block a worker thread.
     let replay = tokio::task::spawn_blocking(move || {
         chain::Chain::open(&options.journal_path, chain_id, options.clock)
     });
@@ -145,17 +134,16 @@ pub async fn start(options: EmbeddedOptions) -> Result<Handle, Error> {
 }
 
 impl Handle {
-    /// Where JSON-RPC listens.
+    /// The JSON-RPC address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL for clients.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Stops listening, lets open requests finish, and waits until the journal is closed.
+    /// Stops listening, finishes open requests, and closes the journal.
     pub async fn shutdown(self) {
         let _none_listening = self.stop.send(true);
         if self.listener.await.is_err() {

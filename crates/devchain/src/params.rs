@@ -1,4 +1,4 @@
-//! Reading the parameters of JSON-RPC requests.
+//! Parameters of JSON-RPC requests.
 
 use ethers_core::types::{Bytes as EthersBytes, U256 as EthersU256};
 use revm::context::TxEnv;
@@ -11,17 +11,17 @@ use super::failure::Failure;
 use super::header::BLOCK_GAS_LIMIT;
 use super::transaction::{address, word};
 
-/// The parameters of one request, by position.
+/// The positional parameters of one request.
 pub(super) struct Params<'a>(pub(super) &'a [Value]);
 
 impl Params<'_> {
-    /// The parameter at `index`; it must be there.
+    /// The parameter at `index`; an error if it is missing.
     pub(super) fn required<T: DeserializeOwned>(&self, index: usize) -> Result<T, Failure> {
         self.optional(index)?
             .ok_or_else(|| Failure::invalid_params(format!("parameter {index} is missing")))
     }
 
-    /// The parameter at `index`, if present and not null.
+    /// The parameter at `index`; `None` if it is missing or null.
     pub(super) fn optional<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Failure> {
         match self.0.get(index) {
             None | Some(Value::Null) => Ok(None),
@@ -31,12 +31,10 @@ impl Params<'_> {
         }
     }
 
-    /// An address.
     pub(super) fn address(&self, index: usize) -> Result<Address, Failure> {
         self.required(index).map(address)
     }
 
-    /// A hash.
     pub(super) fn hash(&self, index: usize) -> Result<B256, Failure> {
         let hash: ethers_core::types::H256 = self.required(index)?;
         Ok(B256::from(hash.0))
@@ -66,12 +64,12 @@ impl Params<'_> {
     }
 }
 
-/// Which block is meant.
+/// A block selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockId {
     /// `latest`, `safe` and `finalized`, which are the same here.
     Head,
-    /// The block that would be next.
+    /// The next block.
     Pending,
     /// By height; `earliest` is 0.
     Number(u64),
@@ -86,7 +84,7 @@ fn quantity(value: &Value) -> Option<u64> {
 
 fn block_id(value: &Value) -> Option<BlockId> {
     if let Value::Object(fields) = value {
-        // The form of EIP-1898.
+        // EIP-1898's form.
         if let Some(hash) = fields.get("blockHash") {
             let hash = ethers_core::types::H256::deserialize(hash).ok()?;
             return Some(BlockId::Hash(B256::from(hash.0)));
@@ -101,7 +99,7 @@ fn block_id(value: &Value) -> Option<BlockId> {
     }
 }
 
-/// A call for `eth_call` and `eth_estimateGas`; fees are ignored, since calls are free.
+/// A call of `eth_call` or `eth_estimateGas`; fees are ignored, since calls are free.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Call {
@@ -114,7 +112,6 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// The call in the EVM's form.
     pub(super) fn environment(self) -> TxEnv {
         let data = self.input.or(self.data).unwrap_or_default();
         TxEnv {
@@ -133,7 +130,7 @@ impl Call {
     }
 }
 
-/// One or many, as in log filters.
+/// A value or a list, as in log filters.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum OneOrMany<T> {
@@ -163,7 +160,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// The first and last block of the range.
+    /// First and last block of the range.
     pub(super) fn range(&self) -> Result<(BlockId, BlockId), Failure> {
         if let Some(hash) = self.block_hash {
             if self.from_block.is_some() || self.to_block.is_some() {
@@ -182,7 +179,6 @@ impl Filter {
         Ok((side(&self.from_block)?, side(&self.to_block)?))
     }
 
-    /// Whether a log matches.
     pub(super) fn takes(&self, log: &revm::primitives::Log) -> bool {
         let address = ethers_core::types::Address::from(log.address.into_array());
         let topics = log.topics();

@@ -1,4 +1,4 @@
-//! The chain's thread, and the HTTP listener in front of it.
+//! The chain's thread and its HTTP listener.
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
@@ -22,9 +22,9 @@ use super::chain::Chain;
 use super::dispatch::answer;
 use crate::metric_definitions::EMBEDDED_REQUESTS_TOTAL;
 
-/// The largest request body, in bytes: deploying the largest contract takes 100 kB.
+/// Limit of a request body, in bytes: deploying the largest contract takes 100 kB.
 const REQUEST_BYTES_MAX: usize = 4 << 20;
-/// How many requests may wait for the chain's thread before clients must retry later.
+/// Limit of queued requests; beyond it clients must retry.
 const QUEUE_MAX: usize = 256;
 
 struct Question {
@@ -32,7 +32,7 @@ struct Question {
     reply: oneshot::Sender<Option<Vec<u8>>>,
 }
 
-/// The chain, on its own thread: executing and fsyncing block, and a single owner needs no lock.
+/// Starts the chain on a thread: execution and fsync block, and a single owner needs no lock.
 pub(super) fn spawn_chain(mut chain: Chain) -> std::io::Result<(ChainQueue, JoinHandle<()>)> {
     let (sender, mut receiver) = mpsc::channel::<Question>(QUEUE_MAX);
     let thread = std::thread::Builder::new()
@@ -41,20 +41,20 @@ pub(super) fn spawn_chain(mut chain: Chain) -> std::io::Result<(ChainQueue, Join
             while let Some(question) = receiver.blocking_recv() {
                 let answer = answer(&mut chain, &question.body);
                 let bytes = answer.map(|value| value.to_string().into_bytes());
-                // The client may have gone; the chain has done its part.
+                // The client may have disconnected.
                 let _gone = question.reply.send(bytes);
             }
         })?;
     Ok((ChainQueue { sender }, thread))
 }
 
-/// A handle to the chain's thread, which ends when the last handle is dropped.
+/// A handle to the chain's thread, which ends with the last handle.
 #[derive(Clone)]
 pub(super) struct ChainQueue {
     sender: mpsc::Sender<Question>,
 }
 
-/// Accepts connections until `stop` changes, then lets the open ones finish.
+/// Accepts connections until `stop` changes, then finishes the open ones.
 pub(super) async fn serve(
     listener: TcpListener,
     queue: ChainQueue,
@@ -120,7 +120,7 @@ async fn handle(
     Ok(response)
 }
 
-/// The origin of the page that asks, if this machine served it, such as the console. Pages of other hosts are kept out.
+/// The request's origin, if a page of this machine (such as the console) sent it. Pages of other hosts are kept out.
 fn own_page(headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = headers.get(ORIGIN)?;
     let uri: Uri = origin.to_str().ok()?.parse().ok()?;
@@ -129,7 +129,7 @@ fn own_page(headers: &HeaderMap) -> Option<HeaderValue> {
     is_own.then(|| origin.clone())
 }
 
-/// The answer to a browser that asks whether a page may send JSON.
+/// The answer to a CORS preflight request.
 fn preflight() -> Response<Full<Bytes>> {
     let mut response = plain(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
@@ -155,7 +155,7 @@ async fn respond(
     if request.method() != Method::POST {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
-    // A web page can send any text here without permission, but not JSON: this keeps foreign pages out.
+    // Web pages may send any text here without permission, but not JSON: this keeps foreign pages out.
     let json = request
         .headers()
         .get(CONTENT_TYPE)
@@ -192,7 +192,6 @@ fn plain(status: StatusCode) -> Response<Full<Bytes>> {
     response
 }
 
-/// The address that `listener` got.
 pub(super) fn local_address(listener: &TcpListener) -> std::io::Result<SocketAddr> {
     listener.local_addr()
 }

@@ -1,4 +1,4 @@
-//! Raw transactions: decoding, and what the EVM is given of them.
+//! Decoding of raw transactions, and their conversion for the EVM.
 
 use ethers_core::types::U256 as EthersU256;
 use ethers_core::types::transaction::eip2718::TypedTransaction;
@@ -41,7 +41,7 @@ impl Transaction {
         if !parity_fits {
             return Err(undecodable());
         }
-        // One transaction has one encoding, so its hash identifies it.
+        // Only the canonical encoding is accepted, so a hash identifies a transaction.
         if typed.rlp_signed(&signature).as_ref() != raw.as_ref() {
             return Err(undecodable());
         }
@@ -58,7 +58,7 @@ impl Transaction {
         })
     }
 
-    /// What a unit of gas costs in a block with this base fee, in wei.
+    /// Price of a unit of gas in a block with this base fee.
     pub(super) fn effective_gas_price_wei(&self, base_fee_wei: u64) -> u128 {
         match self.env.gas_priority_fee {
             Some(tip) => self
@@ -117,12 +117,12 @@ fn access_list(list: &EthersAccessList) -> AccessList {
     AccessList(items.collect())
 }
 
-/// ethers-core's address as the EVM's.
+/// Converts ethers-core's address to the EVM's.
 pub(super) fn address(address: EthersAddress) -> Address {
     Address::from(address.0)
 }
 
-/// ethers-core's number as the EVM's.
+/// Converts ethers-core's number to the EVM's.
 pub(super) fn word(number: EthersU256) -> U256 {
     U256::from_limbs(number.0)
 }

@@ -1,4 +1,4 @@
-//! Blocks, transactions, receipts and logs as JSON-RPC shows them.
+//! JSON forms of blocks, transactions, receipts and logs.
 
 use revm::primitives::{TxKind, U256};
 use serde_json::{Value, json};
@@ -7,7 +7,6 @@ use super::block::{Block, Mined};
 use super::header::{EMPTY_REQUESTS, EMPTY_ROOT, EMPTY_UNCLES, Header};
 use super::transaction::word;
 
-/// Bytes as `0x…`.
 pub(super) fn hex(bytes: &[u8]) -> String {
     kedge_protocol::hash::to_hex(bytes)
 }
@@ -42,7 +41,7 @@ pub(super) fn block(block: &Block, whole_transactions: bool) -> Value {
     value
 }
 
-/// The block that would be next: it has no hash yet.
+/// The next block, which has no hash yet.
 pub(super) fn pending_block(next: &Header) -> Value {
     let mut value = header(next);
     value["hash"] = Value::Null;
@@ -87,7 +86,6 @@ fn recipient(kind: TxKind) -> Value {
     }
 }
 
-/// A mined transaction.
 pub(super) fn transaction(block: &Block, mined: &Mined) -> Value {
     let transaction = &mined.transaction;
     let env = &transaction.env;
@@ -131,7 +129,6 @@ pub(super) fn transaction(block: &Block, mined: &Mined) -> Value {
     value
 }
 
-/// A receipt.
 pub(super) fn receipt(block: &Block, mined: &Mined) -> Value {
     let env = &mined.transaction.env;
     let contract = mined

@@ -1,6 +1,5 @@
-//! Writes what the source states about the circuit and its development keys: `circuit.json` and
-//! `keys/dev-insecure.json`. Run it when the circuit changes. That makes another circuit: new keys, a new verifier
-//! contract.
+//! Generator of `circuit.json` and `keys/dev-insecure.json`. To be run after a change of the circuit, which also
+//! requires new keys and a new verifier contract.
 
 use std::error::Error;
 use std::path::Path;

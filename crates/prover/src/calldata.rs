@@ -1,4 +1,4 @@
-//! A claim as the data of a call of `KedgeClaims.resolveClaim`, in Solidity's ABI.
+//! ABI encoding of a claim for `KedgeClaims.resolveClaim`.
 
 use kedge_protocol::Hash;
 use kedge_protocol::claim::ClaimFile;
@@ -8,13 +8,13 @@ use kedge_protocol::proof::AnchorProof;
 
 const SIGNATURE: &str = "resolveClaim((uint32,uint8,bytes32[4],bytes32),(uint64,(uint64,uint64,uint32,bytes32,bytes32,bytes32,bytes32,bytes32,uint64),(uint64,uint64,bytes32,bytes32),bytes32[],bytes32[]),(uint256[2],uint256[4],uint256[2]))";
 const WORD_BYTES: usize = 32;
-/// Words of the arguments: the claim's, the place of the action, the proof's.
+/// Words of the arguments: the claim's, the offset of the action, the proof's.
 const HEAD_WORDS: usize = 7 + 1 + 8;
-/// Words of an action before its paths: the checkpoint's name, the header, the leaf, the places of both paths.
+/// Words of an action before its paths: the checkpoint's name, the header, the leaf, the offsets of both paths.
 const ACTION_WORDS: usize = 1 + 9 + 4 + 2;
 
-/// Calldata for the claimant's call to the resolver; `None` if the claim is not anchored. The circuit's version
-/// is the one under which the resolver knows the key.
+/// Calldata of the claimant's call to the resolver; `None` if the claim is not anchored. `circuit_version` is the
+/// resolver's number of the key.
 pub fn resolve_claim(claim: &ClaimFile, circuit_version: u32) -> Option<Vec<u8>> {
     let anchor = claim.anchor.as_ref()?;
     let statement = claim.statement();

@@ -1,4 +1,4 @@
-//! Claims: proving chosen words of an action, and checking claim files with their proofs.
+//! Claims: proofs of chosen words of an action, and the check of claim files.
 
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
@@ -16,27 +16,26 @@ pub use kedge_protocol::claim::{
 /// Why a claim does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// The file does not hold, regardless of its proof.
+    /// The file is invalid, regardless of its proof.
     #[error(transparent)]
     File(#[from] ClaimFileError),
     /// The proof's numbers are not points.
     #[error("the proof: {0}")]
     Point(#[from] PartError),
-    /// The proof holds for something else, or for nothing.
+    /// The proof does not match the public inputs.
     #[error("the proof does not hold for this claim")]
     ProofRefused,
 }
 
-/// Which words to disclose, and how.
+/// The words to disclose, and their form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Choice {
-    /// The words.
     pub mask: Mask,
-    /// Whether to disclose only the hashes of texts, without the texts.
+    /// Discloses only the hashes of texts, without the texts.
     pub hashes_only: bool,
 }
 
-/// Proves a claim about the action of a proof file. Verify the proof file first.
+/// Proves a claim about the action of a proof file, which must be verified before.
 pub fn prove(
     key: &ProvingKey,
     file: &ProofFile,
@@ -98,8 +97,8 @@ fn disclosed(file: &ProofFile, choice: Choice) -> Disclosed {
     }
 }
 
-/// Checks everything that can be checked offline, for a log, a sequencer and a verifying key that the caller
-/// trusts, not those that the file names. Cheap checks come first.
+/// Runs all offline checks, against a log, a sequencer and a verifying key that the caller trusts (not the ones named
+/// by the file). Cheap checks come first.
 pub fn verify(
     claim: &ClaimFile,
     domain: &Domain,
@@ -111,7 +110,7 @@ pub fn verify(
     Ok(shown)
 }
 
-/// Checks only the proof, for the file's public inputs: what [`ClaimFile::check`] leaves out.
+/// Checks only the proof against the file's public inputs, which [`ClaimFile::check`] omits.
 pub fn verify_proof(claim: &ClaimFile, key: &VerifyingKey) -> Result<(), ClaimError> {
     let proof = Proof::of_parts(&claim.proof)?;
     if key.verify(&proof, &claim.public_inputs) {

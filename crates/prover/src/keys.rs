@@ -1,4 +1,4 @@
-//! The keys of the claim circuit: the development ones, and where a key may be trusted.
+//! Keys of the claim circuit: the development key, and the chains that may trust it.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use kedge_protocol::claim::INPUTS;
 use crate::circuit::ClaimCircuit;
 use crate::groth16::{ProveError, ProvingKey, VerifyingKey};
 
-/// The seed of the development keys. Anyone who reads it can prove anything to those who trust the keys.
+/// Seed of the development keys. It is public, so these keys prove nothing.
 pub const DEV_INSECURE_SEED: &str = "DEV-INSECURE kedge claim circuit, version 1";
-/// Chains that hold nothing of value: the embedded one and those of test nodes. Only here may a key in
-/// [`DENIED_KEY_HASHES`] be trusted.
+/// Chains without value: the embedded one and those of test nodes. Only here may keys in [`DENIED_KEY_HASHES`] be
+/// trusted.
 pub const TEST_CHAIN_IDS: [u64; 2] = [1_337, 31_337];
 /// Hashes of verifying keys whose secrets are public.
 pub const DENIED_KEY_HASHES: [&str; 1] =
@@ -22,12 +22,12 @@ static DEV_INSECURE: LazyLock<VerifyingKey> = LazyLock::new(|| {
         .expect("the file in the source is a key")
 });
 
-/// The key that checks claims of development chains.
+/// Verifying key of development chains.
 pub fn dev_insecure() -> &'static VerifyingKey {
     &DEV_INSECURE
 }
 
-/// The key that proves them, built on each call; that takes about as long as a proof.
+/// Its proving key, built on each call; takes about as long as a proof.
 pub fn dev_insecure_proving() -> Result<ProvingKey, ProveError> {
     ProvingKey::insecure_of_seed(DEV_INSECURE_SEED, ClaimCircuit::blank())
 }
@@ -35,10 +35,10 @@ pub fn dev_insecure_proving() -> Result<ProvingKey, ProveError> {
 /// Why a key must not check claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyNotAllowed {
-    /// It is for another circuit.
+    /// The key belongs to another circuit.
     #[error("the key is for a circuit of {0} public inputs; a claim has {INPUTS}")]
     OtherCircuit(usize),
-    /// Its secret is public.
+    /// The key's secret is public.
     #[error(
         "the key {0} is DEV-INSECURE: anybody can prove anything with it. On a chain of worth, use \
          the verification key of a ceremony"
@@ -46,7 +46,7 @@ pub enum KeyNotAllowed {
     DevInsecure(Hash),
 }
 
-/// Whether claims about a log on this chain may be checked with this key.
+/// Checks whether this key may verify claims about a log on this chain.
 pub fn check_allowed(key: &VerifyingKey, chain_id: u64) -> Result<(), KeyNotAllowed> {
     if key.inputs() != INPUTS {
         return Err(KeyNotAllowed::OtherCircuit(key.inputs()));

@@ -1,4 +1,4 @@
-//! The claim circuit, identified by hash: to check a ceremony, rebuild the file and compare.
+//! Fingerprints of the claim circuit: to check a ceremony, rebuild the `.r1cs` file and compare.
 
 use kedge_protocol::Hash;
 use kedge_protocol::hash::{keccak, sha256};
@@ -6,24 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::circuit::Constraints;
 
-/// A description of the circuit's `.r1cs` file.
+/// Fingerprints of the circuit's `.r1cs` file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pins {
-    /// Constraints.
     pub constraints: usize,
-    /// Wires, including the constant one and the public inputs.
+    /// Includes the constant one and the public inputs.
     pub wires: usize,
-    /// Public inputs.
     pub public_inputs: usize,
-    /// SHA-256 of the file.
     pub sha256: Hash,
-    /// keccak256 of the file.
     pub keccak256: Hash,
 }
 
 impl Pins {
-    /// The pins of a file.
+    /// Computes the fingerprints of a file.
     pub fn of(file: &[u8], constraints: &Constraints) -> Self {
         Self {
             constraints: constraints.count(),

@@ -1,5 +1,5 @@
-//! Numbers and curve points as the words of the EVM (EIP-197's order) and as snarkjs' decimal texts. Both ways are
-//! strict: a number below the field's order has one form, a point lies on its curve and in its group.
+//! Field elements and curve points as EVM words (EIP-197's order) and as snarkjs' decimal texts. Both are canonical: a
+//! number is below the field's order, and a point lies on its curve and in its group.
 
 use ark_bn254::{Fq, Fq2, G1Affine, G2Affine};
 use ark_ec::AffineRepr as _;
@@ -21,19 +21,19 @@ pub enum PointError {
     /// The point is on the curve, but not in the group of the right order.
     #[error("a point is not in its group")]
     OtherGroup,
-    /// snarkjs writes a third coordinate, which is one.
+    /// The third coordinate, which snarkjs writes as one, is another.
     #[error("a point's third coordinate must be one")]
     NotAffine,
 }
 
-/// A number of a field as a big-endian word.
+/// A field element as a big-endian word.
 pub(crate) fn word<F: PrimeField<BigInt = BigInt<4>>>(number: F) -> Hash {
     let mut word = Hash::ZERO;
     word.0.copy_from_slice(&number.into_bigint().to_bytes_be());
     word
 }
 
-/// The number of a big-endian word.
+/// The field element of a big-endian word.
 pub(crate) fn number<F: PrimeField<BigInt = BigInt<4>>>(word: &Hash) -> Result<F, PointError> {
     let mut limbs = [0; 4];
     for (limb, bytes) in limbs.iter_mut().rev().zip(word.0.as_chunks::<8>().0) {
@@ -42,7 +42,7 @@ pub(crate) fn number<F: PrimeField<BigInt = BigInt<4>>>(word: &Hash) -> Result<F
     F::from_bigint(BigInt(limbs)).ok_or(PointError::Number)
 }
 
-/// The number of a decimal text.
+/// The field element of a decimal text.
 pub(crate) fn decimal<F: PrimeField<BigInt = BigInt<4>>>(text: &str) -> Result<F, PointError> {
     // 2^256 has 78 digits.
     if text.len() > 78 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -55,14 +55,14 @@ pub(crate) fn decimal<F: PrimeField<BigInt = BigInt<4>>>(text: &str) -> Result<F
     F::from_bigint(number).ok_or(PointError::Number)
 }
 
-/// x, y; zeros for the point at infinity.
+/// Words x, y; zeros for the point at infinity.
 pub(crate) fn g1_words(point: &G1Affine) -> [Hash; 2] {
     point
         .xy()
         .map_or([Hash::ZERO; 2], |(x, y)| [word(x), word(y)])
 }
 
-/// x imaginary, x real, y imaginary, y real; zeros for the point at infinity.
+/// Words x imaginary, x real, y imaginary, y real; zeros for the point at infinity.
 pub(crate) fn g2_words(point: &G2Affine) -> [Hash; 4] {
     point.xy().map_or([Hash::ZERO; 4], |(x, y)| {
         [word(x.c1), word(x.c0), word(y.c1), word(y.c0)]
@@ -99,7 +99,6 @@ pub(crate) fn g1_of(x: Fq, y: Fq) -> Result<G1Affine, PointError> {
     }
 }
 
-/// A point of G2.
 pub(crate) fn g2_of(x: Fq2, y: Fq2) -> Result<G2Affine, PointError> {
     let point = G2Affine::new_unchecked(x, y);
     if !point.is_on_curve() {
@@ -112,12 +111,11 @@ pub(crate) fn g2_of(x: Fq2, y: Fq2) -> Result<G2Affine, PointError> {
     }
 }
 
-/// snarkjs' form of a point of G1: x, y and one.
+/// snarkjs' form of a G1 point: x, y and one.
 pub(crate) type G1Texts = [String; 3];
-/// snarkjs' form of a point of G2: each coordinate its real part first.
+/// snarkjs' form of a G2 point: real part of each coordinate first.
 pub(crate) type G2Texts = [[String; 2]; 3];
 
-/// In snarkjs' form.
 pub(crate) fn g1_texts(point: &G1Affine) -> G1Texts {
     let (x, y, z) = match point.xy() {
         Some((x, y)) => (x.to_string(), y.to_string(), "1"),
@@ -126,7 +124,6 @@ pub(crate) fn g1_texts(point: &G1Affine) -> G1Texts {
     [x, y, z.to_owned()]
 }
 
-/// In snarkjs' form.
 pub(crate) fn g2_texts(point: &G2Affine) -> G2Texts {
     let pair = |number: Fq2| [number.c0.to_string(), number.c1.to_string()];
     let constant = |number: u8| [number.to_string(), "0".to_owned()];
@@ -136,7 +133,6 @@ pub(crate) fn g2_texts(point: &G2Affine) -> G2Texts {
     }
 }
 
-/// Reads a point of G1 in snarkjs' form.
 pub(crate) fn g1_of_texts(texts: &G1Texts) -> Result<G1Affine, PointError> {
     if texts[2] != "1" {
         return Err(PointError::NotAffine);
@@ -144,7 +140,6 @@ pub(crate) fn g1_of_texts(texts: &G1Texts) -> Result<G1Affine, PointError> {
     g1_of(decimal(&texts[0])?, decimal(&texts[1])?)
 }
 
-/// Reads a point of G2 in snarkjs' form.
 pub(crate) fn g2_of_texts(texts: &G2Texts) -> Result<G2Affine, PointError> {
     if texts[2] != ["1", "0"] {
         return Err(PointError::NotAffine);

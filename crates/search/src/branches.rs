@@ -1,13 +1,13 @@
-//! A filter as branches: each is a list of literals that must all hold, and a match is what one of the branches holds
-//! of. `or` makes several branches, `not` goes down to the conditions. A part that would make more than 32 branches
-//! stays one literal, which narrows nothing and is checked like everything else.
+//! Filters in disjunctive form: a match satisfies all literals of one branch. `or` makes several branches, `not` moves
+//! down to the conditions. A part that would exceed 32 branches stays a single literal, which does not narrow the
+//! search and is tested on each object.
 
 use super::filter::{Condition, Filter, Node};
 
-/// Most branches of a filter. Each is planned, and its entries are counted, separately.
+/// Limit of branches. Each is planned, and its entries are counted, separately.
 const BRANCHES_MAX: usize = 32;
 
-/// A part of a filter, or its negation.
+/// A part of a filter, possibly negated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Literal<'a> {
     node: &'a Node,
@@ -15,7 +15,7 @@ pub(super) struct Literal<'a> {
 }
 
 impl<'a> Literal<'a> {
-    /// The condition, if it is one.
+    /// The condition, if the part is one.
     pub(super) fn condition(&self) -> Option<&'a Condition> {
         match self.node {
             Node::Is(condition) => Some(condition),
@@ -26,12 +26,12 @@ impl<'a> Literal<'a> {
 
 type Branches<'a> = Vec<Vec<Literal<'a>>>;
 
-/// The branches of a filter; none if nothing can match.
+/// The branches of a filter; empty if nothing can match.
 pub(super) fn of(filter: &Filter) -> Branches<'_> {
     branches(&filter.root, false)
 }
 
-/// The conditions that every match satisfies: those outside of any `or` and `not`.
+/// The conditions outside of any `or` and `not`, which every match satisfies.
 pub(super) fn of_conjunction(filter: &Filter) -> Vec<Literal<'_>> {
     let mut found = Vec::new();
     add_conjuncts(&filter.root, &mut found);
@@ -65,13 +65,13 @@ fn branches(node: &Node, negated: bool) -> Branches<'_> {
     }
 }
 
-/// The branches in which all of these hold.
+/// The branches of a conjunction.
 fn all_of(nodes: &[Node], negated: bool) -> Branches<'_> {
     let mut parts: Vec<(&Node, Branches<'_>)> = nodes
         .iter()
         .map(|node| (node, branches(node, negated)))
         .collect();
-    // Those with the fewest branches first: if there is no room, the widest stay as they are.
+    // The smallest parts first, so that beyond the limit the widest stay single literals.
     parts.sort_by_key(|(_, part)| part.len());
     let mut found: Branches<'_> = vec![Vec::new()];
     for (node, part) in parts {

@@ -1,22 +1,21 @@
-//! How much a search may read: 50,000 rows and 64 MiB of properties, including what choosing reads. Past that it is
-//! refused, with advice.
+//! Limit of one search's reads: 50,000 rows and 64 MiB of properties, including the reads for choosing a plan. Beyond
+//! it the search is refused with advice.
 
 use kedge_protocol::limits::{SEARCH_BYTES_MAX, SEARCH_ROWS_MAX, SEARCH_TESTED_BYTES_MAX};
 
 use crate::SearchError;
 use crate::filter::Tested;
 
-/// What has been read so far.
+/// Reads so far.
 #[derive(Default, Debug)]
 pub(super) struct Budget {
-    /// Index entries and objects.
+    /// Number of index entries and objects.
     rows: usize,
-    /// Bytes of properties.
     bytes: usize,
 }
 
 impl Budget {
-    /// Counts an entry of an index.
+    /// Counts an index entry.
     pub(super) fn entry(&mut self) -> Result<(), SearchError> {
         self.count(1, 0)
     }
@@ -48,7 +47,7 @@ impl Budget {
         ))
     }
 
-    /// Checks how much the conditions have looked at.
+    /// Checks the bytes tested by conditions.
     pub(super) fn check_tested(tested: &Tested) -> Result<(), SearchError> {
         if tested.bytes() <= SEARCH_TESTED_BYTES_MAX {
             return Ok(());
@@ -60,7 +59,7 @@ impl Budget {
         Err(SearchError::field("/filter", "range", message))
     }
 
-    /// Counts a template that is read for the plan.
+    /// Counts a template read for the plan.
     pub(super) fn template(&mut self, bytes: usize) -> Result<(), SearchError> {
         self.count(1, bytes)
     }

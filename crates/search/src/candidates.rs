@@ -1,5 +1,5 @@
-//! Chooses among the covers of a plan by counting a little of each: the one that ends first is taken. Only where none
-//! ends soon is one read in order of creation.
+//! Choice among a plan's covers, by reading a little of each: the first to end wins. If none ends soon, one is read in
+//! order of creation.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -11,15 +11,15 @@ use super::budget::Budget;
 use super::plan::{Choice, Cover, Slot, Source};
 use crate::SearchError;
 
-/// Entries to read of each source, in rounds. The first source to end is chosen, so the cost of
-/// choosing is of the order of the smallest source.
+/// Entries to read of each source, in rounds. The first source to end is chosen, so choosing costs about as much as the
+/// smallest source.
 const ROUNDS: [usize; 4] = [64, 512, 4_096, 20_000];
-/// Entries that choosing reads in all; larger sources are read in order of creation.
+/// Limit of entries read for the choice; larger sources are read in order of creation.
 const CHOOSING_ROWS_MAX: usize = 20_000;
 
 type Rows<'s> = Box<dyn Iterator<Item = Result<Listed, ReadError>> + 's>;
 
-/// The entries of a source, as far as they have been read.
+/// A source's entries read so far, and the rest.
 struct Stream<'s> {
     rows: Rows<'s>,
     read: usize,
@@ -62,7 +62,7 @@ fn open<'s>(snapshot: &'s Snapshot, source: &Source, window: &Window) -> Stream<
     }
 }
 
-/// Some objects in order of creation.
+/// Given objects in order of creation.
 fn listed<'s>(snapshot: &Snapshot, ids: &[Id], window: &Window) -> Rows<'s> {
     let objects = match snapshot.multi_objects(ids) {
         Ok(objects) => objects,
@@ -112,7 +112,7 @@ impl Iterator for Merged<'_> {
 }
 
 impl Stream<'_> {
-    /// Reads until `read` entries have been read in all, or the end is reached.
+    /// Reads up to a total of `read` entries.
     fn advance(
         &mut self,
         read: usize,
@@ -138,11 +138,11 @@ impl Stream<'_> {
     }
 }
 
-/// A slot whose sources are being counted.
+/// A slot whose sources are being read in turns.
 struct Probe<'p, 's> {
     slot: &'p Slot,
     streams: Vec<(&'p Choice, Stream<'s>)>,
-    /// The source that ended.
+    /// Index of the source that ended first.
     done: Option<usize>,
 }
 
@@ -185,7 +185,7 @@ impl<'p, 's> Probe<'p, 's> {
         self.streams.iter().any(|(choice, _)| is_values(choice))
     }
 
-    /// The entries in order of creation: those that were counted, or else a list.
+    /// The slot's entries in order of creation: those of the source that ended, or else of the list.
     fn into_entries(mut self, snapshot: &'s Snapshot, window: &Window) -> (Entries<'s>, bool) {
         let in_order = |(choice, _): &(&Choice, Stream<'_>)| !is_ranges(choice);
         let place = self.done.or_else(|| self.streams.iter().position(in_order));
@@ -198,12 +198,12 @@ impl<'p, 's> Probe<'p, 's> {
     }
 }
 
-/// Entries in order of their values are useful only if they are few.
+/// Entries in order of their values must be sorted, so they are useful only if they are few.
 fn is_ranges(choice: &Choice) -> bool {
     matches!(choice.source, Source::Ranges(_))
 }
 
-/// Entries in order of creation: those already read, and those that follow.
+/// Entries in order of creation: those already read, then the rest.
 struct Entries<'s> {
     found: IntoIter<Listed>,
     rows: Option<Rows<'s>>,
@@ -213,7 +213,7 @@ struct Entries<'s> {
 impl<'s> Entries<'s> {
     fn of(stream: Stream<'s>, window: &Window) -> Self {
         let mut found = stream.found;
-        // A source that is not in order of creation is read completely or not used.
+        // A source in another order is read completely or not used.
         if stream.ended {
             found.sort_unstable();
             if window.descending {
@@ -227,7 +227,7 @@ impl<'s> Entries<'s> {
         }
     }
 
-    /// Returns the next entry without consuming it.
+    /// Peeks at the next entry.
     fn head(&mut self, budget: &mut Budget) -> Result<Option<Listed>, SearchError> {
         if self.head.is_none() {
             self.head = self.found.next();
@@ -242,18 +242,18 @@ impl<'s> Entries<'s> {
     }
 }
 
-/// The objects that may match, in order of creation, each once.
+/// Objects that may match, in order of creation, without duplicates.
 pub(super) struct Candidates<'s> {
     slots: Vec<Entries<'s>>,
     descending: bool,
-    /// They are exactly the matches.
+    /// Every candidate is a match.
     pub(super) answers: bool,
-    /// All of them were counted, and they are few.
+    /// All candidates were read, and they are few.
     pub(super) few: bool,
 }
 
 impl<'s> Candidates<'s> {
-    /// Chooses among covers.
+    /// Chooses the cheapest cover.
     pub(super) fn choose(
         snapshot: &'s Snapshot,
         covers: &[Cover],
@@ -308,7 +308,6 @@ impl<'s> Candidates<'s> {
         }
     }
 
-    /// The next candidate.
     pub(super) fn next(&mut self, budget: &mut Budget) -> Result<Option<Listed>, SearchError> {
         let mut first: Option<Listed> = None;
         for slot in &mut self.slots {

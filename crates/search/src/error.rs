@@ -1,15 +1,15 @@
-//! Why a search is refused, or fails.
+//! Errors of a search.
 
 use kedge_rules::FieldError;
 use kedge_storage::ReadError;
 
-/// Why there is no answer.
+/// Why a search has no result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The request is not valid at this place, or asks for too much.
+    /// The request is invalid at this place, or asks for too much.
     #[error("{} {}", .0.pointer, .0.message)]
     Field(FieldError),
-    /// The place to continue from belongs to another list.
+    /// The cursor belongs to another list.
     #[error("the cursor does not belong to this list")]
     Place,
     /// The store could not be read.

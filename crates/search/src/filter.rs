@@ -1,5 +1,5 @@
-//! Filters: trees of `and`, `or` and `not` over conditions, as a search evaluates them. A condition on values of
-//! different JSON types is false. `ne` is `not` over `eq`, and reading has checked that every value fits its field.
+//! Evaluation of filters: trees of `and`, `or` and `not` over conditions. A condition on values of different JSON types
+//! is false. `ne` is `not` over `eq`. Parsing has checked that every value fits its field.
 
 use std::cell::{Cell, OnceCell};
 use std::cmp::Ordering;
@@ -10,11 +10,11 @@ use kedge_rules::paths::{PathTree, PropertyPath};
 use kedge_rules::scalar::{Decimal, Scalar};
 use serde_json::value::RawValue;
 
-/// A filter, ready to test objects.
+/// A parsed filter.
 #[derive(Debug)]
 pub struct Filter {
     pub(super) root: Node,
-    /// The places in the properties that conditions name, by number.
+    /// Property paths of the conditions, by number.
     pub(super) paths: Vec<PropertyPath>,
     pub(super) tree: PathTree,
 }
@@ -27,7 +27,7 @@ pub(super) enum Node {
     Is(Condition),
 }
 
-/// A property that an object has or does not have.
+/// A predicate on one field of an object.
 #[derive(Debug)]
 pub(super) enum Condition {
     Id(Vec<Id>),
@@ -39,10 +39,10 @@ pub(super) enum Condition {
     Status(Vec<ObjectStatus>),
     Version(Comparison<Decimal>),
     Sequence(Comparison<Decimal>),
-    /// Nanoseconds since the epoch.
+    /// In nanoseconds since the epoch.
     CreatedAt(Comparison<u128>),
     UpdatedAt(Comparison<u128>),
-    /// The value at the path with this number.
+    /// A test of the property at the path with this number.
     Property(usize, PropertyTest),
 }
 
@@ -69,7 +69,7 @@ pub(super) enum PropertyTest {
 }
 
 impl Relation {
-    /// The relation that holds exactly when this one does not.
+    /// The complementary relation.
     pub(super) fn contrary(self) -> Self {
         match self {
             Self::Greater => Self::LessOrEqual,
@@ -90,8 +90,7 @@ impl Relation {
 }
 
 impl<T> Comparison<T> {
-    /// Whether it holds if `cmp` orders the existing value against one of these. `cmp` returns
-    /// `None` if the two cannot be compared.
+    /// Whether it holds for an existing value, which `cmp` compares to a given one; `None` means incomparable.
     fn holds_by(&self, mut cmp: impl FnMut(&T) -> Option<Ordering>) -> bool {
         match self {
             Self::AnyOf(values) => values
@@ -108,7 +107,7 @@ impl<T: Ord> Comparison<T> {
     }
 }
 
-/// An object's properties, read when the first condition needs them.
+/// An object's properties, parsed for the first condition that needs them.
 struct Properties<'a> {
     tree: &'a PathTree,
     text: &'a str,
@@ -116,7 +115,7 @@ struct Properties<'a> {
     tested: &'a Tested,
 }
 
-/// How many bytes of values the conditions of a search have looked at. Many conditions may look at one value.
+/// Bytes of values tested in a search. Each condition counts, because many may test one value.
 #[derive(Default, Debug)]
 pub struct Tested(Cell<usize>);
 
@@ -125,7 +124,6 @@ impl Tested {
         self.0.set(self.0.get().saturating_add(bytes));
     }
 
-    /// The bytes so far.
     pub fn bytes(&self) -> usize {
         self.0.get()
     }
@@ -143,8 +141,8 @@ impl Filter {
         self.root.holds(object, &self.properties(object, tested))
     }
 
-    /// Whether the filter names the object: it matches by a condition on its id, its template or its owner, and not by
-    /// the negation of one. Public objects of others are found only if they are named.
+    /// Whether the filter matches by naming the object: by a condition on its id, template or owner, and not by a
+    /// negation. Public objects of other organizations are found only in this way.
     pub fn names(&self, object: &Object, tested: &Tested) -> bool {
         let properties = self.properties(object, tested);
         self.root.names(object, &properties, false)
@@ -170,7 +168,7 @@ impl Node {
         }
     }
 
-    /// Whether the node (or its negation, if `negated`) holds by a condition that names the object.
+    /// Whether the node (or its negation, if `negated`) matches by naming the object.
     fn names(&self, object: &Object, properties: &Properties<'_>, negated: bool) -> bool {
         let holds = |node: &Self| node.holds(object, properties) != negated;
         let names = |node: &Self| node.names(object, properties, negated);
@@ -186,7 +184,7 @@ impl Node {
     }
 }
 
-/// A stored time in the unit that conditions compare.
+/// Converts a stored time to the conditions' unit.
 pub(super) fn nanoseconds(ms: u64) -> u128 {
     u128::from(ms) * 1_000_000
 }
@@ -219,7 +217,7 @@ impl Condition {
 }
 
 impl PropertyTest {
-    /// `json` is the text of the existing value.
+    /// Tests the existing value's JSON text.
     fn holds(&self, json: Option<&str>, tested: &Tested) -> bool {
         let Some(json) = json else {
             return matches!(self, Self::Exists(false));
@@ -246,7 +244,7 @@ impl PropertyTest {
     }
 }
 
-/// A text contains its substrings, an array its elements.
+/// True for a substring of a text, or an element of an array.
 fn contains(json: &str, part: &Scalar<'_>) -> bool {
     if json.starts_with('[') {
         let elements: Result<Vec<&RawValue>, _> = serde_json::from_str(json);

@@ -1,13 +1,13 @@
-//! Searching objects: `POST /objects/search` and `/count`, answered from a snapshot. Filters are read (`parse`) and
-//! split into branches (`branches`). For each branch, lists and indexes that hold all its matches are found (`plan`),
-//! and for the whole filter those that hold the matches of all branches (`union`): objects by id, lists of templates,
-//! of owners, of the organization, index entries of a value (`eq`, `in`) or of a range (`gt` … `lte`, `prefix`,
-//! `exists`, and the contrary of each; several conditions on one place are intersected), and the creation sequences
-//! between two times, which the log gives by bisection. The smallest is chosen (`candidates`), and everything read is
-//! checked against the whole filter (`run`), within a bound on what one search may read (`budget`).
+//! Search of objects for `POST /objects/search` and `/count`, on a snapshot. Filters are parsed (`parse`) and split
+//! into branches (`branches`). For each branch, `plan` finds lists and indexes that contain all its matches; `union`
+//! combines them for the whole filter. Possible sources are objects by id, lists of templates, owners and the
+//! organization, index entries of a value (`eq`, `in`) or of a range (`gt` … `lte`, `prefix`, `exists`, and their
+//! negations; conditions on one path are intersected), and ranges of creation sequences between two times, which
+//! bisection of the log finds. `candidates` chooses the smallest, and `run` tests each object against the whole filter,
+//! within the limits of `budget`.
 //!
-//! Counts read entries alone where these suffice, and a template's own count is kept. A search
-//! runs where it is called; the server calls it on a thread of its own.
+//! Counts use index entries alone where these suffice, and each template's object count is stored. A search runs on the
+//! calling thread; the server calls it on a separate one.
 
 mod branches;
 mod budget;

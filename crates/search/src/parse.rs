@@ -1,5 +1,4 @@
-//! Reads filters from JSON: strictly, with a pointer to what is wrong. A dot or backslash in a key is written with a
-//! backslash before it.
+//! Strict parser of JSON filters, whose errors carry a JSON pointer. A backslash escapes a dot or a backslash in a key.
 
 use std::borrow::Cow;
 
@@ -16,7 +15,6 @@ use serde_json::value::RawValue;
 use super::filter::{Comparison, Condition, Filter, Node, PropertyTest, Relation};
 use crate::SearchError;
 
-/// The field of a condition.
 pub(super) enum Field {
     Id,
     Template,
@@ -35,7 +33,7 @@ const FIELDS: &str = "id, template_id, variation_id, owner_id, owner_address, st
                       sequence, created_at, updated_at, or properties. and keys separated by dots";
 
 impl Field {
-    /// Parses a field's name, or returns what is wrong with it.
+    /// Parses a field's name; the error describes the fault.
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         Ok(match name {
             "id" => Self::Id,
@@ -102,7 +100,7 @@ pub(super) fn refuse<T>(
     Err(SearchError::field(pointer, code, message))
 }
 
-/// The elements of an array, as slices of its text.
+/// An array's elements, as slices of its text.
 pub(super) fn elements<'a>(json: &'a str, pointer: &str) -> Result<Vec<&'a RawValue>, SearchError> {
     if json.starts_with('[')
         && let Ok(elements) = serde_json::from_str(json)
@@ -112,7 +110,7 @@ pub(super) fn elements<'a>(json: &'a str, pointer: &str) -> Result<Vec<&'a RawVa
     refuse(pointer, "type", "must be an array")
 }
 
-/// A JSON text.
+/// Parses a JSON string.
 pub(super) fn text<'a>(json: &'a str, pointer: &str) -> Result<Cow<'a, str>, SearchError> {
     match Scalar::parse(json) {
         Some(Scalar::Text(text)) => Ok(text),
@@ -120,7 +118,7 @@ pub(super) fn text<'a>(json: &'a str, pointer: &str) -> Result<Cow<'a, str>, Sea
     }
 }
 
-/// A scalar that borrows nothing.
+/// Parses an owned scalar.
 fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
     match Scalar::parse(json) {
         Some(Scalar::Null) => Ok(Scalar::Null),
@@ -135,7 +133,7 @@ fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
     }
 }
 
-/// Parses `filter`, a value in a body that was accepted as JSON.
+/// Parses `filter`, a value of a body that is valid JSON.
 pub fn filter(json: &str) -> Result<Filter, SearchError> {
     let mut reader = FilterReader::default();
     let root = reader.node(json, "/filter", 1)?;
@@ -248,7 +246,7 @@ impl FilterReader {
         }
     }
 
-    /// The number of a path; equal paths have the same number.
+    /// The number of a path; equal paths share one.
     fn place(&mut self, path: PropertyPath) -> usize {
         let known = self.paths.iter().position(|known| *known == path);
         known.unwrap_or_else(|| {
@@ -257,7 +255,7 @@ impl FilterReader {
         })
     }
 
-    /// Operators for properties match nothing on other fields.
+    /// Property operators match nothing on other fields.
     fn property(&mut self, field: Field, test: PropertyTest) -> Node {
         match field {
             Field::Property(path) => Node::Is(Condition::Property(self.place(path), test)),
@@ -269,7 +267,7 @@ impl FilterReader {
         let found = match field {
             Field::Property(_) => return self.property(field, PropertyTest::Exists(wanted)),
             Field::Variation => Node::Is(Condition::HasVariation),
-            // Every object has all the other fields.
+            // Every object has all other fields.
             _ => Node::And(Vec::new()),
         };
         if wanted {
@@ -320,7 +318,7 @@ impl FilterReader {
     }
 }
 
-/// What a condition requires of its field.
+/// Operator of a condition.
 #[derive(Clone, Copy)]
 enum FilterOperator {
     Equal,
@@ -365,7 +363,6 @@ impl FilterOperator {
     }
 }
 
-/// The values of a condition, each with its pointer.
 struct Values<'a> {
     op: FilterOperator,
     values: Vec<(&'a str, String)>,
@@ -411,7 +408,6 @@ fn status(json: &str, pointer: &str) -> Result<ObjectStatus, SearchError> {
     parse_status(&text(json, pointer)?).map_or_else(|message| refuse(pointer, "range", message), Ok)
 }
 
-/// Parses a status.
 pub fn parse_status(text: &str) -> Result<ObjectStatus, &'static str> {
     match text {
         "active" => Ok(ObjectStatus::Active),
@@ -434,7 +430,7 @@ fn time(json: &str, pointer: &str) -> Result<u128, SearchError> {
     read.map_or_else(|| refuse(pointer, "format", message), Ok)
 }
 
-/// A value that others can be greater or less than.
+/// Parses a value of an ordered type.
 fn ordered(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
     match scalar(json, pointer)? {
         value @ (Scalar::Number(_) | Scalar::Text(_)) => Ok(value),

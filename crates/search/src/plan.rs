@@ -1,5 +1,5 @@
-//! Where the matches of one branch of a filter can be: which lists and indexes hold all of them. The filter itself is
-//! checked against every object that is read.
+//! Plan of one branch: the lists and indexes that contain all its matches. Every object read is still tested against
+//! the filter.
 
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -14,25 +14,25 @@ use super::ranges::Ranges;
 use super::templates::{IndexedTemplate, Templates};
 use crate::SearchError;
 
-/// Where objects are read from.
+/// Source of objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Source {
-    /// A list.
+    /// One of the store's lists.
     List(ObjectIndex),
-    /// Single values at an indexed path, each in order of creation.
+    /// Single values of an indexed path, each in order of creation.
     Values {
         template_id: Id,
         path: u8,
         values: Vec<Vec<u8>>,
     },
-    /// Ranges of values at an indexed path.
+    /// Ranges of values of an indexed path.
     Ranges(Vec<PropertyRange>),
-    /// These objects.
+    /// Given objects.
     Objects(Vec<Id>),
 }
 
 impl Source {
-    /// Whether it is part of the index of this path.
+    /// Whether the source uses the index of this path.
     pub(super) fn is_of(&self, number: u8) -> bool {
         match self {
             Self::List(_) | Self::Objects(_) => false,
@@ -42,32 +42,31 @@ impl Source {
     }
 }
 
-/// A source, and whether its entries in the window are exactly the matches, all visible to the
-/// caller.
+/// A source, and whether its entries in the window are exactly the matches, all visible to the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Choice {
     pub(super) source: Source,
     pub(super) answers: bool,
 }
 
-/// Some of the objects, which one of several sources has to provide.
+/// A subset of the objects, and alternative sources for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Slot {
-    /// Sources with fewer objects than the list.
+    /// Sources with fewer objects than `list`.
     pub(super) narrow: Vec<Choice>,
     pub(super) list: Choice,
 }
 
-/// Slots that together hold every match.
+/// Slots whose union contains every match.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cover {
     pub(super) slots: Vec<Slot>,
-    /// Use it only if all of it was counted and found small.
+    /// Usable only if all of it was read and found small.
     pub(super) only_if_small: bool,
 }
 
 impl Cover {
-    /// Marks that each entry must be tested, because it may not match.
+    /// Requires a test of each entry, because it may not match.
     pub(super) fn answer_nothing(&mut self) {
         for slot in &mut self.slots {
             slot.list.answers = false;
@@ -77,11 +76,11 @@ impl Cover {
         }
     }
 
-    /// The same cover without slots that others contain already.
+    /// Removes slots that others contain.
     pub(super) fn without_what_is_in_others(self) -> Self {
         let mut slots: Vec<Slot> = Vec::with_capacity(self.slots.len());
         for slot in &self.slots {
-            // A list that is read completely contains everything that is narrowed from it.
+            // A completely read list contains every source narrowed from it.
             let whole = |other: &Slot| {
                 other.narrow.is_empty()
                     && other.list.source == slot.list.source
@@ -95,41 +94,41 @@ impl Cover {
     }
 }
 
-/// Where the matches can be.
+/// Superset of the matches.
 #[derive(Debug)]
 pub(super) enum Scope {
-    /// Among these objects.
+    /// These objects.
     Ids(Vec<Id>),
-    /// In any one of these covers.
+    /// Any one of these covers.
     Covers(Vec<Cover>),
 }
 
-/// What a filter determines about the place of its matches.
+/// Restrictions that a filter puts on its matches.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) scope: Scope,
-    /// The matches' creation sequences.
+    /// Range of creation sequences.
     pub(super) created: RangeInclusive<u64>,
-    /// The only named template, if the caller sees it.
+    /// The only possible template, if the caller sees it.
     pub(super) template: Option<Rc<IndexedTemplate>>,
 }
 
-/// What one branch determines about it.
+/// Restrictions of one branch.
 #[derive(Debug)]
 pub(super) struct BranchPlan {
     pub(super) scope: Scope,
     pub(super) created: RangeInclusive<u64>,
 }
 
-/// Values that every match has at one path.
+/// Possible values of every match at one path.
 struct Narrowed {
     path: usize,
     ranges: Ranges,
-    /// The ranges cover everything that the conditions on the path require.
+    /// The ranges cover all conditions on the path.
     complete: bool,
 }
 
-/// Parts of a filter that must hold together.
+/// A conjunction of literals.
 pub(super) struct Branch<'a> {
     snapshot: &'a Snapshot,
     templates: Rc<Templates<'a>>,
@@ -139,7 +138,7 @@ pub(super) struct Branch<'a> {
     narrowed: Vec<Narrowed>,
 }
 
-/// The ids in both lists; the second alone if there is no first yet.
+/// Intersection of two lists of ids; the second one if there is no first yet.
 fn both(known: Option<Vec<Id>>, more: &[Id]) -> Vec<Id> {
     let mut ids: Vec<Id> = match known {
         Some(known) => known.into_iter().filter(|id| more.contains(id)).collect(),
@@ -203,7 +202,7 @@ impl<'a> Branch<'a> {
         })
     }
 
-    /// The templates to one of which every match belongs.
+    /// Templates of which every match has one.
     fn named_templates(&self) -> Option<Vec<Id>> {
         let mut templates = None;
         for condition in self.conjuncts() {
@@ -214,7 +213,7 @@ impl<'a> Branch<'a> {
         templates
     }
 
-    /// The only template that matches can belong to, if the caller sees it.
+    /// The only possible template, if the caller sees it.
     pub(super) fn only_template(&self) -> Result<Option<Rc<IndexedTemplate>>, SearchError> {
         match self.named_templates().as_deref() {
             Some([only]) => self.templates.seen(*only),
@@ -222,7 +221,7 @@ impl<'a> Branch<'a> {
         }
     }
 
-    /// The values that every match has at a path.
+    /// Possible values of every match at a path.
     pub(super) fn ranges_of(&self, place: Option<usize>) -> Option<&Ranges> {
         let mut narrowed = self.narrowed.iter();
         let found = narrowed.find(|narrowed| Some(narrowed.path) == place);
@@ -245,7 +244,7 @@ impl<'a> Branch<'a> {
                     None => any_unseen = true,
                 }
             }
-            // Of a template that is hidden from them, callers see the objects they own.
+            // Callers see their objects of a template even if the template is hidden from them.
             if any_unseen {
                 slots.push(self.of_owner(self.caller.wallet_id));
             }
@@ -275,8 +274,8 @@ impl<'a> Branch<'a> {
         Ok(covers)
     }
 
-    /// The organization's objects template by template, if an index of one of them helps. The
-    /// caller's own objects are read as a list, so this suits callers that own little.
+    /// The organization's objects by template, if an index of one of the templates helps. The caller's objects are read
+    /// as a list, so this suits callers with few of them.
     fn by_own_templates(&self) -> Result<Option<Cover>, SearchError> {
         if self.narrowed.is_empty() {
             return Ok(None);
@@ -330,7 +329,7 @@ impl<'a> Branch<'a> {
         }
     }
 
-    /// Whether a source whose entries satisfy these conditions, and all on this path, satisfies the whole branch.
+    /// Whether a source that satisfies these conditions, and all on this path, satisfies the whole branch.
     fn answers(&self, is_answered: impl Fn(&Condition) -> bool, path: Option<usize>) -> bool {
         self.literals
             .iter()
@@ -343,7 +342,7 @@ impl<'a> Branch<'a> {
             })
     }
 
-    /// The range of the matches' creation sequences. Time never decreases along the log.
+    /// Range of creation sequences. Time never decreases along the log.
     fn created(&self) -> Result<RangeInclusive<u64>, SearchError> {
         let mut created = 1..=u64::MAX;
         for literal in &self.literals {
@@ -402,7 +401,7 @@ fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<Narrowed> {
     })
 }
 
-/// The index entries with these values.
+/// Index entries with these values.
 fn source(template_id: Id, path: u8, ranges: &Ranges) -> Source {
     if ranges.points {
         let values = ranges.ranges.iter().map(|range| range.start.clone());
@@ -426,8 +425,7 @@ pub(super) fn property_ranges(template_id: Id, path: u8, ranges: &Ranges) -> Vec
         .collect()
 }
 
-/// The milliseconds in which a condition on a time holds: from one (inclusive) until the other
-/// (exclusive).
+/// The time range in milliseconds of a condition on a time: first inclusive, second exclusive.
 fn milliseconds(test: &Comparison<u128>) -> (Option<u64>, Option<u64>) {
     let ms = |ms: u128| Some(u64::try_from(ms).unwrap_or(u64::MAX));
     let below = |ns: &u128| ns / 1_000_000;
@@ -439,7 +437,7 @@ fn milliseconds(test: &Comparison<u128>) -> (Option<u64>, Option<u64>) {
         Comparison::Is(Relation::LessOrEqual, ns) => (None, ms(below(ns) + 1)),
         Comparison::AnyOf(times) => match (times.iter().min(), times.iter().max()) {
             (Some(first), Some(last)) => (ms(above(first)), ms(below(last) + 1)),
-            // Nothing matches an empty list.
+            // An empty list matches nothing.
             _ => (Some(u64::MAX), None),
         },
     }

@@ -1,4 +1,4 @@
-//! Which ordered values of an indexed place a condition can be true of.
+//! Sets of indexed values for which a condition can be true.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use kedge_rules::scalar::{Scalar, push_text_start, tag};
 
 use super::filter::{Comparison, PropertyTest, Relation};
 
-/// Ordered values, as sorted ranges that do not touch.
+/// Ordered values, as sorted disjoint ranges.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Ranges {
     pub(super) ranges: Vec<Range<Vec<u8>>>,
-    /// Each range is one value, so that its entries are in order of creation.
+    /// Each range is a single value, with entries in order of creation.
     pub(super) points: bool,
-    /// Every value in them satisfies the condition.
+    /// Every value satisfies the condition.
     pub(super) exact: bool,
 }
 
-/// The first bytes after everything that begins with these.
+/// The first key after all keys with this prefix.
 fn past(mut bytes: Vec<u8>) -> Vec<u8> {
     while bytes.last() == Some(&u8::MAX) {
         bytes.pop();
@@ -29,7 +29,7 @@ fn past(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 impl Ranges {
-    /// Everything in an index.
+    /// The whole index.
     pub(super) fn all() -> Self {
         Self {
             ranges: vec![Vec::new()..vec![u8::MAX]],
@@ -46,7 +46,7 @@ impl Ranges {
         }
     }
 
-    /// The values for which a condition can be true; `None` if the index cannot tell.
+    /// Values for which a condition can be true; `None` if the index cannot tell.
     pub(super) fn of(test: &PropertyTest) -> Option<Self> {
         Some(match test {
             PropertyTest::Compare(Comparison::AnyOf(values)) => Self::points(values),
@@ -90,7 +90,7 @@ impl Ranges {
         let exact = to.push_ordered(&mut place);
         let tag = place[0];
         let range = match relation {
-            // If a value was cut, others with the same bytes may be on either side.
+            // Values with the same truncated bytes may be on either side.
             Relation::Greater if exact => past(place)..vec![tag + 1],
             Relation::Greater | Relation::GreaterOrEqual => place..vec![tag + 1],
             Relation::Less if exact => vec![tag]..place,
@@ -99,7 +99,7 @@ impl Ranges {
         Self::one(range, exact)
     }
 
-    /// The values for which the negation is true; `None` if a value in the ranges may or may not satisfy the condition.
+    /// Values for which the negation is true; `None` if the ranges are inexact.
     pub(super) fn contrary(&self) -> Option<Self> {
         if !self.exact {
             return None;
@@ -123,7 +123,7 @@ impl Ranges {
         })
     }
 
-    /// The values for which any of these can be true.
+    /// Union of the ranges.
     pub(super) fn any_of(all: &[&Self]) -> Self {
         let each = all.iter().flat_map(|ranges| ranges.ranges.iter().cloned());
         let mut sorted: Vec<Range<Vec<u8>>> = each.collect();
@@ -146,7 +146,7 @@ impl Ranges {
         }
     }
 
-    /// The values for which both can be true.
+    /// Intersection of the ranges.
     pub(super) fn and(&self, other: &Self) -> Self {
         let mut ranges = Vec::new();
         for one in &self.ranges {

@@ -1,4 +1,4 @@
-//! Carries a search out: a page of matches in the requested order, or their number.
+//! Execution of a search: a page of matches in the requested order, or their number.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,43 +18,39 @@ use super::sort::{Sort, SortBy};
 use super::union::Planner;
 use crate::SearchError;
 
-/// Objects that are read at once.
+/// Objects per read.
 const PIECE_OBJECTS: usize = 64;
 
-/// The requested part of the matches.
+/// The requested page.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The order.
     pub sort: Sort,
-    /// Most matches of the page.
+    /// Limit of matches.
     pub limit: usize,
-    /// The page ends early when its matches have grown to this many bytes.
+    /// Limit of the matches' bytes, after which the page ends early.
     pub bytes_max: usize,
-    /// Only matches after this place: the last one of the previous page.
+    /// Place of the previous page's last match.
     pub after: Option<Vec<u8>>,
 }
 
-/// A page of matches.
 #[derive(Debug)]
 pub struct Found {
-    /// The matches, in order.
     pub objects: Vec<Object>,
-    /// The place of the last one, if more follow.
+    /// Place of the last match, if more follow.
     pub place: Option<Vec<u8>>,
-    /// Rows of the store that were read.
+    /// Number of rows read.
     pub rows: usize,
 }
 
-/// The number of matches.
+/// Number of matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counted {
-    /// The number of matches.
     pub count: u64,
-    /// Rows of the store that were read.
+    /// Number of rows read.
     pub rows: usize,
 }
 
-/// Finds a page of the matches that the caller sees.
+/// Finds a page of the matches visible to the caller.
 pub fn search(
     snapshot: &Snapshot,
     caller: &Caller,
@@ -76,7 +72,7 @@ pub fn search(
     })
 }
 
-/// Counts the matches that the caller sees.
+/// Counts the matches visible to the caller.
 pub fn count(
     snapshot: &Snapshot,
     caller: &Caller,
@@ -89,7 +85,7 @@ pub fn count(
     Ok(Counted { count, rows })
 }
 
-/// The place of an object in an order by one of its sequences.
+/// An object's place in an order by sequence.
 fn place(sequence: u64) -> Vec<u8> {
     sequence.to_be_bytes().to_vec()
 }
@@ -98,13 +94,12 @@ fn place(sequence: u64) -> Vec<u8> {
 struct Page {
     objects: Vec<Object>,
     bytes: usize,
-    /// The place of the last object.
     last: Vec<u8>,
     place: Option<Vec<u8>>,
 }
 
 impl Page {
-    /// Adds an object; false if the page was full and more follows.
+    /// Adds an object; false if the page is full, so more follow.
     fn add(&mut self, object: Object, place: Vec<u8>, wanted: &Wanted) -> bool {
         if self.objects.len() == wanted.limit || self.bytes > wanted.bytes_max {
             self.place = Some(std::mem::take(&mut self.last));
@@ -138,8 +133,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether the caller sees an object: own objects always, those of public templates if the
-    /// filter names them.
+    /// Whether the caller sees an object: the organization's and the wallet's always, one of a public template only if
+    /// the filter names it.
     fn sees(&mut self, object: &Object) -> Result<bool, SearchError> {
         let is_own = object.organization_id == self.caller.organization_id
             || object.owner_id == self.caller.wallet_id;
@@ -154,7 +149,7 @@ impl<'a> Run<'a> {
         Ok(template.is_some_and(|template| sees_object(object, template, self.caller)))
     }
 
-    /// Reads objects and keeps the matches.
+    /// Reads objects and returns the matches.
     fn matches(&mut self, ids: &[Id]) -> Result<Vec<Object>, SearchError> {
         let mut matches = Vec::with_capacity(ids.len());
         for object in self.snapshot.multi_objects(ids)?.into_iter().flatten() {
@@ -221,7 +216,7 @@ impl<'a> Run<'a> {
         Candidates::choose(self.snapshot, covers, window, &mut self.budget)
     }
 
-    /// Calls `each` with every match among the candidates.
+    /// Calls `each` for every match among the candidates.
     fn each_match(
         &mut self,
         candidates: &mut Candidates<'_>,
@@ -236,7 +231,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reads and sorts every match: for orders without an index.
+    /// Reads and sorts all matches, for orders without an index.
     fn sorted(
         &mut self,
         plan: &Plan,
@@ -255,7 +250,7 @@ impl<'a> Run<'a> {
         self.page_of(first, wanted)
     }
 
-    /// Reads the objects of a page again: sorting kept only their places.
+    /// Reads the objects of a page again, because sorting kept only places.
     fn page_of(&mut self, first: First<'_>, wanted: &Wanted) -> Result<Page, SearchError> {
         let mut page = Page::default();
         let mut places: Vec<(Vec<u8>, Id)> = first.places.into_iter().collect();
@@ -304,8 +299,7 @@ impl<'a> Run<'a> {
         };
         let place_of_path = self.filter.paths.iter().position(|known| known == path);
         let ranges = planner.order(template_id, number, place_of_path);
-        // With nothing else to narrow by, the index is read in order; counting first would be
-        // wasted.
+        // Without another restriction the index is read in order, and counting first would be wasted.
         let slots = covers.iter().flat_map(|cover| &cover.slots);
         let mut narrow = slots.flat_map(|slot| &slot.narrow);
         if covers.len() == 1 && narrow.all(|choice| choice.source.is_of(number)) {
@@ -322,7 +316,7 @@ impl<'a> Run<'a> {
         self.page_of(first, wanted)
     }
 
-    /// Walks along an index in its own order.
+    /// Reads an index in its order.
     fn along(&mut self, ranges: &[PropertyRange], wanted: &Wanted) -> Result<Page, SearchError> {
         let descending = wanted.sort.descending;
         let after = wanted.after.as_deref();
@@ -380,8 +374,7 @@ impl<'a> Run<'a> {
         Ok(count)
     }
 
-    /// The number of a template's objects, which is counted as they are minted: no object ever
-    /// disappears.
+    /// A template's stored object count, which is final because objects never disappear.
     fn minted(&mut self, plan: &Plan) -> Result<Option<u64>, SearchError> {
         let (Scope::Covers(covers), Some(seen)) = (&plan.scope, &plan.template) else {
             return Ok(None);
@@ -409,7 +402,7 @@ fn all(plan: &Plan) -> Window {
     }
 }
 
-/// The first places after another, and one more to show that something follows.
+/// The first places after a given one, and one more to detect a next page.
 struct First<'a> {
     wanted: &'a Wanted,
     places: BTreeMap<Vec<u8>, Id>,

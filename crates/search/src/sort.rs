@@ -1,5 +1,5 @@
-//! The order of a search's answer. The place in a cursor follows the order: a creation sequence, a last sequence, or an
-//! index entry.
+//! Order of a search's matches. A cursor's place depends on it: a creation sequence, a last sequence, or an index
+//! entry.
 
 use kedge_rules::FieldError;
 use kedge_rules::json::Members;
@@ -9,27 +9,25 @@ use kedge_rules::pointer::escape;
 use super::parse::{Field, elements, refuse, text};
 use crate::SearchError;
 
-/// The order of matches.
+/// Order of matches.
 #[derive(Debug)]
 pub struct Sort {
-    /// The sort key.
     pub by: SortBy,
     /// Highest first.
     pub descending: bool,
 }
 
-/// The key of an order.
 #[derive(PartialEq, Eq, Debug)]
 pub enum SortBy {
-    /// The time of creation.
+    /// Creation time.
     Created,
-    /// The time of the last change.
+    /// Time of the last change.
     Updated,
-    /// The value of an indexed property.
+    /// Value of an indexed property.
     Property(PropertyPath),
 }
 
-/// Parses `sort`; by creation, oldest first, if it is absent.
+/// Parses `sort`; by default by creation, oldest first.
 pub fn read(json: Option<&str>) -> Result<Sort, SearchError> {
     let default = Sort {
         by: SortBy::Created,

@@ -1,5 +1,4 @@
-//! The templates that a search looks at for its plan: each is read once, however many branches name it, and all of them
-//! within the bound on what one search may read.
+//! Cache of the templates that a search's plan uses. Each is read once, and counts against the search's budget.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -16,13 +15,13 @@ use kedge_storage::{Page, Snapshot};
 use super::budget::Budget;
 use crate::SearchError;
 
-/// A template with the places that its schema marks as indexed.
+/// A template with its indexed paths.
 pub(super) type IndexedTemplate = (Template, IndexedPaths);
 
 pub(super) struct Templates<'a> {
     snapshot: &'a Snapshot,
     caller: &'a Caller,
-    /// By identifier; `None` where the caller does not see one.
+    /// By id; `None` for templates that are hidden from the caller.
     seen: RefCell<HashMap<Id, Option<Rc<IndexedTemplate>>>>,
     own: OnceCell<Option<Rc<[IndexedTemplate]>>>,
     budget: RefCell<Budget>,
@@ -39,7 +38,7 @@ impl<'a> Templates<'a> {
         }
     }
 
-    /// A template that the caller may see.
+    /// A template, if the caller may see it.
     pub(super) fn seen(&self, id: Id) -> Result<Option<Rc<IndexedTemplate>>, SearchError> {
         if let Some(known) = self.seen.borrow().get(&id) {
             return Ok(known.clone());
@@ -54,7 +53,7 @@ impl<'a> Templates<'a> {
         Ok(seen)
     }
 
-    /// The templates of the caller's organization, unless they are too many for their indexes to help.
+    /// The organization's templates, unless there are too many for their indexes to help.
     pub(super) fn own(&self) -> Result<Option<Rc<[IndexedTemplate]>>, SearchError> {
         if let Some(own) = self.own.get() {
             return Ok(own.clone());
@@ -74,7 +73,7 @@ impl<'a> Templates<'a> {
         Ok(self.own.get_or_init(|| own).clone())
     }
 
-    /// A stored template with its indexed paths; its schema was checked when it was made.
+    /// Parses a stored template's indexed paths; its schema was checked at creation.
     fn indexed(&self, template: Template) -> Result<IndexedTemplate, SearchError> {
         let schema = template.schema.as_deref();
         let bytes = template.properties.len() + schema.map_or(0, str::len);

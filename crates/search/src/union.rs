@@ -1,4 +1,4 @@
-//! The plan of a whole filter: that of its only branch, or what holds the matches of each.
+//! Plan of a whole filter: its only branch's, or the union of all branches'.
 
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::SearchError;
 /// Plans a search.
 pub(super) struct Planner<'a> {
     branches: Vec<Branch<'a>>,
-    /// The conditions that every match satisfies, for what has to follow from the whole filter.
+    /// The conditions of the whole filter that every match satisfies.
     whole: Branch<'a>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The index entries along which an ordered search walks.
+    /// The index ranges to read for an ordered search.
     pub(super) fn order(
         &self,
         template_id: Id,
@@ -64,8 +64,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The scope that contains the matches of all these plans, and the range of their creation
-/// sequences.
+/// Scope and range of creation sequences that contain the matches of all these plans.
 fn union(plans: &[BranchPlan]) -> (Scope, RangeInclusive<u64>) {
     let Some(first) = plans.first() else {
         return (Scope::Ids(Vec::new()), 1..=u64::MAX);
@@ -77,14 +76,14 @@ fn union(plans: &[BranchPlan]) -> (Scope, RangeInclusive<u64>) {
     if let Some(ids) = all_ids(plans) {
         return (Scope::Ids(ids), created);
     }
-    // A branch's first cover is the one that it names; its last one always contains everything.
+    // A branch's first cover is the named one; its last one always contains everything.
     let mut covers = vec![join(plans, |covers| covers.first())];
     let widest = join(plans, |covers| covers.last());
     if widest != covers[0] {
         covers.push(widest);
     }
     if !is_one_window {
-        // Entries in the common window may lie outside the window of their own branch.
+        // Entries in the common window may lie outside their branch's window.
         covers.iter_mut().for_each(Cover::answer_nothing);
     }
     (Scope::Covers(covers), created)

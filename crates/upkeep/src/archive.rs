@@ -1,8 +1,8 @@
-//! Old segments of the log, moved from a running server's data directory to an archive, and back.
+//! Archiving of old log segments from a running server's data directory, and their return.
 //!
-//! A segment is removed from the log only when the archive holds it whole and `ARCHIVED.json` in the log's directory
-//! says where. The log then begins later: it is continued, backed up and read as before, and a caller that asks for
-//! what is archived gets the archive's name. The trait [`Archive`] leaves room for an object store (adr/0014).
+//! A segment leaves the log only after the archive holds all of it and `ARCHIVED.json` in the log's directory names the
+//! archive. The log then begins later: it is continued, backed up and read as before, and requests for archived parts
+//! are answered with the archive's name. The trait [`Archive`] allows for an object store (adr/0014).
 
 mod local;
 mod proofs;
@@ -24,15 +24,15 @@ use crate::backup::{BackupError, Listed, digest};
 pub use local::LocalArchive;
 pub use proofs::{KeptProofs, NamedKeys};
 
-/// The version of the list's format.
+/// Format version of the list.
 const FORMAT: u32 = 1;
 
-/// A place for segments outside the log's directory. A directory is one; an object store would be another.
+/// Storage for segments outside the log's directory, such as a directory or an object store.
 pub trait Archive {
-    /// Its name, for people and for the list.
+    /// Name for people and for the list.
     fn name(&self) -> String;
 
-    /// Stores a file under a name and makes it durable. A file that already has this name is left as it is.
+    /// Stores a file durably under a name. An existing file of this name stays unchanged.
     ///
     /// # Errors
     /// The I/O error.
@@ -41,118 +41,92 @@ pub trait Archive {
     /// Reads a file back; returns its length and SHA-256.
     ///
     /// # Errors
-    /// The I/O error, for instance if there is no such file.
+    /// The I/O error, for instance if the file is missing.
     fn digest(&self, name: &str) -> io::Result<Listed>;
 
-    /// Copies a file to a path where none exists yet.
+    /// Copies a file to a free path.
     ///
     /// # Errors
     /// The I/O error.
     fn get(&self, name: &str, to: &Path) -> io::Result<()>;
 }
 
-/// A segment that was archived.
+/// An archived segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archived {
-    /// The file's name.
     pub name: String,
-    /// The sequence of its first action; if it holds none, of the next one in the log.
+    /// Sequence of its first action; of the log's next action if it holds none.
     pub first_sequence: u64,
-    /// The sequence of its last action.
     pub last_sequence: u64,
-    /// The number of its first batch.
     pub first_batch: u64,
-    /// The number of its last batch; absent if it ends before the log's first batch.
+    /// Absent if the segment ends before the log's first batch.
     pub last_batch: Option<u64>,
-    /// The number of its first frame.
     pub first_frame: u64,
-    /// How many frames it holds.
+    /// Number of frames.
     pub frames: u64,
-    /// Bytes of the file.
     pub bytes: u64,
-    /// Their SHA-256.
     pub sha256: Hash,
     /// The archive's name.
     pub archive: String,
 }
 
-/// What has been archived of a log: `ARCHIVED.json` in the log's directory.
+/// The log's archived segments: `ARCHIVED.json` in the log's directory.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
     format: u32,
-    /// The segments, in the log's order.
+    /// In the log's order.
     pub segments: Vec<Archived>,
-    /// Proof files of those actions in them that name a key of the sequencer.
+    /// Proof files of archived actions that name a key of the sequencer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub key_proofs: Vec<ProofFile>,
 }
 
-/// Which segments to archive.
+/// Selection of segments to archive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Older {
-    /// Those that hold nothing from this sequence on.
+    /// Segments that end before this sequence.
     ThanSequence(u64),
-    /// All but this many of the newest sealed segments.
+    /// All sealed segments but this number of the newest.
     ThanNewest(usize),
 }
 
 /// Why segments were not archived or not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The archive would be part of the directory it is meant to relieve.
+    /// The archive would lie inside the data directory.
     #[error(
         "{0} lies in the data directory: an archive must lie elsewhere, best on another machine"
     )]
     Inside(PathBuf),
-    /// The archive holds something other than what was put there.
+    /// The archive's file differs from the stored segment.
     #[error(
         "{name} in {archive} {what}. Nothing was removed from the log: empty that directory, or name another one"
     )]
     Differs {
-        /// The file.
         name: String,
-        /// The archive.
         archive: String,
-        /// What is wrong.
         what: String,
     },
-    /// Actions that name the sequencer's keys could not be shown once they are archived.
+    /// Actions that name the sequencer's keys would become unprovable.
     #[error(
         "the proof files of the actions that name the sequencer's keys cannot be made: {0}. Nothing was archived"
     )]
     KeyProofs(String),
-    /// The list cannot be used.
+    /// The list is invalid.
     #[error("{path}: {what}. Restore it from the newest backup", path = .path.display())]
-    Record {
-        /// The list.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
-    /// The archive.
+    Record { path: PathBuf, what: String },
     #[error("{name} in {archive}: {source}")]
     Archive {
-        /// The file.
         name: String,
-        /// The archive.
         archive: String,
-        /// The system's error.
         source: io::Error,
     },
-    /// The store.
     #[error(transparent)]
     Store(#[from] CommitError),
-    /// A file of the log.
     #[error(transparent)]
     File(#[from] BackupError),
-    /// An I/O error.
     #[error("{path}: {source}", path = .path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
@@ -163,7 +137,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
 }
 
 impl Record {
-    /// Reads a log directory's list of archived segments; empty if there is no list.
+    /// Reads the list in a log's directory; empty if there is none.
     ///
     /// # Errors
     /// [`ArchiveError`] if the list cannot be read.
@@ -200,20 +174,20 @@ impl Record {
         durable::put(&path, &text).map_err(at(&path))
     }
 
-    /// The segments that are missing from the log's directory.
+    /// Segments that are missing from the log's directory.
     pub fn missing(&self, log: &Path) -> Vec<&Archived> {
         let is_missing = |segment: &&Archived| !log.join(&segment.name).exists();
         self.segments.iter().filter(is_missing).collect()
     }
 
-    /// The archives' names.
+    /// The archives' names, for messages.
     pub fn places(&self) -> String {
         let places: BTreeSet<&str> = self.segments.iter().map(|of| of.archive.as_str()).collect();
         places.into_iter().collect::<Vec<_>>().join(" and ")
     }
 }
 
-/// Informs readers of the log where the archived segments are; returns the list.
+/// Makes the archives' names known to readers of the log; returns the list.
 ///
 /// # Errors
 /// [`ArchiveError`] if the list cannot be read.
@@ -225,7 +199,7 @@ pub fn announce(store: &Store, data: &Path) -> Result<Record, ArchiveError> {
     Ok(record)
 }
 
-/// How much of a running server's log is in which form, and how large the store is.
+/// Amounts of a running server's log by form, and the store's size.
 #[derive(Debug, Serialize)]
 pub struct Forms {
     raw: Form,
@@ -251,11 +225,11 @@ struct SealedForm {
 struct ArchivedForm {
     segments: usize,
     bytes: u64,
-    /// The archives' names; `None` if nothing is archived.
+    /// Names of the archives; `None` if nothing is archived.
     place: Option<String>,
 }
 
-/// How much of the log is in which form. Reads the list of what was archived, and nothing of the log itself.
+/// Amounts of the log by form. Reads the list of archived segments, and nothing of the log.
 ///
 /// # Errors
 /// [`ArchiveError`] if the list cannot be read.
@@ -283,14 +257,14 @@ pub fn forms(store: &Store, data: &Path) -> Result<Forms, ArchiveError> {
     })
 }
 
-/// One command at a time: of two at once, each would write the list without the other's segments.
+/// Serializes commands: each rewrites the list, and would lose the other's segments.
 static ARCHIVING: Mutex<()> = Mutex::new(());
 
-/// Moves old segments of a running server's log to an archive; returns those it moved. Proof files of the actions in
-/// them that name a key of the sequencer stay in the list, because clients are shown them.
+/// Moves old segments of a running server's log to an archive; returns them. Proof files of their actions that name a
+/// key of the sequencer stay in the list, because clients request them.
 ///
 /// # Errors
-/// [`ArchiveError`]. Nothing has been removed from the log unless the archive holds a copy that was read back.
+/// [`ArchiveError`]. Segments are removed from the log only after the archive's copy was read back.
 pub fn archive(
     store: &Store,
     data: &Path,
@@ -329,7 +303,7 @@ pub fn archive(
     Ok(archived)
 }
 
-/// Puts one segment into the archive and reads it back.
+/// Stores one segment in the archive and reads it back.
 fn put(to: &dyn Archive, file: &SealedFile) -> Result<Archived, ArchiveError> {
     let name = file.header.name().file_name(kedge_log::SegmentKind::Sealed);
     let failed = |source| ArchiveError::Archive {
@@ -354,7 +328,7 @@ fn put(to: &dyn Archive, file: &SealedFile) -> Result<Archived, ArchiveError> {
     })
 }
 
-/// Checks that the archive holds these bytes.
+/// Checks that the archive's file has this digest.
 fn same(archive: &dyn Archive, name: &str, expected: &Listed) -> Result<(), ArchiveError> {
     let found = archive.digest(name);
     let found = found.map_err(|source| ArchiveError::Archive {
@@ -375,10 +349,10 @@ fn same(archive: &dyn Archive, name: &str, expected: &Listed) -> Result<(), Arch
     })
 }
 
-/// Copies the archived segments back into the log's directory, which nobody may have open, and removes the list.
+/// Copies archived segments back into the log's directory, which must not be in use, and removes the list.
 ///
 /// # Errors
-/// [`ArchiveError`] if a segment is missing or differs from what was archived.
+/// [`ArchiveError`] if a segment is missing or has another digest.
 pub fn put_back(log: &Path, from: &dyn Archive) -> Result<(), ArchiveError> {
     let record = Record::read(log)?;
     for segment in record.missing(log) {

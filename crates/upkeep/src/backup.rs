@@ -1,11 +1,11 @@
-//! Backups: a consistent copy of a running server's data directory, with a list of everything in it, and back.
+//! Backups: consistent copies of a running server's data directory with a manifest, and their restoration.
 //!
 //! A backup is a directory with `BACKUP.json`, which is written last and has every file's digest, and `data/`, laid out
-//! like a data directory. The log is copied up to a frame that was durable, which is one moment between two commit
-//! groups. The other files are copied in an order in which nothing names what is missing: the keys after the log, so
-//! every key that its frames name is there. The high-water mark is no part of it: a copy does not know what was
-//! released after it was made, so a restored one opens read-only wherever nothing else shows that. Rows are not part of
-//! it either: a restore makes them from the log, which may be cut at an earlier frame first (`crates/log/src/cut.rs`).
+//! like a data directory. The log is copied up to a durable frame, which is a boundary of commit groups. Other files
+//! are copied in an order without dangling references: the keys follow the log, so every key named by its frames is
+//! present. The high-water mark is excluded: a copy does not know later releases, so a restored log opens read-only
+//! unless something else shows them. Rows are excluded too: a restore rebuilds them from the log, which may be cut at
+//! an earlier frame first (`crates/log/src/cut.rs`).
 
 mod older;
 mod restore;
@@ -27,108 +27,82 @@ use self::older::Older;
 
 pub use restore::{CutTo, restore};
 
-/// The list of a backup.
+/// The manifest's file name.
 const LIST: &str = "BACKUP.json";
-/// The files it lists, inside the backup.
+/// Folder of the listed files, inside the backup.
 const DATA: &str = "data";
-/// The log, inside a data directory.
+/// Folder of the log, inside a data directory.
 const LOG: &str = "log";
-/// The version of the layout.
+/// Version of the layout.
 const FORMAT: u32 = 1;
-/// Files of the data directory itself that belong to a backup. The embedded chain's journal is copied before the store,
-/// so no copy of the chain holds anything that its store does not know.
+/// Single files of a backup. The embedded chain's journal is copied before the store, so no copy of the chain is ahead
+/// of its store.
 const FIRST: [&str; 2] = ["chain.journal", "contract"];
 
-/// A backup's description of itself.
+/// A backup's manifest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct List {
     format: u32,
-    /// The version of the program that made it.
+    /// Version of the program that made it.
     pub version: String,
-    /// When it was made, Unix milliseconds.
+    /// Time of the backup.
     pub made_at_ms: u64,
-    /// The log it holds.
+    /// Domain of its log.
     pub domain: Domain,
-    /// The signer of that log.
+    /// Signer of its log.
     pub sequencer: Address,
-    /// How many batches it holds.
+    /// Number of batches.
     pub batches: u64,
-    /// The last action's sequence.
+    /// Sequence of the last action.
     pub sequence: u64,
-    /// The hash chain's head.
+    /// Head of the hash chain.
     pub head: Hash,
-    /// Every file, by its path inside the data directory.
+    /// Every file by path inside the data directory.
     files: BTreeMap<String, Listed>,
 }
 
-/// A file's bytes.
+/// Length and digest of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// How many.
     pub bytes: u64,
-    /// Their SHA-256.
     pub sha256: Hash,
 }
 
-/// Why there is no backup, or none that can be restored.
+/// Why there is no backup, or it cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// Something is in the way.
+    /// The target is not empty.
     #[error("{0} exists and is not empty: name a directory that does not exist")]
     Occupied(PathBuf),
-    /// The backup would lie inside the directory it is made from.
+    /// The backup would lie inside the data directory.
     #[error("{0} lies in the data directory: a backup must lie elsewhere, best on another machine")]
     Inside(PathBuf),
-    /// A backup without its list.
+    /// The manifest is missing.
     #[error("{0} is not a complete backup: it has no {LIST}, which is written last")]
     Unfinished(PathBuf),
-    /// Its list cannot be used.
+    /// The manifest is invalid.
     #[error("{path}: {what}", path = .path.display())]
-    List {
-        /// The list.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
-    /// A file differs from the list.
+    List { path: PathBuf, what: String },
+    /// A file differs from the manifest.
     #[error("the backup is damaged: {path} {what}", path = .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The older backup is of another log.
+    Damaged { path: PathBuf, what: String },
+    /// The older backup belongs to another log.
     #[error(
         "the older backup {path} is not of this log: {what}. Name a backup of this server, or leave out --since",
         path = .path.display()
     )]
-    OtherLog {
-        /// The older backup.
-        path: PathBuf,
-        /// How they differ.
-        what: String,
-    },
-    /// The store could not copy its log.
+    OtherLog { path: PathBuf, what: String },
     #[error(transparent)]
     Copy(#[from] CopyError),
-    /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The log cannot be cut at the requested point.
     #[error("{0}")]
     Cut(String),
-    /// A directory.
     #[error(transparent)]
     Directory(#[from] SecretError),
-    /// An I/O error.
     #[error("{path}: {source}", path = .path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> BackupError {
@@ -138,7 +112,6 @@ fn at(path: &Path) -> impl Fn(io::Error) -> BackupError {
     }
 }
 
-/// Refuses a directory that is not empty.
 fn must_be_free(path: &Path) -> Result<(), BackupError> {
     let is_free = match std::fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),
@@ -151,36 +124,34 @@ fn must_be_free(path: &Path) -> Result<(), BackupError> {
     Err(BackupError::Occupied(path.to_owned()))
 }
 
-/// What is copied.
+/// The backed-up server.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// The store, which is open and accepts commits.
+    /// The open store, which accepts commits.
     pub store: &'a Store,
-    /// The data directory that contains it.
+    /// The store's data directory.
     pub data: &'a Path,
-    /// The log.
+    /// Domain of the log.
     pub domain: Domain,
-    /// The signer of the log.
+    /// Signer of the log.
     pub sequencer: Address,
 }
 
-/// A backup that was made.
+/// A finished backup.
 #[derive(Debug)]
 pub struct Made {
-    /// The backup's list.
     pub list: List,
-    /// Bytes of all its files.
+    /// Total of all files.
     pub bytes: u64,
-    /// Bytes of the files copied from the server; the others come from the older backup.
+    /// Files copied from the server; the others come from the older backup.
     pub new_bytes: u64,
 }
 
-/// Makes a backup in the directory `to` while the server keeps running. Files that never change (sealed segments and
-/// contents of files) are linked from the backup `older` if it holds them, or copied from there if they cannot be
-/// linked.
+/// Makes a backup in the directory `to` of a running server. Immutable files (sealed segments and contents of files)
+/// are linked from the backup `older` if it has them, or copied from there if linking fails.
 ///
 /// # Errors
-/// [`BackupError`]; `to` then has no list and is no backup.
+/// [`BackupError`]; `to` then has no manifest and is no backup.
 pub fn make(
     source: Source<'_>,
     to: &Path,
@@ -216,7 +187,7 @@ pub fn make(
     if let Some(older) = &mut older {
         log.taken.iter().for_each(|name| older.took(LOG, name));
     }
-    // A content is in place before the store names it, and it stays. So whatever the copied store names is there.
+    // A content is in place before the store names it, and stays, so every named content is present.
     copy_contents(data, &copy, older.as_mut())?;
     let taken = older.map(Older::taken).unwrap_or_default();
     let files = listed(&copy, &taken)?;
@@ -246,7 +217,6 @@ pub fn make(
     })
 }
 
-/// Copies a file if it exists.
 fn copy_file(from: &Path, to: &Path) -> Result<(), BackupError> {
     match std::fs::copy(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -254,7 +224,6 @@ fn copy_file(from: &Path, to: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Copies the files of a folder.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), BackupError> {
     make_private_dir(to)?;
     for entry in std::fs::read_dir(from).map_err(at(from))? {
@@ -266,7 +235,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Copies the contents of files, except those still being received.
+/// Copies the contents of files, except unfinished uploads.
 fn copy_contents(
     data: &Path,
     copy: &Path,
@@ -297,7 +266,7 @@ fn copy_contents(
     Ok(())
 }
 
-/// Lists every file below a directory and makes it durable. Files that are `known` are not read.
+/// Lists every file below a directory and syncs it. `known` files are not read.
 fn listed(
     root: &Path,
     known: &BTreeMap<String, Listed>,
@@ -327,7 +296,7 @@ fn listed(
     Ok(files)
 }
 
-/// Reads a file to its end and copies it to `to` on the way.
+/// Reads a file to its end, copies it to `to`, and returns its digest.
 fn read_through(path: &Path, to: impl Write) -> Result<Listed, BackupError> {
     copied_to(path, to).map_err(at(path))
 }
@@ -353,17 +322,17 @@ fn copied_to(path: &Path, mut to: impl Write) -> io::Result<Listed> {
     })
 }
 
-/// The bytes of a file and their SHA-256.
+/// Length and SHA-256 of a file.
 pub(crate) fn digest_of(path: &Path) -> io::Result<Listed> {
     copied_to(path, io::sink())
 }
 
-/// As [`digest_of`]; an error names the file.
+/// Like [`digest_of`]; the error names the file.
 pub(crate) fn digest(path: &Path) -> Result<Listed, BackupError> {
     read_through(path, io::sink())
 }
 
-/// The list of the backup in `from`.
+/// Reads the manifest of the backup in `from`.
 pub fn list(from: &Path) -> Result<List, BackupError> {
     let path = from.join(LIST);
     let text = match std::fs::read(&path) {
@@ -384,7 +353,7 @@ pub fn list(from: &Path) -> Result<List, BackupError> {
         );
         return Err(wrong(what));
     }
-    // Every path of a list must lie inside the data directory.
+    // Every listed path must lie inside the data directory.
     let is_inside = |name: &String| {
         let mut parts = Path::new(name).components();
         !name.is_empty() && parts.all(|part| matches!(part, std::path::Component::Normal(_)))
@@ -402,7 +371,7 @@ pub fn data(from: &Path) -> PathBuf {
     from.join(DATA)
 }
 
-/// Checks that every file of a backup exists and matches the list.
+/// Checks that every file of a backup exists and matches the manifest.
 pub fn check(from: &Path, list: &List) -> Result<(), BackupError> {
     for (name, expected) in &list.files {
         let path = data(from).join(name);

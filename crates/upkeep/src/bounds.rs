@@ -1,5 +1,4 @@
-//! How much memory a check or a rebuild takes, and where it puts what does not fit into it. The memory does not grow
-//! with the log.
+//! Memory limit of checks and rebuilds, and the directory for spilled data. Memory use does not grow with the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,14 +7,14 @@ use kedge_storage::StoreOptions;
 use tempfile::TempDir;
 
 const MIB: usize = 1024 * 1024;
-/// The memory of a check or a rebuild, unless the caller says otherwise.
+/// Default memory of a check or a rebuild.
 pub const MEMORY_BYTES: usize = 1024 * MIB;
-/// The least memory that a check or a rebuild can do with.
+/// Minimum memory of a check or a rebuild.
 pub const MEMORY_BYTES_MIN: usize = 128 * MIB;
-/// Where large temporary files belong: it is on a disk, while the directory of temporary files is often in memory.
+/// Directory of large temporary files: it is on disk, unlike many systems' temporary directory.
 const LARGE_FILES: &str = "/var/tmp";
 
-/// The bounds of a check or a rebuild.
+/// Limits of a check or a rebuild.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     memory_bytes: usize,
@@ -29,8 +28,8 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// About this much memory. What does not fit into it goes to a folder in `scratch`, which is removed afterwards.
-    /// Without `scratch` it is TMPDIR, or `/var/tmp` if that is not set.
+    /// Uses about `memory_bytes`, and spills the rest to a temporary folder in `scratch`. The default of `scratch` is
+    /// TMPDIR, or `/var/tmp` if that is not set.
     pub fn new(memory_bytes: usize, scratch: Option<&Path>) -> Self {
         let large = || Some(PathBuf::from(LARGE_FILES)).filter(|path| path.is_dir());
         let named = || std::env::var_os("TMPDIR").map(PathBuf::from);
@@ -41,7 +40,7 @@ impl Bounds {
         }
     }
 
-    /// The same memory, and another directory.
+    /// The same memory with another directory.
     #[must_use]
     pub fn in_directory(&self, scratch: &Path) -> Self {
         Self {
@@ -50,7 +49,7 @@ impl Bounds {
         }
     }
 
-    /// A folder for what does not fit into memory.
+    /// A temporary folder for spilled data.
     ///
     /// # Errors
     /// The I/O error, which names the directory.
@@ -64,17 +63,17 @@ impl Bounds {
         })
     }
 
-    /// The memory for resources and rows that are not written yet.
+    /// Share of resources and unwritten rows.
     pub(crate) fn rows_bytes(&self) -> usize {
         self.memory_bytes / 8
     }
 
-    /// The memory for what is compared with the log.
+    /// Share of data compared with the log.
     pub(crate) fn compared_bytes(&self) -> usize {
         self.memory_bytes / 4
     }
 
-    /// The options of a store with its part of the memory.
+    /// Options of a store with its share of the memory.
     pub(crate) fn of_store(&self, options: StoreOptions) -> StoreOptions {
         let part = (self.memory_bytes / 16).clamp(8 * MIB, 64 * MIB);
         StoreOptions {

@@ -1,6 +1,5 @@
-//! Copies, checks and repairs of a data directory: `backup` and `archive` of a running server, `verify` and `rebuild`
-//! of one that is stopped, the keys that side entries are sealed with (`side_keys`), and who may read all of it
-//! (`private`).
+//! Maintenance of a data directory: `backup` and `archive` of a running server, `verify` and `rebuild` of a stopped
+//! one, the keys of sealed side entries (`side_keys`), and file permissions (`private`).
 
 pub mod archive;
 pub mod backup;

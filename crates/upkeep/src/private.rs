@@ -1,4 +1,5 @@
-//! Keeps the data directory private to its owner: it holds keys, password hashes and secrets of webhooks.
+//! Permissions of the data directory, which holds keys, password hashes and webhook secrets and is private to its
+//! owner.
 
 use std::fs::Permissions;
 use std::io;
@@ -7,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 
-/// The rights that only the owner may have.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
-/// How deep files are checked. Those of the store are; contents in `files/ab` are not, because
-/// their directory keeps others out.
+/// Depth of checked files. The store's files are checked; contents in `files/ab` are not, because their directory keeps
+/// other users out.
 const DEPTH_MAX: u32 = 1;
 
-/// The data directory stays open to others.
+/// The data directory stays accessible to other users.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{path} is open to other users of this machine, and its mode cannot be changed ({source}): it \
@@ -25,12 +26,12 @@ pub struct PrivateError {
     source: io::Error,
 }
 
-/// Makes everything that this process creates from now on accessible only to its owner.
+/// Makes all files that this process creates from now on private to its owner.
 pub fn make_private_from_now_on() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Removes other users' access to everything in the data directory; reports what was open.
+/// Removes other users' permissions in the data directory; reports what was accessible.
 pub fn tighten(data: &Path) -> Result<(), PrivateError> {
     let mut tightened = Vec::new();
     directory(data, 0, &mut tightened)?;
@@ -50,7 +51,7 @@ fn directory(path: &Path, depth: u32, tightened: &mut Vec<PathBuf>) -> Result<()
         source,
     };
     one(path, 0o700, tightened)?;
-    // A key that others could read is no longer secret: it is refused when it is read.
+    // A key that was readable to others is no longer secret, and is refused when read.
     if path.ends_with("keys") || depth > DEPTH_MAX {
         return Ok(());
     }
@@ -59,7 +60,7 @@ fn directory(path: &Path, depth: u32, tightened: &mut Vec<PathBuf>) -> Result<()
         match std::fs::metadata(&path) {
             Ok(found) if found.is_dir() => directory(&path, depth + 1, tightened)?,
             Ok(found) if found.is_file() => one(&path, 0o600, tightened)?,
-            // A socket, or something that disappeared meanwhile.
+            // A socket, or a file that disappeared.
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(PrivateError { path, source }),

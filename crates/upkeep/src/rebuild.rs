@@ -1,5 +1,5 @@
-//! Rebuilds a store from its log: every row, in a new place, verified there. One system call then exchanges the names
-//! of the two directories. The log is not changed.
+//! Rebuild of a store from its log: all rows are written to a new folder and verified there. One system call then swaps
+//! the two folders. The log is unchanged.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,43 +17,35 @@ use crate::bounds::Bounds;
 use crate::side_keys;
 use crate::verify::{Checks, Summary, Verifier, VerifyError};
 
-/// The folder of the store, inside the data directory.
+/// The store's folder, inside the data directory.
 const STORE: &str = "store";
-/// The folder in which the new one is built.
+/// Folder of the new store during the build.
 const MAKING: &str = "store.rebuild";
-/// The folder for what does not fit into memory meanwhile.
+/// Folder of spilled data during the build.
 const SCRATCH: &str = "rebuild.scratch";
-/// A file in the new store that marks it as incomplete.
+/// Marker file of an incomplete new store.
 const UNFINISHED: &str = "UNFINISHED";
-/// The folder to which the damaged one is moved.
+/// Folder of the replaced store.
 const DAMAGED: &str = "store.damaged";
 
-/// Why a store was not rebuilt. The old one is in its place, unchanged.
+/// Why a store was not rebuilt. The old one is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
     /// The log does not open or cannot be applied, or the new store does not open.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A server has it open.
+    /// A server has the store open.
     #[error("a process uses the store {0}: stop the server first")]
     InUse(PathBuf),
-    /// The keys of the log's side entries are not available.
+    /// Keys of the log's side entries are not available.
     #[error(transparent)]
     Keys(#[from] SecretError),
-    /// The new store could not be written.
     #[error("the new store could not be written: {0}")]
     Write(String),
-    /// The rebuilt store does not verify.
     #[error("the store rebuilt from the log is not valid, so the old store stays: {0}")]
     Verify(#[from] VerifyError),
-    /// An I/O error.
     #[error("{path}: {source}", path = .path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl From<CommitError> for RebuildError {
@@ -69,16 +61,16 @@ fn at(path: &Path) -> impl Fn(io::Error) -> RebuildError {
     }
 }
 
-/// The result of a rebuild.
+/// Result of a rebuild.
 #[derive(Debug)]
 pub struct Rebuilt {
-    /// What the new store holds, as its verification counted it.
+    /// Contents of the new store, as counted by its verification.
     pub summary: Summary,
-    /// Where the damaged store is now.
+    /// New place of the damaged store.
     pub damaged: PathBuf,
 }
 
-/// Rebuilds the store in the data directory `data`. `progress` is called after each batch, during the build and the
+/// Rebuilds the store in the data directory `data`. Calls `progress` after each batch of the build and the
 /// verification.
 pub fn rebuild(
     data: &Path,
@@ -101,7 +93,7 @@ pub fn rebuild(
     let is_begun = put_away(data, &making)?;
     let mut fill = || make(options(), bounds.rows_bytes(), |at| progress("making", at));
     match fill() {
-        // What an earlier run left, perhaps one of another version, may not do.
+        // The leftovers of an earlier run, perhaps of another version, may be unusable.
         Err(error) if is_begun => {
             tracing::warn!(%error, "the store that an earlier rebuild left is not used");
             std::fs::remove_dir_all(&making).map_err(at(&making))?;
@@ -116,7 +108,7 @@ pub fn rebuild(
         Ok(summary) => summary,
         Err(error) => {
             if is_begun {
-                // The fault may be in what an earlier run left: the next one begins from nothing.
+                // The leftovers may cause the fault: the next run starts from scratch.
                 std::fs::remove_dir_all(&making).map_err(at(&making))?;
             }
             return Err(error.into());
@@ -125,7 +117,7 @@ pub fn rebuild(
     std::fs::remove_dir_all(&scratch).map_err(at(&scratch))?;
     std::fs::remove_file(making.join(UNFINISHED)).map_err(at(&making))?;
     durable::sync_directory(&making).map_err(at(&making))?;
-    // One step, so that there is a whole store under this name at every moment.
+    // An atomic swap, so that a whole store has this name at every moment.
     rustix::fs::renameat_with(CWD, &store, CWD, &making, RenameFlags::EXCHANGE)
         .map_err(|error| at(&store)(error.into()))?;
     durable::sync_directory(data).map_err(at(data))?;
@@ -134,7 +126,7 @@ pub fn rebuild(
     Ok(Rebuilt { summary, damaged })
 }
 
-/// Takes the store's lock, as RocksDB does: no server may hold it or take it meanwhile.
+/// Takes the store's lock like RocksDB, so no server can have it open.
 fn locked(store: &Path) -> Result<std::fs::File, RebuildError> {
     std::fs::create_dir_all(store).map_err(at(store))?;
     let path = store.join("LOCK");
@@ -149,7 +141,7 @@ fn locked(store: &Path) -> Result<std::fs::File, RebuildError> {
     Ok(file)
 }
 
-/// An empty folder in place of what an earlier run left.
+/// Replaces an earlier run's leftovers by an empty folder.
 fn cleared(folder: &Path) -> Result<PathBuf, RebuildError> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(folder)(error)),
@@ -159,8 +151,8 @@ fn cleared(folder: &Path) -> Result<PathBuf, RebuildError> {
     Ok(folder.to_owned())
 }
 
-/// Looks what an earlier run left. An incomplete store is continued, and its rows are those of some frame of the log: true.
-/// A complete one is kept under another name.
+/// Checks an earlier run's leftovers. True for an incomplete store, which is continued, because its rows match some
+/// frame of the log. A complete one is renamed.
 fn put_away(data: &Path, making: &Path) -> Result<bool, RebuildError> {
     if making.join(UNFINISHED).exists() {
         return Ok(true);
@@ -174,7 +166,7 @@ fn put_away(data: &Path, making: &Path) -> Result<bool, RebuildError> {
     Ok(false)
 }
 
-/// Renames a store so that nothing looks for it there.
+/// Renames a store to an unused name.
 fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
     let mut aside = data.join(DAMAGED);
     let mut number = 1;

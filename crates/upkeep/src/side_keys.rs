@@ -1,6 +1,6 @@
-//! The keys that seal the log's side entries: what the log holds besides its actions, such as password hashes. Each is
-//! a separate file in the folder of keys, named by its number; the highest number seals. A rotation makes the new key's
-//! file durable, then `Store::seal_with` has the next frame sealed under it.
+//! Keys that seal the log's side entries, such as password hashes. Each is a file in the keys' folder, named by its
+//! number; the highest number seals. A rotation makes the new key's file durable, then `Store::seal_with` seals the
+//! next frame under it.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,57 +9,49 @@ use kedge_config::secrets::{self, SecretError};
 use kedge_storage::{KeyId, SealError, SideKeys, Store};
 use parking_lot::Mutex;
 
-/// The number of a log's first key.
+/// Number of a log's first key.
 pub const FIRST: KeyId = 1;
 
 const START: &str = "side-entries-";
 const END: &str = ".key";
 
-/// Why no new key is used for sealing.
+/// Why a rotation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RotateError {
-    /// The log accepts nothing, so it is not known which numbers it names.
+    /// The log accepts nothing, so its key numbers are unknown.
     #[error("no key was made: {0}")]
     NotMade(#[source] SealError),
-    /// The key was not written.
+    /// The key file was not written.
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// The key exists, but the log does not use it yet.
     #[error("{path} was made, but seals only from the next start on: {source}", path = .path.display())]
-    NotUsed {
-        /// The key's file.
-        path: PathBuf,
-        /// Why not now.
-        source: SealError,
-    },
+    NotUsed { path: PathBuf, source: SealError },
 }
 
-/// A key that replaced another one.
+/// Result of a rotation.
 #[derive(Debug)]
 pub struct Rotated {
-    /// Its number.
     pub number: KeyId,
-    /// Its file.
     pub path: PathBuf,
-    /// The earlier keys, which still open what they sealed.
+    /// Earlier keys, which still open their entries.
     pub older: Vec<KeyId>,
-    /// The key that sealed until now, if its file is gone.
+    /// The previous sealing key, if its file is gone.
     pub lost: Option<KeyId>,
 }
 
-/// The file of a key.
 pub fn name(number: KeyId) -> String {
     format!("{START}{number}{END}")
 }
 
-/// The number of a key's file.
+/// The key number of a file name.
 fn number(file: &str) -> Option<KeyId> {
     let number = file.strip_prefix(START)?.strip_suffix(END)?.parse().ok()?;
     // Each number has exactly one name: no 01, no +1.
     (name(number) == file).then_some(number)
 }
 
-/// Every key in a folder.
+/// Reads every key of a folder.
 ///
 /// # Errors
 /// [`SecretError`] if the folder or a key cannot be read.
@@ -78,7 +70,7 @@ pub fn read(folder: &Path) -> Result<SideKeys, SecretError> {
     Ok(keys)
 }
 
-/// Makes the key with this number; returns every key of the folder.
+/// Creates the key with this number; returns every key of the folder.
 ///
 /// # Errors
 /// [`SecretError`] if it cannot be written, or already exists.
@@ -87,14 +79,13 @@ pub fn make(folder: &Path, number: KeyId) -> Result<SideKeys, SecretError> {
     read(folder)
 }
 
-/// Two rotations at one time would choose the same number.
+/// Simultaneous rotations would choose the same number.
 static ROTATING: Mutex<()> = Mutex::new(());
 
-/// Makes the next key, and a running server seals with it from then on. The key is durable before anything is sealed
-/// under it.
+/// Creates the next key, with which a running server seals from then on. The key is durable before its first use.
 ///
 /// # Errors
-/// [`RotateError`]; the previous key then continues to seal.
+/// [`RotateError`]; the previous key then stays in use.
 pub fn rotate(folder: &Path, store: &Store) -> Result<Rotated, RotateError> {
     let _one_at_a_time = ROTATING.lock();
     let keys = read(folder)?;
@@ -116,8 +107,7 @@ pub fn rotate(folder: &Path, store: &Store) -> Result<Rotated, RotateError> {
     }
 }
 
-/// A number that no key has had, for when lost keys cannot be known. The usual numbers are small, and this is the
-/// current time.
+/// An unused number for the case that lost keys' numbers are unknown: the current time, as usual numbers are small.
 pub fn unused() -> KeyId {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(FIRST + 1, |now| now.as_secs())

@@ -1,5 +1,5 @@
-//! Verifies a whole store: every hash, header and signature of its log, and its state, which must be to the byte what a
-//! replay of the log with the rules makes.
+//! Verification of a whole store: every hash, header and signature of its log, and its state, which must equal a replay
+//! of the log byte for byte.
 
 use std::io;
 use std::path::Path;
@@ -22,65 +22,60 @@ use crate::archive::{self, ArchiveError};
 use crate::bounds::Bounds;
 use crate::side_keys;
 
-/// What was checked.
+/// Counts of verified items.
 pub use kedge_storage::verify::Summary;
 
-/// Bytes that the replay collects before it writes them.
+/// Bytes that the replay buffers before writing.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Why a store does not verify.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// It does not even open.
+    /// The store does not open.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The log: the first sequence that is wrong, or the range that cannot be read.
+    /// The first wrong sequence of the log, or its unreadable range.
     #[error(transparent)]
     Log(#[from] kedge_storage::Fault),
-    /// The state differs from what the log produces.
     #[error("the stored state differs from a replay of the log: {0}")]
     State(#[from] log::Difference),
-    /// The list of archived segments cannot be read.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The keys of the log's side entries cannot be read.
+    /// Keys of the log's side entries cannot be read.
     #[error(transparent)]
     Keys(#[from] SecretError),
-    /// It cannot be read.
     #[error(transparent)]
     Read(#[from] kedge_storage::ReadError),
-    /// The replay could not be written to disk.
     #[error("the replay could not be written: {0}")]
     Replay(#[from] CommitError),
-    /// The replay could not be finished.
     #[error(transparent)]
     Apply(#[from] ApplyError),
-    /// No temporary directory.
+    /// No temporary directory can be created.
     #[error("no temporary directory for the replay: {0}")]
     Temporary(#[from] io::Error),
 }
 
-/// How much of a store is checked. Each level includes the ones before it.
+/// Depth of a check. Each level includes the previous ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Checks {
     /// Every hash, tree, chain and index of the log, and the signatures of batches and anchors.
     Hashes,
     /// The signature of every request.
     Signatures,
-    /// The state, which must be what replaying the log under the rules produces.
+    /// The state, which must equal a replay of the log under the rules.
     State,
 }
 
-/// A store that is open for verification. Not a byte of it is changed, and no server may have it open.
+/// A store opened for verification. It is never modified, and no server may have it open.
 pub struct Verifier {
     store: Store,
     plan: Plan,
     bounds: Bounds,
-    /// The directory of the store, if that is a view of one that lags its log.
+    /// Directory of the view, if the store lags its log.
     _scratch: Option<TempDir>,
 }
 
-/// Verifies everything in the store in `path` except the contents of files.
+/// Verifies the store in `path`, except the contents of files.
 pub fn store(
     path: &Path,
     domain: Domain,
@@ -91,8 +86,8 @@ pub fn store(
 }
 
 impl Verifier {
-    /// Opens the store in `path`, which must hold the log of these keys: all keys, or the first ones, which the log
-    /// itself continues.
+    /// Opens the store in `path`, which must hold the log of these keys: all of them, or the first ones, which the log
+    /// continues.
     pub fn open(
         path: &Path,
         domain: Domain,
@@ -117,8 +112,8 @@ impl Verifier {
         }
     }
 
-    /// Verifies a store that lags its log, as after a killed server. A view of it elsewhere is first brought up to
-    /// date, as a start would do with the store itself.
+    /// Verifies a store that lags its log, as after a crash. A view of it in another directory is first brought up to
+    /// date, like the store itself at a start.
     fn brought_up(path: &Path, plan: Plan, bounds: Bounds) -> Result<Self, VerifyError> {
         let scratch = bounds.folder()?;
         let view = scratch.path().join("store");
@@ -143,8 +138,8 @@ impl Verifier {
         })
     }
 
-    /// Builds a store in `path` from the log of the data directory `data`, which is not changed, to verify both. `progress`
-    /// is called after each frame with the last batch.
+    /// Builds a store in `path` from the log of the data directory `data`, which stays unchanged, to verify both. Calls
+    /// `progress` with the last batch after each frame.
     ///
     /// # Errors
     /// [`VerifyError`] if the log cannot be read or applied.
@@ -172,12 +167,12 @@ impl Verifier {
         })
     }
 
-    /// The sequencer's keys, as the store names them.
+    /// The sequencer's keys according to the store.
     pub fn sequencer_keys(&self) -> Result<SequencerKeys, VerifyError> {
         Ok(self.store.snapshot().sequencer_keys()?)
     }
 
-    /// Checks the store to this level. `progress` is called after each batch of the log.
+    /// Checks the store to this level. Calls `progress` after each batch of the log.
     pub fn check(
         &self,
         checks: Checks,
@@ -210,8 +205,8 @@ impl Verifier {
         Ok(summary)
     }
 
-    /// Checks that the content of every file that the store names is in `folder` and has its digest. Calls `finding`
-    /// with each faulty file and its fault; returns the number of files.
+    /// Checks that `folder` holds the content of every file in the store, with its digest. Calls `finding` with each
+    /// faulty file and its fault; returns the number of files.
     pub fn contents(
         &self,
         folder: &Path,
@@ -232,7 +227,7 @@ impl Verifier {
     }
 }
 
-/// A replay of the log into a store of rows. What does not fit into memory is written, and read from there again.
+/// A replay of the log into a store of rows, which spills rows to disk and reads them back.
 struct Replay<'a> {
     apply: Apply,
     made: &'a Store,
@@ -251,7 +246,6 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Writes every row that is not written yet.
     fn write(&mut self) -> Result<(), VerifyError> {
         let made = self.made;
         self.apply

@@ -1,5 +1,5 @@
-//! Every checkpoint that the contract accepted, with the signature from its transaction. What is final is read once and
-//! kept on disk; the rest is read again each round, because a reorganisation may drop it.
+//! Accepted checkpoints with the signatures from their transactions. Final ones are read once and kept on disk; the
+//! rest is read again each round, because a reorganisation may drop it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::memory::{append, failed, lines, write_line};
 use crate::report::WatchError;
 
-/// Blocks until a checkpoint counts as final on a node without the `finalized` tag.
+/// Depth at which a checkpoint counts as final on a node without the `finalized` tag.
 const FINALITY_FALLBACK_DEPTH: u64 = 64;
 
-/// A final checkpoint, as it is kept.
+/// A final checkpoint, as stored on disk.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Final {
     batches: u64,
@@ -29,13 +29,13 @@ pub(crate) struct AnchoredLog {
     path: PathBuf,
     file: File,
     kept: BTreeMap<u64, Hash>,
-    /// Final, but not in the file yet.
+    /// Final checkpoints that are not in the file yet.
     unwritten: Vec<Final>,
-    /// Read, but not consumed yet.
+    /// Checkpoints for the next [`Self::take_signed`].
     signed: Vec<SignedCheckpoint>,
-    /// Accepted in blocks that are not final yet.
+    /// Checkpoints in blocks that are not final yet.
     recent: BTreeMap<u64, AnchoredEvent>,
-    /// The first block that was not read as final; `None` before the first round.
+    /// First block not yet read as final; `None` before the first round.
     next_block: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl AnchoredLog {
         Ok(Self {
             file: append(&path)?,
             path,
-            // Its block may hold others that have not been written yet.
+            // The last checkpoint's block may hold others that were not written yet.
             next_block: kept.last().map(|last| last.block_number),
             kept: kept
                 .iter()
@@ -58,19 +58,19 @@ impl AnchoredLog {
         })
     }
 
-    /// The histories of all checkpoints known to be anchored.
+    /// Histories of all known anchored checkpoints, by batch count.
     pub(crate) fn histories(&self) -> BTreeMap<u64, Hash> {
         let recent = self.recent.iter();
         let recent = recent.map(|(batches, event)| (*batches, event.checkpoint.history));
         self.kept.clone().into_iter().chain(recent).collect()
     }
 
-    /// Returns the signed checkpoints that were read since the last call.
+    /// Takes the signed checkpoints read since the last call.
     pub(crate) fn take_signed(&mut self) -> Vec<SignedCheckpoint> {
         std::mem::take(&mut self.signed)
     }
 
-    /// Reads the checkpoints since the last call.
+    /// Reads new checkpoints from the contract.
     pub(crate) async fn read(&mut self, contract: &AnchorContract) -> Result<(), WatchError> {
         let Some(head) = contract.rpc().block(At::Latest).await.map_err(refused)? else {
             return Ok(());
@@ -122,8 +122,7 @@ impl AnchoredLog {
         }
     }
 
-    /// Writes the checkpoints that are final now. The signed ones must be on disk before: they are
-    /// not read again.
+    /// Writes newly final checkpoints. The signed ones must be on disk already, because they are not read again.
     pub(crate) fn keep(&mut self) -> Result<(), WatchError> {
         for kept in self.unwritten.drain(..) {
             write_line(&mut self.file, &kept)?;

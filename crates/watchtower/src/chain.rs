@@ -1,4 +1,4 @@
-//! What the contracts hold.
+//! State of the watched contracts.
 
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::bond::{BondContract, BondTerms};
@@ -11,7 +11,6 @@ use kedge_protocol::merkle::empty_root;
 use crate::anchored::AnchoredLog;
 use crate::report::WatchError;
 
-/// The anchor contract, and its bond if it has one.
 pub(crate) struct Contracts {
     pub(crate) domain: Domain,
     pub(crate) anchor: AnchorContract,
@@ -58,14 +57,14 @@ impl Contracts {
         })
     }
 
-    /// The newest block's time, Unix seconds.
+    /// Time of the newest block, Unix seconds.
     pub(crate) async fn now_s(&self) -> Result<u64, WatchError> {
         let head = self.anchor.rpc().block(At::Latest).await;
         let head = head.map_err(WatchError::failed)?;
         Ok(head.map_or(0, |head| head.timestamp.low_u64()))
     }
 
-    /// What evidence is checked against: keys, and every checkpoint known to be anchored.
+    /// Inputs for checking evidence: the keys, and every known anchored checkpoint.
     pub(crate) async fn trust(&self, anchored: &AnchoredLog) -> Result<Trust, WatchError> {
         let latest = self
             .anchor
@@ -73,7 +72,7 @@ impl Contracts {
             .await
             .map_err(WatchError::contract)?;
         let mut histories = anchored.histories();
-        // A successor contract may begin with a first checkpoint that it never anchored itself.
+        // A successor contract may begin with a first checkpoint that it did not anchor.
         histories.insert(0, empty_root());
         histories.insert(latest.batches, latest.history);
         Ok(Trust {
@@ -85,7 +84,7 @@ impl Contracts {
                 .map_err(WatchError::contract)?,
             coverage: self.anchor.coverage().await.map_err(WatchError::contract)?,
             anchored: histories,
-            // Without a bond, evidence counts for ever.
+            // Without a bond, evidence counts forever.
             evidence_age_s: self
                 .bond
                 .as_ref()

@@ -1,4 +1,4 @@
-//! What is filed: evidence of a fault, or a demand on the operator.
+//! Content of disputes: evidence of a fault, or a demand on the operator.
 
 use kedge_chain::contract::bond::{
     AnchoredAction, action_case_id, challenge_action_calldata, demand_inclusion_calldata,
@@ -16,26 +16,26 @@ use serde::{Deserialize, Serialize};
 use crate::chain::Contracts;
 use crate::report::WatchError;
 
-/// What is filed with the bond.
+/// Content of a dispute.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Subject {
-    /// Evidence of a fault.
+    /// Reports a fault.
     Report(Box<Evidence>),
-    /// A signed header whose anchoring is demanded.
+    /// Demands the anchoring of a signed header.
     Demand(Box<SignedBatch>),
-    /// An anchored batch whose leaves are demanded.
+    /// Demands the leaves of an anchored batch.
     Leaves(Withheld),
-    /// An action that is challenged.
+    /// Challenges an action.
     Challenge(Box<Challenge>),
 }
 
-/// A dispute, as it is stored.
+/// A dispute, as stored on disk.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Dispute {
     pub(crate) subject: Subject,
     pub(crate) salt: Hash,
-    /// The dispute has ended. Cases are kept, because their deposits still count.
+    /// Ended disputes stay, because their deposits still count.
     #[serde(default)]
     pub(crate) is_over: bool,
 }
@@ -54,7 +54,7 @@ impl Dispute {
         })
     }
 
-    /// The hash that is committed to.
+    /// Hash for the commitment.
     pub(crate) fn subject_hash(&self) -> Hash {
         match &self.subject {
             Subject::Report(evidence) => keccak(&evidence_calldata(evidence)),
@@ -67,7 +67,7 @@ impl Dispute {
         }
     }
 
-    /// The call that opens its case.
+    /// Calldata that opens the case.
     pub(crate) async fn opening(&self, contracts: &Contracts) -> Result<Vec<u8>, WatchError> {
         match &self.subject {
             Subject::Report(evidence) => {
@@ -95,7 +95,7 @@ impl Dispute {
         }
     }
 
-    /// The case that asks the operator; `None` if a fault is reported instead.
+    /// Id of the case against the operator; `None` for a report of a fault.
     pub(crate) fn case(&self) -> Option<Hash> {
         match self.subject {
             Subject::Report(_) => None,
@@ -105,7 +105,7 @@ impl Dispute {
         }
     }
 
-    /// The batch whose leaves are public once the case is answered.
+    /// The batch whose leaves are public after the case is answered.
     pub(crate) fn published(&self) -> Option<u64> {
         match self.subject {
             Subject::Leaves(withheld) => Some(withheld.number),
@@ -113,7 +113,7 @@ impl Dispute {
         }
     }
 
-    /// A description of the demand, for people.
+    /// Description of the demand, for people.
     pub(crate) fn asked(&self) -> String {
         match &self.subject {
             Subject::Report(evidence) => evidence.fault().to_string(),
@@ -126,7 +126,7 @@ impl Dispute {
     }
 }
 
-/// The index, in the contract's list, of the key that signed a header.
+/// Index of a header's signing key in the contract's list.
 async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, WatchError> {
     let digest = batch.header.digest(&contracts.domain.separator());
     let signer = batch

@@ -1,6 +1,6 @@
-//! Files disputes: the commitment, the wait, the evidence or the demand, and the end of the case. What is filed is
-//! stored, with its salt, before the commitment is sent, so that a restart continues with the same salt. The bond is
-//! asked first how far a case has come: each exists once.
+//! Filing of disputes: the commitment, the wait, the evidence or demand, and the end of the case. A dispute is stored
+//! with its salt before the commitment is sent, so a restart continues with the same salt. Each case exists once, so
+//! its state is read from the bond first.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,50 +22,49 @@ use crate::dispute::{Dispute, Subject};
 use crate::memory::{read_json, write_json};
 use crate::report::{Report, WatchError};
 
-/// How long a transaction may take to be mined, in milliseconds.
+/// How long to wait for a transaction, in milliseconds.
 const PATIENCE_MS: u64 = 10 * 60 * 1000;
-/// How often to check the chain's time while a commitment ages.
+/// Interval of checks of the chain's time while a commitment ages.
 const POLL: Duration = Duration::from_millis(500);
 
 pub(crate) struct Filer {
     report: Report,
     key: SigningKey,
-    /// Limit of all deposits together, in wei; the deposit of an answered case is lost.
+    /// Limit of all deposits together; the deposit of an answered case is lost.
     deposits_wei: u128,
     path: PathBuf,
-    /// Reports before demands; all are stored.
+    /// Reports before demands; all are on disk.
     disputes: Vec<Dispute>,
-    /// Cases for which a missing deposit was already reported.
+    /// Cases whose missing deposit was already reported.
     reported: BTreeSet<Hash>,
     is_done: bool,
 }
 
-/// What came of a look at all disputes.
+/// Result of a pass over all disputes.
 #[derive(Default)]
 pub(crate) struct Filed {
-    /// The batches whose leaves the operator published in an answer.
+    /// Batches whose leaves the operator published in an answer.
     pub(crate) published: Vec<u64>,
-    /// Why one of them made no progress.
+    /// Error of a dispute that made no progress.
     pub(crate) failure: Option<WatchError>,
 }
 
-/// The progress of a dispute.
+/// State of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Its commitment is too young.
+    /// The commitment is too young.
     Ages,
-    /// It waits for the operator, or for a deposit.
+    /// Waits for the operator, or for funds.
     Waits,
     /// The bond accepted the report.
     Shown,
-    /// The bond refused it.
+    /// The bond rejected the report.
     Refused,
-    /// The case has ended.
     Over,
 }
 
 impl Filer {
-    /// Continues with the stored disputes.
+    /// Loads the stored disputes.
     pub(crate) fn open(
         directory: &Path,
         key: SigningKey,
@@ -90,12 +89,12 @@ impl Filer {
         })
     }
 
-    /// True once the bond is gone.
+    /// Whether the bond is gone.
     pub(crate) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Accepts a finding; it is stored before anything is sent.
+    /// Stores a finding as a dispute, before anything is sent.
     pub(crate) fn queue(&mut self, finding: &Finding) -> Result<(), WatchError> {
         let dispute = Dispute::new(finding)?;
         let subject = dispute.subject_hash();
@@ -106,7 +105,7 @@ impl Filer {
         {
             return Ok(());
         }
-        // A fault is proven at once; a demand waits for its deadline.
+        // A fault is provable immediately; a demand waits for its deadline.
         let reports = |known: &&Dispute| known.case().is_none();
         let place = match dispute.case() {
             None => self.disputes.iter().take_while(reports).count(),
@@ -120,7 +119,7 @@ impl Filer {
         write_json(&self.path, &self.disputes)
     }
 
-    /// Advances the disputes, each by itself. Commitments that have to age are waited for or, unless `waits`, left to the
+    /// Advances all disputes independently. With `waits`, waits for commitments to age; otherwise leaves them to the
     /// next call.
     pub(crate) async fn file(
         &mut self,
@@ -146,7 +145,7 @@ impl Filer {
                     self.advance(contracts, bond, terms, &dispute).await
                 };
                 match advanced {
-                    // The next round tries it again, and the others do not wait for it.
+                    // Retried in the next round; other disputes do not wait for it.
                     Err(failure) => {
                         (self.report.warning)(&format!("{}: {failure}", dispute.asked()));
                         filed.failure = Some(failure);
@@ -175,13 +174,13 @@ impl Filer {
         Ok(filed)
     }
 
-    /// The batches whose leaves the operator published in an answer.
+    /// Batches whose leaves the operator published in an answer.
     pub(crate) fn published(&self) -> impl Iterator<Item = u64> {
         let over = self.disputes.iter().filter(|dispute| dispute.is_over);
         over.filter_map(Dispute::published)
     }
 
-    /// Whether the bond is gone; if so, recovers the deposits that it returns.
+    /// Whether the bond is gone; recovers the deposits that it returns.
     async fn has_ended(
         &mut self,
         contracts: &Contracts,
@@ -199,7 +198,7 @@ impl Filer {
         Ok(self.is_done)
     }
 
-    /// Once the bond is gone, settling our own case returns its deposit.
+    /// Settles our cases after the bond is gone, which returns their deposits.
     async fn take_back(&self, bond: &BondContract) -> Result<(), WatchError> {
         let mut failed = None;
         for id in self.disputes.iter().filter_map(Dispute::case) {
@@ -255,7 +254,7 @@ impl Filer {
         if shown == Progress::Ages {
             return Ok(shown);
         }
-        // Somebody else may have opened the same case a moment before.
+        // Another account may have opened the same case meanwhile.
         let case = bond
             .case(id, At::Latest)
             .await
@@ -268,7 +267,7 @@ impl Filer {
         self.follow(contracts, bond, dispute, id, &case).await
     }
 
-    /// A case that the bond holds: it is settled once its deadline has passed.
+    /// Follows a case of the bond, and settles it after its deadline.
     async fn follow(
         &self,
         contracts: &Contracts,
@@ -294,7 +293,7 @@ impl Filer {
         Ok(Progress::Over)
     }
 
-    /// False if somebody else was faster.
+    /// Settles a case; false if another account was faster.
     async fn settle(&self, bond: &BondContract, id: Hash) -> Result<bool, WatchError> {
         match self.send(bond, settle_calldata(id), 0).await {
             Ok(()) => Ok(true),
@@ -306,7 +305,7 @@ impl Filer {
         }
     }
 
-    /// Whether a further deposit is allowed in addition to those of open and answered cases.
+    /// Whether the limit allows another deposit beyond those of open and answered cases.
     async fn may_spend(
         &mut self,
         bond: &BondContract,

@@ -1,10 +1,9 @@
-//! A watchtower: what `kedge watch` does. It follows a log's server (by its export) and its contracts (by their
-//! events), keeps what the sequencer signed and what it is given, and proves the faults that it finds; with a key it
-//! files the dispute itself. It is somebody else's program: it shares no state with a server and believes the contract
-//! alone.
+//! The watchtower behind `kedge watch`. It follows a log's server (through its export) and its contracts (through their
+//! events), keeps signed statements of the sequencer and supplied files, and proves the faults that it finds. With a
+//! key it also files disputes. It runs at third parties: it shares no state with a server and trusts only the contract.
 //!
-//! `tower` is its memory and its judgement, without I/O; `watch` is the loop, with `memory` and `anchored` on disk,
-//! `chain` for what the contracts hold, and `file` and `dispute` for what it files.
+//! `tower` holds memory and judgement, without I/O. `watch` is the loop, with `memory` and `anchored` on disk, `chain`
+//! for the contracts' state, and `file` and `dispute` for disputes.
 
 mod anchored;
 mod chain;

@@ -1,5 +1,5 @@
-//! What a watchtower keeps on disk: every header and checkpoint that it saw, what it was given, and the evidence that
-//! it found. Files are appended to, and synced before anything is filed.
+//! On-disk state of a watchtower: seen headers and checkpoints, supplied files, and found evidence. Files are
+//! append-only, and synced before anything is filed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use crate::chain::Contracts;
 use crate::report::{Report, WatchError};
 
-/// The file with the places at which the log was followed from a later batch than the next one.
+/// Name of the file of beginnings.
 const BEGINNINGS: &str = "beginnings.json";
 
-/// A file that the watchtower may be given.
+/// A file supplied by the user.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Given {
@@ -35,7 +35,7 @@ enum Given {
     Checkpoint(Box<SignedCheckpoint>),
 }
 
-/// Where the log was first read, or read again after a part that was archived meanwhile.
+/// First batch of a followed section of the log: of the first read, or after a section that was archived meanwhile.
 #[derive(Serialize, Deserialize)]
 struct Beginning {
     number: u64,
@@ -45,12 +45,12 @@ struct Beginning {
 pub(crate) struct Memory {
     directory: PathBuf,
     beginnings: Vec<Beginning>,
-    /// Batches in the order in which they were followed.
+    /// Batches in the order of following.
     batches: File,
     next_batch: u64,
     checkpoints: File,
     kept_checkpoint: Option<SignedCheckpoint>,
-    /// As stored on disk.
+    /// Last written value.
     lacking: BTreeMap<u64, u64>,
     lacking_path: PathBuf,
     taken: BTreeSet<OsString>,
@@ -60,7 +60,7 @@ pub(crate) fn failed(path: &Path, error: impl std::fmt::Display) -> WatchError {
     WatchError::failed(format!("{}: {error}", path.display()))
 }
 
-/// The lines of a file with one value per line. A last line that was cut off by a crash is dropped.
+/// Parses a file with one value per line. A last line torn by a crash is dropped.
 pub(crate) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, WatchError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -101,7 +101,7 @@ pub(crate) fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), 
     file.write_all(&line).map_err(WatchError::failed)
 }
 
-/// The value of a one-value file; `None` if there is no file.
+/// The value of a JSON file; `None` if the file is missing.
 pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(
     path: &Path,
 ) -> Result<Option<T>, WatchError> {
@@ -115,7 +115,7 @@ pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(
     }
 }
 
-/// Replaces a file's value atomically: after a crash the file holds either the old or the new one.
+/// Replaces a file atomically: after a crash it holds either the old or the new value.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), WatchError> {
     let bytes = serde_json::to_vec(value).map_err(WatchError::failed)?;
     let temporary = path.with_extension("new");
@@ -128,7 +128,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Watc
 }
 
 impl Memory {
-    /// Opens the directory, and gives the tower what it holds.
+    /// Opens the directory, and loads its content into the tower.
     pub(crate) fn open(directory: &Path, tower: &mut Watchtower) -> Result<Self, WatchError> {
         for folder in ["given", "evidence"] {
             let path = directory.join(folder);
@@ -173,8 +173,7 @@ impl Memory {
         })
     }
 
-    /// Keeps the next batch of the log. A batch that is kept already adds nothing, and a different
-    /// one with its number goes into the evidence.
+    /// Stores the log's next batch. A known batch is skipped; a different one with its number is stored as evidence.
     pub(crate) fn keep_batch(
         &mut self,
         tower: &Watchtower,
@@ -187,7 +186,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Keeps where the log is followed from: the batches before are archived.
+    /// Stores the start of a followed section; earlier batches are archived.
     pub(crate) fn keep_beginning(&mut self, number: u64, peaks: &[Hash]) -> Result<(), WatchError> {
         let peaks = peaks.to_vec();
         self.beginnings.push(Beginning { number, peaks });
@@ -203,7 +202,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Stores since when leaves are lacking: a restart gives the operator no more time.
+    /// Stores the times since which leaves are missing, so that a restart gives the operator no more time.
     pub(crate) fn keep_lacking(&mut self, tower: &Watchtower) -> Result<(), WatchError> {
         if self.lacking != *tower.lacking() {
             self.lacking.clone_from(tower.lacking());
@@ -212,7 +211,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Waits until what was kept is on disk.
+    /// Syncs all files.
     pub(crate) fn sync(&self) -> Result<(), WatchError> {
         for file in [&self.batches, &self.checkpoints] {
             file.sync_data().map_err(WatchError::failed)?;
@@ -220,7 +219,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Reads the files of the folder `given` that have not been read yet.
+    /// Reads new files of the folder `given`.
     pub(crate) fn take_given(
         &mut self,
         tower: &mut Watchtower,
@@ -234,7 +233,7 @@ impl Memory {
                 continue;
             }
             let path = entry.path();
-            // Either may be a file that is still being written, so it is read again.
+            // Either error may come from a file that is still being written, so it is read again.
             let given = match fs::read_to_string(&path) {
                 Ok(text) => serde_json::from_str::<Given>(&text).ok(),
                 Err(error) => {
@@ -254,7 +253,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes a finding to its own file; returns the file's path.
+    /// Writes a finding to a separate file; returns its path.
     pub(crate) fn keep_finding(
         &self,
         contracts: &Contracts,

@@ -1,13 +1,13 @@
-//! What a watchtower reports, and how it fails.
+//! Reports and errors of a watchtower.
 
 use std::fmt::Display;
 
-/// Where a watchtower reports to.
+/// Receivers of a watchtower's reports.
 #[derive(Clone, Copy)]
 pub struct Report {
-    /// Receives what was found and filed, a line at a time; an error ends the watchtower's round.
+    /// Receives each line about findings and filings; an error ends the round.
     pub line: fn(&str) -> Result<(), String>,
-    /// Receives what went wrong and is retried or passed over.
+    /// Receives problems that are retried or skipped.
     pub warning: fn(&str),
 }
 
@@ -20,10 +20,10 @@ impl Report {
 /// Why a watchtower ends.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// Something is not reachable or not valid, or the operator was found at fault.
+    /// A source is unreachable or invalid, or the operator is at fault.
     #[error("{0}")]
     Failed(String),
-    /// The options contradict what the chain holds.
+    /// The options contradict the chain.
     #[error("{0}")]
     Usage(String),
 }
@@ -37,7 +37,7 @@ impl WatchError {
         Self::Usage(error.to_string())
     }
 
-    /// A contract that could not be read.
+    /// The error of an unreadable contract.
     pub(crate) fn contract(error: impl Display) -> Self {
         Self::Failed(format!("the contract: {error}"))
     }

@@ -1,11 +1,10 @@
-//! What a watchtower knows of a log, and the faults that it can prove with it. Pure: a memory and a judgement, without
-//! I/O.
+//! Pure core of the watchtower: its knowledge of a log, and the faults provable with it.
 //!
-//! It is given everything that the operator signed or serves (headers, checkpoints, opened actions), in any order and
-//! from anywhere, and what the contract holds. Wherever two things should contradict, it makes the evidence and checks
-//! it by the rules of [`kedge_protocol::evidence::check()`]; only what these prove is reported. What an operator owes
-//! (leaves of anchored batches, the anchoring of a served header) is counted in the chain's time, and reported to be
-//! demanded. So a source that lies can cost it time, and never makes it accuse.
+//! It receives everything that the operator signed or served (headers, checkpoints, opened actions), in any order and
+//! from any source, and the contract's state. For each contradiction it builds evidence and checks it by the rules of
+//! [`kedge_protocol::evidence::check()`]; only proven faults are reported. The operator's debts (leaves of anchored
+//! batches, the anchoring of a served header) are measured in the chain's time, and reported for a demand. So a lying
+//! source can waste time, but never cause a false accusation.
 
 mod finding;
 mod review;
@@ -26,7 +25,7 @@ use kedge_protocol::record::RequestRecord;
 pub use finding::{Challenge, Finding, NotSigned, Withheld};
 use tree::Tree;
 
-/// A header that the sequencer signed.
+/// A header signed by the sequencer.
 #[derive(Clone, Copy)]
 struct Known {
     batch: SignedBatch,
@@ -43,51 +42,50 @@ impl Known {
     }
 }
 
-/// Whether the leaves belong to a header.
+/// Whether the leaves match a header.
 fn lead_to(header: &BatchHeader, leaves: &[Hash]) -> bool {
     !leaves.is_empty()
         && leaves.len() == header.count as usize
         && BatchTree::new(leaves).root() == header.root
 }
 
-/// The watchtower's memory. It grows with the log: a few hundred bytes per batch, and as many per opened action
-/// that it was shown.
+/// State of the watchtower. It grows with the log: a few hundred bytes per batch, and per opened action.
 pub struct Watchtower {
     trust: Trust,
     separator: Hash,
-    /// Every header seen, by number.
+    /// All seen headers, by batch number.
     headers: BTreeMap<u64, Vec<Known>>,
-    /// Headers seen elsewhere before the operator served them, or that it never served.
+    /// Headers seen elsewhere before the operator served them, or never served.
     aside: Vec<Known>,
-    /// The followed batches below this number were compared with what is anchored.
+    /// Followed batches below this number were compared with anchored checkpoints.
     reviewed: u64,
     /// Anchored checkpoints up to this batch count agree with the followed log.
     agreed: u64,
-    /// Batches with unknown leaves, and since when, Unix seconds.
+    /// Batches with unknown leaves, and the start of that, Unix seconds.
     lacking: BTreeMap<u64, u64>,
     /// Batches whose leaves the operator published elsewhere.
     published: BTreeSet<u64>,
     patience_s: u64,
-    /// The first batch that is followed: what is before it was archived when it was first asked for.
+    /// The first followed batch; earlier ones were already archived.
     beginning: u64,
-    /// The batches that the operator serves, as first served.
+    /// The served batches, as first served.
     followed: BTreeMap<u64, Known>,
     tree: Tree,
     checkpoints: BTreeMap<u64, Vec<(SignedCheckpoint, u32)>>,
-    /// Checkpoints not yet compared with the log.
+    /// Checkpoints not compared with the log yet.
     unreviewed: Vec<(SignedCheckpoint, u32)>,
     actions: BTreeMap<u64, Vec<LeafEvidence>>,
     by_content: HashMap<Hash, LeafEvidence>,
     by_previous: HashMap<Hash, LeafEvidence>,
-    /// Actions that nobody authorised, until their batch is anchored.
+    /// Unauthorised actions, until their batch is anchored.
     unauthorised: Vec<LeafEvidence>,
     found: Vec<Finding>,
     reported: BTreeSet<Hash>,
 }
 
 impl Watchtower {
-    /// A watchtower that has seen nothing. An operator has `patience_s` seconds of the chain's time to publish
-    /// the leaves of an anchored batch, and to anchor a batch that it signed.
+    /// Creates an empty watchtower. The operator has `patience_s` seconds of the chain's time to publish the leaves of
+    /// an anchored batch, and to anchor a batch that it signed.
     pub fn new(trust: Trust, patience_s: u64) -> Self {
         Self {
             separator: trust.domain.separator(),
@@ -113,32 +111,32 @@ impl Watchtower {
         }
     }
 
-    /// Adopts the contracts' current state, with every checkpoint that they accepted.
+    /// Adopts the contracts' current state, with every accepted checkpoint.
     pub fn trust(&mut self, trust: Trust) {
         self.trust = trust;
     }
 
-    /// The number of the log's batches up to the last one that is followed.
+    /// The log's batch count up to the last followed one.
     pub fn batches(&self) -> u64 {
         self.tree.size()
     }
 
-    /// The first batch that is followed.
+    /// The first followed batch.
     pub fn beginning(&self) -> u64 {
         self.beginning
     }
 
-    /// Continues with a later batch than the next one: the operator says that those between are archived. `peaks` are
-    /// the roots of the complete subtrees of the log tree before it. They are believed as far as what is anchored later
-    /// agrees with them. Returns false if they fit no tree of that size.
+    /// Continues with a later batch, because the operator states that those between are archived. `peaks` are the roots
+    /// of the complete subtrees of the preceding log tree, and are trusted as far as later anchored checkpoints agree.
+    /// False if they fit no tree of that size.
     pub fn begin_at(&mut self, number: u64, peaks: &[Hash]) -> bool {
         let size = self.tree.size();
         if number <= size || !self.tree.begin_at(number, peaks) {
             return false;
         }
         self.beginning = number;
-        // What was noted as owed stays owed: archiving excuses nothing that was anchored and not served while this
-        // watchtower looked. One that begins here was owed nothing yet.
+        // Recorded debts stay: archiving does not excuse leaves that were anchored and not served while this watchtower
+        // observed. A new watchtower has recorded none.
         if size == 0 {
             self.lacking.clear();
         }
@@ -148,20 +146,20 @@ impl Watchtower {
         true
     }
 
-    /// Whether a key of the log signed a header.
+    /// Whether the log's key signed a header.
     pub fn knows_signer(&self, batch: &SignedBatch) -> bool {
         let digest = batch.header.digest(&self.separator);
         let signer = batch.signature.recover(&digest).ok();
         self.key_of(batch.header.number, signer).is_ok()
     }
 
-    /// The findings since the last call.
+    /// Takes the findings since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.found)
     }
 
-    /// Accepts the log's next batch as the operator serves it, with its leaves. For a number already followed,
-    /// it compares the two batches.
+    /// Accepts the log's next served batch with its leaves. A batch with an already followed number is compared with
+    /// the followed one.
     pub fn follow(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), NotSigned> {
         let known = self.join(batch)?;
         let number = batch.header.number;
@@ -182,22 +180,22 @@ impl Watchtower {
         Ok(())
     }
 
-    /// Accepts a batch that was followed before a restart. Its leaves were checked then, unless they are lacking.
+    /// Accepts a batch followed before a restart. Its leaves were checked then, unless they are recorded as missing.
     pub fn resume(&mut self, batch: &SignedBatch) -> Result<(), NotSigned> {
         self.join(batch).map(|_| ())
     }
 
-    /// The batches with unknown leaves, and since when, Unix seconds.
+    /// Batches with unknown leaves, and the start of that, Unix seconds.
     pub fn lacking(&self) -> &BTreeMap<u64, u64> {
         &self.lacking
     }
 
-    /// Restores what was lacking before a restart.
+    /// Restores [`Self::lacking()`] after a restart.
     pub fn resume_lacking(&mut self, lacking: BTreeMap<u64, u64>) {
         self.lacking = lacking;
     }
 
-    /// The operator published a batch's leaves elsewhere: they are not requested again.
+    /// Records that the operator published a batch's leaves elsewhere, so they are not requested again.
     pub fn published(&mut self, number: u64) {
         self.published.insert(number);
         self.lacking.remove(&number);
@@ -292,7 +290,7 @@ impl Watchtower {
         Ok(())
     }
 
-    /// Accepts an opened action of a signed batch. `previous` is the integrity that it extends.
+    /// Accepts an opened action of a signed batch. `previous` is the integrity value that it extends.
     pub fn action(
         &mut self,
         batch: &SignedBatch,
@@ -340,8 +338,8 @@ impl Watchtower {
         Ok(())
     }
 
-    /// Accepts a request as the operator serves it, with its batch and all the batch's leaves. Whatever does
-    /// not lead to these leaves proves nothing.
+    /// Accepts a served request with its batch and all of the batch's leaves. A request that does not match these
+    /// leaves proves nothing.
     pub fn request(
         &mut self,
         batch: &SignedBatch,
@@ -400,7 +398,7 @@ impl Watchtower {
         }
     }
 
-    /// The index in the contract's list of the key that may have signed for a batch.
+    /// Index in the contract's list of the key that may have signed a batch.
     fn key_of(
         &self,
         batch: u64,
@@ -417,12 +415,12 @@ impl Watchtower {
             .ok_or(NotSigned)
     }
 
-    /// Reports the evidence if it proves its fault.
+    /// Reports the evidence if it proves a fault.
     fn prove(&mut self, evidence: Evidence) {
         let Ok(verdict) = check(&evidence, &self.trust) else {
             return;
         };
-        // Once per fault and batch: more evidence of the same proves nothing more.
+        // Once per fault and batch: further evidence adds nothing.
         let name = format!("{} {}", verdict.fault, verdict.batch);
         let id = kedge_protocol::hash::keccak(name.as_bytes());
         self.report(id, Finding::Fault(Box::new(evidence)));

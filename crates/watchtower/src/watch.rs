@@ -1,4 +1,4 @@
-//! The rounds of a watchtower: the chain, what it was given, the log, and what follows from them.
+//! Main loop of a watchtower, over the chain, supplied files and the log.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,41 +18,41 @@ use crate::file::Filer;
 use crate::memory::{self, Memory};
 use crate::report::{Report, WatchError};
 
-/// What a watchtower watches, and what it may do.
+/// Targets and permissions of a watchtower.
 pub struct WatchOptions {
     /// The log's server.
     pub url: String,
     /// An Ethereum node.
     pub rpc: Endpoint,
-    /// The anchor contract that the log uses now.
+    /// The log's current anchor contract.
     pub contract: Address,
     /// The log's domain, if its first anchor contract is another one.
     pub domain: Option<Domain>,
-    /// The directory of the watchtower's memory.
+    /// Directory of the on-disk state.
     pub data: PathBuf,
-    /// File with an access token: its organization's requests are checked too.
+    /// File with an access token, whose organization's requests are checked too.
     pub token_file: Option<PathBuf>,
-    /// Pays for disputes; without it nothing is filed.
+    /// Pays for disputes; without it none is filed.
     pub key: Option<SigningKey>,
-    /// Limit of all deposits of demands and challenges together, in wei.
+    /// Limit of all deposits of demands and challenges together.
     pub deposits_wei: u128,
     /// Seconds of the chain's time that the operator has to provide the leaves of an anchored batch, and to anchor a
-    /// batch that it signed; after that they are demanded.
+    /// batch that it signed, before they are demanded.
     pub patience_s: u64,
-    /// Look once and return.
+    /// Run a single round.
     pub once: bool,
-    /// Seconds between looks.
+    /// Seconds between rounds.
     pub interval_s: u64,
 }
 
-/// How many batches that were served without leaves are requested again in a round.
+/// Limit of batches per round whose missing leaves are requested again.
 const ASKED_AGAIN_MAX: usize = 8;
 
 fn parse(line: &[u8]) -> Result<Line, WatchError> {
     serde_json::from_slice(line).map_err(|error| WatchError::failed(format!("the export: {error}")))
 }
 
-/// The first batch that a server has, if it answered that older ones are archived.
+/// The first available batch, if the server answered that older ones are archived.
 fn archived_before(refused: &kedge_client::Error) -> Option<u64> {
     let kedge_client::Error::Refused(envelope) = refused else {
         return None;
@@ -75,11 +75,11 @@ struct Watch {
     anchored: AnchoredLog,
     filer: Option<Filer>,
     findings: usize,
-    /// Whether this process has read the whole log: what its requests show is not kept on disk.
+    /// Whether this process has read the whole log: findings from its requests are not on disk.
     has_read: bool,
 }
 
-/// Watches until there is nothing left to do: after one round with `once`, otherwise once the bond is gone.
+/// Runs rounds until `once` or the end of the bond.
 pub async fn run(mut options: WatchOptions, report: Report) -> Result<(), WatchError> {
     let key = options.key.take();
     let contracts = Contracts::open(options.rpc.clone(), options.contract, options.domain).await?;
@@ -128,11 +128,11 @@ pub async fn run(mut options: WatchOptions, report: Report) -> Result<(), WatchE
 }
 
 impl Watch {
-    /// One look at everything, and what follows from it.
+    /// One round.
     async fn round(&mut self) -> Result<(), WatchError> {
         self.read_chain().await?;
         self.memory.take_given(&mut self.tower, self.report)?;
-        // If the server does not answer, findings must still be filed.
+        // Findings must be filed even if the server does not answer.
         let followed = self.follow().await;
         self.tower.review(followed.is_ok());
         self.memory.keep_lacking(&self.tower)?;
@@ -157,8 +157,7 @@ impl Watch {
         followed.and(failure.map_or(Ok(()), Err))
     }
 
-    /// Reads every checkpoint that the contract accepted since the last round. Each is compared
-    /// with the log, including those that later ones have replaced.
+    /// Reads newly accepted checkpoints. Each is compared with the log, including superseded ones.
     async fn read_chain(&mut self) -> Result<(), WatchError> {
         self.anchored.read(&self.contracts.anchor).await?;
         self.tower
@@ -173,7 +172,7 @@ impl Watch {
         self.anchored.keep()
     }
 
-    /// Reads the log from the last batch that was followed, which is read again.
+    /// Reads the log from the last followed batch on, which is read again.
     async fn follow(&mut self) -> Result<(), WatchError> {
         let token = match &self.options.token_file {
             Some(path) => Some(std::fs::read_to_string(path).map_err(WatchError::usage)?),
@@ -192,8 +191,8 @@ impl Watch {
         self.ask_again(&client).await
     }
 
-    /// The export from a batch on, or from the first that is there if the server announces that older ones are archived;
-    /// then also the number of that one.
+    /// The export from a batch on. If the server announces archived batches, it begins with the first available batch,
+    /// whose number is also returned.
     async fn open_export(
         &self,
         client: &Client,
@@ -215,7 +214,7 @@ impl Watch {
         Ok((client.export(first, token).await?, Some(first)))
     }
 
-    /// Requests the leaves of batches that were served without them.
+    /// Requests missing leaves of batches.
     async fn ask_again(&mut self, client: &Client) -> Result<(), WatchError> {
         let batches = self.tower.batches();
         let lacking = self.tower.lacking().keys().copied();
@@ -223,7 +222,7 @@ impl Watch {
             .filter(|number| *number < batches)
             .take(ASKED_AGAIN_MAX)
             .collect();
-        // One that is not to be had keeps the others from nothing.
+        // An unavailable batch does not stop the others.
         for number in lacking {
             if let Err(failure) = self.ask_for(client, number).await {
                 (self.report.warning)(&format!("the leaves of batch {number}: {failure}"));
@@ -244,7 +243,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Reads an export to its end. `archived` is the batch that it begins with if older ones are archived.
+    /// Reads an export to its end. `archived` is its first batch if older ones are archived.
     async fn read(&mut self, export: &mut Export, archived: Option<u64>) -> Result<(), WatchError> {
         let mut last = None;
         while let Some(line) = export.line().await? {

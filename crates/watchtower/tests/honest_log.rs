@@ -1,5 +1,4 @@
-//! A watchtower on random honest logs: whatever their batches, requests, rotations, anchors and the watchtower's own
-//! restarts, it finds nothing.
+//! A watchtower on random honest logs: no batches, requests, rotations, anchors or restarts lead to a finding.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -21,10 +20,10 @@ use rng::Rng;
 const HISTORIES: usize = 8;
 /// Rounds per history.
 const ROUNDS: u64 = 6;
-/// Longer than any history takes.
+/// Longer than any history.
 const PATIENCE_S: u64 = 100_000;
 
-/// A watchtower, and what it would have on disk.
+/// A watchtower and its simulated on-disk state.
 struct Watched {
     tower: Watchtower,
     followed: u64,
@@ -67,7 +66,7 @@ impl Watched {
             self.tower.follow(&batch.signed, &batch.leaves).unwrap();
         }
         self.followed = self.tower.batches();
-        // A large batch is not opened: opening hundreds of actions takes seconds.
+        // Large batches are skipped, because opening hundreds of actions takes seconds.
         if batch.leaves.len() < 60 && rng.below(2) == 0 {
             for record in &batch.records {
                 let request = self.tower.request(&batch.signed, &batch.leaves, record);
@@ -76,7 +75,7 @@ impl Watched {
         }
     }
 
-    /// A round of the watchtower: the chain, what it was given, the log.
+    /// One round: the chain, supplied items, the log.
     fn round(&mut self, log: &mut Honest, rng: &mut Rng) {
         self.tower.trust(log.trust());
         for signed in log.take_anchored() {
@@ -134,7 +133,7 @@ fn nothing_is_found_in_honest_logs() {
                 "history {history}, round {round}: {found:?}"
             );
         }
-        // At the end everything is followed, and every leaf is known.
+        // In the end everything is followed, and every leaf is known.
         for number in 0..log.batches.len() as u64 {
             let batch = log.batch(number);
             watched.tower.follow(&batch.signed, &batch.leaves).unwrap();

@@ -1,4 +1,4 @@
-//! Every checkpoint that the contract accepted, with the signature from its transaction.
+//! Accepted checkpoints, with the signatures from their transactions.
 
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
@@ -12,13 +12,12 @@ use crate::convert::h256;
 use crate::rpc::At;
 
 impl AnchorContract {
-    /// The block that holds the contract's deployment: the contract keeps its own start as the checkpoint of no
-    /// batches.
+    /// The block of the contract's deployment, which the contract stores as the checkpoint of zero batches.
     pub async fn first_block(&self) -> Result<u64, ReadError> {
         Ok(self.checkpoint(0, At::Latest).await?.block_number)
     }
 
-    /// The checkpoints accepted in the blocks from `from` to `to`, in order; requested in parts.
+    /// The checkpoints accepted in blocks `from` to `to`, in order; the range is requested in chunks.
     pub async fn anchored_events(
         &self,
         from: u64,
@@ -32,8 +31,8 @@ impl AnchorContract {
         Ok(logs.iter().filter_map(decode_anchored).collect())
     }
 
-    /// The checkpoint of an event with its signature, which only the transaction holds; `None` if the
-    /// transaction did not call the contract directly.
+    /// The checkpoint of an event with its signature, which only the transaction holds; `None` if the transaction did
+    /// not call the contract directly.
     pub async fn anchored_signature(
         &self,
         event: &AnchoredEvent,

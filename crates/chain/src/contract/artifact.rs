@@ -6,26 +6,22 @@ use ethers_core::abi::{Abi, Event, Function, RawLog, Token};
 use ethers_core::types::{Bytes, Log};
 use serde::Deserialize;
 
-/// A contract as compiled.
 #[derive(Deserialize)]
 pub(crate) struct Artifact {
     abi: Abi,
     bytecode: Bytes,
 }
 
-/// The anchor contract.
 pub(crate) static ANCHOR: LazyLock<Artifact> = LazyLock::new(|| {
     parse(include_str!(
         "../../../../contracts/artifacts/KedgeAnchor.json"
     ))
 });
-/// The operator's bond.
 pub(crate) static BOND: LazyLock<Artifact> = LazyLock::new(|| {
     parse(include_str!(
         "../../../../contracts/artifacts/KedgeBond.json"
     ))
 });
-/// The judge of faults.
 pub(crate) static JUDGE: LazyLock<Artifact> = LazyLock::new(|| {
     parse(include_str!(
         "../../../../contracts/artifacts/KedgeJudge.json"
@@ -96,7 +92,6 @@ impl Artifact {
     }
 }
 
-/// The values of an event.
 pub(crate) struct EventValues(Vec<(String, Token)>);
 
 impl EventValues {

@@ -1,4 +1,4 @@
-//! The resolver of claims and its verifiers: deploying them, and reading what was resolved.
+//! Deployment and reading of the claims resolver and its verifiers.
 
 use ethers_core::abi::Token;
 use ethers_core::types::U256;
@@ -11,20 +11,17 @@ use super::{TransactError, account, number, to_address, to_number, transact, wor
 use crate::rpc::RpcClient;
 use crate::transaction::{FeePolicy, deployed_address};
 
-/// A resolver with a verifier that was added to it.
+/// A resolver and the verifier that was added to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimsDeployment {
-    /// The resolver.
     pub resolver: Address,
-    /// The verifier of the circuit's key.
     pub verifier: Address,
-    /// The version under which the resolver knows it.
+    /// The verifier's version number in the resolver.
     pub version: u32,
 }
 
-/// Deploys a verifier for a circuit's key (its words) and adds it to a resolver over `anchor`: to `resolver` if
-/// given, else to a new one. Signs and pays with the key of the anchor contract's owner, and waits at most
-/// `patience_ms` for each transaction.
+/// Deploys a verifier of `circuit_key` (the key's words) and adds it to `resolver`, or to a new resolver over `anchor`.
+/// `key` must be the anchor contract's owner; it pays. Waits at most `patience_ms` for each transaction.
 pub async fn deploy_claims(
     rpc: &RpcClient,
     key: &SigningKey,
@@ -59,10 +56,8 @@ pub async fn deploy_claims(
 /// Why a resolver could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimsError {
-    /// A transaction failed.
     #[error(transparent)]
     Transact(#[from] TransactError),
-    /// The deployed contract could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
@@ -82,13 +77,13 @@ impl ClaimsContract {
         })
     }
 
-    /// How many circuits it knows, numbered from 1.
+    /// Number of registered circuits; versions count from 1.
     pub async fn version_count(&self) -> Result<u32, ReadError> {
         let convert = |token| u32::try_from(to_number(token)?).ok();
         self.0.read_one("versionCount", &[], convert).await
     }
 
-    /// The verifier of a version.
+    /// The verifier of a circuit version.
     pub async fn verifier_of(&self, version: u32) -> Result<Address, ReadError> {
         let version = [number(u64::from(version))];
         self.0.read_one("verifierOf", &version, to_address).await

@@ -1,4 +1,4 @@
-//! Deploying the contract, on the embedded chain at start or on any chain by an operator.
+//! Deployment of the anchor contract.
 
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
@@ -8,27 +8,23 @@ use super::transact::{TransactError, transact};
 use crate::rpc::{At, RpcClient, RpcError};
 use crate::transaction::{FeePolicy, deployed_address};
 
-/// What is deployed, and how.
+/// Parameters of a deployment.
 #[derive(Debug, Clone)]
 pub struct DeployOptions {
-    /// Who may rotate keys and pause.
+    /// The account that may rotate keys and pause.
     pub owner: Address,
     /// The key that signs from batch 0 on.
     pub sequencer_key: Address,
     /// The log's first anchor contract; `None` if this is it.
     pub domain_contract: Option<Address>,
-    /// What is offered for gas.
     pub fee_policy: FeePolicy,
-    /// How long to wait for the receipt, in milliseconds.
+    /// Longest wait for the receipt.
     pub patience_ms: u64,
 }
 
-/// A deployed contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deployment {
-    /// Its address.
     pub address: Address,
-    /// The deployment transaction.
     pub tx_hash: Hash,
     /// The block that holds it.
     pub block_number: u64,
@@ -40,8 +36,8 @@ pub async fn is_deployed(rpc: &RpcClient, address: Address) -> Result<bool, RpcE
     Ok(!code.is_empty())
 }
 
-/// For a server's start on a development chain: the contract at `stored` if there is code, else a new one. On a
-/// public chain, a stored address without code means a wrong node, not a reason to deploy.
+/// The contract at `stored` if there is code, else a new one; for a server's start on a development chain. On a public
+/// chain, a stored address without code means a wrong node and must not lead to a deployment.
 pub async fn ensure_deployed(
     rpc: &RpcClient,
     key: &SigningKey,
@@ -54,17 +50,16 @@ pub async fn ensure_deployed(
     }
 }
 
-/// The contract's address, and whether it existed before.
+/// A contract's address, and whether it existed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ensured {
-    /// It existed.
+    /// It existed before.
     Found(Address),
-    /// It has just been deployed.
+    /// This call deployed it.
     Deployed(Deployment),
 }
 
 impl Ensured {
-    /// Its address.
     pub fn address(&self) -> Address {
         match self {
             Self::Found(address) => *address,

@@ -1,4 +1,4 @@
-//! A contract at an address on a node's chain, as it is read.
+//! Reading of a contract at an address, through a node.
 
 use ethers_core::abi::Token;
 use ethers_core::types::Bytes;
@@ -12,34 +12,31 @@ use crate::rpc::{At, CallRequest, RpcClient, RpcError};
 /// Why a contract could not be read.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ReadError {
-    /// The node, or the contract itself, did not answer with a result.
+    /// The request failed, or the contract reverted.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// The answer is not this contract's: most likely the address is another contract's.
+    /// The address most likely belongs to another contract.
     #[error("{address} did not answer `{function}` as {expected} does")]
     OtherContract {
-        /// The address.
         address: Address,
-        /// The called function.
         function: &'static str,
-        /// What the contract was expected to be.
         expected: &'static str,
     },
 }
 
-/// A contract with this artifact; whether it is one is not checked until something is read.
+/// A contract with this artifact; checked only by reading from it.
 #[derive(Debug, Clone)]
 pub(super) struct Deployed {
     pub(super) rpc: RpcClient,
     pub(super) address: Address,
     pub(super) artifact: fn() -> &'static Artifact,
-    /// What it is, with its article.
+    /// The contract's description for error texts, with its article.
     pub(super) what: &'static str,
 }
 
 impl Deployed {
-    /// What a function returns as of block `at`: its only value, or the members of the struct that it returns, or its
-    /// values.
+    /// The result of a function as of block `at`: its only value, its values, or the members of the struct that it
+    /// returns.
     pub(super) async fn read<const N: usize, T>(
         &self,
         function: &'static str,
@@ -68,7 +65,7 @@ impl Deployed {
             .ok_or_else(|| self.other_contract(function))
     }
 
-    /// The only value that a function returns as of the newest block.
+    /// The only value of a function as of the newest block.
     pub(super) async fn read_one<T>(
         &self,
         function: &'static str,

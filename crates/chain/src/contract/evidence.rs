@@ -1,5 +1,5 @@
-//! Evidence as calldata of the judge: the input of the bond's `report`, and of an `eth_call` of the judge that gives
-//! its verdict beforehand.
+//! Evidence as calldata of the judge, for the bond's `report` and for an `eth_call` that returns the verdict
+//! beforehand.
 
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
@@ -17,7 +17,7 @@ use super::bond::tokens::{action_leaf, batch, words};
 use super::{AnchorContract, ReadError, number, word};
 use crate::rpc::{At, RpcError};
 
-/// What the judge returns if evidence shows its fault: keccak256 of `Kedge fault proven`.
+/// The judge's return value for proven evidence: keccak256 of `Kedge fault proven`.
 pub fn proven_word() -> Hash {
     keccak(b"Kedge fault proven")
 }
@@ -41,8 +41,7 @@ pub fn judge_function(fault: Fault) -> &'static str {
     }
 }
 
-/// Calldata of the judge's function for this evidence; its keccak256 is the subject of the
-/// reporter's commitment.
+/// Calldata of the judge's function for this evidence; the reporter commits to its keccak256.
 pub fn evidence_calldata(evidence: &Evidence) -> Vec<u8> {
     JUDGE.encode(judge_function(evidence.fault()), &arguments(evidence))
 }
@@ -146,19 +145,19 @@ fn checkpoint_token(checkpoint: &Checkpoint) -> Token {
     ])
 }
 
-/// What the contract states about the keys that sign the log.
+/// The contract's statements about the keys that sign the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyTrust {
     /// The keys, in the contract's order, including those of planned rotations.
     pub keys: Vec<KeyTerm>,
-    /// The batches that the contract answers for.
+    /// The batches that this contract covers.
     pub coverage: Coverage,
-    /// How long evidence counts after its key was replaced, in seconds; without a bond, forever.
+    /// How long evidence counts after its key was replaced; forever without a bond.
     pub evidence_age_s: u64,
 }
 
 impl KeyTrust {
-    /// What to check evidence against at a given time, with no anchored checkpoint yet.
+    /// The trust to check evidence against at a given time, with no anchored checkpoint yet.
     pub fn trust(&self, domain: Domain, now_s: u64) -> Trust {
         Trust {
             keys: self.keys.clone(),
@@ -171,7 +170,7 @@ impl KeyTrust {
 }
 
 impl AnchorContract {
-    /// The keys, the batches that the contract answers for, and, from its bond, how long evidence counts.
+    /// The keys, the covered batches, and the bond's limit on the age of evidence.
     pub async fn key_trust(&self) -> Result<KeyTrust, ReadError> {
         let bond = self.bond().await?;
         let evidence_age_s = if bond == Address::ZERO {
@@ -187,8 +186,8 @@ impl AnchorContract {
         })
     }
 
-    /// What a checker of this evidence needs from the contract: its keys, and the checkpoints that the evidence
-    /// names, as of block `at`.
+    /// The trust that a check of this evidence needs: the contract's keys, and the checkpoints that the evidence names,
+    /// as of block `at`.
     pub async fn trust_for(
         &self,
         evidence: &Evidence,
@@ -203,7 +202,7 @@ impl AnchorContract {
                 Ok(record) => {
                     trust.anchored.insert(batches, record.history);
                 }
-                // There is no such checkpoint: the check reports that.
+                // A missing checkpoint is reported by the check.
                 Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {}
                 Err(error) => return Err(error),
             }

@@ -1,7 +1,7 @@
-//! The binding of the anchor contract: its ABI, encoding and decoding.
+//! Binding of the anchor contract: its ABI, encoding and decoding.
 //!
-//! The ABI and the deployment code are the checked-in artifact of `contracts/`, compiled in. The bond is in [`bond`],
-//! the resolver of claims in [`claims`].
+//! ABI and deployment code are the checked-in artifact of `contracts/`, compiled in. The bond is in [`bond`], the
+//! claims resolver in [`claims`].
 
 mod anchored;
 mod artifact;
@@ -46,8 +46,8 @@ fn account(address: Address) -> Token {
     Token::Address(h160(address))
 }
 
-/// The data of the deployment transaction: code and constructor arguments. `domain_contract` is
-/// the log's first anchor contract; `None` makes the new contract the first one.
+/// Deployment data: code and constructor arguments. `domain_contract` is the log's first anchor contract; `None` makes
+/// the new contract the first one.
 pub fn deployment_data(
     owner: Address,
     sequencer_key: Address,
@@ -61,8 +61,8 @@ pub fn deployment_data(
     ANCHOR.deployment(&arguments)
 }
 
-/// Calldata of `anchor`: the checkpoint, the sequencer's signature, and the RFC 9162 proof that it
-/// extends the contract's last one (empty for the first).
+/// Calldata of `anchor`: the checkpoint, the sequencer's signature, and the RFC 9162 proof that it extends the
+/// contract's last checkpoint (empty for the first).
 pub fn anchor_calldata(signed: &SignedCheckpoint, proof: &[Hash]) -> Vec<u8> {
     let checkpoint = &signed.checkpoint;
     let tuple = Token::Tuple(vec![
@@ -83,8 +83,8 @@ pub fn rotate_calldata(key: Address, from_batch: u64) -> Vec<u8> {
     encode("rotate", &[account(key), number(from_batch)])
 }
 
-/// Calldata of `closeKey`: all batches of the key at a place of the list are anchored, as the checkpoint
-/// over `batches` shows.
+/// Calldata of `closeKey`, which states that all batches of the key at `index` are anchored by the checkpoint over
+/// `batches`.
 pub fn close_key_calldata(index: u32, batches: u64) -> Vec<u8> {
     encode("closeKey", &[number(u64::from(index)), number(batches)])
 }
@@ -99,7 +99,7 @@ pub fn accept_ownership_calldata() -> Vec<u8> {
     encode("acceptOwnership", &[])
 }
 
-/// Calldata of `nameBond`: `bond` becomes the contract that may freeze this one. Once.
+/// Calldata of `nameBond`, which lets `bond` freeze this contract; callable once.
 pub fn name_bond_calldata(bond: Address) -> Vec<u8> {
     encode("nameBond", &[account(bond)])
 }
@@ -109,26 +109,20 @@ pub fn retire_calldata(successor: Address) -> Vec<u8> {
     encode("retire", &[account(successor)])
 }
 
-/// Calldata of `pause`: anchoring stops.
 pub fn pause_calldata() -> Vec<u8> {
     encode("pause", &[])
 }
 
-/// Calldata of `unpause`: anchoring continues.
 pub fn unpause_calldata() -> Vec<u8> {
     encode("unpause", &[])
 }
 
-/// The contract's `Anchored` event, and its place in the chain.
+/// The contract's `Anchored` event and its position in the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnchoredEvent {
-    /// The accepted checkpoint.
     pub checkpoint: Checkpoint,
-    /// The transaction that carried it.
     pub tx_hash: Hash,
-    /// The block's height.
     pub block_number: u64,
-    /// The block's hash.
     pub block_hash: Hash,
 }
 
@@ -137,7 +131,7 @@ pub fn anchored_topic() -> Hash {
     Hash(ANCHOR.event("Anchored").signature().0)
 }
 
-/// Reads an `Anchored` event; `None` if the log is another event, or is not in a block yet.
+/// Decodes an `Anchored` event; `None` if the log is of another event, or not in a block yet.
 pub fn decode_anchored(log: &Log) -> Option<AnchoredEvent> {
     let values = ANCHOR.read_event("Anchored", log)?;
     Some(AnchoredEvent {

@@ -1,4 +1,4 @@
-//! Reading the contract.
+//! Read access to an anchor contract.
 
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
@@ -14,19 +14,19 @@ use super::{
 use crate::convert::h160;
 use crate::rpc::{At, LogFilter, RpcClient, RpcError};
 
-/// The most preceding contracts that are asked for their keys.
+/// Limit of preceding contracts that are read for their keys.
 const PREDECESSORS_MAX: usize = 64;
 
-/// The keys of a log, from those of its contracts: newest first, each with the first batch that it answers for.
+/// Merges the keys of a log's contracts, newest contract first, each with the first batch that it covers.
 fn joined(lists: &[(u64, Vec<KeyTerm>)]) -> Option<SequencerKeys> {
     let mut entries: Vec<KeyFrom> = Vec::new();
     for (from, terms) in lists.iter().rev() {
-        // From here on this contract's keys replace those of the contract before.
+        // This contract's keys replace those of the preceding one from here on.
         entries.retain(|entry| entry.from_batch < *from);
         let first = terms.iter().rev().find(|term| term.from_batch <= *from)?;
         let later = terms.iter().filter(|term| term.from_batch > *from);
         let entry = |key, from_batch| KeyFrom { key, from_batch };
-        // A successor starts with the key in force, which is not a new key.
+        // A successor starts with the key in force, which is not a rotation.
         if entries.last().is_none_or(|last| last.key != first.key) {
             entries.push(entry(first.key, *from));
         }
@@ -35,23 +35,22 @@ fn joined(lists: &[(u64, Vec<KeyTerm>)]) -> Option<SequencerKeys> {
     SequencerKeys::new(entries).ok()
 }
 
-/// Whether the contract accepts checkpoints, unless it is also paused.
+/// Whether the contract accepts checkpoints; a pause is separate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnchorState {
-    /// Yes.
+    /// Accepts checkpoints.
     Open,
-    /// Not yet: the previous contract has not retired.
+    /// The previous contract has not retired yet.
     Waiting,
-    /// No longer: a later contract continues.
+    /// A successor continues the log.
     Retired,
-    /// No longer: a fault was proven.
+    /// A fault was proven.
     Frozen,
 }
 
-/// The last checkpoint that the contract accepted; before the first one, the empty log's start.
+/// The last accepted checkpoint; the empty log before the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatestCheckpoint {
-    /// How many batches it covers.
     pub batches: u64,
     /// The last action's sequence.
     pub sequence: u64,
@@ -59,16 +58,16 @@ pub struct LatestCheckpoint {
     pub history: Hash,
 }
 
-/// What the contract stores of a checkpoint.
+/// The contract's stored record of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredRecord {
     /// The last action's sequence.
     pub sequence: u64,
-    /// When the sequencer signed it, in milliseconds.
+    /// Time of the sequencer's signature.
     pub issued_at_ms: u64,
-    /// The time of the block that accepted it, in unix seconds.
+    /// Time of the accepting block, Unix seconds.
     pub anchored_at_s: u64,
-    /// The number of that block.
+    /// The accepting block.
     pub block_number: u64,
     /// The log tree's root.
     pub history: Hash,
@@ -89,12 +88,10 @@ impl AnchorContract {
         })
     }
 
-    /// Its address.
     pub fn address(&self) -> Address {
         self.0.address
     }
 
-    /// The node's client.
     pub fn rpc(&self) -> &RpcClient {
         &self.0.rpc
     }
@@ -133,7 +130,7 @@ impl AnchorContract {
         self.0.read_one("domainSeparator", &[], to_hash).await
     }
 
-    /// The EIP-712 domain under which it takes what the log signs: its `eip712Domain()` (EIP-5267).
+    /// The EIP-712 domain of the log's signatures, by `eip712Domain()` (EIP-5267).
     pub async fn domain(&self) -> Result<Domain, ReadError> {
         let convert = |[
             _fields,
@@ -152,7 +149,7 @@ impl AnchorContract {
         self.0.read("eip712Domain", &[], At::Latest, convert).await
     }
 
-    /// May rotate keys and pause.
+    /// The account that may rotate keys and pause.
     pub async fn owner(&self) -> Result<Address, ReadError> {
         self.0.read_one("owner", &[], to_address).await
     }
@@ -162,12 +159,10 @@ impl AnchorContract {
         self.0.read_one("pendingOwner", &[], to_address).await
     }
 
-    /// Whether anchoring is paused.
     pub async fn paused(&self) -> Result<bool, ReadError> {
         self.0.read_one("paused", &[], Token::into_bool).await
     }
 
-    /// Whether checkpoints are accepted.
     pub async fn state(&self) -> Result<AnchorState, ReadError> {
         let convert = |token| match to_number(token)? {
             0 => Some(AnchorState::Open),
@@ -184,7 +179,7 @@ impl AnchorContract {
         self.0.read_one("bond", &[], to_address).await
     }
 
-    /// All keys so far, including those of planned rotations, in order.
+    /// All keys, including those of planned rotations, in order.
     pub async fn key_terms(&self) -> Result<Vec<KeyTerm>, ReadError> {
         let count = self.0.read_one("sequencerKeyCount", &[], to_number);
         let count = count.await?;
@@ -206,7 +201,7 @@ impl AnchorContract {
         Ok(terms)
     }
 
-    /// The batches that this contract answers for.
+    /// The batches that this contract covers.
     pub async fn coverage(&self) -> Result<Coverage, ReadError> {
         let convert = |[from, until, retired]: [Token; 3]| {
             Some(Coverage {
@@ -218,15 +213,14 @@ impl AnchorContract {
         self.0.read("coverage", &[], At::Latest, convert).await
     }
 
-    /// The contract that continues from here; the zero address if there is none.
+    /// The contract that continues the log; the zero address if there is none.
     pub async fn successor(&self, at: At) -> Result<Address, ReadError> {
         self.0
             .read("successor", &[], at, |[next]| to_address(next))
             .await
     }
 
-    /// The contract of the log that holds the checkpoint with this many batches, if any does: this one or,
-    /// after its retirement, a later one.
+    /// The contract that holds the checkpoint with this many batches: this one or, after its retirement, a successor.
     pub async fn holder_of(&self, batches: u64, at: At) -> Result<Self, ReadError> {
         let mut holder = self.clone();
         while batches > holder.latest(at).await?.batches {
@@ -244,8 +238,8 @@ impl AnchorContract {
         self.0.read_one("predecessor", &[], to_address).await
     }
 
-    /// Every key of the log by its contracts, with the batch from which it is valid: this contract's keys, and
-    /// for earlier batches those of the contracts before it.
+    /// Every key of the log with its first batch: this contract's keys, and those of its predecessors for earlier
+    /// batches.
     pub async fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
         let mut lists = Vec::new();
         let mut contract = self.clone();
@@ -268,8 +262,8 @@ impl AnchorContract {
             .await
     }
 
-    /// The event of the checkpoint with exactly `batches`, found in the block that the contract stores; `None`
-    /// if the chain has changed in between.
+    /// The event of the checkpoint with exactly `batches`, from the block that the contract stores; `None` if the chain
+    /// has changed in between.
     pub async fn anchored_event(&self, batches: u64) -> Result<Option<AnchoredEvent>, ReadError> {
         let record = self.checkpoint(batches, At::Latest).await?;
         let block = At::Block(record.block_number);

@@ -1,11 +1,11 @@
-//! Revert data as text that a person can act on.
+//! Revert data as readable text.
 
 use ethers_core::abi::{ParamType, Token, decode};
 
 use super::artifact::{ANCHOR, BOND, CLAIMS, JUDGE, VERIFIER};
 
-/// A contract's reason for reverting, as text: one of the contracts' custom errors with their arguments,
-/// Solidity's `Error(string)` and `Panic(uint256)`, or the bytes themselves.
+/// Decodes revert data: a custom error of the contracts with its arguments, Solidity's `Error(string)` and
+/// `Panic(uint256)`, or else the raw bytes.
 pub fn decode_revert(data: &[u8]) -> String {
     if data.is_empty() {
         return "reverted without a reason".to_owned();

@@ -1,5 +1,5 @@
-//! One transaction, sent and waited for: what an operator does by hand. Anchors go through the sender. Do not use its
-//! key here while it runs, or the two take each other's nonces.
+//! A single transaction of an operator, sent and awaited. Anchors use the sender instead; sharing its key while it runs
+//! causes nonce conflicts.
 
 use std::time::Duration;
 
@@ -16,37 +16,31 @@ use crate::transaction::{FeePolicy, TransactionRequest};
 /// A transaction in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinedTransaction {
-    /// Its hash.
     pub tx_hash: Hash,
-    /// The block that holds it.
     pub block_number: u64,
-    /// The gas it used.
     pub gas_used: u64,
-    /// The sender's nonce.
     pub nonce: u64,
 }
 
 /// Why a transaction did not succeed.
 #[derive(Debug, Error)]
 pub enum TransactError {
-    /// The node failed.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// The contract rejected it.
+    /// The contract would reject it.
     #[error("the contract refused: {0}")]
     Reverted(String),
     /// The transaction was sent, but not seen in a block in time.
     #[error("the transaction {tx_hash} was not mined within {patience_ms} ms")]
     NotMined {
-        /// The transaction.
         tx_hash: Hash,
-        /// The time waited, in milliseconds.
+        /// How long the receipt was awaited.
         patience_ms: u64,
     },
 }
 
-/// Sends `data` to `to` (or deploys it), paid by `key`, and waits for the receipt for at most `patience_ms`.
-/// Does not send what the contract would reject.
+/// Sends `data` to `to` (`None` deploys it), paid by `key`, and waits at most `patience_ms` for the receipt. A
+/// simulated revert is returned instead of sending.
 pub async fn transact(
     rpc: &RpcClient,
     key: &SigningKey,

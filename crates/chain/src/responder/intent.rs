@@ -1,4 +1,4 @@
-//! What is stored about an answer before anything is sent.
+//! Stored state of an answer, written before anything is sent.
 
 use std::future::Future;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::sender::{Attempt, OwnAttempt, StoreError};
 
-/// An answer in flight: what a restart continues with.
+/// An answer in flight, with which a restart continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredAnswer {
-    /// The case that it answers.
+    /// The answered case.
     pub case: Hash,
-    /// The calldata for the bond, in hex.
+    /// Calldata for the bond; stored as hex.
     #[serde(with = "hex_bytes")]
     pub calldata: Vec<u8>,
-    /// Every transaction, oldest first; stored before it is sent.
+    /// All transactions, oldest first; each is stored before it is sent.
     pub attempts: Vec<Attempt>,
 }
 
@@ -28,22 +28,22 @@ impl StoredAnswer {
         }
     }
 
-    /// The last transaction made for it.
+    /// The last transaction made for the answer.
     pub(super) fn last(&self) -> Option<(&Attempt, OwnAttempt)> {
         let attempt = self.attempts.last()?;
         Some((attempt, attempt.own?))
     }
 }
 
-/// A durable store for answers, keyed by their cases.
+/// Durable store of answers, keyed by case.
 ///
 /// **Law:** when `save` or `remove` returns, the change survives a crash. Nothing is sent before the
 /// transaction's hash is saved.
 pub trait AnswerStore: Send + Sync {
-    /// Stores the answer, replacing one to the same case.
+    /// Stores the answer; replaces an earlier one of the same case.
     fn save(&self, answer: &StoredAnswer) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Removes the answer to a case; no error if there is none.
+    /// Removes a case's answer; no error if there is none.
     fn remove(&self, case: Hash) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// All stored answers, in any order.

@@ -1,5 +1,5 @@
-//! Reads the bond: which cases are open, and which are over. On a start it finds the first block from which a case can
-//! still be open by bisecting the blocks' times, so no record of past looks is kept.
+//! Reads open and closed cases from the bond. At start, bisecting the blocks' times finds the first block from which a
+//! case can still be open, so no record of past reads is needed.
 
 use kedge_protocol::Hash;
 
@@ -9,8 +9,8 @@ use crate::contract::bond::{BondEvent, CaseState};
 use crate::rpc::{At, BlockHeader};
 
 impl<S: AnswerStore> Responder<S> {
-    /// Looks at the chain, if it is time to, and returns the open cases without an answer, nearest deadline first.
-    /// `passed_ms` are milliseconds that pass whatever the wall clock is set to.
+    /// Reads the bond, if a read is due, and returns the open cases without an answer, nearest deadline first.
+    /// `passed_ms` is a monotonic clock, in milliseconds.
     pub async fn look(&mut self, passed_ms: u64) -> Result<Vec<OpenCase>, RespondError> {
         self.passed_ms = passed_ms;
         if passed_ms < self.next_look_at_ms {
@@ -35,7 +35,7 @@ impl<S: AnswerStore> Responder<S> {
         Ok(self.without_answer())
     }
 
-    /// Makes the next look due now.
+    /// Makes the next read due now.
     pub fn look_again(&mut self) {
         self.next_look_at_ms = 0;
     }
@@ -80,14 +80,14 @@ impl<S: AnswerStore> Responder<S> {
             None => self.first_block(&head, terms.response_time_s).await?,
         };
         for event in self.bond.events(from, head.number.as_u64()).await? {
-            // A case past its deadline is followed only if it already was.
+            // Past its deadline, only an already followed case stays.
             if let BondEvent::CaseOpened(asked) = event
                 && (asked.deadline_s >= self.chain_time_s || self.cases.contains_key(&asked.id))
             {
                 self.cases.entry(asked.id).or_default().asked = Some(asked);
             }
         }
-        // Final events are read once; others may appear again in another block.
+        // Final events are read once; others may reappear in another block.
         self.next_block = Some(from.max(final_number + 1));
         self.read_cases(final_number).await
     }
@@ -106,7 +106,7 @@ impl<S: AnswerStore> Responder<S> {
         Ok(terms)
     }
 
-    /// The first block that may hold a case that can still be answered: found by bisection over the blocks' times.
+    /// The first block that may hold a case that can still be answered, by bisection over the blocks' times.
     async fn first_block(
         &self,
         head: &BlockHeader,
@@ -126,8 +126,8 @@ impl<S: AnswerStore> Responder<S> {
         Ok(low)
     }
 
-    /// Reads each case by itself: one that the node does not show keeps its last state, and the others continue. An error
-    /// is returned where none could be read.
+    /// Reads the followed cases one by one. A case whose read fails keeps its last state; an error is returned only if
+    /// no case could be read.
     async fn read_cases(&mut self, final_number: u64) -> Result<(), RespondError> {
         let ids: Vec<_> = self.cases.keys().copied().collect();
         let (count, mut failures) = (ids.len(), Vec::new());
@@ -149,7 +149,7 @@ impl<S: AnswerStore> Responder<S> {
         let case = self.bond.case(id, At::Latest).await?;
         let is_over = match case.state {
             CaseState::Open => case.deadline_s < self.chain_time_s || self.is_frozen,
-            // A reorganisation removed it.
+            // Removed by a reorganisation.
             CaseState::None => true,
             CaseState::Answered | CaseState::Closed => {
                 let then = self.bond.case(id, At::Block(final_number)).await?;
@@ -162,8 +162,8 @@ impl<S: AnswerStore> Responder<S> {
         tracked.follow(id, case, self.chain_time_s);
         if is_over {
             let is_ours = case.state == CaseState::Answered && tracked.answer.is_some();
-            // The row goes first: a case without a row is found again on the chain, but a row without a
-            // case would be answered twice.
+            // The row goes first: a case without a row is found again on the chain, but a row without a case would be
+            // answered twice.
             self.store.remove(id).await?;
             self.cases.remove(&id);
             if is_ours {
@@ -175,7 +175,7 @@ impl<S: AnswerStore> Responder<S> {
 }
 
 impl Tracked {
-    /// Adopts the chain's current state, and reports what is new.
+    /// Adopts the chain's state of a case, and logs changes.
     fn follow(&mut self, id: Hash, case: crate::contract::bond::BondCase, chain_time_s: u64) {
         let before = self.case.replace(case).map(|case| case.state);
         let kind = self.kind();

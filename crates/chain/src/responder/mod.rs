@@ -1,19 +1,17 @@
-//! Answers what the bond asks of the operator, before the deadline.
+//! Answers to the bond's cases, before their deadlines.
 //!
-//! The owner calls [`Responder::look`] now and then: it reads which cases are open and returns those without a known
-//! answer. The owner makes the answers from its log ([`Responder::prepare`]) and calls [`Responder::step`]. That sends
-//! them, one at a time, the nearest deadline first, until the bond has them as answered and its block is final. There
-//! is no hidden task and no clock: the owner states the time, and what waits is measured by time that passes. A wall
-//! clock that is set back or stands must not keep the responder from the bond.
+//! The owner calls [`Responder::look`] regularly, which reads the open cases and returns those without an answer. It
+//! makes the answers from its log, hands them over ([`Responder::prepare`]) and calls [`Responder::step`]. A step sends
+//! them, one at a time and nearest deadline first, until a final block holds each. There is no hidden task and no
+//! clock: the owner passes the time. Waiting is measured on a monotonic clock, so a wall clock that is set back or
+//! stands still cannot delay answers.
 //!
-//! What holds, whatever the node does:
-//! - which cases are open is read from the chain, after a restart too; the transactions are stored before they are
-//!   sent;
-//! - one nonce is in flight. The account is the anchors' too, so an answer waits for an anchor that is in flight,
-//!   unless half of the time has passed: then it takes the anchor's nonce, and the anchor's sender finds it used and
-//!   takes another one;
+//! Guarantees, for any behaviour of the node:
+//! - open cases are read from the chain, after a restart too; transactions are stored before they are sent;
+//! - one nonce is in flight. Anchors use the same account, so an answer waits for an anchor in flight, unless half of
+//!   the response time has passed: then it takes the anchor's nonce, and the anchor's sender chooses a new one;
 //! - a case is forgotten only when a final block holds its answer;
-//! - each case has its own trouble: one whose answer cannot be made or sent waits by itself, and the others are answered.
+//! - cases fail independently: one whose answer cannot be made or sent waits alone.
 
 mod intent;
 mod look;
@@ -34,108 +32,98 @@ use crate::transaction::{FeePolicy, Fees};
 
 pub use intent::{AnswerStore, StoredAnswer};
 
-/// How the responder behaves.
+/// Settings of the responder.
 #[derive(Debug, Clone)]
 pub struct ResponderOptions {
-    /// The node's chain.
+    /// Id of the node's chain.
     pub chain_id: u64,
-    /// The bond.
     pub bond: Address,
-    /// The anchor contract that the bond must be over.
+    /// The anchor contract that the bond must belong to.
     pub anchor: Address,
-    /// What is offered for gas. The ceiling should be far above an anchor's: a late answer costs the bond.
+    /// Fees. The ceiling should be far above an anchor's: a late answer costs the bond.
     pub fee_policy: FeePolicy,
-    /// How long a transaction waits in the pool before the offer is raised, in milliseconds.
+    /// Time in the pool after which the fees are raised.
     pub bump_after_ms: u64,
-    /// Blocks until an answer counts as final on a node without the `finalized` tag.
+    /// Depth at which an answer counts as final on a node without the `finalized` tag.
     pub finality_fallback_depth: u64,
-    /// How often to look at the bond while nothing is open, in milliseconds.
+    /// Interval of reads while no case is open.
     pub look_ms: u64,
-    /// The longest pause after failed looks, in milliseconds.
+    /// The longest pause after failed reads.
     pub backoff_ms_max: u64,
 }
 
-/// Why the responder made no progress. All failures but the store's pass with time.
+/// Why the responder made no progress. All but [`RespondError::Store`] are transient.
 #[derive(Debug, Error)]
 pub enum RespondError {
-    /// A request to the node failed.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// Reading a contract failed.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The bond is over another anchor contract.
+    /// The bond belongs to another anchor contract.
     #[error("the bond {bond} is over the anchor contract {found}, not {expected}")]
     OtherAnchor {
-        /// The bond.
         bond: Address,
-        /// Its anchor contract.
         found: Address,
-        /// The expected anchor contract.
         expected: Address,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Who may use the account's next nonce.
+/// Availability of the account's next nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing else is in flight.
+    /// No other transaction is in flight.
     Free,
-    /// An anchor is in flight with this offer.
+    /// An anchor with these fees is in flight.
     Anchor(Fees),
 }
 
-/// A case that waits for an answer.
+/// An open case without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenCase {
-    /// What was requested.
     pub asked: CaseOpened,
-    /// The contract's state of the case.
+    /// The contract's record of the case.
     pub case: BondCase,
 }
 
-/// A case that is followed.
+/// A followed case.
 #[derive(Debug, Default)]
 struct Tracked {
-    /// What was requested; unknown for a stored answer whose event has not been read again yet.
+    /// The event; `None` for a stored answer whose event has not been read again yet.
     asked: Option<CaseOpened>,
     /// The case as of the newest block.
     case: Option<BondCase>,
-    /// The answer, once there is one.
     answer: Option<StoredAnswer>,
-    /// Why there is none.
+    /// Why the log has no answer.
     unanswerable: Option<String>,
-    /// When an answer is next made or sent after it failed, by the clock of [`Responder::look`], and how often in a row
-    /// it has failed.
+    /// Monotonic time of the next try after failures, and the number of failures in a row.
     again_at_ms: u64,
     failures: u32,
-    /// When its last transaction was sent, by the clock of [`Responder::look`]; unknown after a start.
+    /// Monotonic time of the last transaction; `None` after a start.
     sent_at_ms: Option<u64>,
     nonce_strikes: u8,
     is_counted: bool,
 }
 
-/// A case that failed is tried at least about this often in the time that it has left.
+/// Minimum number of tries in the time that a failing case has left.
 const TRIES_LEFT: u64 = 8;
 
-/// What kept a case's answer from being made or sent.
+/// Why a case's answer could not be made or sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// The log's part that it needs is archived.
+    /// The needed part of the log is archived.
     Archived,
     /// The log or the store could not be read.
     Log,
     /// The Ethereum node refused, or did not answer.
     Node,
-    /// It took longer than a case may take.
+    /// Making the answer took too long.
     Slow,
 }
 
 impl Trouble {
-    /// How it is counted.
+    /// The value of the metric's `outcome` label.
     const fn outcome(self) -> &'static str {
         match self {
             Self::Archived => "archived",
@@ -146,7 +134,7 @@ impl Trouble {
     }
 }
 
-/// The responder; see the module's documentation.
+/// See the module's documentation.
 pub struct Responder<S> {
     options: ResponderOptions,
     key: SigningKey,
@@ -155,20 +143,19 @@ pub struct Responder<S> {
     store: S,
     cases: BTreeMap<Hash, Tracked>,
     terms: Option<BondTerms>,
-    /// The first block whose events may still be new; `None` before the first look.
+    /// The first block whose events may still be new; `None` before the first read.
     next_block: Option<u64>,
-    /// The newest block's time at the last look, Unix seconds.
+    /// The newest block's time at the last read, Unix seconds.
     chain_time_s: u64,
     is_frozen: bool,
     failures: u32,
-    /// When the owner last asked for a look, and when the next one is due: milliseconds that pass whatever the wall clock
-    /// is set to.
+    /// Monotonic times of the owner's last call of [`Responder::look`] and of the next due read.
     passed_ms: u64,
     next_look_at_ms: u64,
 }
 
 impl<S: AnswerStore> Responder<S> {
-    /// Continues with the answers in the store. Does not need the node to be up.
+    /// Continues with the stored answers. The node may be down.
     pub async fn open(
         options: ResponderOptions,
         key: SigningKey,
@@ -201,18 +188,17 @@ impl<S: AnswerStore> Responder<S> {
         })
     }
 
-    /// The anchor contract, for reading.
     pub fn anchor(&self) -> &AnchorContract {
         &self.anchor
     }
 
-    /// The terms, once read.
+    /// The terms; `None` until read.
     pub fn terms(&self) -> Option<BondTerms> {
         self.terms
     }
 
-    /// Whether a transaction of the responder waits for the account's next nonce. While it does,
-    /// nothing else should be sent from the account.
+    /// Whether a transaction of the responder occupies the account's next nonce. Meanwhile the account should send no
+    /// other transaction.
     pub fn holds_nonce(&self, next_nonce: u64) -> bool {
         self.waiting().any(|(_, answer)| {
             answer
@@ -221,22 +207,22 @@ impl<S: AnswerStore> Responder<S> {
         })
     }
 
-    /// Whether a transaction of the responder may wait for the account's next nonce, whichever that is.
+    /// Whether a transaction of the responder may occupy the account's next nonce, whichever that is.
     pub fn may_hold_nonce(&self) -> bool {
         self.waiting().any(|(_, answer)| answer.last().is_some())
     }
 
-    /// Whether anything is open or not final yet.
+    /// Whether any case is open, or answered but not final.
     pub fn is_busy(&self) -> bool {
         !self.cases.is_empty()
     }
 
-    /// Whether there are answers that no block holds yet.
+    /// Whether any answer is not in a block yet.
     pub fn has_answers(&self) -> bool {
         self.waiting().next().is_some()
     }
 
-    /// Accepts the answer to a case.
+    /// Sets the answer to a case.
     pub fn prepare(&mut self, case: Hash, calldata: Vec<u8>) {
         if let Some(tracked) = self.cases.get_mut(&case) {
             tracked.answer = Some(StoredAnswer::new(case, calldata));
@@ -246,7 +232,7 @@ impl<S: AnswerStore> Responder<S> {
         }
     }
 
-    /// Records that there is no answer, or none yet; the next look requests it again.
+    /// Records that the log has no answer, or none yet; the next read returns the case again.
     pub fn cannot_answer(&mut self, case: Hash, why: String) {
         let Some(tracked) = self.cases.get_mut(&case) else {
             return;
@@ -258,8 +244,8 @@ impl<S: AnswerStore> Responder<S> {
         self.record_gauges();
     }
 
-    /// Records that a case's answer could not be made or sent now. The case alone waits, and no longer than its own
-    /// deadline allows; the others are answered meanwhile.
+    /// Records that a case's answer could not be made or sent now. The case is tried again before its deadline; other
+    /// cases do not wait for it.
     pub fn failed(&mut self, case: Hash, trouble: Trouble, why: String) {
         count(trouble.outcome());
         let (passed_ms, backoff_ms_max) = (self.passed_ms, self.options.backoff_ms_max);
@@ -275,7 +261,7 @@ impl<S: AnswerStore> Responder<S> {
         tracked.again_at_ms = passed_ms + pause_ms.min(left_ms / TRIES_LEFT).max(1);
     }
 
-    /// Open cases that no block answers yet, with their answers.
+    /// Open cases whose answers are not in a block yet.
     fn waiting(&self) -> impl Iterator<Item = (&Tracked, &StoredAnswer)> {
         self.cases
             .values()
@@ -304,7 +290,7 @@ impl<S: AnswerStore> Responder<S> {
 impl Tracked {
     fn is_open(&self) -> bool {
         use crate::contract::bond::CaseState;
-        // A stored answer counts as open until the chain states otherwise.
+        // A stored answer counts as open until the chain says otherwise.
         self.case.is_none_or(|case| case.state == CaseState::Open)
     }
 

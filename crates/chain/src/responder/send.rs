@@ -1,4 +1,4 @@
-//! Sending answers.
+//! Sending of answers.
 
 use ethers_core::types::Bytes;
 use kedge_protocol::Hash;
@@ -11,15 +11,15 @@ use crate::rpc::{At, CallRequest, RpcError};
 use crate::sender::{Attempt, OwnAttempt, is_out_of_reach};
 use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
 
-/// A used nonce without a receipt this many times means that another transaction used it.
+/// Observations of a used nonce without a receipt before another transaction is assumed to have used it.
 const NONCE_STRIKES_MAX: u8 = 3;
-/// How many blocks the market's tip is read from, and at which percentile.
+/// Number of blocks from which the market's tip is read.
 const FEE_HISTORY_BLOCKS: u64 = 10;
 const TIP_PERCENTILE: f64 = 50.0;
 
 impl<S: AnswerStore> Responder<S> {
-    /// Sends the answer with the nearest deadline, or follows the one in flight. `now_ms` is the wall clock's time, which
-    /// is stored with what is sent.
+    /// Sends the answer with the nearest deadline, or follows the one in flight. `now_ms` is the wall clock, stored
+    /// with each transaction.
     pub async fn step(&mut self, now_ms: u64, turn: Turn) -> Result<(), RespondError> {
         if self.is_frozen {
             return Ok(());
@@ -28,9 +28,9 @@ impl<S: AnswerStore> Responder<S> {
             let next_nonce = self.next_nonce().await?;
             let (mut tried, mut is_out) = (id, self.is_out(id));
             let advanced = match self.nearer(id, next_nonce, now_ms) {
-                // It takes the nonce of the answer that is stuck.
+                // The urgent answer replaces the stuck one on its nonce.
                 Some((nearer, offered)) => {
-                    // If it cannot be sent, the one that is stuck continues.
+                    // If it cannot be sent, the stuck answer continues.
                     (tried, is_out) = (nearer, self.is_out(nearer));
                     let turn = Turn::Anchor(offered);
                     self.send_first(nearer, next_nonce, now_ms, turn).await
@@ -38,7 +38,7 @@ impl<S: AnswerStore> Responder<S> {
                 None => self.advance(id, next_nonce, now_ms, turn).await,
             };
             match advanced {
-                // While a nonce is in flight, no other answer may take it.
+                // No other answer may take a nonce in flight.
                 Err(RespondError::Rpc(RpcError::Node(error))) if !is_out => {
                     let why = format!("the node refused to take the answer: {}", error.message);
                     self.failed(tried, Trouble::Node, why);
@@ -64,7 +64,7 @@ impl<S: AnswerStore> Responder<S> {
         let (own, age_ms) = (own, now_ms.saturating_sub(attempt.at_ms));
         if let Some(has_succeeded) = self.receipt(id).await? {
             return if has_succeeded {
-                // The next look will find the case answered.
+                // The next read will find the case answered.
                 self.look_again();
                 Ok(())
             } else {
@@ -82,8 +82,8 @@ impl<S: AnswerStore> Responder<S> {
         self.send_again(id, own).await
     }
 
-    /// The urgent answer with a nearer deadline than the one in flight, if that waits for the next nonce and is late; and
-    /// what the one in flight offers.
+    /// An urgent answer with a nearer deadline than the late one in flight, which occupies the next nonce; and the fees
+    /// of the latter.
     fn nearer(&mut self, out: Hash, next_nonce: u64, now_ms: u64) -> Option<(Hash, Fees)> {
         let (attempt, own) = self.answer(out)?.last()?;
         let age_ms = now_ms.saturating_sub(attempt.at_ms);
@@ -98,7 +98,7 @@ impl<S: AnswerStore> Responder<S> {
         (deadline_s(&nearest) < deadline_s(&out)).then_some((nearest, own.fees))
     }
 
-    /// How long the last transaction has waited. Only after a start does its age by the wall clock count.
+    /// Time since the last transaction. Its wall-clock age counts only after a start.
     fn waited_ms(&mut self, id: Hash, age_ms: u64) -> u64 {
         let passed_ms = self.passed_ms;
         let sent_at_ms = self.cases.get_mut(&id).map(|tracked| {
@@ -108,13 +108,12 @@ impl<S: AnswerStore> Responder<S> {
         passed_ms.saturating_sub(sent_at_ms.unwrap_or(passed_ms))
     }
 
-    /// The number of transactions that the account has sent.
     pub async fn next_nonce(&self) -> Result<u64, RpcError> {
         let rpc = self.bond.rpc();
         rpc.transaction_count(self.key.address(), At::Latest).await
     }
 
-    /// The answer in flight, else the one with the nearest deadline.
+    /// The answer in flight, or else the one with the nearest deadline.
     fn next(&self) -> Option<Hash> {
         let order = |id: &Hash| {
             let deadline_s = self.cases[id].case.map_or(0, |case| case.deadline_s);
@@ -124,13 +123,13 @@ impl<S: AnswerStore> Responder<S> {
         ids.filter(|id| self.can_be_sent(*id)).min_by_key(order)
     }
 
-    /// Whether a transaction of the answer was made.
+    /// Whether the answer has a transaction.
     fn is_out(&self, id: Hash) -> bool {
         self.answer(id)
             .is_some_and(|answer| answer.last().is_some())
     }
 
-    /// Whether a case is open and has an answer whose time to be sent has come.
+    /// Whether a case is open with an answer that is due.
     fn can_be_sent(&self, id: Hash) -> bool {
         let tracked = &self.cases[&id];
         let is_open = tracked
@@ -145,7 +144,7 @@ impl<S: AnswerStore> Responder<S> {
         self.cases.get(&id)?.answer.as_ref()
     }
 
-    /// Whether half of the time for an answer has passed.
+    /// Whether half of the response time has passed.
     fn is_urgent(&self, id: Hash) -> bool {
         let case = self.cases.get(&id).and_then(|tracked| tracked.case);
         let half_s = self.terms.map_or(0, |terms| terms.response_time_s) / 2;
@@ -171,7 +170,7 @@ impl<S: AnswerStore> Responder<S> {
         let fees = match turn {
             Turn::Free => market,
             Turn::Anchor(_) if !self.is_urgent(id) => return Ok(()),
-            // The anchor uses this nonce, so the offer must be above the anchor's.
+            // The anchor uses this nonce, so the fees must exceed the anchor's.
             Turn::Anchor(offered) => self
                 .options
                 .fee_policy
@@ -207,7 +206,7 @@ impl<S: AnswerStore> Responder<S> {
         self.attempt(id, own, now_ms).await
     }
 
-    /// The answer was not valid: the next look requests a new one.
+    /// Discards an invalid answer; the next read requests a new one.
     async fn drop_answer(&mut self, id: Hash, why: &str) -> Result<(), RespondError> {
         count("refused");
         self.store.remove(id).await?;
@@ -219,7 +218,7 @@ impl<S: AnswerStore> Responder<S> {
         Ok(())
     }
 
-    /// Whether one of the answer's transactions is in a block, and whether it succeeded.
+    /// Whether a transaction of the answer is in a block, and whether it succeeded.
     async fn receipt(&self, id: Hash) -> Result<Option<bool>, RespondError> {
         let Some(answer) = self.answer(id) else {
             return Ok(None);
@@ -235,8 +234,8 @@ impl<S: AnswerStore> Responder<S> {
         Ok(found)
     }
 
-    /// Another transaction seems to have used the nonce, or to be missing before it, but the node may only lag: wait for more
-    /// strikes.
+    /// Handles a nonce that seems used by another transaction, or unreachable after a gap. The node may only lag, so
+    /// several strikes are needed.
     async fn strike(
         &mut self,
         id: Hash,
@@ -298,7 +297,7 @@ impl<S: AnswerStore> Responder<S> {
             own: Some(own),
             at_ms,
         });
-        // What cannot be stored is not kept either: a later step would send it again.
+        // An attempt that cannot be stored is dropped, or a later step would send it.
         self.store.save(&answer).await?;
         if let Some(tracked) = self.cases.get_mut(&id) {
             tracked.answer = Some(answer);
@@ -312,7 +311,7 @@ impl<S: AnswerStore> Responder<S> {
     async fn broadcast(&self, id: Hash, signed: &SignedTransaction) -> Result<(), RespondError> {
         match self.bond.rpc().send_raw_transaction(&signed.raw).await {
             Ok(_) => Ok(()),
-            // Already known, or the nonce is used up: a receipt or the nonce will show.
+            // Already known, or the nonce is used up: a receipt or the nonce will show which.
             Err(RpcError::Node(error)) => {
                 tracing::debug!(case = %id, message = error.message,
                     "the node did not accept the answer's transaction");

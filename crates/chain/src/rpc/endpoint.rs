@@ -1,4 +1,4 @@
-//! A node's address, with its secrets kept out of sight.
+//! Node URLs, with their secrets kept out of logs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +11,8 @@ use kedge_protocol::percent;
 
 use super::error::EndpointError;
 
-/// A node's URL. Credentials (`user:password@`) go into a header; `Display` and `Debug` show only scheme, host
-/// and port, because hosted nodes carry their access key in the path or the query.
+/// A node's URL. Credentials (`user:password@`) go into a header; `Display` and `Debug` show only scheme, host and
+/// port, because hosted nodes carry their access key in the path or the query.
 #[derive(Clone)]
 pub struct Endpoint {
     uri: Uri,
@@ -59,7 +59,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// The header of RFC 7617's Basic scheme, from percent-decoded user and password.
+/// Header of RFC 7617's Basic scheme, from percent-decoded user and password.
 fn basic_authorization(credentials: &str) -> Result<HeaderValue, EndpointError> {
     let decoded = percent::decode(credentials).ok_or(EndpointError::Malformed)?;
     let mut value = HeaderValue::try_from(format!("Basic {}", BASE64.encode(decoded)))

@@ -1,4 +1,4 @@
-//! What can go wrong between here and a node.
+//! Errors of requests to a node.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,9 +7,8 @@ use thiserror::Error;
 /// The error object of a JSON-RPC 2.0 response (section 5.1 of its specification).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ErrorObject {
-    /// The kind of error; -32768 to -32000 are reserved, 3 is a reverted execution (EIP-1474's heirs).
+    /// Error code; -32768 to -32000 are reserved, 3 is a reverted execution (successors of EIP-1474).
     pub code: i64,
-    /// The node's message.
     pub message: String,
     /// Further data; for a reverted execution, the ABI-encoded revert data in hex.
     #[serde(default)]
@@ -17,7 +16,7 @@ pub struct ErrorObject {
 }
 
 impl ErrorObject {
-    /// The revert data, if the node sent it: as `data` itself, or as `data.data`.
+    /// The revert data, if the node sent it as `data` or as `data.data`.
     pub fn revert_data(&self) -> Option<Vec<u8>> {
         let data = self.data.as_ref()?;
         let text = data
@@ -27,8 +26,8 @@ impl ErrorObject {
         Some(bytes.to_vec())
     }
 
-    /// Whether the node does not know the block or the tag that was asked for, by its code (invalid parameters, and the
-    /// execution API's unknown block) or in the words of geth and others. A node that is busy refuses otherwise.
+    /// Whether the node does not know the requested block or tag, by its code (invalid parameters, or the execution
+    /// API's unknown block) or by the wording of geth and others. A busy node refuses with other codes and words.
     pub(super) fn is_about_the_block(&self) -> bool {
         const CODES: [i64; 2] = [-32_602, -39_001];
         const WORDS: [&str; 5] = [
@@ -43,30 +42,19 @@ impl ErrorObject {
     }
 }
 
-/// Why a request to a node has no result.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum RpcError {
-    /// The node was not reached, or the connection broke.
+    /// The node is unreachable, or the connection broke.
     #[error("the node cannot be reached: {0}")]
     Transport(String),
     /// No answer arrived in time.
     #[error("the node did not answer within {timeout_ms} ms")]
-    Timeout {
-        /// The time limit, in milliseconds.
-        timeout_ms: u64,
-    },
+    Timeout { timeout_ms: u64 },
     /// An HTTP status other than 2xx, without an RPC error in the body.
     #[error("the node answered with HTTP status {status}")]
-    Status {
-        /// The HTTP status code.
-        status: u16,
-    },
-    /// The body exceeded the limit.
+    Status { status: u16 },
     #[error("the node's answer is larger than {limit_bytes} bytes")]
-    TooLarge {
-        /// The limit, in bytes.
-        limit_bytes: usize,
-    },
+    TooLarge { limit_bytes: usize },
     /// The body is not the expected JSON.
     #[error("the node's answer cannot be read: {0}")]
     Malformed(String),
@@ -88,7 +76,7 @@ impl RpcError {
         }
     }
 
-    /// The node's own error, if it is one.
+    /// The node's own error.
     pub fn node(&self) -> Option<&ErrorObject> {
         match self {
             Self::Node(error) => Some(error),
@@ -108,7 +96,7 @@ pub enum EndpointError {
     Malformed,
 }
 
-/// An error's text with its causes. hyper's texts contain no URL, so no secret can leak here.
+/// An error's text with its causes. hyper's texts contain no URL, so no secret can leak.
 pub(super) fn chain_text(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

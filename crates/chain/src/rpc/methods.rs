@@ -1,4 +1,4 @@
-//! The node's methods that this crate calls, typed.
+//! Typed wrappers of the node's methods.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{At, BlockHeader, CallRequest, FeeHistory, LogFilter, RpcClient, RpcError};
 use crate::convert::h160;
 
-/// The most blocks per request for logs: below what public nodes reject.
+/// Limit of blocks per request for logs, below the limits of public nodes.
 const LOGS_BLOCKS_MAX: u64 = 2_000;
 
 impl RpcClient {
@@ -19,27 +19,26 @@ impl RpcClient {
         Ok(id.as_u64())
     }
 
-    /// The block at `at`, without transactions; `None` if there is none (or no such tag yet).
+    /// The block at `at`, without transactions; `None` if it does not exist, or the tag does not yet.
     pub async fn block(&self, at: At) -> Result<Option<BlockHeader>, RpcError> {
         self.request("eth_getBlockByNumber", json!([at, false]))
             .await
     }
 
-    /// The number of transactions that `address` has sent.
+    /// The number of transactions sent from `address`.
     pub async fn transaction_count(&self, address: Address, at: At) -> Result<u64, RpcError> {
         let params = json!([h160(address), at]);
         let count: U64 = self.request("eth_getTransactionCount", params).await?;
         Ok(count.as_u64())
     }
 
-    /// The balance of `address` in wei.
     pub async fn balance_wei(&self, address: Address, at: At) -> Result<u128, RpcError> {
         let params = json!([h160(address), at]);
         let balance: U256 = self.request("eth_getBalance", params).await?;
         Ok(u128::try_from(balance).unwrap_or(u128::MAX))
     }
 
-    /// The code at `address`; empty if there is none.
+    /// The code at `address`; may be empty.
     pub async fn code(&self, address: Address, at: At) -> Result<Vec<u8>, RpcError> {
         let params = json!([h160(address), at]);
         let code: Bytes = self.request("eth_getCode", params).await?;
@@ -51,13 +50,13 @@ impl RpcClient {
         self.request("eth_call", json!([call, at])).await
     }
 
-    /// The gas that the call would need; a revert is a node error with its data.
+    /// The gas that the call needs; a revert is a node error with its data.
     pub async fn estimate_gas(&self, call: &CallRequest) -> Result<u64, RpcError> {
         let gas: U64 = self.request("eth_estimateGas", json!([call])).await?;
         Ok(gas.as_u64())
     }
 
-    /// Fees of the last `blocks` blocks, tips at the given percentiles.
+    /// Fees of the last `blocks` blocks, with tips at the given percentiles.
     pub async fn fee_history(
         &self,
         blocks: u64,
@@ -87,12 +86,11 @@ impl RpcClient {
             .await
     }
 
-    /// The logs that match `filter`.
     pub async fn logs(&self, filter: &LogFilter) -> Result<Vec<Log>, RpcError> {
         self.request("eth_getLogs", json!([filter])).await
     }
 
-    /// The logs of a contract in the blocks from `from` to `to`, in order; requested in parts.
+    /// The logs of a contract in blocks `from` to `to`, in order; the range is requested in chunks.
     pub async fn logs_between(
         &self,
         address: Address,
@@ -116,12 +114,12 @@ impl RpcClient {
         Ok(found)
     }
 
-    /// The number of the newest final block (the tag `finalized` of the execution API); `None` on a node that does not know
-    /// the tag.
+    /// The number of the newest final block (the execution API's tag `finalized`); `None` if the node does not know the
+    /// tag.
     ///
     /// # Errors
-    /// Also if a node that named a final block before names none now, or refuses for another reason than the tag: finality
-    /// that stands still is not to be replaced by a number of blocks.
+    /// Also if a node that named a final block before names none now, or refuses for a reason other than the tag: a
+    /// stalled finality must not be replaced by a block depth.
     pub async fn final_block(&self) -> Result<Option<u64>, RpcError> {
         let knew = || self.has_finalized.load(Ordering::Relaxed);
         match self.block(At::Finalized).await {
@@ -138,10 +136,10 @@ impl RpcClient {
         }
     }
 
-    /// The newest final block; on a node without the `finalized` tag, the one `fallback_depth` blocks below the head.
+    /// The newest final block; without the `finalized` tag, the block `fallback_depth` below the head.
     ///
     /// # Errors
-    /// As [`RpcClient::final_block`].
+    /// Those of [`RpcClient::final_block`].
     pub async fn final_number(&self, head: u64, fallback_depth: u64) -> Result<u64, RpcError> {
         let known = self.final_block().await?;
         Ok(known.unwrap_or(head.saturating_sub(fallback_depth)))
@@ -158,7 +156,7 @@ mod tests {
     use super::super::{Node, RpcOptions};
     use super::*;
 
-    /// A node that gives these answers, one after the other.
+    /// A node that replays these answers.
     struct Scripted(Mutex<Vec<&'static str>>);
 
     impl Node for Scripted {

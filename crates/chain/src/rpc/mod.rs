@@ -1,7 +1,7 @@
 //! A small JSON-RPC 2.0 client for Ethereum nodes, over hyper 1.
 //!
 //! Every request has a deadline, every response a size limit, and every failure a kind, because the anchor sender
-//! reacts differently to a dead node, a busy one, and one that refused.
+//! reacts differently to a dead, a busy and a refusing node.
 
 mod endpoint;
 mod error;
@@ -34,12 +34,12 @@ use crate::metric_definitions::{RPC_DURATION_SECONDS, RPC_REQUESTS_TOTAL};
 /// How long an unused connection is kept.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
-/// How the client behaves.
+/// Settings of the client.
 #[derive(Debug, Clone)]
 pub struct RpcOptions {
-    /// How long one request may take, including connecting, in milliseconds.
+    /// Limit of one request, including the connection, in milliseconds.
     pub timeout_ms: u64,
-    /// The largest response body that is read, in bytes.
+    /// Limit of a response body.
     pub response_bytes_max: usize,
 }
 
@@ -52,16 +52,16 @@ impl Default for RpcOptions {
     }
 }
 
-/// A node in this process, which a simulator makes up.
+/// A simulated node in this process.
 pub trait Node: Send + Sync + 'static {
-    /// Answers the body of a request with the body of a response.
+    /// Maps a request body to a response body.
     fn answer(
         &self,
         request: Value,
     ) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send>>;
 }
 
-/// What takes requests to the node.
+/// The path of requests to the node.
 #[derive(Clone)]
 #[expect(
     clippy::large_enum_variant,
@@ -88,7 +88,7 @@ pub struct RpcClient {
     endpoint: Endpoint,
     options: RpcOptions,
     next_id: Arc<AtomicU64>,
-    /// The node has named a final block.
+    /// Whether the node has ever named a final block.
     has_finalized: Arc<AtomicBool>,
 }
 
@@ -101,8 +101,8 @@ struct Envelope<'a> {
 }
 
 impl RpcClient {
-    /// A client for `endpoint`. Does not connect yet: a node that is down shows at the first request. Trusts for `https`
-    /// whom the process trusts ([`kedge_net::trust`]).
+    /// Creates a client without connecting: an unreachable node shows at the first request. `https` trusts the
+    /// process's root certificates ([`kedge_net::trust`]).
     pub fn new(endpoint: Endpoint, options: RpcOptions) -> Self {
         let tls = kedge_net::trust::client_config().or_else(|error| {
             tracing::error!(%error, "nobody is trusted: no node can be reached by https");
@@ -113,7 +113,7 @@ impl RpcClient {
         Self::over(Carrier::Http(http), endpoint, options)
     }
 
-    /// A client of a node in this process; `endpoint` is only its name.
+    /// A client of a simulated node; `endpoint` is only its name.
     pub fn to_node(node: Arc<dyn Node>, endpoint: Endpoint, options: RpcOptions) -> Self {
         Self::over(Carrier::Node(node), endpoint, options)
     }
@@ -128,7 +128,7 @@ impl RpcClient {
         }
     }
 
-    /// Where requests go; its `Display` form holds no secrets.
+    /// The node's URL; its `Display` form holds no secrets.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -196,7 +196,7 @@ impl RpcClient {
             .await
             .map_err(|error| self.body_error(error.as_ref()))?
             .to_bytes();
-        // Some nodes answer an RPC error with a 4xx or 5xx: the error object is more specific.
+        // Some nodes answer an RPC error with a 4xx or 5xx; the error object is more specific.
         if !(200..300).contains(&status) {
             return match serde_json::from_slice::<Envelope<'_>>(&body) {
                 Ok(Envelope {

@@ -1,4 +1,4 @@
-//! Carries out what was decided.
+//! Execution of the sender's decisions.
 
 use ethers_core::types::Bytes;
 
@@ -11,9 +11,9 @@ use crate::metric_definitions::{ANCHOR_GAS_USED, ANCHOR_MAX_FEE_WEI, ANCHOR_TRAN
 use crate::rpc::{At, CallRequest, RpcError};
 use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
 
-/// The most moves of an intent per step: included, confirmed, final, and one to spare.
+/// Limit of an intent's moves per step: included, confirmed, final, and one to spare.
 const MOVES_MAX: usize = 4;
-/// How many blocks the market's tip is read from, and at which percentile.
+/// Number of blocks from which the market's tip is read.
 const FEE_HISTORY_BLOCKS: u64 = 10;
 const TIP_PERCENTILE: f64 = 50.0;
 
@@ -21,7 +21,7 @@ const TIP_PERCENTILE: f64 = 50.0;
 #[derive(Debug, PartialEq, Eq)]
 enum NodeAnswer {
     Taken,
-    /// The nonce is used up: a receipt, or three strikes, will show why.
+    /// The nonce is used: a receipt, or three strikes, will show by which transaction.
     NonceTooLow,
     Underpriced,
     InsufficientFunds,
@@ -49,7 +49,7 @@ fn count(outcome: &'static str) {
 }
 
 impl<S: IntentStore> Sender<S> {
-    /// Looks at the chain once, and does all that follows from it.
+    /// Reads the chain once and carries out every decision that follows.
     pub(super) async fn advance(&mut self, now_ms: u64) -> Result<(), StepError> {
         self.check_chain().await?;
         let view = self.view_chain().await?;
@@ -83,7 +83,7 @@ impl<S: IntentStore> Sender<S> {
         Ok(())
     }
 
-    /// Performs the decision; true if the same observation may lead to a further move.
+    /// Carries out a decision; true if the same observation may lead to another one.
     async fn perform(
         &mut self,
         index: usize,
@@ -165,8 +165,8 @@ impl<S: IntentStore> Sender<S> {
         let Some(inclusion) = self.open[index].stored.inclusion else {
             return Ok(false);
         };
-        // The receipt and the finalized height came from separate requests: only the hash at that height proves
-        // that both belong to the same chain.
+        // The receipt and the finalized height came from separate requests. Only the hash at that height proves that
+        // both belong to one chain.
         if !self
             .is_canonical(inclusion.block_number, inclusion.block_hash)
             .await?
@@ -187,7 +187,7 @@ impl<S: IntentStore> Sender<S> {
             "a reorganisation dropped the anchor transaction"
         );
         tracked.stored.inclusion = None;
-        // It was in a block, so its fee was sufficient: no bump until it has waited again.
+        // Its fees were sufficient for a block, so they are raised only after another full wait.
         if let Some(last) = tracked.stored.attempts.last_mut() {
             last.at_ms = now_ms;
         }
@@ -198,8 +198,8 @@ impl<S: IntentStore> Sender<S> {
         Ok(true)
     }
 
-    /// The contract has the checkpoint, or a later one: find the transaction that carried it, and follow that
-    /// one from now on.
+    /// The contract already has this checkpoint or a later one: finds the transaction that anchored it and follows that
+    /// one.
     async fn find_covering(
         &mut self,
         index: usize,
@@ -207,7 +207,7 @@ impl<S: IntentStore> Sender<S> {
     ) -> Result<bool, StepError> {
         let intended = self.open[index].stored.intent.signed.checkpoint;
         let event = match self.contract.anchored_event(intended.batches).await {
-            // No checkpoint with exactly these batches: the contract skipped it.
+            // The contract skipped this checkpoint.
             Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
                 self.contract
                     .anchored_event(observed.contract_batches)
@@ -309,8 +309,8 @@ impl<S: IntentStore> Sender<S> {
         self.attempt(index, own, observed.now_ms, "bumped").await
     }
 
-    /// The transaction's nonce was used by another one, or lies after a gap, and the contract does not have the checkpoint:
-    /// start again with the chain's nonce. The old hashes are kept, in case the chain turns back.
+    /// Chooses the chain's next nonce after another transaction used this one, or a gap precedes it, while the contract
+    /// lacks the checkpoint. The old hashes stay, in case the chain reverts.
     async fn reconcile(&mut self, index: usize, observed: &Observation) -> Result<bool, StepError> {
         let last = self.open[index].stored.last_own();
         let is_used = last.is_some_and(|(_, own)| own.nonce < observed.next_nonce);
@@ -354,7 +354,7 @@ impl<S: IntentStore> Sender<S> {
             at_ms: now_ms,
         });
         if let Err(error) = self.save(index).await {
-            // What is not stored is not sent again either.
+            // An attempt that was not stored must not be sent again.
             self.open[index].stored.attempts.pop();
             return Err(error);
         }
@@ -378,7 +378,7 @@ impl<S: IntentStore> Sender<S> {
         match answer {
             NodeAnswer::Taken => {
                 let tracked = &mut self.open[index];
-                // A hold at the fee ceiling remains when the same offer is sent again.
+                // Sending the same offer again keeps it held at the fee ceiling.
                 if tracked.held != Some(Hold::FeeCeiling) {
                     tracked.held = None;
                 }
@@ -430,7 +430,7 @@ impl<S: IntentStore> Sender<S> {
         .sign(&self.key)
     }
 
-    /// A receipt does not state why; repeating the call at that block does.
+    /// Repeats the call at the receipt's block, because a receipt does not state the reason.
     async fn why_refused(&self, index: usize, inclusion: Inclusion) -> Result<String, StepError> {
         let at = At::Block(inclusion.block_number);
         match self.contract.rpc().call(&self.call(index), at).await {

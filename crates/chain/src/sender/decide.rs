@@ -1,9 +1,9 @@
-//! The sender's rules, pure: what is known goes in, what to do next comes out.
+//! Pure rules of the sender: observation in, decision out.
 
 use super::intent::{Inclusion, StoredIntent};
 
-/// Another next nonce than the transaction's, without a receipt, this many times means that the transaction can no longer
-/// be mined; fewer times may be a lagging node.
+/// Observations of another next nonce, without a receipt, before the transaction is considered dead; fewer may come
+/// from a lagging node.
 const NONCE_STRIKES_MAX: u8 = 3;
 
 /// A receipt of one of the intent's transactions.
@@ -13,38 +13,38 @@ pub(super) enum Seen {
     Anchored(Inclusion),
     /// It is in a block, and reverted.
     Reverted(Inclusion),
-    /// It is in a block and succeeded, but the contract did not report that it anchored anything.
+    /// Succeeded without an event of the anchor contract.
     Silent(Inclusion),
 }
 
-/// What the chain looked like when it was read.
+/// The chain's state at one reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Observation {
     pub(super) now_ms: u64,
     pub(super) head_number: u64,
-    /// `None` if the node does not know this tag.
+    /// `None` if the node does not know the `finalized` tag.
     pub(super) finalized_number: Option<u64>,
     /// The contract's last checkpoint.
     pub(super) contract_batches: u64,
     /// The sender's next nonce, as of the newest block.
     pub(super) next_nonce: u64,
     pub(super) seen: Option<Seen>,
-    /// Whether the node knows the last transaction, in its pool or in a block.
+    /// Whether the node has the last transaction in its pool or in a block.
     pub(super) in_pool: bool,
-    /// Whether an earlier intent is not in a block, so that this one must wait for it.
+    /// Whether an earlier intent is not in a block yet, so that this one must wait.
     pub(super) blocked: bool,
 }
 
-/// What this process remembers of an intent; a restart starts afresh.
+/// This process's memory of an intent; not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Memory {
     pub(super) confirmed: bool,
     pub(super) nonce_strikes: u8,
-    /// The node reported that the fee is too low.
+    /// The node rejected the fee as too low.
     pub(super) underpriced: bool,
 }
 
-/// Depths and times.
+/// Depths and times of the decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rules {
     pub(super) confirmations: u64,
@@ -52,46 +52,43 @@ pub(super) struct Rules {
     pub(super) bump_after_ms: u64,
 }
 
-/// What to do next.
+/// The sender's next action for an intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// Nothing now.
+    /// Nothing to do yet.
     Wait,
-    /// It is in a block, or in another one than before.
     Include(Inclusion),
-    /// It is deep enough.
+    /// Deep enough to report as confirmed.
     Confirm,
-    /// It is final, if its block is still the one at that height.
+    /// Final, if its block is still the one at that height.
     Finalize,
-    /// The contract refused it.
+    /// The contract rejected the transaction.
     Refused(Inclusion),
-    /// It succeeded without anchoring: the address is not an anchor contract's.
+    /// The transaction succeeded without anchoring: the address is not an anchor contract's.
     NotAnchored(Inclusion),
-    /// It was in a block and no longer is.
+    /// A reorganisation dropped its block.
     Dropped,
-    /// The contract has it already: find by which transaction.
+    /// The contract already has the checkpoint; the transaction is unknown.
     FindCovering,
-    /// The contract's last checkpoint is not the one that the proof starts from.
+    /// The proof does not start from the contract's last checkpoint.
     Stale,
-    /// Send the first transaction.
     Send,
-    /// Send the last transaction again.
     SendAgain,
-    /// Offer more on the same nonce.
+    /// Raise the fees on the same nonce.
     Bump,
-    /// The nonce is used up, and no receipt shows by which transaction; or those before it are gone.
+    /// The nonce is used without a receipt, or unreachable after a gap.
     Strike,
-    /// That happened too often: take a new nonce.
+    /// Take a new nonce after repeated strikes.
     Reconcile,
 }
 
-/// Whether a transaction can no longer be mined, if the account's next nonce is as it seems: its own is used up, or after a
-/// gap. A reorganisation can drop the transactions before it, and nobody may send them again: then no fee helps it.
+/// Whether a transaction can no longer be mined at this next nonce: its own is used, or follows a gap. A reorganisation
+/// can drop its predecessors, which may never be sent again; raising the fees would not help.
 pub(crate) fn is_out_of_reach(nonce: u64, next_nonce: u64, is_late: bool) -> bool {
     next_nonce > nonce || (next_nonce < nonce && is_late)
 }
 
-/// The next thing to do for `stored`.
+/// The next action for `stored`.
 pub(super) fn decide(
     stored: &StoredIntent,
     memory: Memory,
@@ -103,7 +100,7 @@ pub(super) fn decide(
         Some(Seen::Anchored(inclusion)) => {
             return included(stored, memory, observed, rules, inclusion);
         }
-        // Another transaction was faster, and the contract did its job by reverting this one.
+        // Another transaction anchored first, so the contract rightly reverted this one.
         Some(Seen::Reverted(_) | Seen::Silent(_)) if covered => return Decision::FindCovering,
         Some(Seen::Reverted(inclusion)) => return Decision::Refused(inclusion),
         Some(Seen::Silent(inclusion)) => return Decision::NotAnchored(inclusion),
@@ -338,7 +335,7 @@ mod tests {
         check(&included(98), seen(98, Some(98)), Decision::Finalize);
         check(&included(92), seen(92, None), Decision::Confirm);
         check(&included(91), seen(91, None), Decision::Finalize);
-        // A different block: a reorganisation moved it.
+        // A reorganisation moved it to another block.
         check(
             &included(98),
             seen(99, Some(90)),

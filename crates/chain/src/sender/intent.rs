@@ -1,4 +1,4 @@
-//! What is to be anchored, and what is stored about it before anything is sent.
+//! Anchor intents, and their state as stored before anything is sent.
 
 use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -6,83 +6,71 @@ use serde::{Deserialize, Serialize};
 
 use crate::transaction::Fees;
 
-/// A checkpoint to anchor, with everything that the contract requires.
+/// A checkpoint to anchor, with the contract's other inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnchorIntent {
     /// The checkpoint and the sequencer's signature.
     pub signed: SignedCheckpoint,
-    /// The contract's last checkpoint that `proof` starts from (its `batches`).
+    /// Batch count of the contract's checkpoint that `proof` extends.
     pub extends_batches: u64,
     /// RFC 9162 consistency proof; empty when `extends_batches` is 0.
     pub proof: Vec<Hash>,
 }
 
 impl AnchorIntent {
-    /// How many batches it anchors; this number also identifies the intent.
+    /// Number of anchored batches, which identifies the intent.
     pub fn batches(&self) -> u64 {
         self.signed.checkpoint.batches
     }
 }
 
-/// One transaction that may anchor the checkpoint.
+/// A transaction that may anchor the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Its hash.
     pub tx_hash: Hash,
-    /// Set if this sender made it; `None` for a transaction found through the contract.
+    /// Set if this sender made the transaction; `None` if it was found through the contract.
     pub own: Option<OwnAttempt>,
-    /// When it was first sent or found, in milliseconds.
+    /// Time of sending or finding.
     pub at_ms: u64,
 }
 
-/// What this sender needs to rebuild a transaction, to the byte.
+/// The parameters to rebuild a transaction byte for byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnAttempt {
-    /// The sender's nonce.
     pub nonce: u64,
-    /// The gas limit.
     pub gas_limit: u64,
-    /// What it offers.
+    /// Its fee caps.
     pub fees: Fees,
 }
 
-/// A transaction's place in the chain.
+/// A transaction's position in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inclusion {
-    /// The transaction.
     pub tx_hash: Hash,
-    /// The block's height.
     pub block_number: u64,
-    /// The block's hash.
     pub block_hash: Hash,
-    /// The gas that it used.
     pub gas_used: u64,
-    /// The `batches` of the checkpoint that it carried: the intent's, or more.
+    /// Batch count of the anchored checkpoint: the intent's, or more.
     pub covers_batches: u64,
 }
 
-/// How an intent ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Its inclusion is final.
     Finalized,
-    /// It will not be sent again; a new intent may do better.
-    Failed {
-        /// The reason, for people.
-        reason: String,
-    },
+    /// Given up; a new intent may succeed.
+    Failed { reason: String },
 }
 
-/// An intent and its history: what the store keeps and a restart continues with.
+/// An intent and its history, with which a restart continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredIntent {
-    /// What to anchor.
     pub intent: AnchorIntent,
-    /// Every transaction, oldest first; stored before it is sent.
+    /// All transactions, oldest first; each is stored before it is sent.
     pub attempts: Vec<Attempt>,
-    /// Its place in the chain, as last seen.
+    /// Position in the chain, as last seen.
     pub inclusion: Option<Inclusion>,
-    /// Its end; kept until it has been reported.
+    /// Kept until it has been reported.
     pub outcome: Option<Outcome>,
 }
 
@@ -96,7 +84,7 @@ impl StoredIntent {
         }
     }
 
-    /// The last transaction that this sender made for it.
+    /// This sender's last transaction.
     pub(super) fn last_own(&self) -> Option<(&Attempt, OwnAttempt)> {
         let mut attempts = self.attempts.iter().rev();
         attempts.find_map(|attempt| Some((attempt, attempt.own?)))

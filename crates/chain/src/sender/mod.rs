@@ -1,16 +1,15 @@
-//! The life of an anchor transaction, from intent to finality.
+//! Lifecycle of anchor transactions, from intent to finality.
 //!
-//! One key, one nonce in flight. The owner calls [`Sender::step`] every few seconds; a step looks at the chain, applies
-//! the pure rules of [`decide`] and acts, and returns what changed. There is no hidden task and no clock: a test drives
-//! it as the server does.
+//! One key, one nonce in flight. The owner calls [`Sender::step`] every few seconds. A step reads the chain, applies
+//! the pure rules of [`decide`], acts, and returns what changed. There is no hidden task and no clock: tests drive it
+//! as the server does.
 //!
-//! What holds, whatever the node does:
-//! - a transaction's hash is stored before the transaction is sent, so that a restart continues with it instead of
-//!   making a second one;
-//! - the contract is read before anything is sent, and what it has already is success;
-//! - only one nonce is in flight: a second transaction for the same intent replaces the first;
-//! - nothing is final before its block is; what a reorganisation drops is sent again;
-//! - a node that is down costs time, never state: steps fail, back off, and continue.
+//! Guarantees, for any behaviour of the node:
+//! - a transaction's hash is stored before it is sent, so a restart continues with it instead of making a second one;
+//! - the contract is read before anything is sent, and an already anchored checkpoint is a success;
+//! - only one nonce is in flight: a second transaction for an intent replaces the first;
+//! - nothing is final before its block is; transactions dropped by a reorganisation are sent again;
+//! - an unreachable node costs time, never state: steps fail, back off, and continue.
 
 mod act;
 mod decide;
@@ -34,26 +33,24 @@ pub use intent::{AnchorIntent, Attempt, Inclusion, Outcome, OwnAttempt, StoredIn
 pub use status::{AnchorStatus, Health, Update};
 pub use store::{IntentStore, StoreError};
 
-/// How the sender behaves.
+/// Settings of the sender.
 #[derive(Debug, Clone)]
 pub struct SenderOptions {
-    /// The chain that the node must be on.
+    /// Id of the expected chain.
     pub chain_id: u64,
-    /// The anchor contract.
     pub contract: Address,
-    /// EIP-712 domain separator of the log; a contract with another one gets nothing.
+    /// EIP-712 domain separator of the log; contracts with another one are refused.
     pub domain_separator: Hash,
-    /// Blocks, counting the transaction's own, until it is reported as confirmed.
+    /// Depth at which a transaction is reported as confirmed; its own block counts as 1.
     pub confirmations: u64,
-    /// Blocks until it counts as final on a node without the `finalized` tag.
+    /// Depth at which it counts as final on a node without the `finalized` tag.
     pub finality_fallback_depth: u64,
-    /// How long a transaction waits in the pool before the offer is raised, in milliseconds.
+    /// Time in the pool after which the fees are raised.
     pub bump_after_ms: u64,
-    /// What is offered for gas.
     pub fee_policy: FeePolicy,
-    /// The pause after a failed step, in milliseconds; it doubles with each further one.
+    /// The pause after a failed step; doubles with each further failure.
     pub backoff_ms_min: u64,
-    /// The longest pause after failed steps, in milliseconds.
+    /// The longest pause after failed steps.
     pub backoff_ms_max: u64,
 }
 
@@ -77,16 +74,13 @@ impl SenderOptions {
 /// Why an intent was not accepted.
 #[derive(Debug, Error)]
 pub enum SubmitError {
-    /// A transaction is in flight and not yet in a block, or an end has not been reported.
+    /// A transaction is not in a block yet, or an outcome is unreported.
     #[error("the anchor of {batches} batches is still in flight")]
-    Busy {
-        /// The `batches` of the intent in flight.
-        batches: u64,
-    },
+    Busy { batches: u64 },
     /// An open intent already covers as much.
     #[error("an anchor of {open_batches} batches is already open")]
     NotNewer {
-        /// The largest open intent.
+        /// Batch count of the largest open intent.
         open_batches: u64,
     },
     /// The store failed; the intent is not accepted.
@@ -97,15 +91,14 @@ pub enum SubmitError {
 /// Why a sender cannot be created.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The fee policy cannot work.
+    /// The fee policy is contradictory.
     #[error(transparent)]
     FeePolicy(#[from] FeePolicyError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Why a step was not completed. All failures but the store's pass with time.
+/// Why a step was not completed. All but the store's failures are transient.
 #[derive(Debug, Error)]
 pub(crate) enum StepError {
     #[error(transparent)]
@@ -124,7 +117,7 @@ pub(crate) enum StepError {
     Store(#[from] StoreError),
 }
 
-/// Why a transaction waits although it is due. Each reason passes by itself or through an operator.
+/// Why a due transaction waits. Each reason passes by itself or through an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 enum Hold {
     #[error("held: the fee ceiling is reached")]
@@ -161,13 +154,13 @@ impl Tracked {
     }
 }
 
-/// The sender; see the module's documentation.
+/// See the module's documentation.
 pub struct Sender<S> {
     options: SenderOptions,
     key: SigningKey,
     contract: AnchorContract,
     store: S,
-    /// In the order of their `batches`, which is also the order of their nonces.
+    /// In the order of their batch counts, which is also that of their nonces.
     open: Vec<Tracked>,
     chain_checked: bool,
     consecutive_failures: u32,
@@ -176,7 +169,7 @@ pub struct Sender<S> {
 }
 
 impl<S: IntentStore> Sender<S> {
-    /// Continues with the intents in the store. Does not need the node to be up.
+    /// Continues with the stored intents. The node may be down.
     pub async fn open(
         options: SenderOptions,
         key: SigningKey,
@@ -199,17 +192,16 @@ impl<S: IntentStore> Sender<S> {
         })
     }
 
-    /// The account that pays.
+    /// The paying account.
     pub fn address(&self) -> Address {
         self.key.address()
     }
 
-    /// The contract, for reading.
     pub fn contract(&self) -> &AnchorContract {
         &self.contract
     }
 
-    /// The contract's last checkpoint as of the newest block: the next intent must extend it.
+    /// The contract's last checkpoint as of the newest block, which the next intent must extend.
     pub async fn latest(&self) -> Result<LatestCheckpoint, ReadError> {
         self.contract.latest(At::Latest).await
     }
@@ -219,7 +211,7 @@ impl<S: IntentStore> Sender<S> {
         self.under_way().is_none()
     }
 
-    /// The fees offered by the transaction that is in flight and not in a block.
+    /// The fees of the transaction in flight that is not in a block.
     pub fn offer_under_way(&self) -> Option<Fees> {
         let batches = self.under_way()?;
         let mut open = self.open.iter();
@@ -237,8 +229,8 @@ impl<S: IntentStore> Sender<S> {
         Some(found.stored.intent.batches())
     }
 
-    /// Accepts an intent: it is stored when this returns, and sent by a later step. A larger intent replaces one for
-    /// which nothing was sent yet, so that one transaction covers what accumulated while the node was down.
+    /// Stores an intent; a later step sends it. A larger intent replaces one without transactions, so one transaction
+    /// covers what accumulated while the node was down.
     pub async fn submit(&mut self, intent: AnchorIntent) -> Result<(), SubmitError> {
         self.forget_what_was_reported().await?;
         let unreported = |tracked: &&Tracked| tracked.stored.outcome.is_some();
@@ -265,8 +257,8 @@ impl<S: IntentStore> Sender<S> {
         Ok(())
     }
 
-    /// Looks at the chain and does what is due; `now_ms` is the time. Returns the intents whose state changed.
-    /// An unresponsive node is not an error: see [`Sender::health`].
+    /// Reads the chain and does what is due at `now_ms`. Returns the intents whose state changed. An unresponsive node
+    /// is not an error: see [`Sender::health`].
     pub async fn step(&mut self, now_ms: u64) -> Result<Vec<Update>, StoreError> {
         self.forget_what_was_reported().await?;
         if !self.open.is_empty() && now_ms >= self.next_step_at_ms {
@@ -283,7 +275,6 @@ impl<S: IntentStore> Sender<S> {
         Ok(self.changes())
     }
 
-    /// The sender's health, and the open intents.
     pub fn health(&self) -> Health {
         Health {
             consecutive_failures: self.consecutive_failures,
@@ -293,8 +284,8 @@ impl<S: IntentStore> Sender<S> {
         }
     }
 
-    /// An ended intent leaves the store in the step after the one that reported its end: a crash in between
-    /// reports it twice, but never not at all.
+    /// Removes ended intents one step after their report, so a crash in between repeats the report instead of losing
+    /// it.
     async fn forget_what_was_reported(&mut self) -> Result<(), StoreError> {
         let is_over = |tracked: &Tracked| {
             tracked.stored.outcome.is_some() && tracked.reported == Some(tracked.update())

@@ -1,4 +1,4 @@
-//! Reads the chain.
+//! Reading of the chain for the sender's decisions.
 
 use ethers_core::types::TransactionReceipt;
 use kedge_protocol::Hash;
@@ -10,7 +10,7 @@ use crate::contract::decode_anchored;
 use crate::convert::{h160, h256, hash};
 use crate::rpc::At;
 
-/// What all intents of a step share.
+/// Chain state that all intents of a step share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChainView {
     pub(super) head_number: u64,
@@ -19,7 +19,7 @@ pub(super) struct ChainView {
 }
 
 impl<S: IntentStore> Sender<S> {
-    /// Once per process: is the node on the right chain, and the contract the log's?
+    /// Checks, once per process, that the node is on the expected chain and the contract is the log's.
     pub(super) async fn check_chain(&mut self) -> Result<(), StepError> {
         if self.chain_checked {
             return Ok(());
@@ -42,7 +42,7 @@ impl<S: IntentStore> Sender<S> {
         Ok(())
     }
 
-    /// The nonce is read first: a receipt that explains it then exists when it is looked for.
+    /// Reads the nonce first: a receipt that explains it then exists when it is read.
     pub(super) async fn view_chain(&self) -> Result<ChainView, StepError> {
         let rpc = self.contract.rpc();
         let next_nonce = rpc
@@ -58,7 +58,7 @@ impl<S: IntentStore> Sender<S> {
         })
     }
 
-    /// A receipt of any of the intent's transactions; the one that anchored, if one did.
+    /// A receipt of any of the intent's transactions, preferably the one that anchored.
     pub(super) async fn look_for_receipt(&self, index: usize) -> Result<Option<Seen>, StepError> {
         let mut seen = None;
         for attempt in &self.open[index].stored.attempts {
@@ -70,7 +70,7 @@ impl<S: IntentStore> Sender<S> {
             if matches!(found, Seen::Anchored(_)) {
                 return Ok(Some(found));
             }
-            // A transaction of another sender counts only for what it anchored.
+            // Another sender's transaction counts only if it anchored.
             if attempt.own.is_some() {
                 seen = Some(found);
             }
@@ -110,8 +110,7 @@ impl<S: IntentStore> Sender<S> {
         Ok(transaction.is_some())
     }
 
-    /// Everything that the rules need about an intent. The contract is read last, immediately before anything
-    /// is sent.
+    /// Collects the rules' inputs for an intent. The contract is read last, immediately before anything is sent.
     pub(super) async fn observe(
         &self,
         index: usize,
@@ -137,7 +136,7 @@ impl<S: IntentStore> Sender<S> {
         })
     }
 
-    /// Whether the block at the inclusion's height is still the inclusion's.
+    /// Whether the block at `number` still has this hash.
     pub(super) async fn is_canonical(
         &self,
         number: u64,

@@ -1,15 +1,15 @@
-//! What the sender reports.
+//! Reports of the sender.
 
 use kedge_protocol::Hash;
 use serde::{Deserialize, Serialize};
 
 use super::intent::{Outcome, StoredIntent};
 
-/// The progress of an anchor.
+/// Progress of an anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorStatus {
-    /// Stored; no transaction was sent.
+    /// Stored; no transaction sent.
     Pending,
     /// A transaction is in flight, or in a block that is not deep enough yet.
     Submitted,
@@ -21,40 +21,35 @@ pub enum AnchorStatus {
     Failed,
 }
 
-/// The state of one intent; reported whenever it changes, and once after a restart.
+/// State of an intent, reported at each change and once after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Update {
-    /// The intent's `batches`.
+    /// Batch count that identifies the intent.
     pub batches: u64,
-    /// Its progress.
     pub status: AnchorStatus,
     /// The transaction in the chain, or else the last one sent.
     pub tx_hash: Option<Hash>,
-    /// The block's height, while it is in one.
+    /// Set, like the following three, while the transaction is in a block.
     pub block_number: Option<u64>,
-    /// The block's hash, while it is in one.
     pub block_hash: Option<Hash>,
-    /// The gas used, while it is in a block.
     pub gas_used: Option<u64>,
-    /// The `batches` of the checkpoint that covers it, while it is in a block: more than its own
-    /// if another transaction was faster.
+    /// Batch count of the anchored checkpoint, while in a block: more than the intent's if another transaction was
+    /// faster.
     pub covered_by_batches: Option<u64>,
-    /// How many transactions this sender made for it.
+    /// Number of transactions that this sender made.
     pub attempts: u32,
-    /// Further information: why it waits, was sent again, or failed.
+    /// Why it waits, was sent again, or failed.
     pub note: Option<String>,
 }
 
-/// The sender's health.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// Failed steps since the last successful one; 0 while the node answers.
+    /// Failed steps since the last successful one.
     pub consecutive_failures: u32,
-    /// The last step's error.
     pub last_error: Option<String>,
-    /// When the next step will do something, in milliseconds; earlier steps return at once.
+    /// Time of the next effective step; earlier calls return immediately.
     pub next_step_at_ms: u64,
-    /// The intents that have not ended.
+    /// Intents without an outcome.
     pub open: Vec<Update>,
 }
 

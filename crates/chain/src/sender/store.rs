@@ -1,4 +1,4 @@
-//! Where intents are kept.
+//! Storage interface for intents.
 
 use std::future::Future;
 
@@ -11,12 +11,12 @@ use super::intent::StoredIntent;
 #[error("the anchor intent store failed: {0}")]
 pub struct StoreError(#[from] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// A durable store for intents, keyed by their `batches`.
+/// Durable store of intents, keyed by their batch counts.
 ///
-/// **Law:** when `save` or `remove` returns, the change survives a crash. The sender sends nothing before the
-/// transaction's hash is saved, so a restart always knows what may be in flight.
+/// **Law:** when `save` or `remove` returns, the change survives a crash. The sender saves a transaction's hash before
+/// sending it, so a restart knows everything in flight.
 pub trait IntentStore: Send + Sync {
-    /// Stores the intent, replacing one with the same `batches`.
+    /// Stores the intent; replaces one with the same batch count.
     fn save(&self, intent: &StoredIntent) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Removes the intent; no error if there is none.

@@ -1,4 +1,4 @@
-//! What a transaction offers for gas, and how the offer grows (EIP-1559).
+//! Transaction fees and their growth (EIP-1559).
 
 use ethers_core::types::U256;
 use serde::{Deserialize, Serialize};
@@ -9,26 +9,25 @@ use crate::rpc::FeeHistory;
 /// The two fee caps of an EIP-1559 transaction, in wei per gas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fees {
-    /// The most that is paid in total.
+    /// Cap of base fee and tip together.
     pub max_fee_per_gas_wei: u128,
-    /// The most that goes to the block's builder: the tip.
+    /// Cap of the tip.
     pub max_priority_fee_per_gas_wei: u128,
 }
 
-/// How fees are chosen.
+/// Rules of the fees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeePolicy {
-    /// No offer exceeds this many wei per gas; a transaction that would need more waits.
+    /// Ceiling of the cap, in wei per gas; a transaction that needs more waits.
     pub max_fee_ceiling_wei: u128,
-    /// The smallest tip, in wei per gas.
     pub tip_min_wei: u128,
-    /// The first cap is this many times the base fee (and the tip): 2 outlasts six full blocks.
+    /// First cap as a multiple of base fee and tip: 2 outlasts six full blocks.
     pub base_fee_multiplier: u128,
-    /// By how many percent a bump raises both caps; nodes reject less than 10.
+    /// Growth of both caps per bump; nodes reject less than 10.
     pub bump_percent: u128,
 }
 
-/// Why a policy cannot work.
+/// Why a policy is contradictory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FeePolicyError {
     /// Nodes accept a replacement only if both caps grow by at least a tenth.
@@ -70,7 +69,7 @@ impl FeePolicy {
         Ok(())
     }
 
-    /// The first offer: the median of recent tips on top of a multiple of the next base fee, below the ceiling.
+    /// First offer: the median of recent tips on top of a multiple of the next base fee, below the ceiling.
     pub fn first_offer(&self, history: &FeeHistory) -> Fees {
         let base_fee = history.base_fee_per_gas.last().map_or(0, saturate);
         let mut tips: Vec<u128> = history
@@ -92,8 +91,8 @@ impl FeePolicy {
         }
     }
 
-    /// The next offer after `previous` on the same nonce: both caps raised by the bump, or to the market's
-    /// price if that is higher; `None` if the ceiling forbids it.
+    /// The offer that replaces `previous` on the same nonce: both caps grow by the bump, or to the market's price if
+    /// that is higher. `None` above the ceiling.
     pub fn bump(&self, previous: Fees, market: Fees) -> Option<Fees> {
         let least = Fees {
             max_fee_per_gas_wei: self.raised(previous.max_fee_per_gas_wei),

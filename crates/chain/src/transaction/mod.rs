@@ -1,8 +1,8 @@
 //! EIP-1559 transactions: building, signing, encoding.
 //!
-//! The project's own key type signs (k256 0.14), not ethers-core's (k256 0.13). So one type holds every secret key of
-//! the process, with one rule about never printing it, and signing here needs nothing but a 32-byte digest.
-//! [`TransactionRequest::sign`] is the only place that uses the sender's key, so a remote signer has one place to go.
+//! The project's key type signs (k256 0.14) instead of ethers-core's (k256 0.13). So one type holds every secret key of
+//! the process, and is never printed. Only [`TransactionRequest::sign`] uses the sender's key, and it signs a 32-byte
+//! digest, so a remote signer has one place to attach.
 
 mod fees;
 
@@ -16,20 +16,18 @@ use crate::convert::h160;
 
 pub use fees::{FeePolicy, FeePolicyError, Fees};
 
-/// What a transaction must do and may cost at most.
+/// A transaction to sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionRequest {
     /// EIP-155's chain id.
     pub chain_id: u64,
     /// The sender's transaction count before this one.
     pub nonce: u64,
-    /// What is paid for gas.
     pub fees: Fees,
-    /// The most gas it may use.
+    /// Gas limit.
     pub gas_limit: u64,
     /// The called contract; `None` deploys `data`.
     pub to: Option<Address>,
-    /// The value sent, in wei.
     pub value_wei: u128,
     /// Calldata, or the deployment code with its arguments.
     pub data: Vec<u8>,
@@ -45,15 +43,15 @@ pub struct SignedTransaction {
 }
 
 impl TransactionRequest {
-    /// Signs the transaction. Deterministic (RFC 6979): the same request has the same hash, so a restarted
-    /// sender can send again what it stored before.
+    /// Signs the transaction. Signatures are deterministic (RFC 6979), so a restarted sender rebuilds what it stored
+    /// before.
     pub fn sign(&self, key: &SigningKey) -> SignedTransaction {
         let transaction = TypedTransaction::Eip1559(self.to_ethers());
         let signature = key.sign(&Hash(transaction.sighash().0)).0;
         let signature = EcdsaSignature {
             r: U256::from_big_endian(&signature[..32]),
             s: U256::from_big_endian(&signature[32..64]),
-            // Typed transactions carry only the parity (EIP-2718), not 27 or 28.
+            // Typed transactions carry only the parity (EIP-2718), instead of 27 or 28.
             v: u64::from(signature[64]) - 27,
         };
         let raw = transaction.rlp_signed(&signature);
@@ -77,7 +75,7 @@ impl TransactionRequest {
     }
 }
 
-/// The address of a contract that `deployer` deploys with `nonce`.
+/// Address of a contract that `deployer` deploys with `nonce`.
 pub fn deployed_address(deployer: Address, nonce: u64) -> Address {
     Address(get_contract_address(h160(deployer), nonce).0)
 }

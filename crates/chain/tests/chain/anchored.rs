@@ -1,4 +1,4 @@
-//! Every checkpoint that a contract accepted, read from a real node.
+//! Accepted checkpoints, read from a real node.
 
 use kedge_chain::contract::{
     AnchorContract, anchor_calldata, decode_anchor_call, pause_calldata, transact,
@@ -41,11 +41,11 @@ async fn each_is_read_with_the_signature_that_brought_it() {
         read.push(contract.anchored_signature(event).await.unwrap().unwrap());
     }
     assert_eq!(read, anchored);
-    // After the second event there is only the third.
+    // Only the third event follows the second one's block.
     let later = contract.anchored_events(events[1].block_number + 1, head);
     assert_eq!(later.await.unwrap(), events[2..]);
 
-    // Another transaction yields no signature of the event's checkpoint.
+    // Another transaction holds no signature of the event's checkpoint.
     let mut event = events[0].clone();
     event.tx_hash = events[1].tx_hash;
     assert_eq!(contract.anchored_signature(&event).await.unwrap(), None);

@@ -1,4 +1,4 @@
-//! The bond's binding against the contracts on a real node: what is written is what is read.
+//! The bond's binding against contracts on a real node: values round-trip.
 
 use kedge_chain::contract::bond::{
     BondCase, BondContract, BondEvent, BondTerms, CaseKind, CaseOpened, CaseState, action_case_id,
@@ -30,7 +30,7 @@ pub(crate) const TERMS: BondTerms = BondTerms {
     open_cases_max: 3,
 };
 
-/// An anchor contract with its bond on its own node.
+/// An anchor contract with its bond on a separate node.
 pub(crate) struct Bonded {
     pub(crate) anvil: Anvil,
     pub(crate) rpc: RpcClient,
@@ -217,7 +217,7 @@ async fn a_demand_is_opened_seen_and_answered_or_settled() {
     );
     let owner = owner().address();
     assert_eq!(bonded.bond.owed_wei(owner).await.unwrap(), 500);
-    // An answered case is final: it is not opened again, and there is nothing to settle.
+    // An answered case is final: it cannot be opened again or settled.
     let again = bonded.send(&payer(), settle_calldata(id), 0).await;
     assert!(again.unwrap_err().contains("CaseNotOpen"));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What the embedded chain answers, where no other node is needed to know what is right.
+//! Behaviour of the embedded chain, tested without another node.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -83,7 +83,7 @@ async fn batches_notifications_and_malformed_requests() {
         let (_, answer) = post(&url, "application/json", body).await;
         assert_eq!(answer["error"]["code"], code, "{body}");
     }
-    // Web pages can send this without permission; the chain rejects it.
+    // Web pages can send this without permission, so the chain rejects it.
     assert_eq!(post(&url, "text/plain", notification).await.0, 415);
     handle.shutdown().await;
 }
@@ -140,7 +140,7 @@ async fn a_snapshot_takes_blocks_state_and_journal_back() {
     let count = json!([payer().address(), "latest"]);
     assert_eq!(quantity(&rpc, "eth_getTransactionCount", count).await, 0);
     assert_eq!(raw(&rpc, "evm_revert", json!([id])).await, Ok(json!(false)));
-    // The same transaction is accepted again.
+    // Sending the same transaction again succeeds.
     assert_eq!(rpc.send_raw_transaction(&signed.raw).await, Ok(hash));
     handle.shutdown().await;
 }
@@ -233,7 +233,7 @@ async fn no_damaged_transaction_stops_the_chain() {
         for bit in [0x01, 0x80] {
             let mut damaged = good.to_vec();
             damaged[index] ^= bit;
-            // Rejected, or another transaction of an account without funds.
+            // Rejected, or decoded as a transaction of an account without funds.
             let damaged = ethers_core::types::Bytes::from(damaged);
             let error = rpc.send_raw_transaction(&damaged).await.unwrap_err();
             let code = error.node().unwrap().code;

@@ -1,4 +1,4 @@
-//! The embedded chain's journal: restarts, a torn end, a damaged middle.
+//! Journal of the embedded chain: restarts, a torn end, a damaged middle.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::support::{
 use kedge_chain::contract::{AnchorContract, anchor_calldata};
 use kedge_chain::transaction::{Fees, TransactionRequest};
 
-/// A chain with a contract and two checkpoints, stopped; its blocks and last checkpoint.
+/// Builds and stops a chain with a contract and two checkpoints; returns its blocks and last checkpoint.
 async fn chain_with_history(directory: &TempDir) -> (Vec<Value>, u64) {
     let handle = start_embedded(directory.path(), system_clock()).await;
     let rpc = client(&handle.url());
@@ -104,7 +104,7 @@ async fn a_restart_keeps_every_block_and_the_state() {
     let anchor = AnchorContract::new(rpc.clone(), address.parse().unwrap());
     let latest = anchor.latest(At::Latest).await;
     assert_eq!(latest.unwrap().batches, 5);
-    // A clock that was moved before the restart stays moved.
+    // A moved clock survives the restart.
     let now_s = crate::support::now_ms() / 1_000;
     raw(&rpc, "evm_mine", json!([])).await.unwrap();
     let head = all_blocks(&handle.url()).await.pop().unwrap();

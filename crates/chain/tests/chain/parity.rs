@@ -1,5 +1,5 @@
-//! The same transactions on Anvil and on the embedded chain: the replies must be the same, except for what comes from
-//! the clock and the state root.
+//! Comparison of Anvil and the embedded chain: equal transactions must give equal replies, up to the clock and the
+//! state root.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ use crate::support::{
 
 const GWEI: u128 = 1_000_000_000;
 
-/// The two nodes under the same requests.
+/// The two nodes.
 struct Pair {
     anvil: RpcClient,
     embedded: RpcClient,
 }
 
 impl Pair {
-    /// Asks both, and returns the answer if both are equal after `trim`.
+    /// Requests both, and returns the answer if both are equal after `trim`.
     async fn same_after(&self, method: &str, params: Value, trim: fn(&mut Value)) -> Value {
         let mut from_anvil = raw(&self.anvil, method, params.clone()).await.unwrap();
         let mut from_embedded = raw(&self.embedded, method, params.clone()).await.unwrap();
@@ -48,7 +48,7 @@ impl Pair {
         self.same_after(method, params, |_| ()).await
     }
 
-    /// Asks both; both must fail with the same code and data. Returns the embedded chain's message.
+    /// Requests both; both must fail with the same code and data. Returns the embedded chain's message.
     async fn same_error(&self, method: &str, params: Value) -> String {
         let anvil = raw(&self.anvil, method, params.clone()).await.unwrap_err();
         let embedded = raw(&self.embedded, method, params).await.unwrap_err();
@@ -58,7 +58,7 @@ impl Pair {
         embedded.message.clone()
     }
 
-    /// Anvil mines a moment after it accepts a transaction, and shows it in its pool a moment longer.
+    /// Anvil mines with a delay, and shows the transaction in its pool a little longer.
     async fn wait_for_anvil(&self, hash: &Value) {
         for method in ["eth_getTransactionReceipt", "eth_getTransactionByHash"] {
             while raw(&self.anvil, method, json!([hash])).await.unwrap()["blockNumber"].is_null() {
@@ -91,7 +91,7 @@ fn remove(value: &mut Value, names: &[&str]) {
     }
 }
 
-/// Removes what depends on the clock and the state root.
+/// Removes fields that depend on the clock or the state root.
 fn trim_receipt(receipt: &mut Value) {
     remove(receipt, &["blockHash", "blockTimestamp", "blobGasPrice"]);
     for log in receipt["logs"].as_array_mut().unwrap() {

@@ -80,7 +80,7 @@ impl Asked {
         bonded.commit(&owner(), case, salt).await;
         let demand = demand_leaves_calldata(1, 0, salt);
         bonded.send(&owner(), demand, 1_000).await.unwrap();
-        // From here on, blocks are mined by hand.
+        // Blocks are mined by hand from here on.
         bonded.anvil.raw("evm_setAutomine", json!([false])).await;
         let directory = tempfile::tempdir().unwrap();
         Self {
@@ -109,13 +109,13 @@ impl Asked {
             .unwrap()
     }
 
-    /// Looks, and prepares each missing answer; returns how many were missing.
+    /// Reads the bond and prepares each missing answer; returns how many were missing.
     async fn look(&self, responder: &mut Responder<Files>) -> usize {
         responder.look_again();
         self.look_at(responder, now_ms()).await
     }
 
-    /// The same, once so much time has passed.
+    /// The same at monotonic time `passed_ms`.
     async fn look_at(&self, responder: &mut Responder<Files>, passed_ms: u64) -> usize {
         let missing = responder.look(passed_ms).await.unwrap();
         for open in &missing {
@@ -157,7 +157,7 @@ async fn a_restart_goes_on_with_the_answer_that_was_sent() {
     assert_eq!(asked.attempts(), sent);
     asked.bonded.anvil.mine(1).await;
     assert_eq!(asked.state().await, CaseState::Answered);
-    // Not final yet, so the answer is kept, but it waits for nothing.
+    // Not final, so the answer is kept without any action.
     asked.look(&mut responder).await;
     assert!(responder.is_busy() && asked.files.read(asked.case).is_some());
     assert!(!responder.may_hold_nonce());
@@ -200,7 +200,7 @@ async fn an_answer_takes_the_nonce_of_an_anchor_that_is_stuck() {
         panic!("{:?}", asked.attempts());
     };
     assert_eq!(nonce, next);
-    // Nodes accept a replacement for a tenth more of both.
+    // Nodes accept a replacement only if both caps grow by a tenth.
     assert!(fees.max_fee_per_gas_wei >= offered.max_fee_per_gas_wei * 11 / 10);
     assert!(fees.max_priority_fee_per_gas_wei >= offered.max_priority_fee_per_gas_wei * 11 / 10);
     asked.bonded.anvil.mine(1).await;
@@ -255,7 +255,7 @@ async fn what_the_bond_would_refuse_is_not_sent() {
     responder.prepare(asked.case, wrong);
     responder.step(now_ms(), Turn::Free).await.unwrap();
     assert_eq!(asked.attempts(), []);
-    // It is requested again; past its deadline it is not.
+    // The next read requests it again, but not past its deadline.
     assert_eq!(asked.look(&mut responder).await, 1);
     asked.bonded.pass(TERMS.response_time_s).await;
     asked.look(&mut responder).await;
@@ -263,7 +263,7 @@ async fn what_the_bond_would_refuse_is_not_sent() {
     assert_eq!(asked.state().await, CaseState::Open);
 }
 
-/// A second case, with a later deadline than the first: the anchoring of the header is demanded.
+/// Opens a second case with a later deadline: it demands the header's inclusion.
 async fn demand_inclusion(asked: &Asked) -> Hash {
     let (anvil, salt) = (&asked.bonded.anvil, Hash([10; 32]));
     anvil.raw("evm_setAutomine", json!([true])).await;
@@ -292,12 +292,12 @@ async fn a_case_without_an_answer_keeps_no_other_one_waiting() {
     let sent = asked.files.read(later).unwrap().attempts;
     assert_eq!(sent.len(), 1);
 
-    // The one that failed is tried again after its own pause.
+    // The failed case is tried again after its own pause.
     responder.look_again();
     assert_eq!(responder.look(passed_ms).await.unwrap(), []);
     assert_eq!(asked.look_at(&mut responder, passed_ms + 1_000).await, 1);
 
-    // The other one is stuck and late, and this one is urgent: it takes the nonce.
+    // The other answer is stuck and late, and this one is urgent: it takes the nonce.
     asked
         .bonded
         .anvil

@@ -1,4 +1,4 @@
-//! The client distinguishes its errors, on a server that misbehaves on purpose.
+//! Error kinds of the client, on a misbehaving server.
 
 use kedge_chain::rpc::{RpcClient, RpcError, RpcOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::support::{client, free_port};
 
-/// Answers every connection with this text, then closes it; without one it never answers.
+/// Answers every connection with `response` and closes it; without one it never answers.
 async fn serve(response: Option<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Anchors that meet no trouble, on Anvil and on the embedded chain alike; restarts.
+//! Undisturbed anchors and restarts, on Anvil and on the embedded chain.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::{
     payer, sender_options, start_embedded, system_clock,
 };
 
-/// A sender, its store, and the time that it is given.
+/// A sender, its store and its clock.
 pub(crate) struct Rig {
     pub(crate) sender: Sender<FileStore>,
     pub(crate) store: FileStore,
@@ -55,7 +55,7 @@ impl Rig {
         );
     }
 
-    /// Steps until the intent is in a block: Anvil mines a moment after it accepts a transaction.
+    /// Steps until the intent is in a block: Anvil mines with a delay.
     pub(crate) async fn until_mined(&mut self, batches: u64) -> Update {
         for _ in 0..50 {
             self.step().await;
@@ -104,7 +104,7 @@ async fn from_intent_to_finality_on_anvil() {
     let confirmed = rig.until(AnchorStatus::Confirmed, 1).await;
     assert_eq!(confirmed.tx_hash, submitted.tx_hash);
 
-    // The next one need not wait until the first is final.
+    // The next one does not wait for the first one's finality.
     rig.sender
         .submit(log.intent(contract, 3, 20))
         .await
@@ -132,7 +132,7 @@ async fn from_intent_to_finality_on_anvil() {
     let event = event.unwrap();
     assert_eq!(Some(event.tx_hash), ends[1].tx_hash);
     assert_eq!(event.checkpoint.history, log.checkpoint(20).history);
-    // The next step removes what was reported as ended.
+    // The next step removes the reported intent.
     assert!(rig.store.read(20).is_some());
     assert_eq!(rig.step().await, []);
     assert!(rig.store.read(20).is_none() && rig.store.read(3).is_none());
@@ -216,7 +216,7 @@ async fn a_restart_after_storing_and_before_sending_sends_the_same_transaction()
     let log = TestLog::new(1, 4);
     rig.sender.submit(log.intent(contract, 0, 4)).await.unwrap();
     let submitted = rig.until(AnchorStatus::Submitted, 1).await;
-    // As if the process had died between storing and sending.
+    // Simulates a crash between storing and sending.
     let hash = submitted.tx_hash.unwrap();
     anvil.raw("anvil_dropTransaction", json!([hash])).await;
     drop(rig);

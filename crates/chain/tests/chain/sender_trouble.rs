@@ -1,4 +1,4 @@
-//! Anchors in trouble: a node that is unreachable, reorganisations, fees, foreign transactions, refusals.
+//! Disturbed anchors: an unreachable node, reorganisations, fees, foreign transactions, refusals.
 
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ async fn a_transaction_that_was_out_when_the_node_died_is_found_or_sent_again() 
     rig.step().await;
     assert_eq!(rig.sender.health().consecutive_failures, 1);
 
-    // The pool ended with the process.
+    // The pool was lost with the process.
     let anvil = Anvil::start_on(anvil.port(), &[]).await;
     anvil.raw("anvil_loadState", json!([state])).await;
     rig.step().await;
@@ -137,7 +137,7 @@ async fn a_transaction_that_was_out_when_the_node_died_is_found_or_sent_again() 
 #[tokio::test]
 async fn a_reorganisation_that_drops_the_transaction_sends_it_again() {
     let (anvil, contract, mut rig, _directory) = rig().await;
-    // Two blocks between the contract and the anchor, so that only the anchor is dropped.
+    // Two blocks between contract and anchor, so only the anchor is dropped.
     anvil.mine(2).await;
     let log = TestLog::new(1, 9);
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
@@ -247,7 +247,7 @@ async fn at_the_fee_ceiling_it_holds_says_so_and_goes_on_when_fees_fall() {
     assert_eq!(highest.max_fee_per_gas_wei, 10 * GWEI);
     assert_eq!(payer_nonce(&anvil.rpc()).await, 0);
 
-    // Anvil dropped it from its pool as too cheap: it is offered again.
+    // Anvil dropped it from its pool as underpriced; it is offered again.
     set_base_fee(&anvil, GWEI).await;
     anvil.mine(1).await;
     rig.step().await;
@@ -328,13 +328,13 @@ async fn a_forged_history_is_refused_by_the_contract_and_the_reason_read() {
     );
     assert_eq!(end.attempts, 0);
 
-    // If it is sent anyway, with the gas it needs, it reverts.
+    // Sent anyway with enough gas, it reverts.
     let hash = send_intent(&anvil.rpc(), 1, contract, &forged.intent(contract, 3, 7)).await;
     let receipt = anvil.raw("eth_getTransactionReceipt", json!([hash])).await;
     assert_eq!(receipt["status"], "0x0");
     assert_eq!(rig.sender.latest().await.unwrap().batches, 3);
 
-    // The same number of batches with another history: not mistaken for ours.
+    // The same batch count with another history is not mistaken for ours.
     send_intent(&anvil.rpc(), 2, contract, &log.intent(contract, 3, 7)).await;
     rig.step().await;
     rig.sender
@@ -344,7 +344,7 @@ async fn a_forged_history_is_refused_by_the_contract_and_the_reason_read() {
     let note = rig.until(AnchorStatus::Failed, 1).await.note.unwrap();
     assert!(note.contains("another checkpoint"), "{note}");
 
-    // A proof from a checkpoint that is no longer the last one.
+    // The proof extends a checkpoint that is no longer the last one.
     rig.step().await;
     rig.sender.submit(log.intent(contract, 3, 9)).await.unwrap();
     let note = rig.until(AnchorStatus::Failed, 1).await.note.unwrap();
@@ -369,7 +369,7 @@ async fn a_transaction_that_reverts_in_its_block_is_explained() {
     let log = TestLog::new(1, 9);
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
     rig.until(AnchorStatus::Submitted, 1).await;
-    // The owner pays more, and is mined first in the same block.
+    // The owner pays more, and is mined first in the block.
     send(&anvil.rpc(), &owner(), 1, contract, pause_calldata()).await;
     anvil.mine(1).await;
     let end = rig.until(AnchorStatus::Failed, 2).await;
@@ -441,7 +441,7 @@ async fn a_sender_opens_without_a_node() {
     let rpc = client(&format!("http://127.0.0.1:{}", free_port()));
     let sender = open_sender(sender_options(contract), rpc, &store).await;
     let mut rig = Rig::new(sender, store);
-    // Nothing to do: the node does not even get a request.
+    // Nothing to do: the node gets no request.
     assert_eq!(rig.step().await, []);
     assert_eq!(rig.sender.health().consecutive_failures, 0);
     assert!(rig.sender.latest().await.is_err());

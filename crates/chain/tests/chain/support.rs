@@ -1,4 +1,4 @@
-//! What the tests share: nodes, a log with checkpoints, a store of intents in files.
+//! Test support: nodes, a log with checkpoints, and a store of intents in files.
 
 #[path = "../../../../tests/support/ports.rs"]
 mod ports;
@@ -42,13 +42,13 @@ pub(crate) fn client(url: &str) -> RpcClient {
     RpcClient::new(url.parse().unwrap(), options)
 }
 
-/// Any method with any parameters; the client labels metrics with static method names, so these leak.
+/// Calls any method; leaks its name, because the client labels metrics with static names.
 pub(crate) async fn raw(rpc: &RpcClient, method: &str, params: Value) -> Result<Value, RpcError> {
     rpc.request(Box::leak(method.to_owned().into_boxed_str()), params)
         .await
 }
 
-/// A running Anvil; it ends when this value is dropped.
+/// A running Anvil, killed on drop.
 pub(crate) struct Anvil {
     child: Child,
     port: u16,
@@ -118,7 +118,7 @@ impl Drop for Anvil {
     }
 }
 
-/// A clock that tests can move.
+/// A clock that tests move.
 #[derive(Clone)]
 pub(crate) struct ManualClock(pub(crate) Arc<AtomicU64>);
 
@@ -183,7 +183,7 @@ pub(crate) async fn deploy_anchor(rpc: &RpcClient) -> Deployment {
     deploy(rpc, &owner(), &deploy_options()).await.unwrap()
 }
 
-/// A log of batches whose hashes follow from a seed.
+/// A log whose batch hashes follow from a seed.
 pub(crate) struct TestLog {
     seed: u64,
     frontier: Frontier,
@@ -230,7 +230,7 @@ impl TestLog {
         }
     }
 
-    /// The intent that moves the contract from `from` to `to` batches.
+    /// The intent that extends the contract from `from` to `to` batches.
     pub(crate) fn intent(&self, contract: Address, from: u64, to: u64) -> AnchorIntent {
         let proof = match from {
             0 => Vec::new(),

@@ -1,4 +1,4 @@
-//! `kedge admin tiers`: what each tier allows, how full it is, and how much of the log is in which form.
+//! `kedge admin tiers`: each tier's limits and usage, and the log's size by form.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{SocketArgs, ask_with};
 use crate::output::{Failure, print, print_json, table};
 
-/// The limits that are shown, as the answer names them and as the table does.
+/// Displayed limits: their names in the answer and in the table.
 const LIMITS: [(&str, &str); 3] = [
     ("requests_per_minute", "requests/min"),
     ("requests_per_day", "requests/day"),
@@ -49,7 +49,7 @@ fn shown(answer: &Map<String, Value>) -> String {
 
 fn cell(value: &Value) -> String {
     match value {
-        // An organization chose its name: nothing in it moves the terminal's cursor.
+        // Organizations choose their names, so control characters must not reach the terminal.
         Value::String(text) => text.replace(char::is_control, "\u{fffd}"),
         Value::Null => "-".to_owned(),
         other => other.to_string(),

@@ -1,4 +1,4 @@
-//! What the server acknowledged during the demo: each action's place in the log and its leaf, as its receipt showed them.
+//! Actions acknowledged during the demo: position in the log and leaf, from their receipts.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use kedge_protocol::chain::{Leaf, next_integrity};
 
 use super::super::output::Failure;
 
-/// An acknowledged action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Acknowledged {
     sequence: u64,
@@ -17,7 +16,7 @@ pub(super) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// The action of a request that was signed alone.
+    /// The action of a single-action request.
     pub(super) fn single<T>(changed: &Changed<T>) -> Result<Vec<Self>, Failure> {
         let receipt = changed.receipt.as_ref().ok_or_else(no_receipt)?;
         Ok(vec![Self {
@@ -27,7 +26,7 @@ impl Acknowledged {
         }])
     }
 
-    /// The actions of a request of many.
+    /// The actions of a batch request.
     pub(super) fn batch(outcome: &BatchOutcome) -> Result<Vec<Self>, Failure> {
         let receipt = outcome.receipt.as_ref().ok_or_else(no_receipt)?;
         let shown = outcome.done().zip(&receipt.actions);
@@ -47,8 +46,7 @@ impl Acknowledged {
         Ok(actions.collect())
     }
 
-    /// Checks that a node has all of these at their places, under headers that the sequencer signed. The client checks
-    /// the headers.
+    /// Checks that a node has all of these at their positions, under signed headers. The client checks the headers.
     pub(super) async fn check_all(all: &[Self], client: &Client) -> Result<(), Failure> {
         let mut batches: BTreeMap<u64, Vec<&Self>> = BTreeMap::new();
         for one in all {

@@ -1,4 +1,4 @@
-//! The demo's second half: an anchor, and a proof that needs no trust in the server.
+//! Second half of the demo: an anchor, and a proof that needs no trust in the server.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,12 +19,12 @@ use super::Args;
 use super::report::Report;
 use super::steps::Shown;
 
-/// Time before the second look at the server; it doubles with each look, up to the longest. A free
-/// organization has 100 requests a minute, and the earlier steps have used nearly half of them.
+/// Pause before the second poll; doubles with each poll, up to the longest. A free organization has 100 requests a
+/// minute, and the earlier steps have used nearly half of them.
 const POLL_FIRST: Duration = Duration::from_millis(500);
 const POLL_LONGEST: Duration = Duration::from_secs(4);
 
-/// Anchors through this admin socket, and proves an action of this account.
+/// Anchors through the admin socket, and proves an action of this account.
 pub(super) async fn run(
     shown: &Shown,
     account: &Account,
@@ -101,8 +101,7 @@ fn check_offline(proof: &ProofFile, client: &Client, report: &mut Report) -> Res
     Ok(())
 }
 
-/// Checks at the node that the contract anchors this log, knows this sequencer, and holds the
-/// checkpoint.
+/// Checks through the node that the contract anchors this log, knows this sequencer, and holds the checkpoint.
 async fn check_chain(
     proof: &ProofFile,
     args: &Args,
@@ -138,8 +137,8 @@ async fn check_chain(
     Ok(())
 }
 
-/// The first batch for which contract and server name different keys, among all that the checkpoint covers and later
-/// ones where both know a key. One of the two may learn of a next key first.
+/// The first batch for which contract and server name different keys, among the checkpoint's batches and later ones for
+/// which both know a key. One of the two may learn of a next key first.
 fn disagreement(
     named: &SequencerKeys,
     stated: &SequencerKeys,
@@ -153,7 +152,7 @@ fn disagreement(
     named.first_difference(stated, end)
 }
 
-/// Changes the payload by one character: the file must no longer verify.
+/// Changes one character of the payload, after which the file must not verify.
 fn check_forgery(proof: &ProofFile, client: &Client, report: &mut Report) -> Result<(), Failure> {
     let mut forged = proof.clone();
     forged.action.payload.push(' ');
@@ -217,7 +216,7 @@ mod tests {
             assert_eq!(disagreement(&known, &other, &anchored), differs_at);
             assert_eq!(disagreement(&other, &known, &anchored), differs_at);
         }
-        // After the anchor too, if each knows a different next key.
+        // Also after the anchor, if each knows a different next key.
         let (one, other) = (keys(&[(1, 0), (2, 15)]), keys(&[(1, 0), (3, 15)]));
         assert_eq!(disagreement(&one, &other, &anchored), Some(15));
     }

@@ -1,7 +1,7 @@
 //! The demo on a cluster: the leader is killed while actions are written through another node. Writes continue, and the
-//! log holds everything that was acknowledged.
+//! log holds every acknowledged action.
 //!
-//! The demo is a client. It cannot kill a process of another machine, so whoever runs the nodes names a command that can.
+//! The demo is a client and cannot kill a process of another machine, so the user passes a command for that.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -18,21 +18,21 @@ use super::report::{Measure, Report};
 use super::steps::Shown;
 use super::{Args, PART_TIMEOUT_MS};
 
-/// What stands for a node's name in a command and a path.
+/// Placeholder of a node's name in commands and paths.
 const NODE: &str = "{node}";
-/// Actions before and after the loss: few enough for a free organization's limits.
+/// Numbers of actions before and after the loss, within a free organization's limits.
 const BEFORE: usize = 5;
 const AFTER: usize = 10;
-/// How often a write is sent while no node leads, a second apart.
+/// Limit of attempts at a write while no node leads, a second apart.
 const ATTEMPTS_MAX: u32 = 60;
 const WAIT_MS_MAX: u64 = 1_000;
-/// How long the nodes may take to agree who leads.
+/// How long the nodes may take to agree on a leader.
 const AGREED_MAX: Duration = Duration::from_secs(30);
-/// A node that has not stated its place for longer may be gone.
+/// Age after which a node's report counts as gone.
 const SEEN_MAX_S: u64 = 4;
 const POLL: Duration = Duration::from_millis(200);
 
-/// Loses the leader. Returns the account at the node that took the writes.
+/// Kills the leader. Returns the account at the node that accepted the writes.
 pub(super) async fn run(
     shown: &Shown,
     args: &Args,
@@ -56,7 +56,7 @@ pub(super) async fn run(
     let mut paused = Duration::ZERO;
     let mut last = lost;
     let mut after = 0;
-    // Some writes may still reach the leader that is being killed.
+    // Early writes may still reach the dying leader.
     while after < AFTER || !killing.is_finished() {
         mint(&account, shown, &mut measure, report).await?;
         paused = paused.max(last.elapsed());
@@ -80,7 +80,7 @@ pub(super) async fn run(
     Ok(account)
 }
 
-/// The admin socket to use: in a cluster, `{node}` in its path is the node that leads, as this node knows it.
+/// The admin socket to use: in a cluster, `{node}` in its path is replaced by the leader's name.
 pub(super) async fn socket(args: &Args, url: &str) -> Result<PathBuf, Failure> {
     let path = args.socket.to_string_lossy();
     if !path.contains(NODE) {
@@ -90,7 +90,7 @@ pub(super) async fn socket(args: &Args, url: &str) -> Result<PathBuf, Failure> {
     Ok(path.replace(NODE, &leader).into())
 }
 
-/// The name of the node that leads, which is safe in a command.
+/// The leader's name, which is safe in a command.
 async fn leader(url: &str) -> Result<String, Failure> {
     let part = node_part(url, PART_TIMEOUT_MS).await?;
     let part = part.ok_or_else(|| Failure::refused(format!("{url} is a single node")))?;
@@ -104,7 +104,7 @@ async fn leader(url: &str) -> Result<String, Failure> {
     Ok(leader)
 }
 
-/// The URL of a running node that does not lead; the one that was asked for, if it may be.
+/// The URL of a running node that does not lead; preferably the requested one.
 async fn another_node(args: &Args, leader: &str) -> Result<String, Failure> {
     let socket = args.socket.to_string_lossy().replace(NODE, leader);
     let status = admin::ask(socket.as_ref(), "cluster_status").await?;
@@ -128,7 +128,7 @@ async fn another_node(args: &Args, leader: &str) -> Result<String, Failure> {
     Ok((*found).to_owned())
 }
 
-/// A client that repeats a request until its outcome is known. It trusts what the first node stated.
+/// A client that repeats a request until its outcome is known. It trusts the first node's statements.
 async fn patient(url: &str, args: &Args) -> Result<Client, Failure> {
     let first = super::connect(&args.url).await?;
     let retry = RetryPolicy {
@@ -153,7 +153,7 @@ async fn mint(
     let object = NewObject::default();
     match measure.time(1, account.mint(shown.template, &object)).await {
         Ok(minted) => report.acknowledged(Acknowledged::single(&minted)?),
-        // It is in the log, but the answer with its receipt was lost with the leader.
+        // The action is in the log, but the answer with its receipt was lost with the leader.
         Err(Error::AlreadyDone { .. }) => {}
         Err(error) => return Err(error.into()),
     }
@@ -175,7 +175,7 @@ fn kill(command: &str) -> Result<(), Failure> {
     )))
 }
 
-/// The node that leads in place of the one that was killed.
+/// The node that leads after the killed one.
 async fn next_leader(url: &str, killed: &str) -> Result<String, Failure> {
     let began = Instant::now();
     while began.elapsed() < AGREED_MAX {

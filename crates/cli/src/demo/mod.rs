@@ -1,5 +1,5 @@
-//! `kedge demo`: the whole way of an action, from a new key to a proof that the chain confirms, against a running
-//! server. On a node of a cluster it can lose the leader on the way, and show that nothing else is lost.
+//! `kedge demo`: an action's whole life on a running server, from a new key to a proof that the chain confirms. On a
+//! cluster it can kill the leader meanwhile, and show that nothing is lost.
 
 mod acknowledged;
 mod anchor;
@@ -14,10 +14,10 @@ use kedge_client::{Client, RetryPolicy};
 
 use super::output::{Failure, print, print_json};
 
-/// Most objects of one demo: enough to measure, and few enough for a free organization's limits.
-/// Minting takes eight batches and updating takes one; ten a minute are allowed.
+/// Limit of objects: enough to measure, within a free organization's limits. Minting takes eight batches and updating
+/// takes one; ten a minute are allowed.
 const OBJECTS_MAX: u32 = 4_000;
-/// How long a node may take to state its part in a cluster.
+/// Time-out of a node's cluster status.
 const PART_TIMEOUT_MS: u64 = 5_000;
 
 #[derive(clap::Args)]
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     }
 }
 
-/// A client of a node. A demo must not wait for minutes, so it never retries and shows refusals at once.
+/// A client that never retries: the demo must not wait for minutes, and shows refusals immediately.
 async fn connect(url: &str) -> Result<Client, Failure> {
     let client = Client::builder(url).retry(RetryPolicy::never()).connect();
     client.await.map_err(|error| {

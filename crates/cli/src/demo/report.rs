@@ -1,4 +1,4 @@
-//! The demo's report: what was done and how fast, and what was proven.
+//! Report of the demo: performed actions, their latencies, and proven statements.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::acknowledged::Acknowledged;
 
-/// One kind of step: the numbers of actions and requests, and the latency of each request.
+/// Actions, requests and latencies of one kind of step.
 pub(super) struct Measure {
     name: &'static str,
     actions: u64,
@@ -26,7 +26,7 @@ impl Measure {
         }
     }
 
-    /// Times one request with this many actions.
+    /// Times a request of this many actions.
     pub(super) async fn time<T>(&mut self, actions: u64, request: impl Future<Output = T>) -> T {
         let started = Instant::now();
         let outcome = request.await;
@@ -49,7 +49,7 @@ impl Measure {
     }
 }
 
-/// The smallest latency that at least `percent` of the requests did not exceed (nearest rank).
+/// Nearest-rank percentile: the smallest latency that at least `percent` of the requests did not exceed.
 fn percentile_ms(latencies: &[Duration], percent: usize) -> f64 {
     let mut sorted = latencies.to_vec();
     sorted.sort_unstable();
@@ -59,7 +59,7 @@ fn percentile_ms(latencies: &[Duration], percent: usize) -> f64 {
         .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
 }
 
-/// The keys that sign the log, in words.
+/// Describes the keys that sign the log.
 fn sequencers(keys: &SequencerKeys) -> String {
     let mut words = format!("sequencer {}", keys.first());
     for next in keys.entries().iter().skip(1) {
@@ -69,7 +69,7 @@ fn sequencers(keys: &SequencerKeys) -> String {
     words
 }
 
-/// The report being built.
+/// The report under construction.
 pub(super) struct Report {
     domain: Domain,
     keys: SequencerKeys,
@@ -95,12 +95,13 @@ impl Report {
         self.measures.push(measure);
     }
 
-    /// Keeps what was acknowledged with a receipt.
+    /// Records actions acknowledged by receipts.
     pub(super) fn acknowledged(&mut self, actions: Vec<Acknowledged>) {
         self.acknowledged.extend(actions);
     }
 
-    /// Everything that was acknowledged with a receipt. Registrations are not: the client checks theirs and drops it.
+    /// All actions acknowledged by receipts. Registrations are not included: the client drops their receipts after the
+    /// check.
     pub(super) fn all_acknowledged(&self) -> &[Acknowledged] {
         &self.acknowledged
     }
@@ -113,7 +114,7 @@ impl Report {
         self.hints.push(command);
     }
 
-    /// How many actions were done with a verified receipt.
+    /// Number of actions with a verified receipt.
     pub(super) fn actions(&self) -> u64 {
         self.measures.iter().map(|measure| measure.actions).sum()
     }

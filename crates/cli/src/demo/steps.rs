@@ -1,4 +1,4 @@
-//! The demo's signed requests. The client verifies every answer's receipt as it comes.
+//! Signed requests of the demo. The client verifies each answer's receipt immediately.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use kedge_client::{
@@ -16,10 +16,10 @@ use super::super::output::Failure;
 use super::acknowledged::Acknowledged;
 use super::report::{Measure, Report};
 
-/// Single requests of each kind: enough for a median, few enough for a free organization's limits.
+/// Single requests of each kind: enough for a median, within a free organization's limits.
 const SINGLE_REQUESTS: usize = 16;
 
-/// Somebody who acts, with what it takes to log in elsewhere.
+/// A user with login data for other nodes.
 pub(super) struct Person {
     pub(super) account: Account,
     key: SigningKey,
@@ -28,7 +28,7 @@ pub(super) struct Person {
 }
 
 impl Person {
-    /// The same person at another node of the log.
+    /// The user's account at another node of the log.
     pub(super) async fn at(&self, client: &Client) -> Result<Account, Failure> {
         let account = client.account(self.key.clone());
         account.login(&self.email, &self.password).await?;
@@ -36,15 +36,13 @@ impl Person {
     }
 }
 
-/// What the later steps prove.
+/// Objects of the later proofs.
 pub(super) struct Shown {
-    /// Who made the action.
+    /// The action's signer.
     pub(super) person: Person,
-    /// The template of the objects.
     pub(super) template: Id,
-    /// The mint action.
     pub(super) action_id: Id,
-    /// The object it made.
+    /// The minted object.
     pub(super) object_id: Id,
 }
 
@@ -165,7 +163,7 @@ async fn mint(
     Ok(done)
 }
 
-/// Sends the actions in batches of 500; each batch is accepted or refused as a whole.
+/// Sends the actions in atomic batches of 500.
 async fn batches(
     account: &Account,
     actions: &[NewAction],

@@ -1,4 +1,4 @@
-//! Who imports: a signing key with an API key, or with a login.
+//! Credentials of an import: a signing key with an API key or a login.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use kedge_protocol::signature::SigningKey;
 
 use crate::output::Failure;
 
-/// The environment variable that may hold the API key.
+/// Environment variable of the API key.
 const API_KEY: &str = "KEDGE_API_KEY";
-/// The environment variable that may hold the password.
+/// Environment variable of the password.
 const PASSWORD: &str = "KEDGE_PASSWORD";
-/// How often a request that changes nothing is tried while the server asks to wait.
+/// Limit of attempts at a read-only request while the server asks to wait.
 const ATTEMPTS_MAX: u32 = 8;
 
 /// Where the API key or the login comes from. Never the command line, which others can read and shells remember.
@@ -36,7 +36,7 @@ pub(super) struct AccessArgs {
 }
 
 impl AccessArgs {
-    /// The account that imports.
+    /// The importing account.
     pub(super) async fn account(&self, url: &str, key: SigningKey) -> Result<Account, Failure> {
         let api_key = secret(self.api_key_file.as_deref(), API_KEY)?;
         if api_key.is_none() && self.email.is_none() {

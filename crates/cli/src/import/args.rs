@@ -1,4 +1,4 @@
-//! The options of `kedge import`.
+//! Options of `kedge import`.
 
 use std::path::PathBuf;
 

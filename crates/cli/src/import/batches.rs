@@ -1,4 +1,4 @@
-//! The records in batches: those that were sent before, with the same records as then, and new ones.
+//! Batches of records: those of earlier attempts, with unchanged records, then new ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,30 +10,30 @@ use super::progress::{OpenBatch, Progress};
 use super::records::{Item, Reader, Records, Source};
 use crate::output::Failure;
 
-/// Bytes of payloads in one batch: well below the largest body.
+/// Limit of a batch's payload bytes, well below the largest body.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// A record that is to be minted.
+/// A record to mint.
 pub(super) struct Record {
     pub(super) ordinal: u64,
     pub(super) line: u64,
     pub(super) key: Option<String>,
     pub(super) payload: String,
     pub(super) source: Source,
-    /// How often it was sent in vain.
+    /// Number of undecided attempts.
     pub(super) tries: u32,
 }
 
-/// Records that are sent together.
+/// Records to send together.
 pub(super) struct Batch {
     pub(super) number: u64,
     pub(super) records: Vec<Record>,
-    /// Set if it was sent before.
+    /// Set if an earlier attempt exists.
     pub(super) open: Option<OpenBatch>,
 }
 
 impl Batch {
-    /// The numbers of its records, as first and last ones.
+    /// Its records' ordinals, as first and last of each range.
     pub(super) fn ranges(&self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for record in &self.records {
@@ -45,7 +45,7 @@ impl Batch {
         ranges
     }
 
-    /// A hash of its payloads.
+    /// Hash of its payloads.
     pub(super) fn payloads(&self) -> Hash {
         let mut hash = Sha256Stream::default();
         for record in &self.records {
@@ -56,7 +56,7 @@ impl Batch {
     }
 }
 
-/// Reads the input once more and forms batches.
+/// Reads the input again and forms batches.
 pub(super) struct Former<'a> {
     reader: &'a Reader<'a>,
     checked: &'a Checked,
@@ -96,12 +96,12 @@ impl<'a> Former<'a> {
         })
     }
 
-    /// Sends a record once more, in a later batch.
+    /// Queues a record for a later batch.
     pub(super) fn put_back(&mut self, record: Record) {
         self.again.push(record);
     }
 
-    /// The next batch; `None` if there is none at present.
+    /// The next batch; `None` if none is ready.
     pub(super) fn next(&mut self) -> Result<Option<Batch>, Failure> {
         loop {
             if let Some(batch) = self.ready.pop_front() {

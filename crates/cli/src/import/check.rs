@@ -1,4 +1,4 @@
-//! The check of all records before any is sent, with the rules by which the server decides.
+//! Check of all records with the server's rules, before any is sent.
 
 use std::collections::HashMap;
 
@@ -18,15 +18,15 @@ use super::rejected::Rejected;
 use super::shape::{Fault, Mint, Shape};
 use crate::output::Failure;
 
-/// Reasons of one record that are repeated.
+/// Limit of reported reasons per record.
 const REASONS_MAX: usize = 5;
 
-/// A set of records' numbers.
+/// A set of records' ordinals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
-    /// Adds a number; false if it was there.
+    /// Adds an ordinal; false if it was present.
     pub(super) fn insert(&mut self, number: u64) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
         if word >= self.0.len() {
@@ -43,12 +43,12 @@ impl Bits {
     }
 }
 
-/// What the template asks of its objects.
+/// The template's requirements for its objects.
 pub(super) struct Rules {
     properties: String,
     schema: Option<Schema>,
     schema_value: Option<Value>,
-    /// The variations' properties, and their ids by name; only if records name variations.
+    /// Variations' properties by id, and ids by name; empty unless records name variations.
     variations: HashMap<Id, String>,
     names: HashMap<String, Id>,
 }
@@ -58,7 +58,7 @@ fn as_text(properties: &Properties) -> Result<String, Failure> {
 }
 
 impl Rules {
-    /// Reads the template, and its variations if records name them.
+    /// Fetches the template, and its variations if records name them.
     pub(super) async fn fetch(
         account: &Account,
         template: Id,
@@ -92,12 +92,11 @@ impl Rules {
         Ok(rules)
     }
 
-    /// The template's schema.
     pub(super) fn schema_value(&self) -> Option<&Value> {
         self.schema_value.as_ref()
     }
 
-    /// The payload of a mint, or what is wrong with it.
+    /// The payload of a mint, or its fault.
     pub(super) fn payload(&self, mint: &Mint, shape: &Shape) -> Result<String, Fault> {
         let variation = mint.variation.as_deref();
         let variation = variation
@@ -130,7 +129,7 @@ impl Rules {
         known.or_else(|| self.names.get(text).copied())
     }
 
-    /// Decides as the server would, as far as that depends on the record and the template alone.
+    /// Checks what the server would check, as far as it depends on the record and the template alone.
     fn check(&self, mint: &Mint, shape: &Shape) -> Result<(), Fault> {
         let payload = self.payload(mint, shape)?;
         let properties = self.properties_of(mint);
@@ -146,7 +145,7 @@ impl Rules {
         }
     }
 
-    /// The properties of the object that a record becomes.
+    /// Properties of the resulting object.
     fn properties_of(&self, mint: &Mint) -> String {
         let mut properties = self.properties.clone();
         let variation = mint
@@ -183,7 +182,7 @@ fn fault_of(refusal: &Refusal, shape: &Shape) -> Fault {
     }
 }
 
-/// One fault for all that is wrong with a record: pointers into the payload, each with a message.
+/// Combines a record's faults into one: pointers into the payload, each with a message.
 pub(super) fn fault_of_places(
     places: &[(String, String)],
     otherwise: &str,
@@ -214,11 +213,11 @@ pub(super) fn fault_of_places(
     Fault { column, reason }
 }
 
-/// What the check found.
+/// Result of the check.
 pub(super) struct Checked {
-    /// Records in the input.
+    /// Number of records in the input.
     pub(super) records: u64,
-    /// Those that are not valid.
+    /// The invalid records.
     pub(super) bad: Bits,
     pub(super) sha256: Hash,
     pub(super) bytes: u64,
@@ -227,7 +226,7 @@ pub(super) struct Checked {
     pub(super) sample: Vec<SampleObject>,
 }
 
-/// Records that are shown before any is minted.
+/// Number of records shown before minting.
 const SAMPLE_OBJECTS: usize = 3;
 
 /// A record as it would be minted.
@@ -235,11 +234,11 @@ pub(super) struct SampleObject {
     pub(super) line: u64,
     pub(super) owner: Option<String>,
     pub(super) variation: Option<String>,
-    /// The object's properties, those of the template and the variation included, as JSON.
+    /// Properties as JSON, including those of the template and the variation.
     pub(super) properties: String,
 }
 
-/// Reads all records and rejects those that are not valid.
+/// Reads all records and rejects invalid ones.
 pub(super) fn check(reader: &Reader<'_>, rejected: &mut Rejected) -> Result<Checked, Failure> {
     let bar = ProgressBar::new_spinner().with_message("check");
     if let Ok(style) = ProgressStyle::with_template("{msg:<8} {pos:>10} records {per_sec}") {

@@ -1,4 +1,4 @@
-//! The first objects as they would be minted, and the question whether to mint: a ledger cannot take them back.
+//! Preview of the first objects, and the question whether to mint, which a ledger cannot undo.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -7,10 +7,11 @@ use super::args::Args;
 use super::check::{Checked, SampleObject};
 use crate::output::Failure;
 
-/// Characters of an object that are shown.
+/// Limit of displayed characters per object.
 const OBJECT_CHARACTERS_MAX: usize = 400;
 
-/// Shows the first objects; asks too, unless this is a check, the answer was given, or the import began earlier.
+/// Shows the first objects. Asks for confirmation, unless this is a check, the answer was given, or the import is
+/// resumed.
 pub(super) fn confirm(
     args: &Args,
     checked: &Checked,
@@ -75,7 +76,7 @@ fn shown(args: &Args, checked: &Checked, rejected: u64) -> String {
     text
 }
 
-/// The beginning of a text, without characters that a terminal acts on.
+/// Shortens a text and removes control characters.
 fn printable(text: &str) -> String {
     let plain = |shown: char| {
         if shown.is_control() {

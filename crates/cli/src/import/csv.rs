@@ -6,14 +6,12 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use super::input::Stream;
 
-/// Room for a record's bytes and fields at first.
+/// Initial capacity for a record's bytes and fields.
 const BYTES_FIRST: usize = 4096;
 const FIELDS_FIRST: usize = 64;
 
-/// The fields of a record.
 pub(super) type Fields = Vec<Vec<u8>>;
 
-/// Reads records.
 pub(super) struct CsvReader {
     core: Reader,
     stream: Stream,
@@ -31,7 +29,7 @@ impl CsvReader {
         }
     }
 
-    /// The next record and the line that it begins on, from 1; `None` at the end. Empty lines are no records.
+    /// The next record and its first line, from 1; `None` at the end. Empty lines are skipped.
     pub(super) fn read(&mut self) -> io::Result<Option<(u64, Fields)>> {
         self.skip_empty_lines()?;
         let line = self.stream.lines_seen() + 1;
@@ -74,7 +72,6 @@ impl CsvReader {
     }
 }
 
-/// Writes a record.
 pub(super) fn write_row<T: AsRef<[u8]>>(
     to: &mut impl Write,
     fields: &[T],
@@ -86,7 +83,7 @@ pub(super) fn write_row<T: AsRef<[u8]>>(
             to.write_all(&[delimiter])?;
         }
         let special = |byte: &u8| matches!(*byte, b'"' | b'\n' | b'\r') || *byte == delimiter;
-        // A row of one empty field would be an empty line.
+        // A row of one empty field would be written as an empty line.
         let is_lost = fields.len() == 1 && field.is_empty();
         if !is_lost && !field.iter().any(special) {
             to.write_all(field)?;

@@ -1,14 +1,14 @@
-//! What the text of a CSV field means: by the template's schema, or by `--type`.
+//! Types of CSV fields, from the template's schema or from `--type`.
 
 use kedge_rules::json::{self, quoted};
 use serde_json::Value;
 
 use super::args::Type;
 
-/// References that are followed to a schema at most.
+/// Limit of followed references per schema.
 const REFERENCES_MAX: usize = 16;
 
-/// The types that a schema allows at a place; a text where it states nothing.
+/// Types allowed by a schema at a path; text if it states none.
 pub(super) fn types_at(schema: Option<&Value>, path: &[String]) -> Vec<Type> {
     let mut types = Vec::new();
     if let Some(schema) = schema {
@@ -17,7 +17,7 @@ pub(super) fn types_at(schema: Option<&Value>, path: &[String]) -> Vec<Type> {
     if types.is_empty() {
         types.push(Type::Text);
     }
-    // What only some texts are comes before what every text is.
+    // Narrow types come before types that accept every text.
     types.sort_by_key(|found| match found {
         Type::Number => 0,
         Type::Boolean => 1,
@@ -53,21 +53,21 @@ fn collect_at(root: &Value, schema: &Value, path: &[String], left: usize, types:
     }
 }
 
-/// Whether a schema has a place for a property: it names it, or it names none, or it says what others are.
+/// Whether a schema allows a property: it names it, names no properties, or has rules for others.
 pub(super) fn names(schema: &Value, path: &[String]) -> bool {
     let mut members = Members::default();
     members.collect(schema, schema, path, REFERENCES_MAX);
     members.have_a_place()
 }
 
-/// What a schema says of the members of an object.
+/// A schema's statements about an object's members.
 #[derive(Default)]
 struct Members {
-    /// It names the member that is looked for.
+    /// It names the searched member.
     named: bool,
-    /// It names other ones.
+    /// It names other members.
     names_others: bool,
-    /// It says what members are that it does not name.
+    /// It has rules for unnamed members.
     open: bool,
 }
 
@@ -126,7 +126,7 @@ impl Members {
     }
 }
 
-/// The types that a schema itself states.
+/// Types stated by the schema node itself.
 fn stated(schema: &Value) -> Vec<Type> {
     let of_name = |name: &Value| match name.as_str() {
         Some("string") => Some(Type::Text),
@@ -151,7 +151,7 @@ fn stated(schema: &Value) -> Vec<Type> {
     }
 }
 
-/// A field's text as JSON, by the first type that it fits.
+/// Converts a field to JSON, by the first type that it fits.
 pub(super) fn convert(text: &str, types: &[Type]) -> Result<String, String> {
     types
         .iter()
@@ -193,7 +193,7 @@ impl Type {
     }
 }
 
-/// A text in quotation marks, not too long for a message.
+/// A quoted text, shortened for messages.
 pub(super) fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 60;
     match text.char_indices().nth(CHARS_MAX) {
@@ -277,7 +277,7 @@ mod tests {
             assert_eq!(at(&schema, path), types, "{path:?}");
         }
         assert_eq!(types_at(None, &["a".to_owned()]), [Text]);
-        // A schema that refers to itself ends.
+        // A cyclic schema ends.
         let circle = json!({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"});
         assert_eq!(at(&circle, &["x"]), [Text]);
     }

@@ -1,4 +1,4 @@
-//! What kind of file the input is, found before any record is read: a ledger cannot take back what it minted.
+//! Detection of the input's file type before any record is read, because minting cannot be undone.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use super::csv::{CsvReader, Fields};
 use super::input::{Input, Stream};
 use crate::output::Failure;
 
-/// Bytes at the beginning of the input that are looked at.
+/// Number of examined bytes at the beginning of the input.
 const SAMPLE_BYTES: usize = 64 * 1024;
-/// Records whose number of fields is compared.
+/// Number of records whose fields are counted.
 const SAMPLE_RECORDS: usize = 100;
-/// Characters that programs put between fields.
+/// Common field delimiters.
 const DELIMITERS: [u8; 4] = *b",;\t|";
-/// How files of other kinds begin, and what to do with them.
+/// Magic bytes of other file types, with advice.
 const OTHER_KINDS: [(&[u8], &str); 11] = [
     (
         b"PK\x03\x04",
@@ -55,7 +55,7 @@ const OTHER_KINDS: [(&[u8], &str); 11] = [
     (b"<", "is XML or HTML; export the data as CSV or NDJSON"),
 ];
 
-/// Refuses an input that is not what its format says.
+/// Rejects an input that does not match its format.
 pub(super) fn check(input: &Input, args: &Args) -> Result<(), Failure> {
     let (mut stream, _) = input.stream()?;
     let (sample, is_whole) = beginning(&mut stream).map_err(|error| input.failed(error))?;
@@ -69,7 +69,7 @@ pub(super) fn check(input: &Input, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The first bytes, and whether they are all.
+/// The first bytes, and whether they are the whole input.
 fn beginning(stream: &mut Stream) -> std::io::Result<(Vec<u8>, bool)> {
     let mut sample = Vec::new();
     while sample.len() < SAMPLE_BYTES {
@@ -96,7 +96,7 @@ fn kind_fault(sample: &[u8]) -> Option<String> {
         .then(|| "holds zero bytes, so it is UTF-16 or no text; convert it to UTF-8, as with iconv -f UTF-16 -t UTF-8".to_owned())
 }
 
-/// What is wrong with an input that should have a JSON object on each line.
+/// The fault of an input that should have one JSON object per line.
 fn lines_fault(sample: &[u8], is_whole: bool) -> Option<String> {
     let text = sample.trim_ascii_start();
     let first = *text.first()?;
@@ -123,7 +123,7 @@ fn lines_fault(sample: &[u8], is_whole: bool) -> Option<String> {
         .then(|| "holds blocks of a QLDB journal; --format qldb reads them".to_owned())
 }
 
-/// What is wrong with an input that should be CSV.
+/// The fault of an input that should be CSV.
 fn csv_fault(sample: &[u8], is_whole: bool, input: &Input, args: &Args) -> Option<String> {
     let text = sample.trim_ascii_start();
     if matches!(text.first(), Some(b'{' | b'[')) {
@@ -167,7 +167,7 @@ fn csv_fault(sample: &[u8], is_whole: bool, input: &Input, args: &Args) -> Optio
     ))
 }
 
-/// The whole records at the beginning, by a delimiter.
+/// The whole records at the beginning, for a delimiter.
 fn records(sample: &[u8], is_whole: bool, delimiter: u8) -> Vec<Fields> {
     let mut reader = CsvReader::new(Stream::of_bytes(sample), delimiter);
     let mut found = Vec::new();
@@ -185,7 +185,7 @@ fn records(sample: &[u8], is_whole: bool, delimiter: u8) -> Vec<Fields> {
     found
 }
 
-/// How many fields every record has; `None` if that differs, or if there is none.
+/// The common number of fields; `None` if it varies, or without records.
 fn width(records: &[Fields]) -> Option<usize> {
     let first = records.first()?.len();
     records

@@ -1,4 +1,4 @@
-//! The input as a file that can be read twice: by its format, uncompressed, and hashed as it is read.
+//! The input as a file that can be read twice, decompressed, and hashed while being read.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -15,37 +15,36 @@ use super::args::{Args, Format};
 use super::qldb;
 use crate::output::Failure;
 
-/// How gzip begins (RFC 1952, 2.3.1).
+/// Magic bytes of gzip (RFC 1952, 2.3.1).
 pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];
-/// How UTF-8 may begin.
+/// UTF-8's byte order mark.
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
-/// How UTF-16 begins, in either order.
+/// UTF-16's byte order marks.
 const UTF_16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
-/// Bytes read at once.
+/// Size of the read buffer.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// The records' file.
+/// The input file.
 pub(super) struct Input {
-    /// The name that the caller gave.
+    /// The user's name for it.
     pub(super) name: PathBuf,
     pub(super) format: Format,
-    /// The character between CSV fields.
     pub(super) delimiter: u8,
-    /// The names of the columns, if the file does not have them.
+    /// Column names, if the file has no header.
     pub(super) columns: Vec<String>,
     path: PathBuf,
-    /// What came on standard input, removed at the end.
+    /// A copy of standard input, removed at the end.
     _spooled: Option<NamedTempFile>,
 }
 
-/// What was read of an input so far.
+/// Statistics of the bytes read so far.
 #[derive(Clone, Default)]
 pub(super) struct Seen {
     hash: Sha256Stream,
     pub(super) bytes: u64,
-    /// Quotation marks. Well-formed CSV has an even number.
+    /// Number of quotation marks, which is even in well-formed CSV.
     pub(super) quotes: u64,
-    /// Ends of lines.
+    /// Number of line ends.
     lines: u64,
 }
 
@@ -55,14 +54,13 @@ impl Seen {
     }
 }
 
-/// A stream of the input's bytes.
 pub(super) struct Stream {
     inner: Box<dyn BufRead>,
     seen: Rc<RefCell<Seen>>,
 }
 
 impl Input {
-    /// Opens the file; standard input is first copied next to the progress file.
+    /// Opens the file; standard input is first copied to the folder of the progress file.
     pub(super) fn open(args: &Args, progress: &Path) -> Result<Self, Failure> {
         let name = args.file.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -106,12 +104,12 @@ impl Input {
         })
     }
 
-    /// A failure to read it.
+    /// The error of a failed read.
     pub(super) fn failed(&self, error: impl std::fmt::Display) -> Failure {
         Failure::refused(format!("{}: {error}", self.name.display()))
     }
 
-    /// Its bytes from the beginning, and what was seen of them.
+    /// A stream of its bytes from the beginning, and the stream's statistics.
     pub(super) fn stream(&self) -> Result<(Stream, Rc<RefCell<Seen>>), Failure> {
         let failed = |error| Failure::usage(format!("{}: {error}", self.name.display()));
         let file = File::open(&self.path).map_err(failed)?;
@@ -138,7 +136,7 @@ impl Input {
     }
 }
 
-/// The folder of temporary files: that of the progress file, which has room for the records.
+/// Folder of temporary files: the progress file's, which has room for the records.
 fn folder_of(progress: &Path) -> &Path {
     let folder = progress
         .parent()
@@ -146,7 +144,7 @@ fn folder_of(progress: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// Writes the documents of a QLDB export to a file that only its owner can read.
+/// Writes a QLDB export's documents to a file that is readable only by its owner.
 fn journal(args: &Args, progress: &Path) -> Result<NamedTempFile, Failure> {
     let folder = folder_of(progress);
     let failed = |error| Failure::usage(format!("{}: {error}", folder.display()));
@@ -155,7 +153,7 @@ fn journal(args: &Args, progress: &Path) -> Result<NamedTempFile, Failure> {
     Ok(file)
 }
 
-/// Copies standard input to a file that only its owner can read.
+/// Copies standard input to a file that is readable only by its owner.
 fn spool(progress: &Path) -> Result<NamedTempFile, Failure> {
     let spooled = || {
         let mut file = NamedTempFile::new_in(folder_of(progress))?;
@@ -167,7 +165,7 @@ fn spool(progress: &Path) -> Result<NamedTempFile, Failure> {
 }
 
 impl Stream {
-    /// A stream of bytes that are in memory.
+    /// A stream of bytes in memory.
     pub(super) fn of_bytes(bytes: &[u8]) -> Self {
         Self {
             inner: Box::new(io::Cursor::new(bytes.to_vec())),
@@ -185,7 +183,7 @@ impl Stream {
         }
     }
 
-    /// Ends of lines among the bytes that were consumed.
+    /// Number of line ends among the consumed bytes.
     pub(super) fn lines_seen(&self) -> u64 {
         self.seen.borrow().lines
     }
@@ -206,7 +204,7 @@ impl Stream {
         Ok(Some(line))
     }
 
-    /// The bytes that are there next; none at the end.
+    /// The next available bytes; empty at the end.
     pub(super) fn chunk(&mut self) -> io::Result<&[u8]> {
         loop {
             match self.inner.fill_buf() {
@@ -218,7 +216,7 @@ impl Stream {
         self.inner.fill_buf()
     }
 
-    /// Takes bytes of the last chunk.
+    /// Marks bytes of the last chunk as consumed.
     pub(super) fn consume(&mut self, count: usize) {
         let chunk = self.inner.fill_buf().unwrap_or_default();
         Self::see(&self.seen, &chunk[..count.min(chunk.len())]);

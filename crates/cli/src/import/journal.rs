@@ -1,5 +1,5 @@
-//! The progress file: lines of JSON, each synced before anything rests on it. A crash can leave a part of the last line,
-//! which says nothing yet and is cut off.
+//! The progress file: lines of JSON, each synced before any action depends on it. A crash can leave part of a last
+//! line, which nothing depends on yet and which is cut off.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -14,26 +14,25 @@ use serde::{Deserialize, Serialize};
 use super::progress::Header;
 use crate::output::Failure;
 
-/// A record that was minted: its number and line in the input, its key, the object, the sequence.
+/// A minted record: ordinal and line in the input, key, object, sequence.
 pub(super) type MintedRow = (u64, u64, Option<String>, Id, u64);
 
-/// A line of the progress file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
-    /// The first line: which import this is.
+    /// The first line, which identifies the import.
     Import(Header),
-    /// A batch is about to be sent for the first time: the numbers of its records, as first and last ones.
+    /// Written before the first attempt at a batch, with its records' ordinals as first and last of each range.
     Batch {
         number: u64,
         records: Vec<(u64, u64)>,
-        /// A hash of all its payloads.
+        /// Hash of all payloads.
         payloads: Hash,
         attempt: Attempt,
     },
-    /// A batch is about to be signed again.
+    /// Written before a batch is signed again.
     Attempt { number: u64, attempt: Attempt },
-    /// What became of a batch. Its records that are not listed were not minted.
+    /// Outcome of a batch. Unlisted records were not minted.
     Done { number: u64, minted: Vec<MintedRow> },
 }
 
@@ -44,8 +43,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the file and reads its entries; if there is none, makes it with this header. `each` gets every entry after
-    /// the header.
+    /// Opens the file and passes its entries after the header to `each`; creates it with `header` if it is missing.
     pub(super) fn open(
         path: &Path,
         header: &Header,
@@ -85,14 +83,14 @@ impl Journal {
         Ok((journal, first))
     }
 
-    /// Writes an entry; it is durable when this returns.
+    /// Appends an entry durably.
     pub(super) fn append(&self, entry: &Entry) -> io::Result<()> {
         let line = line_of(entry)?;
         let mut file = self.file.lock();
         let end = file.seek(SeekFrom::End(0))?;
         let written = file.write_all(&line).and_then(|()| file.sync_data());
         if written.is_err() {
-            // Half a line must not stand before the next one.
+            // Half a line must not precede the next one.
             let _cut = file.set_len(end);
         }
         written
@@ -116,8 +114,7 @@ fn damaged(path: &Path, line: u64) -> Failure {
     ))
 }
 
-/// Reads the whole lines of a progress file, and returns how many bytes they are. `each` gets the byte at which a line
-/// begins, and its entry.
+/// Passes each whole line's offset and entry to `each`; returns the length of the whole lines in bytes.
 pub(super) fn read(
     path: &Path,
     mut each: impl FnMut(u64, Entry) -> Result<(), Failure>,
@@ -139,7 +136,7 @@ pub(super) fn read(
     }
 }
 
-/// The minted records of the line that begins at a byte.
+/// The minted records of the line at a byte offset.
 pub(super) fn minted_at(
     path: &Path,
     file: &mut File,

@@ -1,9 +1,9 @@
-//! `kedge import`: existing records, as NDJSON, CSV or an export of QLDB, become minted objects.
+//! `kedge import`: mints objects from existing records in NDJSON, CSV or a QLDB export.
 //!
-//! The input is read twice. The first time every record is checked, with the rules by which the server decides; the
-//! second time the records are sent in signed batches. Before a batch is sent, what it is signed with goes into the
-//! progress file, and after the answer what became of its records. So a run that was killed continues where it ended,
-//! and no record is minted twice ([`kedge_client::OnceBatch`]).
+//! The input is read twice. The first pass checks every record with the server's rules; the second sends the records in
+//! signed batches. The progress file gets a batch's signing parameters before it is sent, and its records' outcomes
+//! after the answer. So a killed run continues where it ended, and no record is minted twice
+//! ([`kedge_client::OnceBatch`]).
 
 mod access;
 mod args;
@@ -38,7 +38,7 @@ use shape::Shape;
 
 pub(crate) use args::Args;
 
-/// The progress file of an input.
+/// Path of the input's progress file.
 fn progress_path(args: &Args) -> Result<PathBuf, Failure> {
     if let Some(path) = &args.progress {
         return Ok(path.clone());
@@ -52,7 +52,7 @@ fn progress_path(args: &Args) -> Result<PathBuf, Failure> {
     Ok(path.into())
 }
 
-/// Refuses to write over the input.
+/// Rejects options that would overwrite the input.
 fn spares_input(args: &Args) -> Result<(), Failure> {
     let outputs = [
         ("--rejected", &args.rejected),
@@ -126,7 +126,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     end(&args, report, rejected, why)
 }
 
-/// Prints the report; done only if no record is missing.
+/// Prints the report; fails if any record is missing.
 fn end(
     args: &Args,
     mut report: Report,

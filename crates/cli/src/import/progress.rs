@@ -1,4 +1,4 @@
-//! What earlier runs of an import did, and which import this is.
+//! State of an import from earlier runs, and its identity.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ use super::journal::{Entry, Journal};
 use super::shape::Shape;
 use crate::output::Failure;
 
-/// The version of the progress file. In version 1, empty CSV rows counted as records.
+/// Version of the progress file. In version 1, empty CSV rows counted as records.
 const VERSION: u32 = 2;
 
-/// Which import a progress file is of. All but `id` must be the same in every run.
+/// Identity of an import. All fields but `id` must be equal in every run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Header {
     version: u32,
@@ -62,7 +62,7 @@ impl Header {
         })
     }
 
-    /// What differs from the import that a progress file is of.
+    /// Difference to the import of an existing progress file.
     fn difference(&self, kept: &Self) -> Option<String> {
         let log = (self.chain_id, self.contract) != (kept.chain_id, kept.contract);
         if self.version != kept.version {
@@ -96,7 +96,7 @@ impl Header {
     }
 }
 
-/// A batch that was sent, and of which it is not known what became of it.
+/// A batch with an unknown outcome.
 #[derive(Clone, Debug)]
 pub(super) struct OpenBatch {
     pub(super) records: Vec<(u64, u64)>,
@@ -105,7 +105,6 @@ pub(super) struct OpenBatch {
 }
 
 impl OpenBatch {
-    /// How many records it has.
     pub(super) fn count(&self) -> u64 {
         self.records
             .iter()
@@ -119,7 +118,7 @@ impl OpenBatch {
     }
 }
 
-/// What was done so far.
+/// Totals over all runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub(super) minted: u64,
@@ -138,16 +137,14 @@ impl Totals {
     }
 }
 
-/// The progress of an import.
 pub(super) struct Progress {
     pub(super) journal: Arc<Journal>,
     pub(super) id: Hash,
-    /// The records that were minted.
+    /// The minted records.
     pub(super) minted: Bits,
     pub(super) totals: Totals,
-    /// Batches whose end is not known, by number.
+    /// Batches with unknown outcomes, by number.
     pub(super) open: BTreeMap<u64, OpenBatch>,
-    /// The number of the next new batch.
     pub(super) next_batch: u64,
 }
 
@@ -196,7 +193,7 @@ impl Past {
 }
 
 impl Progress {
-    /// Opens the progress file of this import, or begins one.
+    /// Opens or creates the progress file of this import.
     pub(super) fn open(path: &Path, header: &Header) -> Result<Self, Failure> {
         let mut past = Past::default();
         let (journal, kept) = Journal::open(path, header, |entry| {

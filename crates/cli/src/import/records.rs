@@ -1,4 +1,4 @@
-//! The input's records, one after the other, each as what it asks for or as what is wrong with it.
+//! Records of the input in order, each with its mint request or its fault.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,34 +14,32 @@ use super::input::{Input, Seen, Stream};
 use super::shape::{Columns, Fault, Mint, Shape};
 use crate::output::Failure;
 
-/// A record as it stands in the input.
+/// A record's text in the input.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// A line.
     Line(Vec<u8>),
-    /// The fields of a CSV record, and of the header if the file has one.
+    /// Fields of a CSV record, and of the header if the file has one.
     Fields(Fields, Option<Arc<Fields>>),
 }
 
-/// A record.
 pub(super) struct Item {
-    /// Its number in the input, from 0.
+    /// Ordinal in the input, from 0.
     pub(super) ordinal: u64,
-    /// The line that it begins on, from 1.
+    /// First line, from 1.
     pub(super) line: u64,
     pub(super) source: Source,
-    /// What it asks for. Not yet checked against the template.
+    /// The mint request, not yet checked against the template.
     pub(super) mint: Result<Mint, Fault>,
 }
 
-/// What records are read with.
+/// Context for reading records.
 pub(super) struct Reader<'a> {
     pub(super) input: &'a Input,
     pub(super) shape: &'a Shape,
     pub(super) rules: &'a Rules,
 }
 
-/// The records of an input that is being read.
+/// Iterator over the input's records.
 pub(super) struct Records<'a> {
     reader: &'a Reader<'a>,
     kind: Kind,
@@ -50,15 +48,15 @@ pub(super) struct Records<'a> {
     skipped: SkippedRows,
 }
 
-/// CSV records without any value, as spreadsheets write them below a table. They are no records.
+/// Rows without any value, as spreadsheets write them below a table. They do not count as records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SkippedRows {
     pub(super) count: u64,
-    /// The lines of the first ones.
+    /// Lines of the first skipped rows.
     pub(super) lines: Vec<u64>,
 }
 
-/// Lines of skipped rows that are reported.
+/// Limit of reported lines of skipped rows.
 const SKIPPED_LINES_MAX: usize = 10;
 
 impl SkippedRows {
@@ -73,7 +71,7 @@ impl SkippedRows {
 /// Excel's "CSV" without "UTF-8" is Windows-1252 in most of Europe and America.
 const NOT_UTF_8: &str = "is not UTF-8; convert the file, as with iconv -f WINDOWS-1252 -t UTF-8";
 
-/// A record's line, itself, and what it asks for.
+/// A record's line, text, and mint request.
 type Read = (u64, Source, Result<Mint, Fault>);
 
 enum Kind {
@@ -91,7 +89,7 @@ enum Kind {
 }
 
 impl Reader<'_> {
-    /// Begins to read.
+    /// Starts reading.
     pub(super) fn records(&self) -> Result<Records<'_>, Failure> {
         let (stream, seen) = self.input.stream()?;
         let kind = match self.input.format {
@@ -163,12 +161,12 @@ impl Records<'_> {
         }))
     }
 
-    /// What was read so far.
+    /// Statistics of the input so far.
     pub(super) fn seen(&self) -> Seen {
         self.seen.borrow().clone()
     }
 
-    /// The rows without any value that were passed so far.
+    /// Rows without any value so far.
     pub(super) fn skipped(&self) -> &SkippedRows {
         &self.skipped
     }
@@ -210,7 +208,7 @@ impl Records<'_> {
         else {
             return Ok(None);
         };
-        // A field that is never closed takes in all that follows.
+        // An unclosed field takes in all that follows.
         let spans = record.iter().any(|field| field.contains(&b'\n'));
         let is_open = ahead.is_none() && spans && !self.seen.borrow().quotes.is_multiple_of(2);
         let mint = if is_open {

@@ -1,4 +1,4 @@
-//! Rejected records: as they stand in the input, so that they can be mended and imported, and the reasons next to them.
+//! Rejected records: their unchanged input in one file, to be corrected and imported, and the reasons in another.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,12 +12,12 @@ use super::records::Source;
 use super::shape::Fault;
 use crate::output::{Failure, print_error};
 
-/// Reasons that are printed, and that the report holds.
+/// Limit of printed reasons.
 const SHOWN_MAX: usize = 20;
-/// Reasons that the report holds.
+/// Limit of reasons in the report.
 const REPORTED_MAX: usize = 1_000;
 
-/// Why a record is not minted.
+/// A record's rejection.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Reason {
     pub(super) line: u64,
@@ -26,7 +26,6 @@ pub(super) struct Reason {
     pub(super) reason: String,
 }
 
-/// The rejected records.
 pub(super) struct Rejected {
     count: u64,
     reasons: Vec<Reason>,
@@ -48,7 +47,7 @@ fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
 }
 
 impl Rejected {
-    /// Begins both files again: a run rejects again what the one before it did.
+    /// Truncates both files: each run rejects the earlier run's records again.
     pub(super) fn create(path: Option<&Path>, input: &Input) -> Result<Self, Failure> {
         let files = path.map(|path| -> Result<Files, Failure> {
             let mut reasons = path.to_owned().into_os_string();
@@ -108,7 +107,7 @@ impl Rejected {
         Ok(())
     }
 
-    /// Writes what is still in memory.
+    /// Flushes both files.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         let Some(files) = &mut self.files else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The report, and the list of minted objects.
+//! The import's report, and the list of minted objects.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,26 +18,26 @@ use super::progress::Progress;
 use super::rejected::{Reason, Rejected};
 use crate::output::{Failure, columns};
 
-/// What an import did.
+/// Results of an import.
 #[derive(Serialize)]
 pub(super) struct Report {
     input: PathBuf,
-    /// Of the uncompressed input.
+    /// Digest of the uncompressed input.
     sha256: Hash,
     bytes: u64,
     template: Id,
     /// Whether records were only checked.
     check: bool,
-    /// Records in the input.
+    /// Number of records in the input.
     read: u64,
-    /// CSV rows without any value, which are no records.
+    /// CSV rows without any value, which do not count as records.
     empty_rows: u64,
-    /// The lines of the first empty rows.
+    /// Lines of the first empty rows.
     empty_row_lines: Vec<u64>,
-    /// Records that are minted, by this run and those before it.
+    /// Records minted by this run and earlier ones.
     minted: u64,
     minted_before: u64,
-    /// Records that are not valid or were refused.
+    /// Invalid or refused records.
     rejected: u64,
     /// Records that were not sent.
     not_sent: u64,
@@ -80,7 +80,7 @@ impl Report {
         }
     }
 
-    /// Learns what earlier runs did.
+    /// Adds the results of earlier runs.
     pub(super) fn resumes(&mut self, progress: &Progress) {
         self.minted_before = progress.totals.minted;
         self.take_totals(progress);
@@ -94,7 +94,7 @@ impl Report {
         self.last_sequence = totals.last_sequence;
     }
 
-    /// Learns what was done.
+    /// Adds the results of this run.
     pub(super) fn ended(&mut self, progress: &Progress) {
         self.take_totals(progress);
         self.seconds = self.begun.elapsed().as_secs_f64();
@@ -104,7 +104,7 @@ impl Report {
         }
     }
 
-    /// Learns which records were rejected.
+    /// Adds the rejected records.
     pub(super) fn rejects(&mut self, rejected: &Rejected) {
         self.rejected = rejected.count();
         self.rejected_records = rejected.reasons().to_vec();
@@ -113,7 +113,7 @@ impl Report {
         }
     }
 
-    /// Why the import is not complete, if it is not.
+    /// Why the import is incomplete, if it is.
     pub(super) fn missing(&self) -> Option<String> {
         let read = self.read;
         if self.check {
@@ -124,7 +124,7 @@ impl Report {
         (missing > 0).then(|| format!("{missing} of {read} records are not minted"))
     }
 
-    /// Writes it as JSON.
+    /// Writes the report as JSON.
     pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
         let mut text = serde_json::to_vec_pretty(self).map_err(Failure::refused)?;
@@ -132,7 +132,7 @@ impl Report {
         std::fs::write(path, text).map_err(failed)
     }
 
-    /// As people read it.
+    /// The report for people.
     pub(super) fn as_text(&self) -> String {
         let mut rows = vec![("records", self.read.to_string())];
         if self.empty_rows > 0 {
@@ -186,8 +186,8 @@ struct Object<'a> {
     sequence: u64,
 }
 
-/// Writes the minted objects, as the progress file has them. They are in the input's order, except for records that
-/// were sent more than once.
+/// Writes the minted objects from the progress file, in the input's order, except for records that were sent more than
+/// once.
 pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), Failure> {
     let failed =
         |error: &dyn std::fmt::Display| Failure::refused(format!("{}: {error}", objects.display()));
@@ -222,7 +222,7 @@ pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), Failu
     Ok(())
 }
 
-/// The list of objects, in one of its formats.
+/// Writer of the list of objects, by format.
 enum Out {
     Csv(BufWriter<File>),
     Lines(BufWriter<File>),

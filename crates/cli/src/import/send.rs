@@ -1,4 +1,4 @@
-//! Sending batches, a bounded number at one time, and writing down what became of them.
+//! Sending of batches with bounded concurrency, and the recording of their outcomes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use super::rejected::Rejected;
 use super::shape::{Fault, Shape};
 use crate::output::{Failure, print_error};
 
-/// How often a record is sent again after a batch in which the server could not decide it.
+/// Limit of attempts at a record that the server could not decide.
 const TRIES_MAX: u32 = 5;
-/// A refusal that says nothing about the record.
+/// Error code of a refusal that does not concern the record.
 const UNAVAILABLE: &str = "UNAVAILABLE";
-/// Waits as long as this are reported, and at most one in `NOTICE_EVERY`.
+/// Waits of at least this length are reported, one per `NOTICE_EVERY`.
 const NOTICE_FROM: Duration = Duration::from_secs(2);
 const NOTICE_EVERY: Duration = Duration::from_secs(30);
 
-/// How batches are sent.
+/// Settings for sending batches.
 pub(super) struct Sending {
     pub(super) account: Account,
     pub(super) template: Id,
@@ -44,14 +44,14 @@ pub(super) struct Sending {
 
 type Sent = (u64, Result<Vec<OnceResult>, kedge_client::Error>);
 
-/// The batches in flight.
+/// Batches in flight.
 struct InFlight {
     tasks: JoinSet<Sent>,
     batches: HashMap<u64, Batch>,
     interrupts: Signal,
 }
 
-/// What ends a wait for the batches in flight.
+/// Events that end the wait for batches in flight.
 enum Event {
     Sent(Box<Sent>),
     Interrupted,
@@ -73,7 +73,7 @@ impl InFlight {
 }
 
 impl Sending {
-    /// Sends all that is not minted yet. Returns why it ended early, if it did.
+    /// Sends all records that are not minted yet. Returns the reason of an early end.
     pub(super) async fn run(
         &self,
         reader: &Reader<'_>,
@@ -181,15 +181,15 @@ impl Sending {
     }
 }
 
-/// What a settled batch leaves to do.
+/// Unfinished work after a batch.
 struct Left {
     /// Records that the server did not decide.
     again: Vec<Record>,
-    /// How many it refused.
+    /// Number of refused records.
     refused: u64,
 }
 
-/// Writes down what became of a batch.
+/// Records a batch's outcome.
 fn settle(
     batch: Batch,
     results: Vec<OnceResult>,
@@ -244,7 +244,7 @@ fn settle(
     Ok(left)
 }
 
-/// Why the server refused a record. Its pointers lead into the whole request.
+/// The server's reason for refusing a record. Its pointers refer to the whole request.
 fn fault_of(envelope: &Envelope, shape: &Shape) -> Fault {
     let errors = envelope.body.get("errors").and_then(|all| all.as_array());
     let place = |error: &serde_json::Value| {
@@ -270,7 +270,7 @@ fn bar(records: u64, minted: u64) -> ProgressBar {
     bar.with_position(minted)
 }
 
-/// When a wait was last reported.
+/// Time of the last reported wait.
 #[derive(Default)]
 struct Notices(Mutex<Option<Instant>>);
 
@@ -288,11 +288,11 @@ impl Notices {
 /// The lines of a batch, and the digest of its records.
 type Begin = (Vec<(u64, u64)>, Hash);
 
-/// Writes the attempts at a batch into the progress file.
+/// Records the attempts at a batch in the progress file.
 struct BatchKeeper {
     journal: Arc<Journal>,
     number: u64,
-    /// What the file says of a new batch, until its first attempt.
+    /// The file's entry for a new batch, until its first attempt.
     begin: Mutex<Option<Begin>>,
     notices: Arc<Notices>,
 }

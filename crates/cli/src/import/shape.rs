@@ -1,4 +1,4 @@
-//! How a record becomes an object: which column is which property, and which are the key, the owner and the variation.
+//! Mapping of records to objects: the columns of properties, key, owner and variation.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::args::{Args, Empty, Format, Type};
 use super::csv_types::{convert, names, types_at};
 use crate::output::Failure;
 
-/// What is wrong with a record, and in which column.
+/// A record's fault, and its column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
     pub(super) column: Option<String>,
@@ -31,24 +31,23 @@ impl Fault {
     }
 }
 
-/// What a record asks for.
+/// A record's mint request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Mint {
     pub(super) key: Option<String>,
     pub(super) owner: Option<String>,
     /// An id or a name.
     pub(super) variation: Option<String>,
-    /// The properties, as JSON.
+    /// As JSON.
     pub(super) properties: String,
 }
 
-/// A record's columns, each with its value as JSON; and the whole record, if it is JSON.
+/// A record's columns with their values as JSON, and the whole record if it is JSON.
 pub(super) struct Row<'a> {
     pub(super) members: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     pub(super) root: Option<&'a str>,
 }
 
-/// How records become objects.
 pub(super) struct Shape {
     at: Option<String>,
     maps: Vec<(Vec<String>, String)>,
@@ -61,15 +60,15 @@ pub(super) struct Shape {
     allow_extra: bool,
 }
 
-/// The types of CSV columns, in their order.
+/// Types of CSV columns, in order.
 pub(super) struct Columns {
     pub(super) names: Vec<String>,
     types: Vec<Vec<Type>>,
-    /// Which columns are properties: an empty field of another one is nothing.
+    /// Whether each column is a property: an empty field of another column is ignored.
     are_properties: Vec<bool>,
 }
 
-/// The keys of a place such as `/a/b`, or the one key of a name.
+/// The keys of a path such as `/a/b`, or the single key of a name.
 fn path_of(field: &str) -> Vec<String> {
     match field.strip_prefix('/') {
         None => vec![field.to_owned()],
@@ -107,7 +106,7 @@ impl Shape {
         })
     }
 
-    /// A fault of the key.
+    /// A fault of the key column.
     pub(super) fn key_fault(&self, reason: String) -> Fault {
         Fault {
             column: self.key.clone(),
@@ -115,7 +114,7 @@ impl Shape {
         }
     }
 
-    /// Columns that become a property of their own name.
+    /// Whether a column becomes a property of the same name.
     fn keeps_name(&self, column: &str) -> bool {
         let is = |of: &Option<String>| of.as_deref() == Some(column);
         !(is(&self.owner)
@@ -124,7 +123,7 @@ impl Shape {
             || self.maps.iter().any(|(_, mapped)| mapped == column))
     }
 
-    /// Every column that an option names.
+    /// Every column named by an option.
     fn named(&self) -> impl Iterator<Item = &str> {
         let one = [&self.key, &self.owner, &self.variation];
         one.into_iter()
@@ -135,7 +134,7 @@ impl Shape {
             .map(String::as_str)
     }
 
-    /// Checks a CSV file's columns against the options, and finds their types.
+    /// Checks a CSV file's columns against the options, and determines their types.
     pub(super) fn columns(
         &self,
         names: Vec<String>,
@@ -187,7 +186,7 @@ impl Shape {
         })
     }
 
-    /// Refuses a property that the template's schema does not name, if it names any.
+    /// Rejects a property that the template's schema does not name, if it names any.
     fn known(
         &self,
         schema: Option<&serde_json::Value>,
@@ -206,7 +205,6 @@ impl Shape {
         ))
     }
 
-    /// The members of a CSV record.
     pub(super) fn csv_row<'a>(
         &self,
         columns: &'a Columns,
@@ -240,7 +238,7 @@ impl Shape {
         })
     }
 
-    /// The members of an NDJSON record, a text that was accepted as JSON.
+    /// The members of an NDJSON record, which is valid JSON.
     pub(super) fn json_row<'a>(&self, root: &'a str) -> Result<Row<'a>, Fault> {
         let base = match &self.at {
             None => root,
@@ -266,7 +264,7 @@ impl Shape {
         })
     }
 
-    /// What a record asks for.
+    /// Builds a record's mint request.
     pub(super) fn mint(
         &self,
         row: &Row<'_>,
@@ -276,7 +274,7 @@ impl Shape {
         for (name, value) in &row.members {
             if self.keeps_name(name) {
                 let path = [name.clone().into_owned()];
-                // Columns of CSV were looked at with the header.
+                // CSV columns were checked with the header.
                 if row.root.is_some() {
                     self.known(schema, &path, name)?;
                 }
@@ -304,7 +302,7 @@ impl Shape {
         })
     }
 
-    /// The column that a property came from, by a pointer into the payload.
+    /// The source column of a property, by a pointer into the payload.
     pub(super) fn column_of(&self, pointer: &str) -> Option<String> {
         match pointer {
             "/to" => return self.owner.clone(),
@@ -319,7 +317,7 @@ impl Shape {
         }
     }
 
-    /// The column that names variations.
+    /// The column of variations.
     pub(super) fn of_variation(&self) -> &str {
         self.variation.as_deref().unwrap_or_default()
     }
@@ -329,7 +327,7 @@ impl Shape {
         self.owner.as_deref().unwrap_or_default()
     }
 
-    /// The options that decide what a record becomes, for comparing them between runs.
+    /// The options that affect the resulting objects, to compare runs.
     pub(super) fn options(&self, format: Format) -> String {
         format!(
             "{format:?} at={:?} maps={:?} omit={:?} key={:?} owner={:?} variation={:?} types={:?} empty={:?}",
@@ -350,7 +348,7 @@ fn twice(column: &str) -> Fault {
 }
 
 impl Row<'_> {
-    /// The value of a column, by name or by a place in the record.
+    /// The value of a column, by name or by a path in the record.
     fn value(&self, column: &str) -> Option<&str> {
         if let Some(root) = self.root.filter(|_| column.starts_with('/')) {
             return find(root, column);
@@ -371,7 +369,7 @@ fn find<'a>(text: &'a str, pointer: &str) -> Option<&'a str> {
     Some(value)
 }
 
-/// A value as a plain text: a string's characters, anything else as it is written. Nothing for null and empty texts.
+/// A value as plain text: a string's characters, or the JSON of other types. `None` for null and empty texts.
 fn plain(value: &str) -> Option<String> {
     let text = if value.trim_start().starts_with('"') {
         serde_json::from_str(value).ok()?
@@ -381,7 +379,7 @@ fn plain(value: &str) -> Option<String> {
     (!text.is_empty() && text != "null").then_some(text)
 }
 
-/// An object that is being put together.
+/// An object under construction.
 #[derive(Default)]
 struct Node(Vec<(String, Part)>);
 
@@ -391,7 +389,7 @@ enum Part {
 }
 
 impl Node {
-    /// Puts a value at a path where nothing is yet.
+    /// Sets the value of a free path.
     fn put(&mut self, path: &[String], value: &str) -> Result<(), ()> {
         let (name, rest) = path.split_first().ok_or(())?;
         let place = self.0.iter().position(|(own, _)| own == name);

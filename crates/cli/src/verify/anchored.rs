@@ -1,4 +1,4 @@
-//! What the anchor in a file shows, and whether the chain confirms it.
+//! Check of a file's anchor against the chain.
 
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::At;
@@ -7,7 +7,7 @@ use kedge_protocol::proof::AnchorProof;
 use crate::output::Failure;
 use crate::trust::{Trust, read_failure};
 
-/// What a file's anchor shows.
+/// Describes a file's anchor.
 pub(super) async fn anchored(
     anchor: Option<&AnchorProof>,
     trust: &Trust,
@@ -25,7 +25,7 @@ pub(super) async fn anchored(
     }
 }
 
-/// Asks the chain, at its finalized block, for the checkpoint that the file claims.
+/// Compares the file's checkpoint with the chain's finalized block.
 pub(crate) async fn check_on_chain(
     anchor: &AnchorProof,
     contract: &AnchorContract,

@@ -1,4 +1,4 @@
-//! How much memory a command takes, and where it puts what does not fit into it.
+//! Options for a command's memory and temporary files.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub(crate) struct BoundsArgs {
 }
 
 impl MemoryArg {
-    /// The bounds of a command that has its own place for what does not fit.
+    /// Limits of a command with a fixed directory for spilled data.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.memory, None)
     }

@@ -1,4 +1,4 @@
-//! `kedge verify claim`: checks what a claim shows of one action, and nothing else of it.
+//! `kedge verify claim`: checks a claim's disclosed words of one action.
 
 use std::path::PathBuf;
 
@@ -90,7 +90,7 @@ fn rows(claim: &ClaimFile, shown: ClaimShown, anchored: &str) -> Rows {
         ("target", text(&disclosed.target)),
         ("payload", text(&disclosed.payload)),
         ("signer", signer),
-        // A claim shows what the log holds; an authorship proof shows who signed it.
+        // A claim shows content of the log; an authorship proof shows the signer.
         ("signature checked", json!(false)),
         ("claimant", json!(claim.binding.claimant)),
         ("resolver", json!(claim.binding.resolver)),

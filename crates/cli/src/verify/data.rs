@@ -1,4 +1,4 @@
-//! `kedge verify data`: a whole data directory, replayed on request.
+//! `kedge verify data`: checks a whole data directory, and replays it on request.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -57,7 +57,7 @@ impl Checks {
         }
     }
 
-    /// What was checked, and what was not.
+    /// The performed and the omitted checks.
     fn reported(self) -> [&'static str; 2] {
         match self {
             Self::Hashes => [
@@ -134,7 +134,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     ]))
 }
 
-/// The sequencer's keys as the log names them, each with its first batch.
+/// The log's keys, each with its first batch.
 fn signed_by(verifier: &Verifier) -> Result<String, Failure> {
     let keys = verifier.sequencer_keys().map_err(Failure::refused)?;
     let texts = keys.entries().iter().map(|entry| match entry.from_batch {
@@ -144,7 +144,7 @@ fn signed_by(verifier: &Verifier) -> Result<String, Failure> {
     Ok(texts.collect::<Vec<_>>().join(", "))
 }
 
-/// Checks the store; also returns how many actions a second it checked.
+/// Checks the store; also returns its speed in actions per second.
 fn check(verifier: &Verifier, checks: Checks) -> Result<(Summary, u64), Failure> {
     let bar = progress_bar("verifying");
     let started = Instant::now();
@@ -158,7 +158,7 @@ fn check(verifier: &Verifier, checks: Checks) -> Result<(Summary, u64), Failure>
     Ok((summary, actions_per_s as u64))
 }
 
-/// The domain and key that a development server keeps next to its store.
+/// Domain and key of a development server, from its data directory.
 pub(crate) fn development(dir: &Path) -> Result<(Domain, Address), Failure> {
     let file = dir.join("contract");
     let contract = std::fs::read_to_string(&file)

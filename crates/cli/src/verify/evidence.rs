@@ -27,7 +27,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Reads `BATCHES:HISTORY`.
+/// Parses `BATCHES:HISTORY`.
 fn parse_checkpoint(text: &str) -> Result<(u64, Hash), String> {
     let (batches, history) = text
         .split_once(':')
@@ -57,7 +57,7 @@ pub(super) fn check(file: &EvidenceFile, trust: &evidence::Trust) -> Result<Rows
     ])
 }
 
-/// What the caller, or the contract, states about the log.
+/// The log's trust anchors, from the caller or the contract.
 async fn trust_of(
     file: &EvidenceFile,
     trust: &Trust,

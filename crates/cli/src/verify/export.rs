@@ -1,4 +1,4 @@
-//! `kedge verify export`: an export of the log, as a stranger checks it.
+//! `kedge verify export`: a third party's check of the log's export.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Where the lines come from.
+/// Source of the export's lines.
 enum Source {
     File(BufReader<File>),
     Server(Box<kedge_client::Export>),
@@ -139,7 +139,7 @@ fn rows(shown: &Shown, replayed: bool, anchored: &str) -> Rows {
     ]
 }
 
-/// Replays the rules as long as no request is missing.
+/// Replays the rules until a request is missing.
 struct Replay {
     state: Option<State>,
     sequence: u64,
@@ -156,7 +156,7 @@ impl Replay {
 
     fn request(&mut self, record: &RequestRecord<'_>) -> Result<(), Failure> {
         if record.first_sequence != self.sequence + 1 {
-            // A request of another organization is missing here, and its effect is unknown.
+            // Another organization's request is missing here, and its effect is unknown.
             self.state = None;
         }
         if let Some(state) = &mut self.state {
@@ -171,10 +171,10 @@ impl Replay {
     }
 }
 
-/// The contract's newest checkpoint, which the export has to reach.
+/// The contract's newest checkpoint, which the export must reach.
 struct Chain {
     newest: Option<LatestCheckpoint>,
-    /// The head of that checkpoint, if the node still has the event.
+    /// The checkpoint's head, if the node still has the event.
     head: Option<Hash>,
     met: bool,
 }

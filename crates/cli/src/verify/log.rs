@@ -1,4 +1,4 @@
-//! `kedge verify log`: the segments of a log by themselves, without the store.
+//! `kedge verify log`: checks a log's segments without the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::super::output::{Failure, print_error};
 use super::super::trust::TrustArgs;
 use super::rows::{Rows, report};
 
-/// Bytes of decompressed blocks that are cached: a check reads each block once.
+/// Bytes of cached decompressed blocks: a check reads each block once.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(clap::Args)]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Reads `ID:FILE`.
+/// Parses `ID:FILE`.
 fn parse_key(text: &str) -> Result<(KeyId, PathBuf), String> {
     let (id, file) = text
         .split_once(':')
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     report(&rows(&plan, &reader, &summary, actions_per_s), args.json)
 }
 
-/// Checks the log; also returns how many actions a second it checked.
+/// Checks the log; also returns its speed in actions per second.
 fn check(reader: &LogReader, plan: &Plan) -> Result<(Summary, u64), Failure> {
     let bar = ProgressBar::new(reader.position().next_sequence - 1).with_message("verifying");
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} sequence {pos} of {len} {eta}")

@@ -1,5 +1,4 @@
-//! `kedge verify`: receipts, proof files and claims, checked with nothing but the protocol and the keys that the caller
-//! trusts, and whole data directories.
+//! `kedge verify`: checks of receipts, proof files and claims against trusted keys, and of whole data directories.
 
 pub(crate) mod anchored;
 pub(crate) mod bounds;
@@ -109,14 +108,14 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// An answer of the server that contains a receipt; or a receipt, which has no such member.
+/// A server's answer with a receipt in a member, or the receipt itself.
 #[derive(Deserialize)]
 struct WithReceipt<'a> {
     #[serde(borrow)]
     receipt: Option<&'a RawValue>,
 }
 
-/// A receipt of a request of many actions has this member, a receipt of one action lacks it.
+/// Distinguishes a batch receipt, which has this member, from a single action's receipt.
 #[derive(Deserialize)]
 struct Many<'a> {
     #[serde(borrow)]

@@ -1,10 +1,10 @@
-//! What a verification prints.
+//! Result rows of a verification.
 
 use serde_json::Value;
 
 use crate::output::{Failure, columns, print, print_json};
 
-/// The result: names and values for people and programs alike.
+/// Names and values, for people and programs.
 pub(super) type Rows = Vec<(&'static str, Value)>;
 
 pub(super) fn report(rows: &Rows, as_json: bool) -> Result<(), Failure> {

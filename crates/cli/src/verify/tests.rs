@@ -1,4 +1,4 @@
-//! Receipts and proof files made from the vectors' log.
+//! Verification of receipts and proof files from the vectors' log.
 
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;

@@ -1,5 +1,5 @@
-//! What nodes ask the leader, over the servers that they share: quicker than HTTP, and nobody without the cluster's
-//! credentials can ask.
+//! Requests between nodes and the leader over the cluster's servers: faster than HTTP, and only possible with the
+//! cluster's credentials.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use crate::node::Replica;
 use crate::node::standing::{Role, Standing};
 
-/// The pause before a subject that could not be listened to is tried again.
+/// The pause before a failed subscription is retried.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Replica {
-    /// Asks the leader about `what`, and waits for its answer for as long as `patience`.
+    /// Sends a request about `what` to the leader, and waits up to `patience` for the answer.
     ///
     /// # Errors
     /// [`AskError`].
@@ -29,12 +29,12 @@ impl Replica {
         self.cluster.ask(what, term, question, patience).await
     }
 
-    /// How many nodes there are, as far as this one has heard since it started.
+    /// The number of nodes heard since the start.
     pub fn nodes(&self) -> usize {
         self.cluster.synced().borrow().len() + 1
     }
 
-    /// Hands the questions about `what` to `take` whenever this node leads, as long as it takes part. `take` must be quick.
+    /// Passes requests about `what` to `take` while this node leads, as long as it takes part. `take` must be quick.
     pub fn listen(&self, what: &'static str, take: impl Fn(Question) + Send + Sync + 'static) {
         let (cluster, mut standing) = (self.cluster.clone(), self.standing.clone());
         tokio::spawn(async move {
@@ -45,7 +45,7 @@ impl Replica {
     }
 }
 
-/// Waits until this node leads; the term. `None` once it takes no part any more.
+/// Waits until this node leads; returns the term. `None` after the node has ended.
 async fn leading(standing: &mut watch::Receiver<Standing>) -> Option<u64> {
     let leads = standing.wait_for(|standing| standing.role == Role::Leader);
     leads.await.ok().map(|standing| standing.term)
@@ -85,11 +85,11 @@ async fn listen_in(
 /// Waits until this node no longer leads in this term.
 async fn over(standing: &mut watch::Receiver<Standing>, term: u64) {
     let is_over = |standing: &Standing| standing.role != Role::Leader || standing.term != term;
-    // A node that has ended leads no longer either.
+    // An error means that the node has ended, and no longer leads either.
     let _ = standing.wait_for(is_over).await;
 }
 
-/// Does some work; false if it panicked. The task that listens continues in either case.
+/// Runs some work; false if it panicked. The listening task continues in either case.
 fn survived(work: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(work)).is_ok()
 }

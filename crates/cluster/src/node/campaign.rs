@@ -1,6 +1,6 @@
-//! The way from following to leading. A candidate has applied everything that the stream has, takes the lease, and opens
-//! a term directly after the last frame. If another node was faster, the stream refuses the term, and the candidate
-//! follows on.
+//! Transition from following to leading. A candidate has applied the whole stream, takes the lease, and opens a term
+//! directly after the last frame. If another node was faster, the stream refuses the term, and the candidate keeps
+//! following.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::metric_definitions as metric;
 use crate::node::runner::{Fatal, Next, Node, Stopping};
 use crate::node::standing::{FRESH, Leader, Role, longer_than};
 
-/// What a leader may be late by at most, in addition to the lease, before this node takes over: a part that differs
-/// from node to node, so that they rarely try at the same time.
+/// Limit of the delay, added to the lease, before this node takes over. The delay depends on the node's name, so that
+/// nodes rarely try at the same time.
 const STAGGER: Duration = Duration::from_millis(250);
-/// How long the stream must contradict this node's log until it counts as broken: a server that just began to lead the
-/// stream may not have applied everything yet.
+/// How long the stream must contradict this node's log before it counts as broken: a new leader of the stream may not
+/// have applied everything yet.
 const DOUBTED_MAX: Duration = Duration::from_secs(10);
-/// How long until a node in doubt looks again.
+/// Pause before a doubting node checks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Why a node must not lead, although it is its turn.
+/// Reason not to lead although it is this node's turn.
 pub(crate) struct Doubt {
     since: Instant,
     looked_at: Instant,
@@ -31,22 +31,22 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
-    /// What the operator has to know, once it has lasted.
+    /// The operator's message, once the doubt has lasted.
     pub(crate) fn problem(&self) -> Option<String> {
         (self.since.elapsed() >= DOUBTED_MAX).then(|| self.why.clone())
     }
 
-    /// Whether it is too early to look again.
+    /// Whether it is too early to check again.
     fn is_new(&self) -> bool {
         self.looked_at.elapsed() < LOOK_AGAIN
     }
 }
 
-/// The stream's end is not known now, or this node must not continue there.
+/// The stream's end is unknown, or this node must not continue there.
 struct Doubted;
 
 impl Node {
-    /// Tries to lead, if it is this node's turn. Gives the follower back if it still follows.
+    /// Tries to lead, if it is this node's turn. Returns the follower if it still follows.
     pub(crate) async fn campaign(
         &mut self,
         follower: Option<Follower>,
@@ -72,7 +72,7 @@ impl Node {
         let Ok(Some(revision)) = self.lease.take(revision, &self.claim(term)).await else {
             return Ok((follower, None));
         };
-        // Two candidates at once may both have been answered that they took it.
+        // Both of two simultaneous candidates may have received a positive answer.
         if !self.lease.is_at(revision).await.unwrap_or(false) {
             tracing::info!(term, "another candidate has the lease");
             return Ok((follower, None));
@@ -108,8 +108,8 @@ impl Node {
         Ok((None, Some(Next::Lead { term, revision })))
     }
 
-    /// Names the first key of an empty log. That waits until other nodes hold it, for as long as there are too few, and a
-    /// node must be able to stop meanwhile. Says what comes next if this node does not lead.
+    /// Registers the first key of an empty log. This waits until enough other nodes hold the frame, and the node must
+    /// stay stoppable meanwhile. Returns the next state if this node does not lead.
     async fn name_first_key(
         &mut self,
         follower: Follower,
@@ -148,7 +148,7 @@ impl Node {
         Ok(None)
     }
 
-    /// Shows that this node leads, after a campaign that began at this time.
+    /// Publishes that this node leads, after a campaign that began at `begun`.
     fn show_leading(&self, term: u64, begun: Instant) -> Result<(), Fatal> {
         metrics::histogram!(metric::PROMOTION_SECONDS).record(begun.elapsed());
         metrics::counter!(metric::TERMS_BEGUN).increment(1);
@@ -180,8 +180,8 @@ impl Node {
         }
     }
 
-    /// The revision of the lease that makes it this node's turn: nobody else leads, or the leader wants this node to. The
-    /// lease must be taken at this very revision: a later one may be another node's turn.
+    /// The lease's revision that makes it this node's turn: no other node leads, or the leader chose this node. The
+    /// lease must be taken at this exact revision, because a later one may be another node's turn.
     fn turn(&self) -> Option<u64> {
         let me = self.options.node.as_str();
         let lease = self.options.lease + STAGGER.mul_f64(share_of(me));
@@ -190,7 +190,7 @@ impl Node {
         seen.may_be_taken_by(me, lease).then_some(seen.revision)
     }
 
-    /// Notes that the stream contradicts this node's log. Once that has lasted, it is a problem.
+    /// Records that the stream contradicts this node's log; a problem once that has lasted.
     fn doubt(&mut self, why: String) {
         let now = Instant::now();
         let since = self.doubt.as_ref().map_or(now, |doubt| doubt.since);
@@ -202,14 +202,14 @@ impl Node {
         self.show_problem();
     }
 
-    /// Nothing contradicts this node's log, or another node leads.
+    /// Clears the doubt: nothing contradicts this node's log, or another node leads.
     fn trust(&mut self) {
         if self.doubt.take().is_some() {
             self.show_problem();
         }
     }
 
-    /// The end of the stream, unless that contradicts what this node or another one holds. Then it is noted why.
+    /// The stream's end, unless it contradicts this node's log or another node's, which is recorded.
     async fn undoubted_tail(&mut self) -> Result<Option<Tail>, Doubted> {
         let problem = match self.cluster.tail().await {
             Ok(tail) => match self.why_not(tail.as_ref()).await {
@@ -218,7 +218,7 @@ impl Node {
                     return Ok(tail);
                 }
                 Ok(Some(problem)) => problem,
-                // What the others hold is where the lease is: without it nobody can lead.
+                // The members are stored like the lease, without which no node can lead anyway.
                 Err(_) => return Err(Doubted),
             },
             Err(StreamError::Unreachable(_)) => return Err(Doubted),
@@ -228,18 +228,19 @@ impl Node {
         Err(Doubted)
     }
 
-    /// Why this node must not lead, as things are.
+    /// Reason not to lead at present.
     async fn why_not(&self, tail: Option<&Tail>) -> Result<Option<String>, StreamError> {
         if let Some(why) = self.contradicted(tail) {
             return Ok(Some(why));
         }
-        // Read after the end: what others hold beyond it was lost, or has come in between, and then the next look shows it.
+        // Read after the stream's end: a member's newer frame was either lost, or came in between and will be seen next
+        // time.
         let members = self.cluster.members().await?;
         let end = tail.map_or(0, |tail| tail.number);
         Ok(held_elsewhere(&members, &self.options.node, end))
     }
 
-    /// How the stream contradicts what this node holds, if it does.
+    /// How the stream contradicts this node's log.
     fn contradicted(&self, tail: Option<&Tail>) -> Option<String> {
         let own = self.store.log_position()?;
         let longer = longer_than(tail, own.frame);
@@ -255,7 +256,7 @@ impl Node {
         }
     }
 
-    /// Whether the stream lacks batches that this node released before.
+    /// Reports batches that this node has released and the stream lacks.
     fn lost_batches(&self, tail: Option<&Tail>, own_frame: u64) -> Option<String> {
         let released = self.store.high_water()?.batches_before();
         let held = self.engine.published().head.batches;
@@ -268,8 +269,8 @@ impl Node {
     }
 }
 
-/// Which node holds more than the stream, by what it stated last, if one does. It may have acknowledged that: whoever led here
-/// would sign the numbers of its batches again.
+/// The node whose last report exceeds the stream. It may have acknowledged those frames, so a new leader would sign
+/// their batch numbers again.
 fn held_elsewhere(members: &[Member], me: &str, end: u64) -> Option<String> {
     let others = members.iter().filter(|member| member.node != me);
     let there = others.filter(|member| member.age.is_some_and(|age| age < FRESH));
@@ -283,7 +284,7 @@ fn held_elsewhere(members: &[Member], me: &str, end: u64) -> Option<String> {
     })
 }
 
-/// A number from 0 to 1 that differs from name to name.
+/// A number from 0 to 1 derived from a name.
 fn share_of(name: &str) -> f64 {
     let sum = name.bytes().fold(0_u64, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u64::from(byte))
@@ -313,11 +314,11 @@ mod tests {
         ];
         let why = held_elsewhere(&members, "node3", 172).unwrap();
         assert!(why.contains("node1 holds 188"), "{why}");
-        // Its own statement may be from before it lost its disk.
+        // The node's own report may predate the loss of its disk.
         assert_eq!(held_elsewhere(&members[..1], "node1", 172), None);
         // The stream has everything.
         assert_eq!(held_elsewhere(&members, "node3", 188), None);
-        // Nodes that were stopped or removed are not there.
+        // Stopped or removed nodes do not count.
         let gone = [member("node1", 188, Some(60)), member("node2", 188, None)];
         assert_eq!(held_elsewhere(&gone, "node3", 172), None);
         assert_eq!(held_elsewhere(&[], "node3", 0), None);

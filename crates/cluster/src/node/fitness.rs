@@ -1,5 +1,4 @@
-//! Whether a node may lead, as far as it knows by itself. Nothing of it is kept: it is asked again each time, so what no
-//! longer stands in the way ends by itself.
+//! Local conditions for leading. They are evaluated afresh each time, so an obstacle ends by itself.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use tokio::sync::watch;
 use crate::node::keys::Compared;
 use crate::node::standing::Unfit;
 
-/// What decides whether a node may lead.
+/// Inputs of the decision whether a node may lead.
 #[derive(Clone)]
 pub(crate) struct Fitness {
     pub(crate) engine: Engine,
@@ -19,7 +18,7 @@ pub(crate) struct Fitness {
 }
 
 impl Fitness {
-    /// Why this node must not lead now while another one may, if so.
+    /// Reason not to lead while another node may.
     pub(crate) fn why_not(&self) -> Result<Option<Unfit>, ReadError> {
         let why_not = self.why_not_begin()?;
         Ok(why_not.or_else(|| {
@@ -30,8 +29,8 @@ impl Fitness {
         }))
     }
 
-    /// Why it must not begin to lead where no node leads, if so. With a full disk it may: it is replaced by a node that
-    /// has room as soon as it knows of one, and if none has, callers can log in.
+    /// Reason not to begin to lead while no node leads. A full disk is none: another node with room takes over as soon
+    /// as it is known, and if all disks are full, callers can still log in.
     pub(crate) fn why_not_begin(&self) -> Result<Option<Unfit>, ReadError> {
         let unfit = |why: String, bars_reads: bool| Ok(Some(Unfit { why, bars_reads }));
         if let Mode::ReadOnly(why) = self.store.mode() {

@@ -1,4 +1,4 @@
-//! Following: frames of the stream become this node's own, until it is this node's turn to lead.
+//! Following: this node applies frames of the stream until it is its turn to lead.
 
 use std::time::Duration;
 
@@ -15,27 +15,27 @@ use crate::node::keys::OwnKeys;
 use crate::node::runner::{Fatal, Next, Node, Stopping};
 use crate::node::standing::{Role, Standing, Unfit};
 
-/// How often a follower checks whether it is its turn to lead.
+/// Interval of checks whether it is this node's turn to lead.
 const TURN_EVERY: Duration = Duration::from_millis(50);
-/// How often it looks how far the stream is.
+/// Interval of reads of the stream's end.
 const TAIL_EVERY: Duration = Duration::from_millis(250);
-/// How long the stream's end may be unreadable until this node names the reason: a server that just began to lead the
-/// stream may not have applied everything yet.
+/// How long the stream's end may be unreadable before this node reports the reason: a new leader of the stream may not
+/// have applied everything yet.
 pub(crate) const UNREADABLE_MAX: Duration = Duration::from_secs(10);
-/// How often a node states where it is.
+/// Interval of status reports.
 pub(crate) const STATED_EVERY: Duration = Duration::from_secs(1);
-/// The pause before it states that again, if the servers did not store it.
+/// Pause before a report that the servers did not store is repeated.
 const STATED_AGAIN: Duration = Duration::from_millis(100);
-/// The pause before a full disk is tried again.
+/// Pause before a full disk is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Bytes of frames that are made durable with one sync.
+/// Limit of frame bytes per sync.
 const RUN_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// The pause before a node whose log the stream does not continue looks again.
+/// Pause before a node whose log the stream does not continue checks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// Runs of frames that may wait to be applied.
+/// Limit of runs waiting to be applied.
 const RUNS_MAX: usize = 2;
 
-/// A task that ends with its handle.
+/// A task that is aborted with its handle.
 pub(crate) struct Task(JoinHandle<()>);
 
 impl Drop for Task {
@@ -50,23 +50,23 @@ impl Task {
     }
 }
 
-/// What the reader of the stream finds.
+/// Finding of the stream's reader.
 enum Found {
-    /// The next frames, in runs for one sync each.
+    /// The next frames, to be synced together.
     Frames(Vec<Bytes>),
-    /// The stream holds the last frame of this node, and continues from there.
+    /// The stream continues from this node's last frame.
     Joined,
-    /// It is gone, or ends before that frame, as far as the servers show now.
+    /// The stream seems to be gone, or to end before that frame.
     Parted,
-    /// It does not continue this node's log.
+    /// The stream does not continue this node's log.
     Apart(StreamError),
 }
 
-/// Reads the stream on a task of its own, so that nothing else interrupts it.
+/// Reads the stream on a separate task, so that nothing else interrupts it.
 fn read(following: Following) -> (mpsc::Receiver<Found>, Task) {
     let (found, receiver) = mpsc::channel(RUNS_MAX);
     let task = Task::spawn(async move {
-        // It ends with its reader.
+        // Ends when the receiver is dropped.
         let _ = read_to(following, found).await;
     });
     (receiver, task)
@@ -110,7 +110,7 @@ async fn read_to(
     }
 }
 
-/// Looks how far the stream is, again and again.
+/// Polls the stream's end.
 async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
     let mut readable_at = Instant::now();
     let mut longer_since = None;
@@ -125,7 +125,7 @@ async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
                 });
             }
             Err(StreamError::Unreachable(_)) => {}
-            // The server that leads the stream may pass frames on and not be able to read them.
+            // The stream's leading server may pass frames on without being able to read them.
             Err(error) => {
                 if readable_at.elapsed() >= UNREADABLE_MAX {
                     standing.send_modify(|standing| standing.stalled = Some(error.to_string()));
@@ -137,7 +137,7 @@ async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
 }
 
 impl Node {
-    /// Follows until it is this node's turn to lead, or it is asked to stop.
+    /// Follows until it is this node's turn to lead, or it has to stop.
     pub(crate) async fn follow(&mut self) -> Result<Next, Fatal> {
         self.show(|standing| {
             standing.role = Role::Follower;
@@ -189,7 +189,7 @@ impl Node {
         }
     }
 
-    /// A follower that begins where the rows of this node end.
+    /// A follower that starts at the end of this node's rows.
     async fn follower(&self) -> Result<Follower, Fatal> {
         let engine = self.engine.clone();
         let made = self.blocking(move || Follower::new(&engine)).await?;
@@ -199,23 +199,24 @@ impl Node {
         Ok(follower)
     }
 
-    /// The stream was seen to hold the last frame of this node.
+    /// Records that the stream holds this node's last frame.
     fn join(&self) -> Result<(), Fatal> {
         let end = self.position()?;
-        // Before a restart it may not have got to report the last frame, and the leader publishes no other one until it is
-        // reported.
+        // The last frame may not have been reported before a restart, and the leader publishes no further frame until
+        // it is.
         self.cluster.report_synced(&end);
         self.show(|standing| standing.joined = true);
         Ok(())
     }
 
-    /// Whether the stream continues this node's log is not known, or no longer: the leader must not count on this node.
+    /// Withdraws the report while it is unknown whether the stream continues this node's log: the leader must not count
+    /// on this node.
     fn part(&self) {
         self.cluster.report_nothing();
         self.show(|standing| standing.joined = false);
     }
 
-    /// Runs work that waits for the disk, or for the stream.
+    /// Runs work that blocks on the disk or the stream.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -223,7 +224,7 @@ impl Node {
         self.engine.running().blocking(work).await
     }
 
-    /// Makes frames this node's own. Waits while its disk is full, unless it has to stop: the others continue.
+    /// Appends and applies frames. While the disk is full it waits, unless it has to stop; other nodes continue.
     pub(crate) async fn take(
         &mut self,
         follower: Option<Follower>,
@@ -265,8 +266,8 @@ impl Node {
     }
 }
 
-/// Compares this node's clock with that of the servers, at which the leader's lease was stored. Otherwise a leader whose
-/// clock steps ahead would write times that no other node could continue from.
+/// Compares this node's clock with the servers' timestamps of the lease. Otherwise a leader whose clock jumps ahead
+/// would write times that no other node could continue from.
 pub(crate) async fn compare_clocks(engine: Engine, mut holder: watch::Receiver<Option<LeaseSeen>>) {
     while holder.changed().await.is_ok() {
         let seen = holder
@@ -279,7 +280,7 @@ pub(crate) async fn compare_clocks(engine: Engine, mut holder: watch::Receiver<O
     }
 }
 
-/// What a node states of itself, for the others and for the operator.
+/// Status reports of a node, for other nodes and the operator.
 pub(crate) struct Stated {
     pub(crate) cluster: Cluster,
     pub(crate) node: String,
@@ -290,12 +291,12 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// States it as long as the node takes part.
+    /// Reports as long as the node takes part.
     pub(crate) async fn again_and_again(self) {
         loop {
             let member = self.member();
-            // While no server answers, no other node could read it either. It is tried again soon: where it fails, the node
-            // connects to another server.
+            // If no server answers, no other node could read the report either. The short pause lets the node move to
+            // another server soon.
             let pause = match self.cluster.put_member(&member).await {
                 Ok(()) => STATED_EVERY,
                 Err(_) => STATED_AGAIN,

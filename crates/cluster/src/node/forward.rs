@@ -1,6 +1,6 @@
-//! Handing a change to the leader: the follower sends the request on as it came, and its caller gets the leader's answer.
-//! The leader checks everything, as if the caller had asked it. The follower adds the caller's address, which the leader
-//! believes where the follower is one of its trusted proxies.
+//! Forwarding of changes to the leader. The follower passes the request on unchanged, and the caller gets the leader's
+//! answer. The leader checks it like a direct request. The follower adds the caller's address, which the leader
+//! believes if the follower is one of its trusted proxies.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use hyper::{Request, Response, Uri};
 use kedge_net::outbound::{self, HttpClient};
 use kedge_net::trust::{self, TrustError};
 
-/// Marks a request that a follower sent on: it is not sent on once more.
+/// Marks a forwarded request, which is not forwarded again.
 pub const FORWARDED_BY: HeaderName = HeaderName::from_static("x-kedge-forwarded-by");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// How long the other side keeps a connection.
+/// States how long the peer keeps a connection.
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-/// Headers that concern one connection and not the request.
+/// Hop-by-hop headers.
 const OF_CONNECTION: [HeaderName; 8] = [
     HOST,
     CONNECTION,
@@ -32,25 +32,25 @@ const OF_CONNECTION: [HeaderName; 8] = [
     UPGRADE,
     EXPECT,
 ];
-/// Bytes of the longest answer that is handed back.
+/// Limit of a returned answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// How long connecting to a node may take.
+/// Time-out of connecting to a node.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long an unused connection to a node is kept: less than the node keeps it.
+/// Idle time of pooled connections: shorter than the node's.
 const IDLE_MAX: Duration = Duration::from_secs(kedge_config::NODE_IDLE_S);
 
-/// Why a change did not reach the leader, or its answer did not come back.
+/// Why a change did not reach the leader, or its answer was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardError {
     /// Nothing was sent.
     #[error("the leader cannot be reached: {0}")]
     Unreached(String),
-    /// It was sent; what became of it is unknown.
+    /// It was sent; the outcome is unknown.
     #[error("the leader's answer did not arrive: {0}")]
     Unknown(String),
 }
 
-/// A client for nodes.
+/// Creates a client for nodes.
 ///
 /// # Errors
 /// [`TrustError`] if the system's authorities cannot be read.
@@ -63,10 +63,10 @@ where
     Ok(outbound::client(connector, IDLE_MAX))
 }
 
-/// The URI at a node for what a caller asked for, which stays as it is, `*` too.
+/// The URI at a node for a caller's request target, which stays unchanged, including `*`.
 ///
 /// # Errors
-/// If the node's URL is none.
+/// An invalid URL of the node.
 pub fn uri_at(node: &str, asked: &Uri) -> Result<Uri, hyper::http::Error> {
     let mut parts = node.parse::<Uri>()?.into_parts();
     let asked = asked.path_and_query().cloned();
@@ -90,7 +90,7 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Sends as this node. An answer may take `timeout`.
+    /// Forwards as this node, with a time-out per answer.
     ///
     /// # Errors
     /// [`TrustError`] if the system's authorities cannot be read.
@@ -162,7 +162,7 @@ impl Forwarder {
     }
 }
 
-/// The headers of a leader's answer that its caller gets: all but those of the connection.
+/// Removes hop-by-hop headers from a leader's answer.
 pub fn answer_headers(mut headers: HeaderMap) -> HeaderMap {
     for name in OF_CONNECTION {
         headers.remove(name);

@@ -1,5 +1,5 @@
-//! Keys that all nodes must hold alike. Each node states fingerprints with its place, and compares them with
-//! those of the node that leads, or led last. Otherwise callers would be refused by one node what another one gave them.
+//! Comparison of the keys that all nodes must share. Each node reports fingerprints, and compares them with those of
+//! the current or last leader. Without this, one node would refuse what another one issued.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use tokio::sync::watch;
 use crate::metric_definitions as metric;
 use crate::node::standing::{FRESH, Role};
 
-/// The fingerprints of the keys that a node shares with the others, by the keys' names.
+/// Fingerprints of the shared keys, by key name.
 pub type Fingerprints = BTreeMap<String, String>;
 
-/// Reads the fingerprints of this node's keys, as it uses them now.
+/// Reads the current fingerprints of this node's keys.
 pub type OwnKeys = Arc<dyn Fn() -> Fingerprints + Send + Sync>;
 
-/// Keys of access tokens are named like this: each node may hold several, and a new one gets to the nodes one by one.
+/// Name prefix of access-token keys: a node may hold several, and a new one reaches the nodes one by one.
 pub const TOKEN_KEY: &str = "token key ";
 
-/// How often the nodes' keys are compared.
+/// Interval of comparisons.
 const COMPARED_EVERY: Duration = Duration::from_secs(3);
-/// The pause before that is tried again.
+/// Pause before a failed comparison is repeated.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// The keys in which a node differs from the one that leads.
+/// Keys in which a node differs from the leader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Differing {
-    /// The node that leads, or led last; without one, a node of those that are alike and more.
+    /// The current or last leader; without one, a node of the majority.
     leader: String,
     is_outvoted: bool,
-    /// Keys of the leader that this node lacks, or has another in place of.
+    /// The leader's keys that this node lacks, or has another value of.
     lacking: Vec<String>,
-    /// Keys that the leader does not have.
+    /// Keys that the leader lacks.
     further: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl Differing {
         })
     }
 
-    /// Whether it may be a token key that has just been made or retired, on its way to all nodes.
+    /// Whether the difference may be a token key that was just created or retired, on its way to all nodes.
     fn is_rotation(&self, own: &Fingerprints) -> bool {
         let mut names = self.lacking.iter().chain(&self.further);
         let shares_one = own
@@ -67,17 +67,16 @@ impl Differing {
         shares_one && names.all(|name| name.starts_with(TOKEN_KEY))
     }
 
-    /// Whether answers of this node differ from the leader's: it refuses what the leader gave.
+    /// Whether this node would refuse what the leader issued.
     pub(crate) fn bars_reads(&self) -> bool {
         !self.lacking.is_empty()
     }
 
-    /// How many keys differ.
     fn count(&self) -> usize {
         self.lacking.len() + self.further.len()
     }
 
-    /// What to do about it.
+    /// The operator's message, with a remedy.
     pub(crate) fn describe(&self) -> String {
         let Self {
             leader,
@@ -108,7 +107,7 @@ impl Differing {
     }
 }
 
-/// Which keys of a node are not those of the node that leads, or led last, if any.
+/// Compares a node's keys with those of the current or last leader, if any.
 fn differing(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differing> {
     let leaders = members
         .iter()
@@ -120,10 +119,10 @@ fn differing(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differi
         return None;
     }
     let differing = Differing::between(own, leader)?;
-    // A leader that was lost before its newest token key got to any other node must not keep all of them from leading.
+    // A leader lost before its newest token key reached another node must not keep all of them from leading.
     let is_alike = |member: &Member| member.node == me || !is_there(member) || member.keys == *own;
     if !is_there(leader) && differing.lacking.is_empty() && members.iter().all(is_alike) {
-        // It gave nothing that this node would refuse, and all who are left hold the same keys.
+        // The lost leader issued nothing that this node would refuse, and all remaining nodes hold the same keys.
         return None;
     }
     let has_another = members
@@ -136,8 +135,8 @@ fn is_there(member: &Member) -> bool {
     member.age.is_some_and(|age| age < FRESH)
 }
 
-/// Without a leader, as after a restart of all nodes: other nodes that hold the same keys, and are more than those that
-/// hold this node's.
+/// Without a leader, as after a restart of all nodes: whether a larger group of nodes agrees on other keys than this
+/// node's.
 fn outvoted(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differing> {
     let others: Vec<&Member> = members
         .iter()
@@ -153,19 +152,17 @@ fn outvoted(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differin
     })
 }
 
-/// What is known of this node's keys.
+/// Result of the comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Compared {
-    /// They were not compared yet.
+    /// Not compared yet.
     NotYet,
-    /// They are the leader's, or no node has led.
+    /// Equal to the leader's, or no node has led.
     Alike,
-    /// They are not.
     Differing(Differing),
 }
 
-/// Compares this node's keys with the others', as long as the result is looked at. Without keys there is nothing to
-/// compare.
+/// Compares this node's keys regularly, as long as the result is observed. Without keys nothing is compared.
 pub(crate) fn compare(cluster: Cluster, me: String, own: OwnKeys) -> watch::Receiver<Compared> {
     if own().is_empty() {
         return watch::channel(Compared::Alike).1;
@@ -250,10 +247,10 @@ mod tests {
         );
         assert!(found.bars_reads());
         assert_eq!(differing("n3", &right, &members), None);
-        // Who leads is the measure itself, and before the first leader there is none.
+        // The leader is the reference, and before the first leader there is none.
         assert_eq!(differing("n1", &wrong, &members), None);
         assert_eq!(differing("n3", &wrong, &members[2..]), None);
-        // After a restart of all nodes the most are.
+        // After a restart of all nodes the majority is.
         let restarted = [
             member("n1", ("follower", 3), 0, &right),
             member("n2", ("follower", 3), 0, &right),
@@ -263,7 +260,7 @@ mod tests {
         assert!(found.describe().contains("which are more"));
         assert_eq!(differing("n1", &right, &restarted), None);
         assert_eq!(differing("n3", &wrong, &restarted[1..]), None);
-        // It stays so after the leader is lost, also where no other node is left.
+        // That remains after the leader is lost, even without any other node.
         let lost = [member("n1", ("leader", 3), 60, &right)];
         assert!(differing("n3", &wrong, &lost).is_some());
     }
@@ -279,19 +276,19 @@ mod tests {
         ];
         let further = differing("n2", &new, &alive).unwrap();
         assert!(!further.bars_reads(), "it refuses nothing");
-        // The leader made a key and was lost.
+        // The leader created a key and was lost.
         let lost = [
             member("n1", ("leader", 3), 60, &new),
             member("n2", ("follower", 3), 0, &old),
             member("n3", ("follower", 3), 0, &old),
         ];
         assert_eq!(differing("n2", &old, &lost), None);
-        // One of two followers has it already: that one is to lead.
+        // One of two followers already has it and is to lead.
         let mut copied = lost.clone();
         copied[2].keys = new.clone();
         assert!(differing("n2", &old, &copied).is_some());
         assert_eq!(differing("n3", &new, &copied), None);
-        // A key that is on all nodes but the one that is lost, in the order in which a new one is copied.
+        // A key on all nodes but the lost one, in the order in which a new key is copied.
         let mut side = old.clone();
         side.insert("side-entries-2.key".to_owned(), "3".to_owned());
         let mut rotated = lost.clone();
@@ -301,7 +298,7 @@ mod tests {
         assert_eq!(differing("n2", &side, &rotated), None);
         rotated[2].keys = old.clone();
         assert!(differing("n2", &side, &rotated).is_some());
-        // A key that all nodes must have had from the beginning is no rotation.
+        // A key that all nodes must have from the beginning is no rotation.
         let other = keys(&[("api-key.key", "2"), ("token key a", "held")]);
         assert!(differing("n2", &other, &lost[..1]).is_some());
     }

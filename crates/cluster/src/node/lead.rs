@@ -1,5 +1,4 @@
-//! Leading: the lease is renewed, and the leadership ends when another node has it, when it is handed over, or when this
-//! node stops.
+//! Leading: the node renews the lease until another node has it, it is handed over, or the node stops.
 
 use std::time::Duration;
 
@@ -13,20 +12,20 @@ use crate::node::follow::{Task, UNREADABLE_MAX};
 use crate::node::runner::{Command, Fatal, Next, Node};
 use crate::node::standing::{FRESH, Role};
 
-/// A leader whose stream accepts nothing for longer refuses new writes at once, instead of letting them wait.
+/// Stall after which a leader refuses new writes immediately instead of letting them wait.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
-/// Then nobody waits any longer for the changes that are in flight either. Electing a leader of the stream may take longer.
+/// Stall after which changes in flight are no longer awaited either. Electing a leader of the stream may take longer.
 const OVERDUE_AFTER: Duration = Duration::from_secs(5);
 const NO_QUORUM: &str =
     "too few servers of the replicated log answer; writes continue once there is a quorum";
-/// How long the parts that decide get to end after leadership was lost. Nothing they do can succeed any more.
+/// How long the engine may take to stop after leadership was lost. Its work can no longer succeed.
 const LOST_PATIENCE: Duration = Duration::from_millis(200);
-/// A leader that may not write for longer lets another node lead: it would refuse every write.
+/// How long a leader may be unable to write before another node leads: it would refuse every write.
 const UNFIT_MAX: Duration = Duration::from_secs(2);
-/// How long the lease may take to be passed on.
+/// Time-out of releasing the lease.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Looks whether the stream is still there.
+/// Polls whether the stream still exists.
 async fn look_at_stream(cluster: Cluster, found: watch::Sender<Option<String>>) {
     let mut since: Option<Instant> = None;
     loop {
@@ -43,12 +42,12 @@ async fn look_at_stream(cluster: Cluster, found: watch::Sender<Option<String>>) 
     }
 }
 
-/// The lease, as this node holds it.
+/// This node's hold of the lease.
 struct Held {
     revision: u64,
-    /// When the servers last confirmed it.
+    /// The servers' last confirmation.
     renewed_at: Instant,
-    /// Since when it must not lead.
+    /// Start of the period in which it must not lead.
     unfit_since: Option<Instant>,
 }
 
@@ -78,7 +77,7 @@ impl Node {
                     Some(Command::HandOver { to, reply }) => {
                         let handed = self.hand_over(term, held.revision, to).await;
                         let has_left = handed.is_ok();
-                        // Whoever asked may have left.
+                        // The requester may have left.
                         let _ = reply.send(handed);
                         if has_left {
                             return Ok(Next::Follow);
@@ -117,7 +116,7 @@ impl Node {
         }
     }
 
-    /// Why this node must not lead, once that has lasted for so long that another node should.
+    /// Reason not to lead, once it has lasted long enough that another node should.
     fn unfit_for_long(&self, held: &mut Held) -> Result<Option<String>, Fatal> {
         let Some(unfit) = self.fitness.why_not()? else {
             held.unfit_since = None;
@@ -132,10 +131,10 @@ impl Node {
         Ok(Some(unfit.why))
     }
 
-    /// Lets another node lead, because this one must not: if none may, the first that does. False if there is none.
+    /// Hands over because this node must not lead: to a fit node, or else to the furthest one. False if there is none.
     async fn pass_on(&mut self, why: &str, term: u64, revision: u64) -> bool {
         let successor = match self.successor(None).await {
-            // Where all disks are full, leading goes from one to the next for nothing.
+            // With all disks full, leadership would move from node to node in vain.
             Err(HandOverError::Unready(furthest)) if !self.engine.disk_full() => Ok(furthest),
             found => found,
         };
@@ -152,7 +151,7 @@ impl Node {
         }
     }
 
-    /// Renews the lease; false if another node has it. Without an answer this node leads on: the stream decides.
+    /// Renews the lease; false if another node has it. Without an answer this node keeps leading: the stream decides.
     async fn renew(&self, term: u64, held: &mut Held) -> bool {
         let limit = self.options.lease / 2;
         let claim = self.claim(term);
@@ -163,7 +162,7 @@ impl Node {
                 held.renewed_at = Instant::now();
                 true
             }
-            // An earlier renewal may have succeeded without its answer: then the value is this node's own.
+            // An earlier renewal may have succeeded without its answer: the value is then this node's.
             Ok(Ok(None)) => match timeout(limit, self.lease.read()).await {
                 Ok(Ok(seen)) => {
                     let is_own = seen.holder.as_ref() == Some(&claim);
@@ -178,7 +177,7 @@ impl Node {
         }
     }
 
-    /// Notes why the stream cannot continue this log, or that nothing is known of that.
+    /// Records why the stream cannot continue this log; `None` clears it.
     fn note_gone(&mut self, gone: Option<String>) {
         if self.gone != gone {
             self.gone = gone;
@@ -186,7 +185,7 @@ impl Node {
         }
     }
 
-    /// Notes how far the log is, and refuses writes while the stream accepts nothing.
+    /// Updates the log's position, and refuses writes while the stream accepts nothing.
     fn look_at_log(&self, renewed_at: Instant) {
         let is_late = |since: Instant| since.elapsed() >= STALLED_AFTER;
         let is_stalled = self.log.stalled().is_some_and(is_late)
@@ -208,7 +207,7 @@ impl Node {
         }
     }
 
-    /// Another node leads: what decided and wrote here ends at once.
+    /// Stops deciding and writing immediately, because another node leads.
     async fn lost(&mut self, why: &str) -> Result<Next, Fatal> {
         tracing::warn!(why, "this node no longer leads");
         metrics::counter!(metric::TERMS_LOST).increment(1);
@@ -222,7 +221,7 @@ impl Node {
         Ok(Next::Follow)
     }
 
-    /// Lets another node lead, with everything that was accepted written.
+    /// Hands leadership over after writing everything accepted.
     async fn hand_over(
         &mut self,
         term: u64,
@@ -235,7 +234,7 @@ impl Node {
         Ok(successor)
     }
 
-    /// The node to hand over to: the one that is asked for, or the one that is furthest of those that may lead.
+    /// The node to hand over to: the requested one, or the furthest fit one.
     async fn successor(&self, to: Option<String>) -> Result<String, HandOverError> {
         let members = self.cluster.members().await;
         let members = members.map_err(|_| HandOverError::Nobody)?;
@@ -266,12 +265,12 @@ impl Node {
         }))
     }
 
-    /// Ends leading in order: no new requests, those in flight are answered, then the lease is passed on.
+    /// Stops leading in order: rejects new requests, answers those in flight, then releases the lease.
     async fn leave(&mut self, term: u64, revision: u64, successor: Option<String>) {
         let why = "leadership is being handed over; try again";
         self.engine.drain(why, self.options.drain).await;
         if self.log.stalled().is_some() {
-            // Nothing accepts what is left: who waits for it learns that its outcome is unknown.
+            // Nothing will accept the rest: its callers learn that the outcome is unknown.
             self.log
                 .end("leadership ended while the stream accepted nothing");
         }
@@ -287,7 +286,7 @@ impl Node {
         self.engine.set_stalled(None);
     }
 
-    /// Passes the lease on, to a successor or to whoever comes first.
+    /// Releases the lease, to a successor or to the first node that takes it.
     pub(crate) async fn release(&self, term: u64, revision: u64, successor: Option<String>) {
         let released = self.lease.release(revision, term, successor);
         if !matches!(timeout(RELEASE_PATIENCE, released).await, Ok(Ok(Some(_)))) {

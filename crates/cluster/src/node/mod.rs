@@ -1,13 +1,13 @@
-//! One node of several. It follows the log that another node extends, or leads and extends it itself. The stream decides
-//! who leads: a leader begins with a frame that opens a term, and each frame is placed only directly after the one that
-//! its writer had seen. The lease decides only who tries (adr/0021).
+//! One node of a cluster. It either follows the log that another node extends, or leads and extends it. The stream
+//! decides who leads: a leader begins with a frame that opens a term, and each frame is accepted only directly after
+//! the one that its writer saw. The lease only decides who tries (adr/0021).
 //!
-//! - [`Replica`]: the handle; [`Standing`] is what the node is at present.
-//! - `node`: the task that turns from following to leading and back. `campaign` is the way up, `lead` the time there.
-//! - [`Replica::ask`], [`Replica::listen`]: what nodes ask the leader.
-//! - [`Forwarder`]: hands changes to the leader.
-//! - `fitness`: whether a node may lead; `keys`: whether it holds the keys that the others hold.
-//! - [`Duties`]: what else a leader does, which this crate does not know.
+//! - [`Replica`]: the handle; [`Standing`] is the node's status.
+//! - `node`: the task that alternates between following and leading, through `campaign` and `lead`.
+//! - [`Replica::ask`], [`Replica::listen`]: requests to the leader.
+//! - [`Forwarder`]: forwards changes to the leader.
+//! - `fitness`: whether a node may lead; `keys`: whether it holds the shared keys.
+//! - [`Duties`]: further tasks of a leader, provided by the server.
 
 mod asking;
 mod campaign;
@@ -38,53 +38,49 @@ pub use standing::{Leader, Role, Standing, Unfit};
 
 use runner::{Command, Node};
 
-/// How long a successor may take until it leads.
+/// Limit of the successor's takeover.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// A boxed future.
+/// A boxed, sendable future.
 pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What a leader does besides deciding and writing. It ends with the leadership by itself: its actors are the engine's.
+/// Tasks of a leader outside the engine. Its actors belong to the engine and end with the leadership.
 pub trait Duties: Send + Sync + 'static {
-    /// Begins. An error states what could not begin; the node leads all the same.
+    /// Starts the tasks. An error names those that failed to start; the node leads nevertheless.
     fn begin(&self) -> Boxed<Result<(), String>>;
 
-    /// Has ended, with the leadership.
+    /// Called after the leadership has ended.
     fn ended(&self);
 }
 
-/// How a node takes part.
 #[derive(Clone, Debug)]
 pub struct ReplicaOptions {
-    /// Its name.
     pub node: String,
-    /// The URL under which other nodes reach it.
+    /// The URL for other nodes.
     pub url: String,
-    /// How long a leader may be silent before another node takes over.
+    /// Silence after which another node replaces the leader.
     pub lease: Duration,
-    /// How long requests in flight get when leadership is handed over.
+    /// Time for requests in flight at a handover.
     pub drain: Duration,
     /// The key that signs a new log from batch 0 on.
     pub first_key: Address,
 }
 
-/// What a node is made of.
+/// The components that a node runs on.
 pub struct Parts {
-    /// The engine; it does not lead yet.
     pub engine: Engine,
-    /// Its store, whose log is the shared one.
+    /// Its log is the shared one.
     pub store: Arc<Store>,
-    /// The connection to the stream.
     pub cluster: Cluster,
-    /// The store's log, as far as leading it goes.
+    /// Switch of the store's log.
     pub log: Leading,
-    /// What else a leader does.
+    /// Tasks of a leader outside the engine.
     pub duties: Arc<dyn Duties>,
-    /// The keys that all nodes must hold alike.
+    /// Reads the fingerprints of the shared keys.
     pub keys: OwnKeys,
 }
 
-/// A node that takes part.
+/// Handle of a node.
 #[derive(Clone)]
 pub struct Replica {
     cluster: Cluster,
@@ -95,38 +91,31 @@ pub struct Replica {
 /// Why leadership was not handed over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandOverError {
-    /// This node follows.
+    /// This node does not lead.
     #[error("this node does not lead; ask the leader")]
     NotLeading,
-    /// The node that is asked for must not lead.
+    /// The requested node must not lead.
     #[error("{node} must not lead: {why}")]
-    Unfit {
-        /// The node.
-        node: String,
-        /// Why not.
-        why: String,
-    },
-    /// It has not taken over.
+    Unfit { node: String, why: String },
+    /// The successor has not taken over in time.
     #[error(
         "this node no longer leads, and {0} has not taken over within 10 seconds: `kedge cluster status` shows who leads"
     )]
     NotTaken(String),
-    /// No other node may lead; the furthest of them.
+    /// No other node may lead; names the furthest one.
     #[error("no other node may lead now: `kedge cluster status` shows why not")]
     Unready(String),
-    /// There is no node of that name.
     #[error("no node is named {0}: `kedge cluster status` shows all")]
     Unknown(String),
-    /// There is nobody to hand over to.
+    /// There is no other node.
     #[error("no other node is up to date: none can take over")]
     Nobody,
-    /// The node has ended.
     #[error("this node no longer takes part")]
     Ended,
 }
 
 impl Replica {
-    /// Begins to take part, as a follower.
+    /// Starts the node as a follower.
     pub fn start(options: ReplicaOptions, parts: Parts) -> Self {
         crate::metric_definitions::describe();
         let (commands, receiver) = mpsc::channel(4);
@@ -140,26 +129,26 @@ impl Replica {
         }
     }
 
-    /// What the node is at present.
+    /// The node's status.
     pub fn standing(&self) -> Standing {
         self.standing.borrow().clone()
     }
 
-    /// The newest term that this node knows.
+    /// The newest known term.
     pub fn term(&self) -> u64 {
         self.standing.borrow().term
     }
 
-    /// Waits until this node knows another term.
+    /// Waits until another term is known.
     pub async fn term_after(&self, term: u64) {
         let mut standing = self.standing.clone();
         if standing.wait_for(|now| now.term != term).await.is_err() {
-            // The node has ended, and learns of no term any more.
+            // The node has ended, and learns of no further term.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until another node leads than the one at this URL.
+    /// Waits until a node at another URL leads.
     pub async fn led_by_another(&self, url: &str) {
         let mut standing = self.standing.clone();
         let is_another = |standing: &Standing| {
@@ -167,21 +156,19 @@ impl Replica {
             leader.is_some_and(|leader| leader.url != url)
         };
         if standing.wait_for(is_another).await.is_err() {
-            // The node has ended, and learns of no leader any more.
+            // The node has ended, and learns of no further leader.
             std::future::pending::<()>().await;
         }
     }
 
-    /// The connection to the stream.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// Hands leadership to another node: to the one named, or to the one that is furthest. Returns its name once it has
-    /// the lease.
+    /// Hands leadership to the named node, or to the furthest fit one. Returns its name once it has the lease.
     ///
     /// # Errors
-    /// [`HandOverError`]; nothing has changed then, but for [`HandOverError::NotTaken`].
+    /// [`HandOverError`]; only [`HandOverError::NotTaken`] may have changed anything.
     pub async fn hand_over(&self, to: Option<String>) -> Result<String, HandOverError> {
         let (reply, answer) = oneshot::channel();
         let sent = self.commands.send(Command::HandOver { to, reply }).await;
@@ -199,7 +186,7 @@ impl Replica {
         }
     }
 
-    /// Stops taking part, before the process ends: a leader hands over first.
+    /// Stops the node before the process ends; a leader hands over first.
     pub async fn stop(&self) {
         let (done, stopped) = oneshot::channel();
         if self.commands.send(Command::Stop { done }).await.is_ok() {

@@ -1,21 +1,21 @@
-//! The configuration of a node, as the connection to the stream needs it.
+//! Cluster options derived from the server's configuration.
 
 use std::time::Duration;
 
 use crate::ClusterOptions;
 use kedge_config::Config;
 
-/// Bytes of texts of one commit group of several nodes, at most: a frame is one message of the stream.
+/// Limit of a commit group's text bytes in a cluster: a frame is one message of the stream.
 pub const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How long a publish may take before the stream is asked what became of it.
+/// Time-out of a publish, after which the stream is read to learn its outcome.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a leader may be silent before another node takes over.
+/// Silence after which another node replaces the leader.
 pub fn lease(config: &Config) -> Duration {
     Duration::from_millis(config.cluster_lease_ms)
 }
 
-/// How a node connects to the stream; `None` on a single node.
+/// The connection's options; `None` on a single node.
 pub fn cluster_options(config: &Config) -> Option<ClusterOptions> {
     let node = config.cluster_node.clone()?;
     if config.cluster_servers.is_empty() {
@@ -40,7 +40,7 @@ pub fn cluster_options(config: &Config) -> Option<ClusterOptions> {
     })
 }
 
-/// Bytes of the largest frame: a group that was almost full, one more request, and what is written about them.
+/// Limit of a frame: an almost full group, one more request, and their overhead.
 fn frame_bytes_max(config: &Config) -> usize {
     GROUP_BYTES_MAX + 2 * config.body_bytes_max
 }

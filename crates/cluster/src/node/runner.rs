@@ -1,4 +1,4 @@
-//! The task of a node. It follows until it is its turn to lead, leads until it no longer may, and follows again.
+//! A node's task, which alternates between following and leading.
 
 use std::sync::Arc;
 
@@ -16,14 +16,13 @@ use crate::node::keys::{OwnKeys, compare};
 use crate::node::standing::{Leader, Role, Standing};
 use crate::node::{Duties, HandOverError, Parts, ReplicaOptions};
 
-/// What a node is asked to do.
+/// Requests to a node.
 pub(crate) enum Command {
-    /// To let another node lead.
     HandOver {
         to: Option<String>,
         reply: oneshot::Sender<Result<String, HandOverError>>,
     },
-    /// To take no part any more.
+    /// Ends the node.
     Stop { done: oneshot::Sender<()> },
 }
 
@@ -31,11 +30,11 @@ pub(crate) enum Command {
 pub(crate) struct Stopping(Option<oneshot::Sender<()>>);
 
 impl Stopping {
-    /// Answers a command as a node that does not lead. `None` if it may go on; without a command nobody can ask any more.
+    /// Answers a command while not leading. `None` to continue; a closed channel means that no handle is left.
     pub(crate) fn asked_by(command: Option<Command>) -> Option<Self> {
         match command {
             Some(Command::HandOver { reply, .. }) => {
-                // Whoever asked may have left.
+                // The requester may have left.
                 let _ = reply.send(Err(HandOverError::NotLeading));
                 None
             }
@@ -44,27 +43,29 @@ impl Stopping {
         }
     }
 
-    /// Says that it has stopped.
+    /// Reports that the node has stopped.
     pub(crate) fn done(self) -> Next {
         if let Some(done) = self.0 {
-            // Whoever asked may have left.
+            // The requester may have left.
             let _ = done.send(());
         }
         Next::End
     }
 }
 
-/// What comes next.
+/// The node's next state.
 pub(crate) enum Next {
-    /// It follows.
     Follow,
-    /// It leads, from this term and this revision of the lease on.
-    Lead { term: u64, revision: u64 },
-    /// It takes no part any more.
+    /// Leads with this term and revision of the lease.
+    Lead {
+        term: u64,
+        revision: u64,
+    },
+    /// Has ended.
     End,
 }
 
-/// Why the process has to end: its rows may lag its log, and a start brings them up to it.
+/// Why the process must end: the rows may lag the log, which the next start repairs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fatal {
     #[error(transparent)]
@@ -81,7 +82,7 @@ pub(crate) enum Fatal {
     Engine(String),
 }
 
-/// A node and everything it works with.
+/// A node's state and components.
 pub(crate) struct Node {
     pub(crate) options: ReplicaOptions,
     pub(crate) engine: Engine,
@@ -92,11 +93,11 @@ pub(crate) struct Node {
     pub(crate) lease: Lease,
     pub(crate) holder: watch::Receiver<Option<LeaseSeen>>,
     pub(crate) commands: mpsc::Receiver<Command>,
-    /// Why the stream does not continue this node's log, if so.
+    /// Why the stream does not continue this node's log.
     apart: Option<String>,
-    /// Why the stream cannot continue the log that this node leads, if so.
+    /// Why the stream cannot continue the log that this node leads.
     pub(crate) gone: Option<String>,
-    /// Why this node does not lead although it is its turn, if so.
+    /// Why this node does not lead although it is its turn.
     pub(crate) doubt: Option<Doubt>,
     /// Whether it may lead.
     pub(crate) fitness: Fitness,
@@ -146,7 +147,7 @@ impl Node {
         }
     }
 
-    /// Takes part until it has to stop. If it cannot continue, the engine fails, and the process ends with it.
+    /// Runs the node to its end. If it cannot continue, the engine fails, and the process ends.
     pub(crate) async fn run(mut self) {
         let stated = Stated {
             cluster: self.cluster.clone(),
@@ -175,12 +176,12 @@ impl Node {
         }
     }
 
-    /// Where this node's own log ends.
+    /// End of this node's log.
     pub(crate) fn position(&self) -> Result<LogPosition, Fatal> {
         self.store.log_position().ok_or(Fatal::NoLog)
     }
 
-    /// Changes what the node shows of itself.
+    /// Updates the published status.
     pub(crate) fn show(&self, change: impl FnOnce(&mut Standing)) {
         self.standing.send_modify(change);
         let standing = self.standing.borrow();
@@ -191,17 +192,17 @@ impl Node {
         gauge!(metric::BROKEN).set(f64::from(u8::from(standing.problem.is_some())));
     }
 
-    /// What the node shows of itself.
+    /// The published status.
     pub(crate) fn shown(&self) -> Standing {
         self.standing.borrow().clone()
     }
 
-    /// Where this node shows what it is.
+    /// The sender of the status.
     pub(crate) fn standing(&self) -> &watch::Sender<Standing> {
         &self.standing
     }
 
-    /// Shows who leads, by the lease.
+    /// Publishes the leader according to the lease.
     pub(crate) fn show_leader(&self) {
         let holder = {
             let seen = self.holder.borrow();
@@ -216,8 +217,8 @@ impl Node {
         self.show(|standing| standing.leader = leader);
     }
 
-    /// Notes why the stream does not continue this node's log, or that it does. Nothing is applied meanwhile. The operator
-    /// has to act, unless servers that seem to have lost frames get them back from the others.
+    /// Records why the stream does not continue this node's log, or that it does. Nothing is applied meanwhile. The
+    /// operator has to act, unless the servers recover their frames from each other.
     pub(crate) fn set_apart(&mut self, apart: Option<String>) {
         if self.apart != apart {
             self.apart = apart;
@@ -230,7 +231,7 @@ impl Node {
         self.apart.is_some()
     }
 
-    /// Shows why this node cannot continue, if so.
+    /// Publishes why this node cannot continue.
     pub(crate) fn show_problem(&self) {
         let lasting = || self.doubt.as_ref().and_then(Doubt::problem);
         let problem = self.apart.clone().or_else(|| self.gone.clone());

@@ -1,28 +1,26 @@
-//! What a node is at present, for those who ask.
+//! Published status of a node.
 
 use std::time::Duration;
 
 use crate::Tail;
 use tokio::time::Instant;
 
-/// A node that has not stated its place for longer is not there.
+/// Age after which a node's report counts as gone.
 pub(crate) const FRESH: Duration = Duration::from_secs(4);
-/// How long the log of a node that was caught up may seem longer than the stream until it is not ready: a server that just
-/// began to lead the stream may not have applied everything yet.
+/// How long the log of a caught-up node may seem longer than the stream before it is not ready: a new leader of the
+/// stream may not have applied everything yet.
 const LONGER_MAX: Duration = Duration::from_secs(1);
 
-/// What a node does with the log.
+/// Role of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Role {
-    /// It applies what the leader writes.
     #[default]
     Follower,
-    /// It writes.
     Leader,
 }
 
 impl Role {
-    /// Its name, in headers, metrics and commands.
+    /// Name for headers, metrics and commands.
     pub fn name(self) -> &'static str {
         match self {
             Self::Follower => "follower",
@@ -31,52 +29,50 @@ impl Role {
     }
 }
 
-/// The node that leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leader {
-    /// Its name.
     pub node: String,
-    /// The URL under which it is reached.
+    /// The URL for other nodes.
     pub url: String,
 }
 
-/// Why a node must not lead.
+/// Reason for which a node must not lead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfit {
-    /// Why.
     pub why: String,
-    /// Whether it should not answer reads either.
+    /// Whether the node should not answer reads either.
     pub bars_reads: bool,
 }
 
-/// What a node is at present.
+/// Status of a node.
 #[derive(Clone, Default, Debug)]
 pub struct Standing {
-    /// What it does.
+    /// The current role.
     pub role: Role,
-    /// The newest term it knows.
+    /// The newest known term.
     pub term: u64,
-    /// Who leads, as far as it knows.
+    /// The leader, as far as known.
     pub leader: Option<Leader>,
-    /// The last frame it has applied.
+    /// The last applied frame.
     pub frame: u64,
-    /// The last frame of the stream, when that was last seen.
+    /// The stream's last frame when last read.
     pub tail: u64,
-    /// Whether the stream was last seen to hold its last frame, if it follows. Only then does it report what it has synced.
+    /// Whether the stream was last seen to hold this follower's last frame. Only then does it report its synced
+    /// position.
     pub joined: bool,
-    /// When it last had everything that the stream had.
+    /// When it last had the whole stream.
     pub caught_up_at: Option<Instant>,
-    /// Why it accepts no changes although it leads, or does not know how far the stream is although it follows, or finds it
-    /// shorter than its log, if so. It continues by itself.
+    /// Temporary obstacle: a leader that accepts no changes, or a follower that cannot read the stream's end or finds
+    /// it shorter than its log.
     pub stalled: Option<String>,
-    /// Why it cannot continue, if so; the operator has to act.
+    /// Permanent obstacle; the operator has to act.
     pub problem: Option<String>,
-    /// Why it must not lead as things are, if so. It continues by itself once that is no longer so.
+    /// Temporary reason not to lead.
     pub unfit: Option<Unfit>,
 }
 
 impl Standing {
-    /// Seconds since it had everything that the stream had; `None` before that was ever so. A leader has it always.
+    /// Seconds since it last had the whole stream; `None` before the first time, 0 for a leader.
     pub fn lag_s(&self) -> Option<f64> {
         match self.role {
             Role::Leader => Some(0.0),
@@ -84,8 +80,8 @@ impl Standing {
         }
     }
 
-    /// Notes where the stream ended in answer to a question that was asked when this node had a frame. `longer_since` is kept
-    /// from look to look: since when the log is longer.
+    /// Records the stream's end as answered to a read that began when this node had `frame`. `longer_since` carries the
+    /// start of a longer log between calls.
     pub(crate) fn saw_tail(
         &mut self,
         tail: Option<&Tail>,
@@ -100,7 +96,7 @@ impl Standing {
         let longer = longer_than(tail, frame);
         *longer_since = longer.as_ref().and(longer_since.or(Some(looked_at)));
         let lasting = longer_since.is_some_and(|since| looked_at - since >= LONGER_MAX);
-        // A node that has not been caught up yet has seen nothing of the rest in this stream.
+        // A node that was never caught up has not seen the rest in this stream.
         self.stalled = longer.filter(|_| lasting || self.caught_up_at.is_none());
         let has_all = tail.is_none_or(|tail| frame >= tail.number);
         if self.joined && has_all && self.stalled.is_none() {
@@ -109,7 +105,7 @@ impl Standing {
     }
 }
 
-/// What is wrong with a stream that ends before this node's log, if it does.
+/// The problem of a stream that ends before this node's log.
 pub(crate) fn longer_than(tail: Option<&Tail>, own_frame: u64) -> Option<String> {
     match tail {
         None if own_frame > 0 => Some(format!(
@@ -149,7 +145,7 @@ mod tests {
             let why = standing.stalled.unwrap();
             assert!(why.contains("188") && why.contains("reseed"), "{why}");
         }
-        // An empty log is no longer than an empty stream.
+        // An empty log is not longer than an empty stream.
         let mut standing = Standing {
             joined: true,
             ..Standing::default()
@@ -189,7 +185,7 @@ mod tests {
         assert!(look(&mut standing, 187, 750));
         assert!(!look(&mut standing, 187, 1_750));
         assert!(!look(&mut standing, 187, 2_000));
-        // The rest has come.
+        // The rest has arrived.
         assert!(look(&mut standing, 188, 2_250));
     }
 }

@@ -1,4 +1,4 @@
-//! A stream that was changed by somebody else: a follower stops at the first frame that does not hold.
+//! A tampered stream: a follower stops at the first invalid frame.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use super::nats::Servers;
 use super::node::{IDENTITY, Node, frames_of, next_of, open_log, options, runtime};
 
-/// What a frame of this term has reached.
+/// Reached position of a frame of this term.
 fn of(term: u64) -> Reached {
     Reached {
         term,
@@ -19,7 +19,7 @@ fn of(term: u64) -> Reached {
     }
 }
 
-/// A stream of a leader's frames from which messages can be deleted.
+/// A leader's stream from which messages can be deleted.
 struct Changed {
     servers: Servers,
     runtime: Arc<Runtime>,
@@ -75,13 +75,13 @@ impl Changed {
         });
     }
 
-    /// What a new node finds after so many good frames.
+    /// The error of a new node after `good` valid frames.
     fn found(&self, good: u64, last: u64) -> String {
         let mut node = Node::open(&self.runtime, options(&self.servers, "new"));
         let error = node.follow_to(last).unwrap_err();
         assert_eq!(node.log.position().frame, good);
         assert!(frames_of(&node.reader) == frames_of(&self.leader.reader)[..good as usize]);
-        // It stays there.
+        // It stays stopped there.
         let again = node.follow_to(last).unwrap_err();
         assert_eq!(error, again);
         error.to_string()
@@ -99,7 +99,7 @@ fn a_deleted_message_is_named_and_never_skipped() {
     assert!(text.contains("frame 6 with hash"), "{text}");
 }
 
-/// The servers may lose the message that they are about to acknowledge: its place is taken, and nothing is there.
+/// Servers may lose a message that they are about to acknowledge: its place is used, but empty.
 #[test]
 fn a_leader_whose_frames_place_is_taken_by_nothing_names_it() {
     let mut changed = Changed::new(5);
@@ -143,7 +143,7 @@ fn a_stream_that_begins_later_is_named() {
 fn what_does_not_continue_the_log_is_named() {
     let changed = Changed::new(5);
     let frames = frames_of(&changed.leader.reader);
-    // Twice.
+    // Published twice.
     changed.publish(frames[4].clone());
     let text = changed.found(5, 6);
     assert!(
@@ -159,7 +159,7 @@ fn what_does_not_continue_the_log_is_named() {
         "{text}"
     );
 
-    // Another history, whole in itself.
+    // Another history, consistent in itself.
     let changed = Changed::new(5);
     let after = Position::after(&FrameHeader::read(&frames[4]).unwrap());
     let elsewhere = Position {
@@ -212,13 +212,13 @@ fn a_follower_starts_again_from_any_prefix() {
         let mut node = Node::open_in(&changed.runtime, options(&changed.servers, "again"), dir);
         node.follow_to(31).unwrap();
         assert!(frames_of(&node.reader) == frames, "from {prefix}");
-        // And once more from its own files.
+        // The same from its own files.
         let dir = node.close();
         assert!(frames_of(&open_log(dir.path()).reader()) == frames);
     }
 }
 
-/// A server that just began to lead the stream may not have applied everything yet, and may take long.
+/// A new leader of the stream may not have applied everything yet, and may take long.
 #[test]
 fn a_stream_that_ends_early_for_a_while_is_followed_again() {
     let mut changed = Changed::new(9);

@@ -1,4 +1,4 @@
-//! Servers that are killed, paused and started again while a leader writes.
+//! Servers that are killed, paused and restarted while a leader writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use kedge_protocol::Hash;
 use super::nats::{Servers, Settings, wait_for};
 use super::node::{Follower, Node, frames_of, options, runtime};
 
-/// How often a server is killed while a leader writes.
+/// Number of kills.
 const KILLS: usize = 4;
 
-/// A node that is connected to one server, and finds the others when it is gone.
+/// A node connected to one server, which finds the others after its loss.
 fn node_at(
     runtime: &Arc<tokio::runtime::Runtime>,
     servers: &Servers,
@@ -26,7 +26,7 @@ fn node_at(
     Node::open(runtime, options)
 }
 
-/// A leader at the first server, a follower at another one, and two frames: that of the term, and one more.
+/// A leader at the first server, a follower at another one, and two frames: the term's opening frame, and one more.
 fn leader_and_follower(servers: &Servers, follows_at: usize) -> (Node, Follower) {
     let runtime = Arc::new(runtime());
     let mut leader = node_at(&runtime, servers, "one", 0);
@@ -58,7 +58,7 @@ fn killed_servers_lose_and_double_nothing() {
         }
         leader
     });
-    // First the leader's connection, then whichever leads the stream.
+    // First the leader's server, then the stream's leader.
     let mut killed = 0;
     while killed < KILLS && !written.is_finished() {
         std::thread::sleep(Duration::from_millis(300));
@@ -88,7 +88,7 @@ fn killed_servers_lose_and_double_nothing() {
 fn questions_that_servers_drop_while_they_elect_a_leader_hold_no_frame_up() {
     let mut servers = Servers::start(3);
     let runtime = Arc::new(runtime());
-    // It makes the stream.
+    // It creates the stream.
     drop(node_at(&runtime, &servers, "two", 0));
     let mut leads = None;
     wait_for("the stream is led", || {
@@ -100,7 +100,7 @@ fn questions_that_servers_drop_while_they_elect_a_leader_hold_no_frame_up() {
         &runtime,
         ClusterOptions {
             servers: vec![servers.urls()[(leads + 1) % 3].clone()],
-            // A question that nobody answers would take that long.
+            // An unanswered read would take that long.
             publish_timeout: Duration::from_mins(10),
             replicas_synced: 0,
             ..options(&servers, "one")
@@ -109,7 +109,7 @@ fn questions_that_servers_drop_while_they_elect_a_leader_hold_no_frame_up() {
     leader.lead(1);
     leader.write(1).unwrap();
     servers.server(leads).kill();
-    // What is sent before the others have noticed is lost with it.
+    // Messages sent before the others notice are lost with it.
     std::thread::sleep(Duration::from_secs(1));
     let (done, written) = std::sync::mpsc::channel();
     std::thread::spawn(move || done.send(leader.write(2).is_ok()));
@@ -136,7 +136,7 @@ fn without_a_quorum_a_sync_waits_until_one_is_back() {
     assert_eq!(leader.leading.stalled(), None);
     leader.write(3).unwrap();
 
-    // A leader that gives up does not wait for ever, and its log holds nothing that the stream lacks.
+    // A deposed leader does not wait forever, and its log holds no frame that the stream lacks.
     servers.server(1).pause();
     leader.append(4).unwrap();
     let durability = Arc::clone(&leader.durability);
@@ -154,7 +154,7 @@ fn without_a_quorum_a_sync_waits_until_one_is_back() {
     servers.server(1).resume();
     servers.server(2).resume();
     servers.wait_until_ready();
-    // What was published may or may not be there; both nodes agree with the stream.
+    // The published frame may or may not be there; both nodes agree with the stream.
     let last = leader.stream().len() as u64;
     assert!((4..=5).contains(&last), "{last}");
     leader.follow_to(last).unwrap();
@@ -216,8 +216,8 @@ fn a_frame_is_durable_once_another_node_has_synced_it() {
     assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
 }
 
-/// It may read two frames at once, and then reports the second one alone. The leader publishes it while it still waits for
-/// the first.
+/// A node may read two frames in one go, and then reports only the second. The leader publishes it while still waiting
+/// for the first.
 #[test]
 fn a_node_that_holds_the_next_frame_holds_this_one() {
     let servers = Servers::start(1);
@@ -237,14 +237,14 @@ fn a_node_that_holds_the_next_frame_holds_this_one() {
     assert!(!waiting.is_finished());
     follower.cluster.report_synced(&next);
     assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
-    // A node that reports nothing any more keeps what it has reported.
+    // A node that reports nothing keeps its earlier report.
     follower.cluster.report_nothing();
     let durability = Arc::clone(&leader.durability);
     assert_eq!(durability.sync().unwrap().frame, 3);
 }
 
-/// Each time with new servers: if one stands still just after another one ran again, servers of NATS 2.9 may elect nobody, or
-/// one that lacks a frame.
+/// Uses new servers for each round: if one is paused just after another one has resumed, NATS 2.9 may elect no leader,
+/// or one that lacks a frame.
 #[test]
 fn a_follower_reads_on_when_its_server_is_gone() {
     for index in [1, 2, 0] {
@@ -277,7 +277,7 @@ fn a_frame_is_published_again_while_nobody_answers_what_became_of_it() {
     let durability = Arc::clone(&leader.durability);
     let (done, synced) = std::sync::mpsc::channel();
     std::thread::spawn(move || done.send(durability.sync().map(|position| position.frame).ok()));
-    // It is on its way, and lost with the server.
+    // In flight, and lost with the server.
     std::thread::sleep(Duration::from_millis(300));
     servers.server(0).kill();
     servers.server(0).start();
@@ -292,7 +292,7 @@ fn a_server_without_the_others_does_not_state_where_the_stream_ends() {
     drop(follower.stop());
     servers.server(1).kill();
     servers.server(2).kill();
-    // It answers once it has noticed.
+    // The server answers once it has noticed.
     wait_for("the stream is known to have no leader", || {
         let tail = leader.runtime.block_on(leader.cluster.tail());
         let error = tail.err().map(|error| error.to_string());

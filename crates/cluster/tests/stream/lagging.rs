@@ -1,4 +1,4 @@
-//! A server whose copy of the stream stands still keeps its consumers alive, and they bring nothing.
+//! A server with a lagging copy of the stream keeps its consumers alive without messages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use kedge_log::Log as _;
 use super::nats::Servers;
 use super::node::{Node, next_of, options, runtime};
 
-/// The stream's leader is asked twice, after a second each, before another consumer is made.
+/// The stream's leader is asked twice, after a second each, before the consumer is replaced.
 const READ_LIMIT: Duration = Duration::from_secs(10);
 
-/// Has the stream's consumers bring nothing but their heartbeats, as those do whose server gets no messages.
+/// Reduces the stream's consumers to heartbeats, like those of a server that receives no messages.
 async fn quieten_consumers(servers: &Servers) -> usize {
     let client = async_nats::connect(servers.urls()).await.unwrap();
     let context = jetstream::new(client);

@@ -1,4 +1,4 @@
-//! Who leads, what its followers get, and what becomes of one that was fenced.
+//! Leaders, their followers, and a fenced leader.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn a_second_leader_fences_the_first() {
     let mut second = second.stop();
     second.follow_to(3).unwrap();
     second.lead(2);
-    // What the first appends now has no place any more, and nothing of it comes after the second's frame.
+    // The first leader's new frame gets no place, so its later frames follow nothing.
     first.append(3).unwrap();
     first.append(4).unwrap();
     let error = first.durability.sync().unwrap_err();
@@ -77,7 +77,7 @@ fn a_second_leader_fences_the_first() {
     assert!(frames_of(&second.reader) == second.stream());
 }
 
-/// Two nodes that begin the same term at the same place: one gets it, also at the very first place of a stream.
+/// Two nodes begin the same term at the same place: one wins, even at the first place of a stream.
 #[test]
 fn one_of_many_candidates_begins_a_term() {
     let servers = Servers::start(3);
@@ -97,7 +97,7 @@ fn one_of_many_candidates_begins_a_term() {
             })
             .collect();
         let results = began.into_iter().map(|one| runtime.block_on(one).unwrap());
-        // All publish the very same bytes.
+        // All publish identical bytes.
         let won = results.flatten().count();
         assert_eq!(won, 1, "round {round}");
         for node in &mut nodes {

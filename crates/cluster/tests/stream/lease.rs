@@ -1,4 +1,4 @@
-//! Who may lead, by the lease.
+//! The lease as the permission to try to lead.
 
 use std::time::{Duration, Instant};
 
@@ -72,7 +72,7 @@ fn one_of_many_takes_the_lease_and_the_next_one_after_it_is_lost() {
         let at = NAMES.iter().position(|name| *name == winner).unwrap();
         let other = (at + 1) % 3;
 
-        // Nobody takes it while it is renewed, even for longer than it lasts.
+        // No node takes it while it is renewed, even for longer than its duration.
         let began = Instant::now();
         while began.elapsed() < 2 * lease {
             let renewed = leases[at]
@@ -108,7 +108,7 @@ fn one_of_many_takes_the_lease_and_the_next_one_after_it_is_lost() {
     });
 }
 
-/// Older servers may answer two nodes that both took it. Then it is at the later revision, and the other node finds that.
+/// Older servers may confirm the lease to two nodes. It then has the later revision, which the other node finds.
 #[test]
 fn of_nodes_that_take_the_lease_at_once_one_has_it() {
     const ROUNDS: u64 = 40;
@@ -131,7 +131,7 @@ fn of_nodes_that_take_the_lease_at_once_one_has_it() {
                 }
             }
             doubled += u64::from(revisions.len() > 1);
-            // A server that lags may need a moment.
+            // A lagging server may need a moment.
             let began = Instant::now();
             loop {
                 let mut held = 0;

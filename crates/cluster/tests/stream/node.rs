@@ -1,4 +1,4 @@
-//! Nodes of a log, without what a server does on top.
+//! Nodes of a log, without the rest of a server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use tokio::runtime::Runtime;
 
 use super::nats::Servers;
 
-/// How long a sync may take while the servers elect leaders on a busy machine.
+/// Limit of a sync while servers elect leaders on a busy machine.
 const SYNC_MAX: Duration = Duration::from_mins(3);
 
-/// How long a follower may find that the stream does not continue its log. Servers that lost the others can seem to lack
-/// what was acknowledged, until they have caught up.
+/// How long the stream may seem not to continue a follower's log: servers that lost the others can appear to lack
+/// acknowledged frames until they catch up.
 const JOINS_WITHIN: Duration = Duration::from_mins(1);
 
 pub(crate) const IDENTITY: Hash = Hash([7; 32]);
@@ -40,7 +40,7 @@ pub(crate) fn options(servers: &Servers, node: &str) -> ClusterOptions {
     }
 }
 
-/// A frame of side entries, which differs from others of another number.
+/// A frame of side entries, distinct per number.
 pub(crate) fn frame(number: usize) -> Frame {
     let mut frame = Frame::new();
     frame.push_side(SideEntry {
@@ -64,7 +64,6 @@ pub(crate) fn open_log(dir: &Path) -> FileLog {
     opened.unwrap().0
 }
 
-/// The bytes of a log's frames.
 pub(crate) fn frames_of(reader: &LogReader) -> Vec<Vec<u8>> {
     let frames = reader.frames(1);
     frames
@@ -105,7 +104,7 @@ impl Node {
         }
     }
 
-    /// Closes the log; returns where it is.
+    /// Closes the log; returns its directory.
     pub(crate) fn close(self) -> TempDir {
         self.dir
     }
@@ -130,13 +129,13 @@ impl Node {
         let durability = Arc::clone(&self.durability);
         let (done, synced) = std::sync::mpsc::channel();
         std::thread::spawn(move || done.send(durability.sync()));
-        // It would wait for ever if no follower was left.
+        // Without followers it would wait forever.
         synced
             .recv_timeout(SYNC_MAX)
             .expect("a sync while the servers have a quorum ends")
     }
 
-    /// Reads the stream until the log ends at a frame.
+    /// Reads the stream up to a frame.
     pub(crate) fn follow_to(&mut self, last: u64) -> Result<(), StreamError> {
         let mut following = self.cluster.follow(&self.log.position());
         while self.log.position().frame < last {
@@ -168,7 +167,7 @@ impl Node {
     }
 }
 
-/// The servers' answer. They refuse to answer while they elect a leader, which may take a few seconds.
+/// Retries while servers elect a leader and refuse to answer, which may take a few seconds.
 pub(crate) async fn answered<T, F>(mut ask: impl FnMut() -> F) -> Result<T, StreamError>
 where
     F: Future<Output = Result<T, StreamError>>,
@@ -184,7 +183,7 @@ where
     }
 }
 
-/// The stream's next frame, looked for again where it did not continue the log at first, as a server does.
+/// The stream's next frame, retried like in a server while it does not continue the log.
 async fn next_at_last(following: &mut Following) -> Bytes {
     let mut failed = None;
     loop {
@@ -200,7 +199,7 @@ async fn next_at_last(following: &mut Following) -> Bytes {
     }
 }
 
-/// The stream's next frame, however often the reader has to connect for it.
+/// The stream's next frame, with reconnections.
 pub(crate) async fn next_of(following: &mut Following) -> Result<Bytes, StreamError> {
     loop {
         following.connect().await?;
@@ -210,7 +209,7 @@ pub(crate) async fn next_of(following: &mut Following) -> Result<Bytes, StreamEr
     }
 }
 
-/// A node that follows on a thread of its own until the guard is dropped.
+/// A node that follows on a separate thread until the guard is dropped.
 pub(crate) struct Follower {
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<Node>>,

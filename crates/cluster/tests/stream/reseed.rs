@@ -1,4 +1,4 @@
-//! The stream made again from a node's own segments.
+//! The stream recreated from a node's segments.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use kedge_log::{FrameHeader, Log as _};
 use super::nats::Servers;
 use super::node::{Node, frame, frames_of, open_log, options, runtime};
 
-/// A single node's log: it states what was durable on its disk, and older segments are compressed.
+/// A single node's log, with local durability marks and compressed older segments.
 fn single_log() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut alone = open_log(dir.path());
@@ -23,7 +23,7 @@ fn single_log() -> tempfile::TempDir {
     dir
 }
 
-/// The frames of both, which differ only in what was durable.
+/// Compares both nodes' frames, which differ only in their durability marks.
 fn have_same_hashes(leader: &Node, follower: &Node) {
     for (one, other) in frames_of(&leader.reader)
         .iter()
@@ -49,7 +49,7 @@ fn lacks_the_beginning(new: &mut Node) {
     );
 }
 
-/// Renews the lease for as long as it runs.
+/// Renews the lease forever.
 async fn renew(lease: Lease) {
     let mut revision = 0;
     loop {
@@ -88,7 +88,7 @@ fn a_stream_is_made_again_from_a_log() {
     follower.follow_to(152).unwrap();
     have_same_hashes(&leader, &follower);
 
-    // Again, from the middle: the offset between frames and places changes.
+    // Reseeded from the middle, the offset between frames and places changes.
     leader.leading.end("reseed");
     reseed(&leader, 101, false).unwrap();
     let first = runtime.block_on(leader.cluster.first()).unwrap().unwrap();
@@ -107,7 +107,7 @@ fn a_stream_is_made_again_from_a_log() {
     lacks_the_beginning(&mut new);
     leader.leading.end("reseed");
 
-    // A log that lacks a frame of the stream, and a node that runs.
+    // A log that lacks a frame of the stream, and a running node.
     for bytes in &frames_of(&follower.reader)[..130] {
         new.log.append_stored(bytes).unwrap();
     }
@@ -126,7 +126,7 @@ fn a_stream_is_made_again_from_a_log() {
     renewing.abort();
     reseed(&new, 1, true).unwrap();
     assert_eq!(new.stream().len(), 130);
-    // The longer log is now of another history, and says so.
+    // The longer log now belongs to another history, and says so.
     let mut follower = Node::open_in(&runtime, options(&servers, "two"), follower.close());
     let text = follower.follow_to(155).unwrap_err().to_string();
     assert!(text.contains("frame 131 of the stream is broken"), "{text}");

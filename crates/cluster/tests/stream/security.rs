@@ -1,4 +1,4 @@
-//! TLS to the servers, and who may connect and publish.
+//! TLS to the servers, and permissions to connect and publish.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Files {
         self.0.path().join(name)
     }
 
-    /// The lines of a server that serves TLS and asks for certificates of the authority.
+    /// Configuration of a server that serves TLS and requires certificates of the authority.
     fn server_lines(&self) -> String {
         format!(
             "tls {{ cert_file: \"{}\", key_file: \"{}\", ca_file: \"{}\", verify: true }}",
@@ -59,7 +59,7 @@ impl Files {
         )
     }
 
-    /// A node that shows a certificate of this authority.
+    /// Options of a node with a certificate of this authority.
     fn node(&self, servers: &Servers, authority: &str) -> ClusterOptions {
         ClusterOptions {
             servers: tls_urls(servers),
@@ -78,7 +78,7 @@ fn tls_urls(servers: &Servers) -> Vec<String> {
     urls.map(|url| url.replace("nats://", "tls://")).collect()
 }
 
-/// Why a node does not connect.
+/// The error of a refused connection.
 async fn refused(options: ClusterOptions) -> String {
     match Cluster::connect(options, IDENTITY).await {
         Ok(_) => String::new(),
@@ -134,7 +134,7 @@ fn nodes_and_servers_know_each_other_by_their_certificates() {
     assert!(!runtime().block_on(refused(demanding)).is_empty());
 }
 
-/// A JSON Web Token of NATS: what `issuer` states about `subject`.
+/// A JSON Web Token of NATS: `issuer`'s statement about `subject`.
 fn token(issuer: &KeyPair, subject: &KeyPair, name: &str, nats: &Value) -> String {
     let claims = json!({
         "jti": name,
@@ -151,7 +151,7 @@ fn token(issuer: &KeyPair, subject: &KeyPair, name: &str, nats: &Value) -> Strin
     format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-/// A file of credentials for a user who may publish on these subjects.
+/// Credentials of a user who may publish on these subjects.
 fn credentials(folder: &Path, account: &KeyPair, name: &str, publish: &[&str]) -> PathBuf {
     let user = KeyPair::new_user();
     let nats = json!({
@@ -169,7 +169,7 @@ fn credentials(folder: &Path, account: &KeyPair, name: &str, publish: &[&str]) -
     path
 }
 
-/// A server that knows users by their credentials, and the account that signs them.
+/// A server that knows users by credentials, and the account that signs them.
 fn servers_with_users() -> (Servers, KeyPair) {
     let (operator, account) = (KeyPair::new_operator(), KeyPair::new_account());
     let system = KeyPair::new_account();
@@ -199,7 +199,7 @@ fn servers_with_users() -> (Servers, KeyPair) {
 fn only_users_with_the_right_to_publish_carry_a_log() {
     let folder = tempfile::tempdir().unwrap();
     let (servers, account) = servers_with_users();
-    // What a node publishes on; `scripts/packages/nats/kedge.conf` has it subject by subject.
+    // Subjects that a node publishes on; `scripts/packages/nats/kedge.conf` lists them one by one.
     let subjects = [
         "kedge.test.>",
         "$JS.API.>",
@@ -228,7 +228,7 @@ fn only_users_with_the_right_to_publish_carry_a_log() {
     });
     carries_a_log(node(Some(writer.clone())));
 
-    // Who may only read opens no term, and the log stays as it is.
+    // A read-only user cannot open a term, and the log stays unchanged.
     let runtime = Arc::new(runtime());
     let mut following = Node::open(&runtime, node(Some(reader)));
     following.follow_to(2).unwrap();

@@ -1,4 +1,4 @@
-//! What a node refuses to share its log with.
+//! Settings of stream and servers that a node refuses.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use kedge_protocol::Hash;
 use super::nats::{Servers, Settings};
 use super::node::{IDENTITY, options, runtime};
 
-/// Connects to a stream with changed settings; returns why that is refused.
+/// Connects to a stream with changed settings; returns the refusal.
 async fn refused(servers: &Servers, change: impl FnOnce(&mut stream::Config)) -> String {
     let client = async_nats::connect(servers.urls()).await.unwrap();
     let context = jetstream::new(client);
@@ -31,7 +31,7 @@ async fn refused(servers: &Servers, change: impl FnOnce(&mut stream::Config)) ->
 
 type Change = fn(&mut stream::Config);
 
-/// What a stream of a log must not have, and what the refusal names.
+/// Forbidden settings, and the words of the refusal.
 const CHANGES: [(Change, &[&str]); 10] = [
     (
         |config| config.storage = stream::StorageType::Memory,
@@ -82,7 +82,7 @@ fn a_stream_that_may_lose_frames_is_refused() {
             refused(&servers, |config| config.description = Some(other.clone())).await,
             &["of another log", &other, &IDENTITY.to_string()],
         );
-        // The same servers, but a log that wants three copies.
+        // The same servers, with a log that requires three copies.
         let three = |name: &str| ClusterOptions {
             replicas: 3,
             name: name.to_owned(),
@@ -127,7 +127,7 @@ fn servers_that_cannot_carry_the_log_are_refused() {
             matches!(error, Some(ConnectError::Payload { found: 65_536, .. })),
             "{error:?}"
         );
-        // Nobody knows whether they sync.
+        // The sync setting is unknown.
         let error = connect(|options, _| options.unsynced_allowed = false).await;
         assert!(
             matches!(error, Some(ConnectError::Monitors { .. })),
@@ -138,7 +138,7 @@ fn servers_that_cannot_carry_the_log_are_refused() {
             options.monitors = vec!["http://127.0.0.1:1".to_owned()];
         });
         assert!(matches!(error.await, Some(ConnectError::Monitors { .. })));
-        // They do not.
+        // The servers do not sync.
         let error = connect(|options, servers| {
             options.unsynced_allowed = false;
             options.monitors = servers.monitors();

@@ -1,7 +1,7 @@
-//! NATS servers as processes: a JetStream cluster on free ports, with its data in a temporary folder. Other crates' tests
-//! include this file by its path.
+//! NATS servers as processes: a JetStream cluster on free ports, with data in a temporary folder. Other crates' tests
+//! include this file by path.
 //!
-//! The program is `KEDGE_NATS`, or the one that `make test` has installed.
+//! The program is `KEDGE_NATS`, or the one installed by `make test`.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -16,18 +16,17 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-// The including program's own: two copies of the counter would hand out one port twice.
+// The including crate's function: a second copy of the counter would give out a port twice.
 use crate::free_port;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Servers of one JetStream cluster. They end with it.
+/// Servers of one JetStream cluster, ended on drop.
 pub(crate) struct Servers {
     folder: TempDir,
     servers: Vec<Server>,
 }
 
-/// One of them.
 pub(crate) struct Server {
     is_secure: bool,
     name: String,
@@ -38,15 +37,15 @@ pub(crate) struct Server {
     process: Option<Child>,
 }
 
-/// What is set besides the defaults.
+/// Non-default settings.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
-    /// Bytes of the longest message.
+    /// Limit of a message.
     pub(crate) max_payload: usize,
     /// Whether to sync before an acknowledgement.
     pub(crate) sync_always: bool,
-    /// The folder of `server.pem`, `server.key` and `authority.pem`: then only who has a certificate of that authority
-    /// connects, as the user whose name is in it.
+    /// Folder of `server.pem`, `server.key` and `authority.pem`. If set, clients need a certificate of that authority
+    /// and connect as the user named in it.
     pub(crate) certificates: Option<&'static Path>,
 }
 
@@ -60,7 +59,6 @@ impl Default for Settings {
     }
 }
 
-/// The program.
 pub(crate) fn program() -> PathBuf {
     if let Some(named) = std::env::var_os("KEDGE_NATS") {
         return named.into();
@@ -76,7 +74,7 @@ pub(crate) fn program() -> PathBuf {
     }
 }
 
-/// The routes of each server to the others, which listen for servers on these ports.
+/// Each server's routes to the others, which listen for servers on these ports.
 fn routes(ports: &[u16], way: &mut impl FnMut(usize, usize, String) -> String) -> Vec<Vec<String>> {
     let mut routes = Vec::new();
     for from in 0..ports.len() {
@@ -87,7 +85,7 @@ fn routes(ports: &[u16], way: &mut impl FnMut(usize, usize, String) -> String) -
     routes
 }
 
-/// The line of a server that asks for certificates of the authority in a folder.
+/// TLS configuration of a server that requires certificates of the authority in a folder.
 fn tls_line(folder: &Path) -> String {
     let file = |name| folder.join(name).display().to_string();
     let (certificate, key) = (file("server.pem"), file("server.key"));
@@ -98,7 +96,7 @@ fn tls_line(folder: &Path) -> String {
 }
 
 impl Servers {
-    /// Starts so many servers and waits until JetStream works.
+    /// Starts `count` servers and waits until JetStream works.
     pub(crate) fn start(count: usize) -> Self {
         Self::start_with(count, Settings::default())
     }
@@ -107,13 +105,12 @@ impl Servers {
         Self::start_as(count, settings, "", |_, _, url| url)
     }
 
-    /// With more lines in each server's configuration.
+    /// Adds `lines` to each server's configuration.
     pub(crate) fn start_with_lines(count: usize, settings: Settings, lines: &str) -> Self {
         Self::start_as(count, settings, lines, |_, _, url| url)
     }
 
-    /// Where `way` names the URL at which one server (the first index) reaches another one, which listens for servers at
-    /// the given URL.
+    /// `way` maps a server's route URL: the first index is the connecting server, the second the listening one.
     pub(crate) fn start_through(
         count: usize,
         settings: Settings,
@@ -131,8 +128,7 @@ impl Servers {
         let folder = tempfile::tempdir().unwrap();
         let ports: Vec<u16> = (0..3 * count).map(|_| free_port()).collect();
         let routes = routes(&ports[2 * count..], &mut way);
-        // Servers name each other's addresses to third ones. An address at which nobody listens leaves only the routes
-        // that are configured.
+        // Servers gossip each other's addresses. Advertising an unused address leaves only the configured routes.
         let nowhere = free_port();
         let servers = (0..count).map(|index| {
             let name = format!("engine{index}");
@@ -187,7 +183,7 @@ impl Servers {
         });
     }
 
-    /// The other servers that the leader of JetStream knows and reaches.
+    /// Number of other servers that JetStream's leader reaches.
     fn meta_peers(&self) -> Option<usize> {
         let infos = self.servers.iter().filter_map(|server| server.get("/jsz"));
         let led = infos.filter_map(|text| {
@@ -211,18 +207,17 @@ impl Servers {
         &mut self.servers[index]
     }
 
-    /// The URLs for clients.
+    /// URLs for clients.
     pub(crate) fn urls(&self) -> Vec<String> {
         self.servers.iter().map(Server::url).collect()
     }
 
-    /// The URLs of the monitoring.
     pub(crate) fn monitors(&self) -> Vec<String> {
         let url = |server: &Server| format!("http://127.0.0.1:{}", server.monitor);
         self.servers.iter().map(url).collect()
     }
 
-    /// The folder of all servers' data, configurations and logs.
+    /// Folder of all servers' data, configurations and logs.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -242,7 +237,7 @@ impl Servers {
         })
     }
 
-    /// What each server knows of a stream: its first and last place and its leader.
+    /// Each server's view of a stream: first and last place, and leader.
     pub(crate) fn stream_states(&self, stream: &str) -> String {
         let shown = self.servers.iter().map(|server| {
             let text = server.get("/jsz?streams=1").unwrap_or_default();
@@ -259,7 +254,7 @@ impl Servers {
         shown.collect()
     }
 
-    /// The last part of each server's log.
+    /// End of each server's log.
     pub(crate) fn logs(&self) -> String {
         let read = |server: &Server| fs::read_to_string(&server.log).unwrap_or_default();
         self.servers.iter().map(read).collect()
@@ -280,7 +275,7 @@ impl Server {
         format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
-    /// Starts it, or starts it again with its data.
+    /// Starts or restarts it with its data.
     pub(crate) fn start(&mut self) {
         assert!(self.process.is_none(), "{} runs", self.name);
         let log = File::options()
@@ -299,7 +294,7 @@ impl Server {
         );
     }
 
-    /// Ends it at once, as a power failure of the process would.
+    /// Kills it, like a power failure.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().unwrap();
@@ -307,15 +302,15 @@ impl Server {
         }
     }
 
-    /// Asks it to end in order: it hands over what it leads. At once, or as a lame duck.
+    /// Shuts it down in order, so that it hands over its leaderships: immediately, or as a lame duck.
     pub(crate) fn retire(&self, at_once: bool) {
         self.signal(if at_once { Signal::INT } else { Signal::USR2 });
     }
 
-    /// Stops it without ending it, until [`Server::resume`].
+    /// Stops the process until [`Server::resume`].
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
-        // On a busy machine some threads run on for a while.
+        // On a busy machine some threads keep running for a moment.
         wait_for("the server stands still", || self.stands_still());
     }
 
@@ -325,7 +320,7 @@ impl Server {
         tasks.flatten().all(|task| {
             let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
             let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
-            // A thread that has ended meanwhile has no state.
+            // A thread that has ended has no state.
             state.is_none_or(|state| state.starts_with(['T', 't', 'Z', 'X']))
         })
     }
@@ -345,12 +340,12 @@ impl Server {
     }
 
     fn is_healthy(&self) -> bool {
-        // Without its streams and consumers: a consumer whose reader is gone counts as unhealthy.
+        // Excludes streams and consumers: a consumer without a reader counts as unhealthy.
         self.get("/healthz?js-server-only=true")
             .is_some_and(|text| text.contains("\"ok\""))
     }
 
-    /// What its monitoring answers.
+    /// An answer of its monitoring.
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.monitor)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
@@ -368,7 +363,6 @@ impl Drop for Server {
     }
 }
 
-/// Waits until something holds.
 pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {

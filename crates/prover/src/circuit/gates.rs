@@ -1,7 +1,7 @@
-//! Bits, 32-bit words and sums of the circuit, and the few gates that SHA-256 consists of.
+//! Bits, 32-bit words, sums and gates of the SHA-256 circuit.
 //!
-//! Every gate here fixes its output wire: given inputs that are 0 or 1, exactly one value of the output satisfies the
-//! constraint, and it is 0 or 1 too.
+//! Every gate fixes its output wire: for inputs of 0 or 1, exactly one output value satisfies the constraint, and it is
+//! 0 or 1 too.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup as _, Field as _};
@@ -12,14 +12,14 @@ pub(super) const WORD_BITS: usize = 32;
 
 type Result<T> = core::result::Result<T, SynthesisError>;
 
-/// A bit: known when the circuit is built, or a wire that constraints keep at 0 or 1.
+/// A constant bit, or a wire that is constrained to 0 or 1.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bit {
     Known(bool),
     Wire(Variable),
 }
 
-/// A 32-bit number, its least significant bit first, with its value in this witness.
+/// A 32-bit number, least significant bit first, with its value in this witness.
 #[derive(Clone, Copy)]
 pub(super) struct Word {
     bits: [Bit; WORD_BITS],
@@ -27,7 +27,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// A number that is the same in every witness.
+    /// A word that is constant over all witnesses.
     pub(super) fn known(value: u32) -> Self {
         Self {
             bits: std::array::from_fn(|i| Bit::Known(is_set(value, i))),
@@ -58,17 +58,16 @@ fn is_set(value: u32, bit: usize) -> bool {
     value >> bit & 1 == 1
 }
 
-/// A linear combination of wires: collects additions before it is split into bits.
+/// A linear combination of wires, which accumulates additions before the split into bits.
 #[derive(Clone)]
 pub(super) struct Sum {
     terms: Vec<(Fr, Variable)>,
     value: u64,
-    /// The largest value that any witness can give it.
+    /// Largest value over all witnesses.
     max: u64,
 }
 
 impl Sum {
-    /// Zero.
     pub(super) fn new() -> Self {
         Self {
             terms: Vec::new(),
@@ -85,7 +84,6 @@ impl Sum {
         }
     }
 
-    /// Adds a word.
     pub(super) fn add(mut self, word: &Word) -> Self {
         let mut weight = Fr::ONE;
         for bit in word.bits {
@@ -98,7 +96,6 @@ impl Sum {
         self
     }
 
-    /// Adds another sum.
     pub(super) fn add_sum(mut self, other: &Self) -> Self {
         self.terms.extend_from_slice(&other.terms);
         self.value += other.value;
@@ -107,7 +104,7 @@ impl Sum {
     }
 }
 
-/// The words of a 128-bit number, the most significant first, as one linear combination.
+/// Packs four words, most significant first, into one 128-bit linear combination.
 pub(super) fn pack(words: &[Word]) -> LinearCombination<Fr> {
     let mut sum = Sum::new();
     let mut weight = Fr::ONE;
@@ -120,7 +117,7 @@ pub(super) fn pack(words: &[Word]) -> LinearCombination<Fr> {
     combination(sum.terms)
 }
 
-/// In the form of a matrix: each wire once.
+/// Merges the terms of each wire, as a matrix requires.
 fn combination(terms: Vec<(Fr, Variable)>) -> LinearCombination<Fr> {
     let mut combination = LinearCombination(terms);
     combination.compactify();
@@ -135,7 +132,7 @@ fn of_bits<const N: usize>(bits: [(Fr, Bit); N]) -> LinearCombination<Fr> {
     combination(sum.terms)
 }
 
-/// The constraint system, and how gates are added to it.
+/// Builder of the constraint system.
 pub(super) struct Gates {
     system: ConstraintSystemRef<Fr>,
 }
@@ -156,7 +153,7 @@ impl Gates {
             .enforce_r1cs_constraint(|| left, || right, || product)
     }
 
-    /// The next public input.
+    /// Adds a public input.
     pub(super) fn input(&self, value: Fr) -> Result<Variable> {
         self.system.new_input_variable(|| Ok(value))
     }
@@ -165,14 +162,14 @@ impl Gates {
         self.system.new_witness_variable(|| Ok(Fr::from(value)))
     }
 
-    /// A wire that is 0 or 1.
+    /// Adds a wire that is 0 or 1.
     pub(super) fn bit(&self, value: bool) -> Result<Variable> {
         let wire = self.wire(value)?;
         self.constrain(wire.into(), wire.into(), wire.into())?;
         Ok(wire)
     }
 
-    /// A word of the witness.
+    /// Adds a word of the witness.
     pub(super) fn word(&self, value: u32) -> Result<Word> {
         let mut bits = [Bit::Known(false); WORD_BITS];
         for (i, bit) in bits.iter_mut().enumerate() {
@@ -186,7 +183,7 @@ impl Gates {
         self.constrain(left, Variable::One.into(), right.into())
     }
 
-    /// The sum modulo 2^32: split into as many bits as it can have, of which the lower 32 count.
+    /// The sum modulo 2^32: the lower 32 bits of its binary form.
     pub(super) fn reduce(&self, sum: Sum) -> Result<Word> {
         let value = sum.value as u32;
         if sum.terms.iter().all(|(_, wire)| wire.is_one()) {
@@ -213,8 +210,8 @@ impl Gates {
         Ok(word)
     }
 
-    /// The majority of three bits, m. With s their sum, s · (s - 4m - 1) = -6m has one solution m for
-    /// each s: 0, 0, 1, 1 for s = 0, 1, 2, 3.
+    /// Majority m of three bits. With s their sum, s · (s - 4m - 1) = -6m has one solution m for each s: 0, 0, 1, 1 for
+    /// s = 0, 1, 2, 3.
     fn majority_bit(&self, bits: [Bit; 3], value: bool) -> Result<Bit> {
         match bits {
             [Bit::Known(a), Bit::Known(b), other]
@@ -235,7 +232,7 @@ impl Gates {
         Ok(majority)
     }
 
-    /// Maj of FIPS 180-4: each bit the majority of three.
+    /// Maj of FIPS 180-4: the bitwise majority.
     pub(super) fn majority(&self, x: &Word, y: &Word, z: &Word) -> Result<Word> {
         let value = (x.value & y.value) ^ (x.value & z.value) ^ (y.value & z.value);
         let mut bits = [Bit::Known(false); WORD_BITS];
@@ -245,7 +242,7 @@ impl Gates {
         Ok(Word { bits, value })
     }
 
-    /// x ⊕ y ⊕ z: for each three bits, their sum less twice their majority.
+    /// x ⊕ y ⊕ z: bitwise, the sum minus twice the majority.
     pub(super) fn exclusive_or(&self, x: &Word, y: &Word, z: &Word) -> Result<Sum> {
         let majority = self.majority(x, y, z)?;
         let mut sum = Sum::new().add(x).add(y).add(z);

@@ -1,12 +1,12 @@
-//! The claim circuit: *I know five words whose SHA-256 is this content, and those that the mask discloses are these.*
+//! The claim circuit: *I know five words whose SHA-256 is this content, and the ones disclosed by the mask are these.*
 //!
-//! Public inputs, in order: content, mask, the four words, context; every 256-bit word as two numbers of 128 bits, the
-//! high one first. What keeps each of them in its range:
+//! Public inputs, in order: content, mask, the four words, context. Every 256-bit word is two numbers of 128 bits, high
+//! half first. Range checks:
 //!
 //! - the content's halves equal sums of bits of the digest;
 //! - the mask equals the sum of four bits, so nothing above bit 3 is set;
-//! - a word's half is its mask bit times the sum of the word's bits: that, or zero;
-//! - the context's halves equal sums of bits that serve nothing else.
+//! - half of a word is its mask bit times the sum of the word's bits: that sum, or zero;
+//! - the context's halves equal sums of bits that have no other use.
 
 mod gates;
 mod sha256;
@@ -50,27 +50,24 @@ impl ClaimCircuit {
 /// A circuit's constraints as three matrices A, B, C: in each row, the product of A's and B's combinations is
 /// C's. A column is a wire: the constant one, then the public inputs, then the others.
 pub struct Constraints {
-    /// A, B and C.
+    /// A, B and C, in this order.
     pub matrices: Vec<Matrix<Fr>>,
-    /// Public inputs, without the constant one.
+    /// Number of public inputs, without the constant one.
     pub inputs: usize,
-    /// All wires, including the constant one.
+    /// Number of wires, including the constant one.
     pub wires: usize,
 }
 
 impl Constraints {
-    /// The number of constraints.
     pub fn count(&self) -> usize {
         self.matrices[0].len()
     }
 
-    /// The constraints of a circuit.
     pub fn of(circuit: impl ConstraintSynthesizer<Fr>) -> Result<Self, SynthesisError> {
         let system = synthesize(circuit, SynthesisMode::Setup)?;
         Self::read(&system)
     }
 
-    /// The constraints of the claim circuit.
     pub fn of_claims() -> Result<Self, SynthesisError> {
         Self::of(ClaimCircuit::blank())
     }

@@ -33,7 +33,7 @@ const ROUND_CONSTANTS: [u32; ROUNDS] = [
     0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
 ];
 
-/// The digest of a message of whole 32-bit words, most significant first.
+/// Digest of a message of whole 32-bit words, big-endian.
 pub(super) fn sha256(gates: &Gates, message: &[Word]) -> Result<[Word; 8], SynthesisError> {
     let mut padded = message.to_vec();
     padded.push(Word::known(1 << 31));

@@ -1,4 +1,4 @@
-//! What no other test would notice: whether the constraints leave a wire free.
+//! Soundness of the claim circuit: the constraints leave no wire free.
 
 #![allow(
     clippy::many_single_char_names,
@@ -13,7 +13,7 @@ use kedge_protocol::claim::Mask;
 use super::gates::{Gates, Sum};
 use super::*;
 
-/// A witness of random-looking words, and the wires of its first four words, bit by bit.
+/// A pseudorandom witness.
 fn witness(seed: u8, mask: u8) -> (Statement, Opening) {
     let word = |i: u8| kedge_protocol::hash::keccak(&[seed, i]);
     let opening = Opening {
@@ -28,17 +28,17 @@ fn built(statement: Statement, opening: Opening) -> (Constraints, Vec<Fr>) {
     Constraints::with_wires(ClaimCircuit::new(statement, opening)).unwrap()
 }
 
-/// The first wire of a word: the constant, the inputs, and 256 bits for each word before it.
+/// First wire of a word: after the constant, the inputs, and 256 bits for each preceding word.
 fn first_wire(word: usize) -> usize {
     1 + INPUTS + 256 * word
 }
 
-/// Rows evaluated once, so that a change of one wire costs only the rows that it is in.
+/// Rows evaluated in advance, so that changing a wire costs only its own rows.
 struct Rows<'a> {
     constraints: &'a Constraints,
     wires: Vec<Fr>,
     values: [Vec<Fr>; 3],
-    /// For each wire the rows that hold it.
+    /// The rows of each wire.
     of_wire: Vec<Vec<usize>>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Rows<'a> {
         a.iter().zip(b).zip(c).all(|((a, b), c)| *a * b == *c)
     }
 
-    /// Whether everything still holds with this wire changed to that value.
+    /// Whether all constraints still hold after setting this wire.
     fn holds_with(&self, wire: usize, value: Fr) -> bool {
         let change = value - self.wires[wire];
         self.of_wire[wire].iter().all(|&row| {
@@ -148,8 +148,8 @@ fn no_wire_is_free() {
     }
 }
 
-/// Finds the wires with only one possible value, given the known ones: from rows with one unknown wire, and
-/// from rows that write a known number with unknown bits.
+/// Derives the wires with only one possible value from known ones: from rows with one unknown wire, and from rows that
+/// write a known number with unknown bits.
 struct Solver<'a> {
     rows: &'a Rows<'a>,
     is_bit: Vec<bool>,
@@ -230,8 +230,8 @@ impl<'a> Solver<'a> {
         (a1 * b1).is_zero() && !(a * b1 + a1 * b - c1).is_zero()
     }
 
-    /// Unknown bits with different powers of two as factors, times one number, and no other unknown: a number
-    /// below the field's order has only one binary form.
+    /// Unknown bits with distinct powers of two as factors, times one number, and no other unknown: a number below the
+    /// field's order has only one binary form.
     fn is_number_in_bits(&self, row: usize, unknown: &[usize]) -> bool {
         let right = &self.rows.constraints.matrices[1][row];
         let right_is_known = right.iter().all(|(_, wire)| self.known[*wire]);
@@ -270,8 +270,8 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// Two witnesses with the same public inputs disclose the same: the inputs alone determine every bit of a
-/// disclosed word, and reveal no bit of a hidden one.
+/// Witnesses with equal public inputs disclose the same: the inputs determine every bit of a disclosed word, and reveal
+/// no bit of a hidden one.
 #[test]
 fn public_inputs_decide_what_is_disclosed() {
     for mask in 0..16 {

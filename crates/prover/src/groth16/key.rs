@@ -1,4 +1,4 @@
-//! Verifying keys.
+//! Verifying keys of Groth16.
 
 use ark_bn254::{Bn254, Fr};
 use ark_groth16::{PreparedVerifyingKey, prepare_verifying_key};
@@ -18,31 +18,24 @@ pub enum KeyError {
     /// Not JSON in snarkjs' format.
     #[error("not a verification key of snarkjs: {0}")]
     Json(#[from] serde_json::Error),
-    /// For another proof system or curve.
+    /// The key is for another proof system or curve.
     #[error("the key must be for groth16 on bn128, not {protocol} on {curve}")]
-    System {
-        /// The file's protocol.
-        protocol: String,
-        /// The file's curve.
-        curve: String,
-    },
-    /// Its parts do not fit together.
+    System { protocol: String, curve: String },
+    /// The number of points does not match the stated number of inputs.
     #[error("the key states {said} public inputs but has points for {found}")]
     Inputs {
-        /// The number that the file states.
+        /// Stated number of inputs.
         said: usize,
-        /// The number of points, without the constant's.
+        /// Number of points, without the constant's.
         found: usize,
     },
     /// A part is not a point.
     #[error("the key's {part}: {error}")]
     Point {
-        /// Which part.
         part: &'static str,
-        /// Why.
         error: PointError,
     },
-    /// Gamma and delta are equal: anyone who sees a proof can forge proofs of anything.
+    /// Gamma equals delta: any seen proof then allows to forge proofs of anything.
     #[error("nobody contributed to the key: its gamma and delta are equal, so anybody can forge")]
     NoContribution,
 }
@@ -81,7 +74,7 @@ impl VerifyingKey {
         })
     }
 
-    /// Reads the JSON that `snarkjs zkey export verificationkey` writes.
+    /// Reads the output of `snarkjs zkey export verificationkey`.
     pub fn of_snarkjs(json: &str) -> Result<Self, KeyError> {
         let texts: Texts = serde_json::from_str(json)?;
         if texts.protocol != "groth16" || texts.curve != "bn128" {
@@ -109,7 +102,7 @@ impl VerifyingKey {
         })
     }
 
-    /// The JSON that snarkjs reads.
+    /// Writes the JSON that snarkjs reads.
     pub fn to_snarkjs(&self) -> Result<String, serde_json::Error> {
         let key = &self.prepared.vk;
         let texts = Texts {
@@ -125,7 +118,7 @@ impl VerifyingKey {
         serde_json::to_string_pretty(&texts)
     }
 
-    /// The words that the contract `Groth16Verifier` is deployed with.
+    /// Constructor words of the contract `Groth16Verifier`.
     pub fn words(&self) -> Vec<Hash> {
         words(&self.prepared.vk)
     }
@@ -135,12 +128,12 @@ impl VerifyingKey {
         self.hash
     }
 
-    /// The number of the circuit's public inputs.
+    /// Number of public inputs.
     pub fn inputs(&self) -> usize {
         self.prepared.vk.gamma_abc_g1.len().saturating_sub(1)
     }
 
-    /// Whether the proof holds for these public inputs. False if their number differs, or if one of them is not
+    /// Whether the proof holds for these public inputs. False for a wrong number of inputs, or an input that is not
     /// below the field's order.
     pub fn verify(&self, proof: &Proof, inputs: &[Hash]) -> bool {
         if inputs.len() != self.inputs() {

@@ -1,4 +1,4 @@
-//! Groth16 over BN254, for any circuit: keys, proofs, and their forms for other programs.
+//! Groth16 over BN254 for any circuit: keys, proofs, and their external formats.
 
 mod key;
 mod proof;
@@ -12,5 +12,5 @@ pub use kedge_protocol::claim::ProofParts;
 pub use key::{KeyError, VerifyingKey};
 pub use proof::{PartError, Proof, ProveError, ProvingKey};
 
-/// arkworks' Groth16 with the reduction of snarkjs' keys.
+/// arkworks' Groth16 with snarkjs' reduction.
 type Groth16 = ark_groth16::Groth16<ark_bn254::Bn254, qap::OddRoots>;

@@ -1,4 +1,4 @@
-//! Proofs and the keys that make them.
+//! Proofs and proving keys.
 
 use ark_bn254::{Bn254, Fr};
 use ark_ff::PrimeField as _;
@@ -11,22 +11,21 @@ use super::{Groth16, KeyError, VerifyingKey};
 use crate::circuit::Constraints;
 use crate::points::{PointError, g1, g1_texts, g1_words, g2, g2_texts, g2_words, word};
 
-/// Which part of a proof is not a point, and why.
+/// Part of a proof that is not a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{part}: {error}")]
 pub struct PartError {
     /// `a`, `b` or `c`.
     pub part: &'static str,
-    /// Why.
     pub error: PointError,
 }
 
-/// A proof: three points.
+/// Three curve points.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Proof(ark_groth16::Proof<Bn254>);
 
 impl Proof {
-    /// Reads the contract's form.
+    /// Reads the contract's representation.
     pub fn of_parts(parts: &ProofParts) -> Result<Self, PartError> {
         let at = |part| move |error| PartError { part, error };
         Ok(Self(ark_groth16::Proof {
@@ -36,7 +35,7 @@ impl Proof {
         }))
     }
 
-    /// The contract's form.
+    /// The contract's representation.
     pub fn parts(&self) -> ProofParts {
         ProofParts {
             a: g1_words(&self.0.a),
@@ -64,7 +63,7 @@ impl Proof {
 /// Why no proof was produced.
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
-    /// There is nothing to prove: the words are another action's.
+    /// The words belong to another action.
     #[error("the action's words do not hash to the leaf's content; check the proof file")]
     OtherContent,
     /// The key was made for a circuit of another size.
@@ -73,7 +72,7 @@ pub enum ProveError {
     /// The proof does not verify: a wrong key of the right size, or wires that break a constraint.
     #[error("the proof that was made does not verify: the proving key is not for this circuit")]
     NotVerified,
-    /// The system provides no random bytes.
+    /// The operating system provides no random bytes.
     #[error("no random bytes from the system: {0}")]
     Randomness(getrandom::Error),
     /// The circuit could not be built.
@@ -81,7 +80,6 @@ pub enum ProveError {
     Circuit(#[from] SynthesisError),
 }
 
-/// A proving key.
 pub struct ProvingKey {
     inner: ark_groth16::ProvingKey<Bn254>,
     verifying: VerifyingKey,
@@ -93,13 +91,13 @@ impl ProvingKey {
         Ok(Self { inner, verifying })
     }
 
-    /// The key that checks this one's proofs.
+    /// The matching verifying key.
     pub fn verifying(&self) -> &VerifyingKey {
         &self.verifying
     }
 
-    /// Proves knowledge of these wires of a circuit. The proof is verified before it is returned, because a key
-    /// for another circuit produces invalid proofs.
+    /// Proves knowledge of a circuit's wires. Verifies the proof before returning it, because a key of another circuit
+    /// yields invalid proofs.
     pub fn prove(&self, constraints: &Constraints, wires: &[Fr]) -> Result<Proof, ProveError> {
         self.check_size(constraints, wires)?;
         let proof = Groth16::create_proof_with_reduction_and_matrices(
@@ -150,7 +148,7 @@ impl ProvingKey {
     }
 }
 
-/// A random number of the field, which hides the witness. 64 bytes leave no relevant bias.
+/// A random field element that hides the witness. 64 bytes keep the bias negligible.
 fn blinding() -> Result<Fr, ProveError> {
     let mut bytes = [0; 64];
     getrandom::fill(&mut bytes).map_err(ProveError::Randomness)?;

@@ -1,8 +1,8 @@
-//! From constraints to a quadratic arithmetic program, as snarkjs does it.
+//! Reduction of constraints to a quadratic arithmetic program, as in snarkjs.
 //!
-//! The quotient h enters a proof by its values on the odd 2n-th roots of unity instead of its coefficients. On these,
-//! (ab - c) is all that is needed, as it vanishes on the even ones. So one transform is saved, and keys of a ceremony
-//! by snarkjs fit. Everything else is libsnark's.
+//! The quotient h enters a proof by its values on the odd 2n-th roots of unity instead of its coefficients. There, (ab
+//! - c) is enough, as it vanishes on the even roots. This saves one transform, and makes keys of a snarkjs ceremony
+//! fit. The rest is libsnark's reduction.
 
 use ark_ff::PrimeField;
 use ark_groth16::r1cs_to_qap::{LibsnarkReduction, R1CSToQAP, evaluate_constraint};

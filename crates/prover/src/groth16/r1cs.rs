@@ -1,4 +1,4 @@
-//! Constraints as an `.r1cs` file: iden3's binary format, version 1, from which snarkjs makes keys.
+//! Writer of `.r1cs` files (iden3's binary format, version 1), from which snarkjs makes keys.
 
 use ark_bn254::Fr;
 use ark_ff::{BigInteger as _, PrimeField as _};
@@ -7,7 +7,7 @@ use crate::circuit::Constraints;
 
 const NUMBER_BYTES: usize = 32;
 const VERSION: u32 = 1;
-/// Sections of the file: their numbers in the format.
+/// Section numbers of the format.
 const HEADER: u32 = 1;
 const CONSTRAINTS: u32 = 2;
 const LABELS: u32 = 3;
@@ -37,7 +37,7 @@ fn header(constraints: &Constraints) -> Vec<u8> {
     let mut header = (NUMBER_BYTES as u32).to_le_bytes().to_vec();
     header.extend(Fr::MODULUS.to_bytes_le());
     header.extend(wires.to_le_bytes());
-    // No output: every public number is an input.
+    // There are no outputs: every public number is an input.
     header.extend(0u32.to_le_bytes());
     header.extend(inputs.to_le_bytes());
     header.extend((wires - inputs - 1).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Keys from a seed that anybody can read, for development.
+//! Development keys from a public seed.
 
 use ark_bn254::{Fr, G1Projective, G2Projective};
 use ark_ec::PrimeGroup as _;
@@ -10,8 +10,8 @@ use kedge_protocol::hash::sha256;
 use super::{Groth16, ProveError, ProvingKey};
 
 impl ProvingKey {
-    /// Creates a circuit's keys from a seed. INSECURE: anyone who knows the seed can prove anything, and the
-    /// seed is in the source.
+    /// Creates a circuit's keys from a seed. INSECURE: knowing the seed, which is in the source, allows to prove
+    /// anything.
     pub fn insecure_of_seed(
         seed: &str,
         circuit: impl ConstraintSynthesizer<Fr>,
@@ -32,7 +32,7 @@ impl ProvingKey {
     }
 }
 
-/// SHA-256 of the seed and a counter: the same everywhere, and not secret.
+/// SHA-256 over the seed and a counter: reproducible, and not secret.
 struct Seeded<'a> {
     seed: &'a str,
     counter: u64,

@@ -1,7 +1,7 @@
-//! Proving keys of a ceremony: snarkjs' `.zkey` files, version 1, Groth16 over BN254.
+//! Reader of a ceremony's proving keys: snarkjs' `.zkey` files, version 1, Groth16 over BN254.
 //!
-//! Points are kept as two coordinates in Montgomery form, little-endian; zeros are the point at infinity. The matrices
-//! in the file are not read: they are the circuit's, and every proof that is made is checked.
+//! Points are two coordinates in Montgomery form, little-endian; zeros are the point at infinity. The file's matrices
+//! are ignored: the circuit provides them, and every produced proof is verified.
 
 use ark_bn254::{Fq, Fq2, Fr, G1Affine, G2Affine};
 use ark_ec::AffineRepr as _;
@@ -12,7 +12,7 @@ use crate::points::{PointError, g1_of, g2_of};
 
 const NUMBER_BYTES: usize = 32;
 const GROTH16: u32 = 1;
-/// Sections of the file: their numbers in the format.
+/// Section numbers of the format.
 const SYSTEM: u32 = 1;
 const HEADER: u32 = 2;
 const POINTS_OF_INPUTS: u32 = 3;
@@ -22,16 +22,16 @@ const POINTS_B2: u32 = 7;
 const POINTS_C: u32 = 8;
 const POINTS_H: u32 = 9;
 
-/// Why a file is not a key.
+/// Why a file is not a proving key.
 #[derive(Debug, thiserror::Error)]
 pub enum ZkeyError {
-    /// It does not begin like a .zkey file.
+    /// The magic bytes or the version are wrong.
     #[error("not a .zkey file of version 1")]
     Format,
     /// It is for another proof system or curve.
     #[error("the key is not for Groth16 over BN254")]
     System,
-    /// It ends before it should.
+    /// This section has a wrong length.
     #[error("the file is cut off, or the size of section {0} does not match its header")]
     Size(u32),
     /// A section is missing or repeated.
@@ -39,21 +39,16 @@ pub enum ZkeyError {
     Section(u32),
     /// Numbers that are not a point.
     #[error("section {section}: {error}")]
-    Point {
-        /// In which section.
-        section: u32,
-        /// Why.
-        error: PointError,
-    },
-    /// The parts do not form a safe key.
+    Point { section: u32, error: PointError },
+    /// The parts do not form a safe verifying key.
     #[error(transparent)]
     Key(#[from] KeyError),
 }
 
-/// Reads a file.
+/// Reads a proving key.
 ///
-/// Checks that every point lies on its curve. Only the verifying key's points of G2 are checked to be in the
-/// right group; the others are as good as the ceremony that produced the file.
+/// Checks that every point lies on its curve. Only the verifying key's points of G2 are checked for the right group;
+/// the others rely on the ceremony.
 pub fn read(file: &[u8]) -> Result<ProvingKey, ZkeyError> {
     let sections = Sections::of(file)?;
     let mut system = sections.reader(SYSTEM)?;
@@ -95,7 +90,7 @@ pub fn read(file: &[u8]) -> Result<ProvingKey, ZkeyError> {
     Ok(ProvingKey::new(key)?)
 }
 
-/// The file's sections: their numbers and bodies.
+/// Numbers and bodies of the file's sections.
 struct Sections<'a>(Vec<(u32, &'a [u8])>);
 
 impl<'a> Sections<'a> {
@@ -130,7 +125,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// The unread rest of a section.
+/// Unread rest of a section.
 struct SectionReader<'a> {
     section: u32,
     bytes: &'a [u8],
@@ -164,7 +159,7 @@ impl<'a> SectionReader<'a> {
         Ok(self.u32()? as usize)
     }
 
-    /// The order of a field, preceded by its width.
+    /// Order of a field, preceded by its width.
     fn order(&mut self) -> Result<&'a [u8], ZkeyError> {
         if self.count()? != NUMBER_BYTES {
             return Err(ZkeyError::System);
@@ -222,7 +217,7 @@ impl<'a> SectionReader<'a> {
         g2_of(x, y).map_err(|error| self.refuse(error))
     }
 
-    /// Exactly the expected number of points, and nothing after them.
+    /// Exactly the expected number of points, with nothing after them.
     fn points<P>(
         mut self,
         count: usize,

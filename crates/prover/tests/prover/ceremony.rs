@@ -1,5 +1,5 @@
-//! The way from a circuit to keys whose secret nobody knows, on a small circuit: `.r1cs` file, ceremony by snarkjs,
-//! proofs with its key, and snarkjs' verdict on them.
+//! From a small circuit to keys of a real ceremony: `.r1cs` file, ceremony by snarkjs, proofs with its key, and their
+//! verification by snarkjs.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::snarkjs::verdicts;
 use crate::spec_log::proving_key;
 
-/// Three public numbers, and a prover who knows the square of their sum and the square of that.
+/// Three public numbers; the prover knows the square of their sum, and the square of that.
 struct Small {
     inputs: [u64; 3],
 }
@@ -77,7 +77,7 @@ fn keys_of_a_ceremony_prove() {
     assert_eq!(small, Err(KeyNotAllowed::OtherCircuit(3)));
 }
 
-/// Wires that break a constraint, a key of another circuit, a damaged file.
+/// Rejects wires that break a constraint, a key of another circuit, and a damaged file.
 fn refuses_what_does_not_fit(file: &[u8], constraints: &Constraints, mut wires: Vec<Fr>) {
     let key = zkey::read(file).unwrap();
     let other = proving_key().prove(constraints, &wires);
@@ -90,7 +90,7 @@ fn refuses_what_does_not_fit(file: &[u8], constraints: &Constraints, mut wires: 
     }
     let longer = [file, &[0]].concat();
     assert!(matches!(zkey::read(&longer), Err(ZkeyError::Size(_))));
-    // The header's points begin after the orders of both fields and three counts.
+    // The points of the header follow the orders of both fields and three counts.
     let header = file
         .windows(12)
         .position(|bytes| bytes[..4] == [2, 0, 0, 0] && bytes[8..] == [0; 4]);
@@ -105,7 +105,7 @@ fn refuses_what_does_not_fit(file: &[u8], constraints: &Constraints, mut wires: 
     }
 }
 
-/// Detects a key that was not made from these files.
+/// Detects a key that does not come from these files.
 fn refuses_what_was_changed(folder: &str) {
     assert!(ceremony(&["verify", folder]).status.success());
     let final_key = format!("{folder}/final.zkey");

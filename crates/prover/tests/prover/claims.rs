@@ -1,4 +1,4 @@
-//! Claim files: what holds, and everything that must not.
+//! Claim files: valid ones, and every kind of invalid one.
 
 use kedge_protocol::hash::keccak;
 use kedge_protocol::{Address, Hash};
@@ -17,7 +17,7 @@ fn verify(claim: &ClaimFile) -> Result<u8, ClaimError> {
 
 #[test]
 fn claims_hold_and_say_what_they_disclose() {
-    // Actions with a target, because the hash of the empty text is in every log.
+    // Actions with a target, because every log contains the hash of the empty text.
     for (record, mask) in [(3, 0), (1, 1), (2, 6), (8, 15)] {
         let made = claim(record, mask);
         let text = serde_json::to_string_pretty(&made).unwrap();
@@ -83,7 +83,7 @@ fn every_public_input_is_held_by_the_proof() {
     assert!(!key.verify(&proof, &claim.public_inputs[1..]));
 }
 
-/// A change of a claim's JSON, and a part of the error that it must cause.
+/// A change of a claim's JSON, and part of the error that it must cause.
 type Spoilt = (&'static str, fn(&mut Value), &'static str);
 
 const SPOILT: &[Spoilt] = &[

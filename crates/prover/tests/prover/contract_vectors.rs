@@ -1,5 +1,5 @@
-//! `contracts/test/vectors/claims.json`: claims for the contract's tests, of the real circuit and its development key.
-//! This test finds for each proof what the file states, so the contract agrees with this crate.
+//! `contracts/test/vectors/claims.json`: claims for the contract's tests, made with the real circuit and its
+//! development key. The test checks the file's verdicts, so contract and crate agree.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec_log::{CLAIMANT, RESOLVER, claim};
 
-/// Record and disclosed words of each claim; the contract's tests expect this many.
+/// Record and disclosed words of each claim; the contract's tests expect this number of claims.
 const CLAIMS: [(usize, u8); 4] = [(0, 0), (1, 9), (2, 4), (4, 15)];
 
 #[derive(Serialize, Deserialize)]
@@ -36,7 +36,6 @@ struct Claim {
     context: Hash,
     inputs: Vec<Hash>,
     proof: Vec<Hash>,
-    /// The calldata.
     call: String,
 }
 
@@ -44,9 +43,9 @@ struct Claim {
 #[serde(deny_unknown_fields)]
 struct Refused {
     why: Vec<String>,
-    /// Of all cases, concatenated, because Solidity reads them at once.
+    /// Inputs of all cases, concatenated, because Solidity reads them in one array.
     inputs: Vec<Hash>,
-    /// Likewise.
+    /// Proofs of all cases, concatenated.
     proofs: Vec<Hash>,
 }
 
@@ -138,8 +137,8 @@ fn accepts(key: &VerifyingKey, inputs: &[Hash], proof: &[Hash]) -> bool {
     Proof::of_parts(&parts(proof)).is_ok_and(|proof| key.verify(&proof, inputs))
 }
 
-/// Every proof is different, so the file is not compared, but written when the circuit changes:
-/// `cargo test -p kedge-prover --test prover -- --ignored write_the_contracts_vectors`
+/// Proofs are randomized, so the file is not compared. Rewritten when the circuit changes: `cargo test -p kedge-prover
+/// --test prover -- --ignored write_the_contracts_vectors`
 #[test]
 #[ignore = "writes the file again"]
 fn write_the_contracts_vectors() {

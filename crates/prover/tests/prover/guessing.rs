@@ -1,5 +1,4 @@
-//! What an attacker can compute who knows everything of an action but its salt: which of two payloads it has stays
-//! open.
+//! Secrecy of the salt: an attacker who knows everything else about an action cannot tell which of two payloads it has.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use kedge_prover::claim::{Mask, Opening, Statement};
 
 const PAYLOADS: [&str; 2] = [r#"{"vote":"no"}"#, r#"{"vote":"yes"}"#];
 
-/// A request of two actions, of which the second is the secret one.
+/// A request of two actions; the second is secret.
 struct Request {
     signer: Address,
     signature_hash: Hash,
@@ -36,8 +35,8 @@ impl Request {
         chain::content(&Self::words(payload), &self.signer, &authority)
     }
 
-    /// Everything that others can see of the secret action: its leaf, its hash among the request's (a
-    /// neighbour's authorship proof shows it), and the inputs of a claim that discloses all but the payload.
+    /// Public values of the secret action: its leaf, its hash within the request (shown by a neighbour's authorship
+    /// proof), and the inputs of a claim that discloses all but the payload.
     fn seen(&self, payload: &str, salt: &Hash) -> Vec<Hash> {
         let words = Self::words(payload);
         let content = self.content(payload, salt);
@@ -74,8 +73,8 @@ fn a_hidden_word_cannot_be_guessed() {
         seed: keccak(b"nobody but the signer has it"),
     };
     let secret = request.seen(PAYLOADS[1], &request.salt(1));
-    // To compute anything for either payload, an attacker needs a salt. Everything that the neighbour's proof
-    // shows, and guesses, are tried: none yields a visible value that depends on the payload.
+    // Any computation needs a salt. Values shown by the neighbour's proof, and guesses, are tried as salts: none yields
+    // a visible value that depends on the payload.
     let neighbours = [
         request.salt(0),
         Hash::ZERO,
@@ -103,10 +102,10 @@ fn a_hidden_word_cannot_be_guessed() {
             );
         }
     }
-    // With the salt it is found at once, so this test can fail.
+    // With the salt the payload is found, so this test can fail.
     let computed = request.seen(PAYLOADS[1], &request.salt(1));
     assert!(hidden.iter().all(|hash| computed.contains(hash)));
-    // No input is a function of the payload alone: with another salt, everything that is not public differs.
+    // No input is a function of the payload alone: another salt changes every value that is not public.
     let other = request.seen(PAYLOADS[1], &keccak(b"another salt"));
     assert!(hidden.iter().all(|hash| !other.contains(hash)));
 }

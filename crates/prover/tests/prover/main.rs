@@ -1,4 +1,4 @@
-//! Claims from outside: files, keys, other programs.
+//! Claims from outside the crate: files, keys, other programs.
 //!
 //! Needs `npm ci --prefix crates/prover/snarkjs` once; `make test` does it.
 

@@ -1,4 +1,4 @@
-//! What the source states about the circuit and its development keys is true.
+//! Checks the committed fingerprints of the circuit and its development keys.
 
 use kedge_prover::circuit::Constraints;
 use kedge_prover::groth16::{KeyError, VerifyingKey, r1cs};
@@ -17,7 +17,7 @@ fn the_circuit_is_the_pinned_one() {
         pins, pinned,
         "another circuit: new keys and a new verifier contract"
     );
-    // At one more, proofs take twice as long.
+    // One more constraint would double the proving time.
     assert!(pins.constraints + pins.public_inputs < 1 << 16);
 }
 
@@ -85,7 +85,7 @@ fn keys_are_read_strictly() {
             "{error}"
         );
     }
-    // With a coordinate's parts swapped, the numbers are not a point.
+    // Swapped parts of a coordinate do not form a point.
     let error = spoilt(&|key| {
         let pair = key["vk_beta_2"][0].as_array().unwrap().clone();
         key["vk_beta_2"][0] = json!([pair[1], pair[0]]);

@@ -1,4 +1,4 @@
-//! snarkjs, an independent implementation, accepts what is proved here and refuses what is changed.
+//! snarkjs, an independent implementation, accepts our proofs and rejects changed ones.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("snarkjs")
 }
 
-/// The verdict of snarkjs on each case.
+/// snarkjs' verdict on each case.
 pub(crate) fn verdicts(key: &Value, cases: &[Value]) -> Vec<bool> {
     let mut child = Command::new("node")
         .arg(folder().join("verify.mjs"))

@@ -1,4 +1,4 @@
-//! The log of the protocol's own vectors: its proof files, and claims about its actions.
+//! The log of the protocol's vectors: its proof files, and claims about its actions.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use kedge_prover::keys;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The first contract of an account of the contracts' tests.
+/// First contract deployed by an account of the contracts' tests.
 pub(crate) const RESOLVER: &str = "0x8464135c8f25da09e49bc8782676a84730c318bc";
 pub(crate) const CLAIMANT: &str = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc";
 

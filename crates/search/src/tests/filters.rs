@@ -1,4 +1,4 @@
-//! Bodies that are wrong are refused with a pointer to what is wrong.
+//! Errors of invalid filters and their JSON pointers.
 
 use kedge_protocol::limits::{SEARCH_DEPTH_MAX, SEARCH_PARTS_MAX, SEARCH_PATH_KEYS_MAX};
 

@@ -1,4 +1,4 @@
-//! Filters as a plain evaluator has them, which knows nothing of the search.
+//! Reference evaluator of filters, independent of the search.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use super::model::{OBJECTS, WALLETS};
 use super::store::{address, id, template, time_ms, wallet};
 use super::values::{Rng, V};
 
-/// An object with its values in the model.
+/// An object and its values in the model.
 pub(super) struct Known {
     pub(super) object: Object,
     pub(super) values: Vec<(&'static str, V)>,
@@ -23,7 +23,7 @@ impl Known {
     }
 }
 
-/// The paths as filters spell them.
+/// The paths in filter syntax.
 pub(super) const PATHS: [&str; 5] = ["price", "name", "size.w", "tag", r"na\.me"];
 
 const ORDERED: [&str; 4] = ["gt", "gte", "lt", "lte"];
@@ -37,11 +37,11 @@ pub(super) enum F {
     Ids(&'static str, &'static str, Vec<Id>),
     Address(u64),
     Status(&'static str, Vec<ObjectStatus>),
-    /// On version or sequence.
+    /// A condition on version or sequence.
     Number(&'static str, &'static str, V),
-    /// Microseconds.
+    /// Times in microseconds.
     Time(&'static str, &'static str, Vec<u64>),
-    /// On a field that every object has, or on the variation.
+    /// A condition on a field that every object has, or on the variation.
     Exists(&'static str, bool),
     Property(&'static str, &'static str, Vec<V>),
 }
@@ -114,7 +114,7 @@ impl F {
         }
     }
 
-    /// A condition on an identifier.
+    /// A condition on an id.
     fn of(rng: &mut Rng, field: &'static str, mut ids: Vec<Id>) -> Self {
         let op = rng.pick(&["in", "in", "eq", "eq", "ne"]);
         if op != "in" {
@@ -241,12 +241,12 @@ impl F {
         }
     }
 
-    /// Whether a known object matches because its template, its owner or itself is named.
+    /// Whether an object matches by its template, owner or id.
     pub(super) fn names(&self, known: &Known) -> bool {
         self.names_it(known, true)
     }
 
-    /// The same for a condition that must hold, or must not.
+    /// The same for a condition that must be true or false.
     fn names_it(&self, known: &Known, wanted: bool) -> bool {
         let holds = |filter: &Self| filter.holds(known) == wanted;
         let names = |filter: &Self| filter.names_it(known, wanted);
@@ -263,7 +263,7 @@ impl F {
         }
     }
 
-    /// The only template that matches can belong to.
+    /// The only possible template.
     pub(super) fn template(&self, found: &mut Option<Vec<Id>>) {
         match self {
             Self::And(all) => all.iter().for_each(|f| f.template(found)),
@@ -281,7 +281,7 @@ impl F {
     }
 }
 
-/// The value of a condition: an array for `in`.
+/// A condition's value: an array for `in`.
 fn one_or_list(op: &str, values: &[String]) -> String {
     match op {
         "in" => format!("[{}]", values.join(",")),

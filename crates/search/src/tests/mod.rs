@@ -1,4 +1,4 @@
-//! Searches on a real store: compared with a plain evaluation of filters, and by the rows that they read.
+//! Searches on a real store: their results against a reference evaluator, and the rows that they read.
 
 mod filters;
 mod language;

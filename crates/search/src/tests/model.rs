@@ -1,5 +1,4 @@
-//! Random objects and filters, searched, and evaluated again by a plain evaluator that knows nothing of the search: the
-//! same objects, in the same order, page by page.
+//! Randomized comparison of searches with the reference evaluator: the same objects, in the same order, page by page.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -25,7 +24,7 @@ const TEMPLATES: [NewTemplate<'static>; 5] = [
     (4, 2, &["price", "name"], true),
     (5, 2, &["price"], false),
 ];
-/// Wallets 1 and 2 are of the first organization.
+/// Wallets 1 and 2 belong to the first organization.
 pub(super) const WALLETS: u64 = 4;
 
 fn objects(rng: &mut Rng, store: &mut TestStore) -> Vec<Known> {
@@ -40,7 +39,7 @@ fn objects(rng: &mut Rng, store: &mut TestStore) -> Vec<Known> {
         for (path, value) in &values {
             let json = value.json(rng);
             let member = match path.split_once('.') {
-                // A dot that is part of the key.
+                // A dot within the key.
                 Some((outer, inner)) if outer.ends_with('\\') => {
                     format!(r#""{}.{inner}":{json}"#, outer.trim_end_matches('\\'))
                 }
@@ -79,7 +78,7 @@ fn sees(caller: &Caller, filter: &F, known: &Known) -> bool {
         || filter.names(known) && public
 }
 
-/// Whether the server can sort by this property.
+/// Whether the server supports sorting by this property.
 fn is_served(caller: &Caller, filter: &F, path: &str) -> bool {
     let mut templates = None;
     filter.template(&mut templates);

@@ -1,4 +1,4 @@
-//! What a search reads: the smallest of the lists and indexes that hold its matches, and never more than it may.
+//! Rows read by searches: those of the smallest suitable source, within the budget.
 
 use std::sync::OnceLock;
 
@@ -12,12 +12,12 @@ use crate::{Counted, Filter, Found, Wanted, count, parse, search, sort};
 
 /// Objects of the large template.
 const LARGE: u64 = 60_000;
-/// Objects of the small template, made last.
+/// Objects of the small template, created last.
 const SMALL: u64 = 500;
 
-/// The first template is large and has `rare` (every 2,000th is "yes"), `half` (0 or 1), `rising`
-/// (0, 1, 2, …) and `plain` (like rising, not indexed). The small one is like it. Wallet 1 owns
-/// only every 600th object, wallet 2 the rest; both are of the organization.
+/// The large template has `rare` (every 2,000th is "yes"), `half` (0 or 1), `rising` (0, 1, 2, …) and `plain` (like
+/// rising, not indexed); the small one is alike. Wallet 1 owns only every 600th object, wallet 2 the rest; both belong
+/// to the organization.
 fn large() -> &'static (TestStore, Snapshot) {
     static STORE: OnceLock<(TestStore, Snapshot)> = OnceLock::new();
     STORE.get_or_init(|| {
@@ -91,10 +91,10 @@ fn the_smallest_index_is_read() {
     let of_large = of_template(1);
     let found = find(&all(&[&of_large, &rare]), 100);
     assert_eq!(found.objects.len(), 30);
-    // The entries and the objects; nothing was read of any other source.
+    // The entries and the objects; no other source was read.
     assert_eq!(found.rows, 60);
 
-    // A wide range, and a value that half of all objects have, are given up early.
+    // A wide range, and a value of half of the objects, are abandoned early.
     let wide = is("rising", "gte", "1000");
     let half = is("half", "eq", "1");
     let found = find(&all(&[&half, &wide, &rare, &of_large]), 100);
@@ -152,7 +152,7 @@ fn or_and_not_are_served_from_the_indexes() {
     let id = find(&all(&[&of_large]), 1).objects[0].id;
     let by_id = format!(r#"{{"field":"id","op":"eq","value":"{id}"}}"#);
     let cases = [
-        // Each branch has its own index.
+        // Each branch uses its index.
         (
             any(&[&both(&[&of_large, &rare]), &both(&[&of_small, &rare])]),
             31,
@@ -162,7 +162,7 @@ fn or_and_not_are_served_from_the_indexes() {
         (any(&[&by_id, &both(&[&of_large, &rare])]), 31),
         (both(&[&any(&[&of_large, &of_small]), &rare]), 31),
         (any(&[&rare, &both(&[&of_large, &below])]), 36),
-        // The negation of a condition is a range of the index too.
+        // A negated condition is also a range of the index.
         (both(&[&of_large, &is("rare", "ne", "\"no\"")]), 30),
         (both(&[&of_large, &not(&is("rising", "gte", "10"))]), 10),
         (
@@ -209,7 +209,7 @@ fn an_order_by_an_indexed_property_goes_along_the_index() {
     let found = find_by(&all(&[&of_template(1)]), by_rising, 10).unwrap();
     assert_eq!(found.objects[0].trace.created_sequence, LARGE);
     assert_eq!(found.rows, 2 * 64);
-    // A few matches are sorted; many are found while reading in order.
+    // Few matches are sorted; many are found in reading order.
     let rare = all(&[&of_template(1), &is("rare", "eq", "\"yes\"")]);
     assert!(find_by(&rare, by_rising, 10).unwrap().rows <= 60);
     let below = all(&[&of_template(1), &is("rising", "lt", "50000")]);
@@ -266,7 +266,7 @@ fn counts_read_indexes_alone_where_these_answer() {
             "{conditions:?}"
         );
     }
-    // Properties without an index are looked up.
+    // Properties without an index are tested on each object.
     let filter = all(&[
         &of_large,
         &is("rising", "lt", "20"),

@@ -1,4 +1,4 @@
-//! A store with objects of several organizations, written row by row.
+//! A test store with objects of several organizations, written row by row.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use kedge_rules::Caller;
 use kedge_rules::index::IndexedPaths;
 use kedge_storage::{Group, LogHead, Snapshot, Store, StoreOptions};
 
-/// The time of the first object.
+/// Time of the first object.
 pub(super) const START_MS: u64 = 1_790_000_000_000;
 /// Milliseconds between two objects; some share a time.
 const STEP_MS: u64 = 3;
@@ -48,20 +48,19 @@ pub(super) fn caller(wallet_number: u64, organization_number: u64) -> Caller {
     }
 }
 
-/// A template: number, organization, indexed properties, whether it is public.
+/// Number, organization, indexed properties, and whether it is public.
 pub(super) type NewTemplate<'a> = (u64, u64, &'a [&'a str], bool);
 
-/// An object of a template (an index into the list) and an owner.
+/// An object with a template (an index into the list) and an owner.
 pub(super) struct NewObject {
     pub(super) template: usize,
     pub(super) owner: u64,
     pub(super) properties: String,
     pub(super) status: ObjectStatus,
-    /// How many objects were made before its last change.
+    /// Number of objects created before its last change.
     pub(super) changed_after: u64,
 }
 
-/// A store for one test.
 pub(super) struct TestStore {
     store: Store,
     templates: Vec<(Template, IndexedPaths)>,
@@ -87,7 +86,7 @@ pub(super) fn time_ms(sequence: u64) -> u64 {
     START_MS + sequence / 2 * STEP_MS
 }
 
-/// A schema that marks these members; `a.b` is `b` within `a`.
+/// A schema that indexes these members; `a.b` is `b` within `a`.
 fn schema(indexed: &[&str]) -> String {
     let members = indexed.iter().map(|path| {
         let mut keys = path.rsplit('.');
@@ -161,7 +160,7 @@ impl TestStore {
         }
     }
 
-    /// Adds an object, and the action that made it.
+    /// Adds an object and the action that created it.
     pub(super) fn add(&mut self, new: NewObject) -> Object {
         self.sequence += 1;
         let sequence = self.sequence;
@@ -229,7 +228,7 @@ impl TestStore {
         }
     }
 
-    /// Seals what was added since the last batch, and commits it. Its hashes are never checked.
+    /// Seals and commits everything added since the last batch. Its hashes are never checked.
     fn commit(&mut self) {
         let mut group = std::mem::replace(&mut self.group, Group::new());
         let count = self.sequence - self.head.sequence;
@@ -257,7 +256,7 @@ impl TestStore {
         self.store.commit(group).unwrap();
     }
 
-    /// Stores how many objects the templates have, and returns a snapshot.
+    /// Stores the templates' object counts, and returns a snapshot.
     pub(super) fn snapshot(&mut self, minted: &[(u64, u64)]) -> Snapshot {
         for (number, count) in minted {
             self.group.put_minted(template(*number), *count);

@@ -1,4 +1,4 @@
-//! Random values, and their order by a plain definition.
+//! Random values and their reference order.
 
 use std::cmp::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -42,11 +42,10 @@ impl Rng {
 pub(super) enum V {
     Null,
     Bool(bool),
-    /// A mantissa, and how many of its digits are after the point.
+    /// A mantissa and its number of decimal places.
     Number(i64, u32),
-    /// A number with one digit more than an index distinguishes. Such numbers differ only in the
-    /// last digit, which is one less than this; they are further from zero than any `Number`, on
-    /// the side of their sign.
+    /// A number with one digit more than an index distinguishes. Such numbers differ only in the last digit, which is
+    /// one less than this. They are further from zero than any `Number` of their sign.
     Huge(i64),
     Text(String),
     List(Vec<V>),
@@ -94,7 +93,7 @@ impl V {
         }
     }
 
-    /// The value as JSON, in one of its possible forms.
+    /// A JSON spelling of the value.
     pub(super) fn json(&self, rng: &mut Rng) -> String {
         match self {
             Self::Null => "null".to_owned(),
@@ -158,7 +157,7 @@ impl V {
         }
     }
 
-    /// The order in the index: by type first, then by value.
+    /// Index order: by type, then by value.
     pub(super) fn cmp_places(one: Option<&Self>, other: Option<&Self>) -> Ordering {
         Self::rank(one).cmp(&Self::rank(other)).then_with(|| {
             let (Some(one), Some(other)) = (one, other) else {
@@ -166,7 +165,7 @@ impl V {
             };
             match (one, other) {
                 (Self::Text(one), Self::Text(other)) => text_place(one).cmp(&text_place(other)),
-                // The last digit is cut, unless it is 0 and therefore not there.
+                // The last digit is cut, unless it is 0 and therefore absent.
                 (Self::Huge(one), Self::Huge(other)) => {
                     one.clamp(&-2, &2).cmp(other.clamp(&-2, &2))
                 }
@@ -176,7 +175,7 @@ impl V {
     }
 }
 
-/// What an index distinguishes: how a text begins, and whether it continues.
+/// The part of a text that an index distinguishes: its beginning, and whether it continues.
 fn text_place(text: &str) -> (&[u8], bool) {
     let kept = text.len().min(INDEXED_TEXT_BYTES_MAX);
     (&text.as_bytes()[..kept], kept < text.len())

@@ -1,4 +1,4 @@
-//! An archive that is a directory.
+//! An archive in a directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,13 @@ use tempfile::NamedTempFile;
 use super::{Archive, ArchiveError, at};
 use crate::backup::{Listed, digest_of};
 
-/// A directory, on this machine or mounted.
+/// A local or mounted directory.
 pub struct LocalArchive {
     directory: PathBuf,
 }
 
 impl LocalArchive {
-    /// Opens the archive in a directory, and creates the directory if it is missing. It must not lie in the data
-    /// directory `data`.
+    /// Opens or creates the directory, which must not lie inside the data directory `data`.
     ///
     /// # Errors
     /// [`ArchiveError`] if it lies there or cannot be created.
@@ -38,7 +37,7 @@ impl LocalArchive {
     }
 }
 
-/// Copies a file. It gets its name only when all of it is durable; an existing file of that name stays.
+/// Copies a file, which gets its name only when it is durable; an existing file of that name stays.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let directory = to.parent().unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(directory)?;

@@ -1,5 +1,4 @@
-//! What is kept of archived actions that name a key of the sequencer: their proof files. Clients follow the log's keys
-//! with them, and could not reach later keys without them.
+//! Proof files of archived actions that name a key of the sequencer. Clients need them to follow the log's keys.
 
 use std::sync::Arc;
 
@@ -7,19 +6,19 @@ use arc_swap::ArcSwap;
 use kedge_http::error::ApiError;
 use kedge_protocol::proof::ProofFile;
 
-/// Provides the actions that name the sequencer's keys.
+/// Provider of the actions that name the sequencer's keys.
 pub trait NamedKeys {
-    /// Proof files of those before a sequence, in the log's order, including archived ones.
+    /// Proof files of the actions before a sequence, in the log's order, including archived ones.
     ///
     /// # Errors
-    /// [`ApiError`] if one is neither in the log nor kept.
+    /// [`ApiError`] if an action is neither in the log nor kept.
     fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, ApiError>;
 
-    /// Keeps the proof files to be shown once the log no longer holds the actions.
+    /// Keeps proof files for the time when the log no longer holds the actions.
     fn keep(&self, proofs: Vec<ProofFile>);
 }
 
-/// The kept proof files of a running server.
+/// Kept proof files of a running server.
 #[derive(Default)]
 pub struct KeptProofs(ArcSwap<Vec<ProofFile>>);
 
@@ -31,7 +30,6 @@ impl KeptProofs {
         found.next().cloned()
     }
 
-    /// Replaces the kept proof files.
     pub fn replace(&self, proofs: Vec<ProofFile>) {
         self.0.store(Arc::new(proofs));
     }

@@ -1,5 +1,4 @@
-//! The older backup that a new one continues. What can never change is linked from it instead of copied from the
-//! server.
+//! The older backup on which a new one builds: immutable files are linked from it instead of copied from the server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ pub(super) struct Older {
 }
 
 impl Older {
-    /// Reads the list of the backup in `path`, which must be of the log that is being backed up.
+    /// Reads the manifest of the backup in `path`, which must be of the same log.
     pub(super) fn open(path: &Path, source: &Source<'_>) -> Result<Self, BackupError> {
         let list = list(path)?;
         let other = |what: String| {
@@ -36,7 +35,7 @@ impl Older {
         let snapshot = source.store.snapshot();
         if let Some(last) = list.batches.checked_sub(1) {
             let batch = match snapshot.batch(last) {
-                // Segments that are linked are still compared one by one.
+                // Linked segments are still compared one by one.
                 Err(ReadError::Archived { .. }) => None,
                 batch => Some(batch?),
             };
@@ -57,12 +56,12 @@ impl Older {
         })
     }
 
-    /// A folder of its data directory.
+    /// A folder of the backup's data directory.
     pub(super) fn folder(&self, name: &str) -> PathBuf {
         data(&self.path).join(name)
     }
 
-    /// Notes that a file was reused.
+    /// Records a reused file.
     pub(super) fn took(&mut self, folder: &str, name: &str) {
         let inside = format!("{folder}/{name}");
         if let Some(listed) = self.list.files.get(&inside) {
@@ -70,7 +69,7 @@ impl Older {
         }
     }
 
-    /// Reuses a file that never changes, if it exists; returns whether it does.
+    /// Reuses an immutable file if it exists; returns whether it does.
     pub(super) fn take(
         &mut self,
         folder: &str,
@@ -82,7 +81,7 @@ impl Older {
             return Ok(false);
         }
         if std::fs::hard_link(&from, to).is_err() {
-            // For instance, because it is on another file system.
+            // Linking fails, for instance, across file systems.
             copy_file(&from, to)?;
         }
         let is_there = to.try_exists().map_err(at(to))?;
@@ -92,7 +91,7 @@ impl Older {
         Ok(is_there)
     }
 
-    /// The reused files, as the older list describes them.
+    /// The reused files with the older manifest's digests.
     pub(super) fn taken(self) -> BTreeMap<String, Listed> {
         self.taken
     }

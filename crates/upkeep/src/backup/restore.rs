@@ -1,4 +1,4 @@
-//! Restoring a backup, as a whole or up to an earlier moment.
+//! Restoration of a backup, in full or up to an earlier moment.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use kedge_protocol::time::rfc3339;
 
 use super::{BackupError, LOG, List, at, data, listed, must_be_free, read_through, same};
 
-/// The point to which a log is restored.
+/// End of the restored log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutTo {
     /// The last commit group that ends at or before this sequence.
@@ -23,8 +23,8 @@ pub enum CutTo {
 }
 
 impl List {
-    /// Cuts the log of the restored data directory `made` and updates the list to its new end. Returns how many actions
-    /// were left out.
+    /// Cuts the log of the restored data directory `made` and updates the manifest. Returns the number of dropped
+    /// actions.
     ///
     /// # Errors
     /// [`BackupError::Cut`] if the log does not reach that far, or nothing would be left.
@@ -62,10 +62,11 @@ impl List {
     }
 }
 
-/// Copies a backup's data to the directory `to`, which must be missing or empty. The directory gets this name only when
-/// it is complete and `accept` has found nothing wrong with it.
+/// Copies a backup's data to the directory `to`, which must be missing or empty. The directory gets this name only
+/// after it is complete and `accept` has approved it.
 ///
 /// # Errors
+/// [`BackupError`], or the error of `accept`.
 /// [`BackupError`], or what `accept` returns.
 pub fn restore<E: From<BackupError>>(
     from: &Path,

@@ -1,32 +1,31 @@
-//! What a watchtower reports.
+//! Findings of a watchtower.
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::evidence::{Evidence, LeafEvidence};
 use serde::{Deserialize, Serialize};
 
-/// Why an item is not a statement of this log's sequencer.
+/// The item is not signed by this log's sequencer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not signed by a key of this log's contract")]
 pub struct NotSigned;
 
-/// A provable fault, or a breach that a demand or a challenge can be based on.
+/// A provable fault, or a breach that justifies a demand or a challenge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Finding {
-    /// A fault.
     Fault(Box<Evidence>),
-    /// A signed header that neither the served nor the anchored log holds: its anchoring can be demanded.
+    /// A signed header that is neither in the served nor in the anchored log; its anchoring can be demanded.
     Missing(Box<SignedBatch>),
-    /// A signed, served header that no checkpoint holds although it is overdue: its anchoring can be demanded.
+    /// A signed, served and overdue header without a checkpoint; its anchoring can be demanded.
     Overdue(Box<SignedBatch>),
-    /// An anchored batch whose leaves the operator withholds: they can be demanded.
+    /// An anchored batch with withheld leaves, which can be demanded.
     Withheld(Withheld),
-    /// An anchored action whose request was not signed by its signer, or came too late: it can be challenged.
+    /// An anchored action without its signer's signature, or after its deadline; can be challenged.
     Unauthorised(Box<Challenge>),
 }
 
 impl Finding {
-    /// The text for its kind, in files and for people.
+    /// Name of the kind, in files and for people.
     pub fn text(&self) -> &'static str {
         match self {
             Self::Fault(evidence) => evidence.fault().text(),
@@ -38,22 +37,20 @@ impl Finding {
     }
 }
 
-/// The contents of a demand for leaves.
+/// Content of a demand for leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Withheld {
-    /// The batch.
     pub number: u64,
-    /// A batch count whose checkpoint holds it.
+    /// Batch count of a checkpoint that holds it.
     pub anchored_batches: u64,
 }
 
-/// The contents of a challenge.
+/// Content of a challenge.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Challenge {
-    /// The action.
     pub action: LeafEvidence,
-    /// A batch count whose checkpoint holds its batch.
+    /// Batch count of a checkpoint that holds its batch.
     pub anchored_batches: u64,
-    /// From the batch to that checkpoint's history.
+    /// Path from the batch to that checkpoint's history.
     pub batch_path: Vec<Hash>,
 }

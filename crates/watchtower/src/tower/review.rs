@@ -1,4 +1,4 @@
-//! Checks what was seen against the followed log, against what is anchored, and against what an operator owes.
+//! Comparison of all seen items with the followed log, the anchored checkpoints and the operator's debts.
 
 use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -7,14 +7,12 @@ use kedge_protocol::hash::keccak;
 
 use super::{Challenge, Finding, Known, Watchtower, Withheld};
 
-/// The most batches that are demanded at once: each takes a deposit, and one unanswered demand already costs
-/// the bond.
+/// Limit of simultaneous demands for leaves: each takes a deposit, and one unanswered demand already costs the bond.
 const WITHHELD_MAX: usize = 8;
 
 impl Watchtower {
-    /// Compares everything seen with the followed log and with what is anchored. `is_current` states that the
-    /// log was followed to its end after everything else was given: only then does a header that the log does
-    /// not hold count as missing.
+    /// Compares all seen items with the followed log and the anchored checkpoints. `is_current` states that the log was
+    /// followed to its end after all other items arrived: only then does a header absent from the log count as missing.
     pub fn review(&mut self, is_current: bool) {
         let anchored = self.anchored_reach();
         if let Some(anchored) = anchored {
@@ -57,9 +55,8 @@ impl Watchtower {
         }
     }
 
-    /// What is anchored but differs from what the operator serves: the last header that it serves below that
-    /// checkpoint cannot be shown to be anchored. A later checkpoint extends the earlier ones, so each is
-    /// compared once.
+    /// Finds anchored checkpoints that differ from the served log: the last header served below such a checkpoint
+    /// cannot be shown to be anchored. A later checkpoint extends earlier ones, so each is compared once.
     fn review_anchored(&mut self) {
         let size = self.tree.size();
         let mut differing = Vec::new();
@@ -80,14 +77,14 @@ impl Watchtower {
         }
     }
 
-    /// Anchored batches whose leaves nobody has published within the operator's time limit.
+    /// Finds anchored batches whose leaves the operator has not published in time.
     fn review_withheld(&mut self) {
         let Some((anchored, _)) = self.trust.anchored.last_key_value() else {
             return;
         };
         let coverage = self.trust.coverage;
         let (anchored, now_s) = (*anchored, self.trust.now_s);
-        // Of those that cannot be followed, the lowest suffice: the log continues after them.
+        // Of the batches that cannot be followed, the lowest suffice: the log continues after them.
         let unfollowed: Vec<u64> = (self.tree.size().max(coverage.from_batch)..anchored)
             .filter(|number| !self.published.contains(number))
             .take(WITHHELD_MAX)
@@ -116,7 +113,7 @@ impl Watchtower {
         }
     }
 
-    /// The first header that no checkpoint holds, if it was signed too long ago.
+    /// Finds the first header without a checkpoint that was signed too long ago.
     fn review_overdue(&mut self) {
         let anchored = self.trust.anchored.last_key_value();
         let number = anchored.map_or(0, |(batches, _)| *batches);
@@ -201,7 +198,7 @@ impl Watchtower {
         }
     }
 
-    /// Whether the followed log and its anchored part were enough to judge a checkpoint.
+    /// Compares a checkpoint; false if the followed log and its anchored part do not suffice yet.
     fn review_checkpoint(
         &mut self,
         signed: &SignedCheckpoint,
@@ -213,7 +210,7 @@ impl Watchtower {
         if batches > self.tree.size() {
             return false;
         }
-        // What is archived cannot be compared.
+        // Archived batches cannot be compared.
         if batches < self.beginning {
             return true;
         }

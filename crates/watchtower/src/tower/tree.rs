@@ -1,4 +1,4 @@
-//! The log tree, all its nodes in memory.
+//! The log tree, with all nodes in memory.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -26,8 +26,8 @@ impl Tree {
         self.frontier.size()
     }
 
-    /// Continues with the tree of `size` leaves whose complete subtrees have these roots, largest first. Roots and paths
-    /// of smaller trees are not known then. False if the number of roots does not fit the size.
+    /// Continues with the tree of `size` leaves whose complete subtrees have these roots, largest first. Roots and
+    /// paths of smaller trees are then unknown. False if the number of roots does not fit the size.
     pub(super) fn begin_at(&mut self, size: u64, peaks: &[Hash]) -> bool {
         let Some(frontier) = Frontier::of_peaks(size, peaks.to_vec()) else {
             return false;

@@ -1,4 +1,4 @@
-//! A random honest log: what a sequencer may do, and nothing else.
+//! A random honest log, with all permitted behaviour of a sequencer.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// One of its actions as in a receipt: leaf, index, path, previous integrity.
+    /// A random action as in a receipt: leaf, index, path, previous integrity.
     pub(crate) fn opened(&self, rng: &mut Rng) -> (Leaf, u32, Vec<Hash>, Hash) {
         let record = &rng.pick(&self.records);
         let placed = record.placed(&record.hashes());
@@ -43,7 +43,6 @@ impl Batch {
     }
 }
 
-/// An object of the log.
 #[derive(Clone, Copy)]
 struct Object {
     id: Id,
@@ -57,10 +56,10 @@ pub(crate) struct Honest {
     pub(crate) batches: Vec<Batch>,
     keys: Vec<(SigningKey, KeyTerm)>,
     anchored: BTreeMap<u64, Hash>,
-    /// Anchored, but not yet read by the watchtower.
+    /// Anchored checkpoints that the watchtower has not read yet.
     news: Vec<SignedCheckpoint>,
     frontier: Frontier,
-    /// The log tree's root, by the number of batches.
+    /// Roots of the log tree, by batch count.
     roots: Vec<Hash>,
     objects: Vec<Object>,
     sequence: u64,
@@ -101,7 +100,7 @@ impl Honest {
         &self.batches[usize::try_from(number).unwrap()]
     }
 
-    /// What the contract reports.
+    /// State of the contract.
     pub(crate) fn trust(&self) -> Trust {
         Trust {
             keys: self.keys.iter().map(|(_, term)| *term).collect(),
@@ -145,7 +144,7 @@ impl Honest {
         }
     }
 
-    /// A new key for the batches that are not signed yet.
+    /// Rotates to a new key, from the next unsigned batch on.
     fn rotate(&mut self) {
         let next = self.batches.len() as u64;
         let now_s = self.time_ms / 1_000;
@@ -175,7 +174,7 @@ impl Honest {
         self.news.push(signed);
         let now_s = self.time_ms / 1_000;
         for (_, term) in &mut self.keys {
-            // It may be recorded that all of a key's batches are anchored.
+            // The contract may record that all of a key's batches are anchored.
             if term.until_batch <= batches && term.closed_at_s == 0 && self.rng.below(2) == 0 {
                 term.closed_at_s = now_s;
             }
@@ -228,7 +227,7 @@ impl Honest {
         });
     }
 
-    /// A signed request with `done` actions that are done, and some failed ones between them.
+    /// A signed request with `done` successful actions, and some failed ones between them.
     fn request(&mut self, number: u64, first_leaf: usize, done: u64) -> RequestRecord<'static> {
         let signer = self.rng.key();
         let mut record = RequestRecord {
@@ -295,7 +294,7 @@ impl Honest {
         }
     }
 
-    /// Places the request: each action extends its object, one after another.
+    /// Executes the request: each action extends its object in turn.
     fn place(&mut self, record: &mut RequestRecord<'static>) {
         let hashes = record.hashes();
         for (action, hashes) in record.actions.iter_mut().zip(hashes) {

@@ -1,4 +1,4 @@
-//! What is sent to the bond.
+//! Calldata of the bond's functions.
 
 use ethers_core::abi::Token;
 use ethers_core::types::U256;
@@ -16,17 +16,17 @@ pub fn deposit_calldata() -> Vec<u8> {
     BOND.encode("deposit", &[])
 }
 
-/// Calldata of `requestWithdrawal`; zero cancels one.
+/// Calldata of `requestWithdrawal`; zero cancels a pending one.
 pub fn request_withdrawal_calldata(amount_wei: u128) -> Vec<u8> {
     BOND.encode("requestWithdrawal", &[Token::Uint(U256::from(amount_wei))])
 }
 
-/// Calldata of `withdraw`, to `to`.
+/// Calldata of `withdraw`, which pays to `to`.
 pub fn withdraw_calldata(to: Address) -> Vec<u8> {
     BOND.encode("withdraw", &[account(to)])
 }
 
-/// Calldata of `collect`: what the sender is owed goes to `to`.
+/// Calldata of `collect`, which pays the sender's credit to `to`.
 pub fn collect_calldata(to: Address) -> Vec<u8> {
     BOND.encode("collect", &[account(to)])
 }
@@ -41,14 +41,12 @@ pub fn report_calldata(evidence: &[u8], salt: Hash) -> Vec<u8> {
     BOND.encode("report", &[Token::Bytes(evidence.to_vec()), word(salt)])
 }
 
-/// An action that an anchored history holds, for a challenge.
+/// An anchored action to challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredAction<'a> {
     /// The checkpoint's batch count.
     pub anchored_batches: u64,
-    /// The header of its batch.
     pub header: &'a BatchHeader,
-    /// Its leaf.
     pub leaf: &'a Leaf,
     /// From the leaf to the batch's root.
     pub leaf_path: &'a [Hash],
@@ -56,7 +54,7 @@ pub struct AnchoredAction<'a> {
     pub batch_path: &'a [Hash],
 }
 
-/// Calldata of `challengeAction`: the operator must show that the signer signed it.
+/// Calldata of `challengeAction`, which asks the operator for the signer's signature.
 pub fn challenge_action_calldata(action: &AnchoredAction<'_>, salt: Hash) -> Vec<u8> {
     let action = Token::Tuple(vec![
         number(action.anchored_batches),
@@ -68,8 +66,8 @@ pub fn challenge_action_calldata(action: &AnchoredAction<'_>, salt: Hash) -> Vec
     BOND.encode("challengeAction", &[action, word(salt)])
 }
 
-/// Calldata of `demandInclusion`: the operator must anchor a header that it signed with the key at `key_index`
-/// of the contract's list.
+/// Calldata of `demandInclusion`, which asks the operator to anchor a header signed with the key at `key_index` of the
+/// contract's list.
 pub fn demand_inclusion_calldata(batch: &SignedBatch, key_index: u32, salt: Hash) -> Vec<u8> {
     let evidence = Token::Tuple(vec![
         tokens::batch(&batch.header),
@@ -92,7 +90,7 @@ pub fn settle_calldata(case: Hash) -> Vec<u8> {
     BOND.encode("settle", &[word(case)])
 }
 
-/// Calldata of `answerAction`: the signer signed it, in time.
+/// Calldata of `answerAction`, which shows that the signer signed the action in time.
 pub fn answer_action_calldata(batch_hash: Hash, leaf: &Leaf, opening: &Opening) -> Vec<u8> {
     let arguments = [
         word(batch_hash),
@@ -102,7 +100,7 @@ pub fn answer_action_calldata(batch_hash: Hash, leaf: &Leaf, opening: &Opening) 
     BOND.encode("answerAction", &arguments)
 }
 
-/// Calldata of `answerStale`: the checkpoint of `anchored_batches` holds the batch by `path`, and the batch's
+/// Calldata of `answerStale`: the checkpoint of `anchored_batches` holds the batch by `path`, and the batch's challenge
 /// window had closed before the challenge.
 pub fn answer_stale_calldata(
     header: &BatchHeader,
@@ -133,7 +131,7 @@ pub fn answer_inclusion_calldata(
     BOND.encode("answerInclusion", &arguments)
 }
 
-/// Calldata of `answerLeaves`: the batch's header with its path, and all its leaves.
+/// Calldata of `answerLeaves`: the batch's header with its path, and all of the batch's leaves.
 pub fn answer_leaves_calldata(
     anchored_batches: u64,
     header: &BatchHeader,

@@ -1,4 +1,4 @@
-//! Deploying judge and bond next to an anchor contract, and naming the bond there.
+//! Deployment of judge and bond for an anchor contract.
 
 use ethers_core::abi::Token;
 use ethers_core::types::U256;
@@ -11,16 +11,13 @@ use crate::contract::{TransactError, account, name_bond_calldata, number, transa
 use crate::rpc::RpcClient;
 use crate::transaction::{FeePolicy, deployed_address};
 
-/// The addresses of judge and bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BondDeployment {
-    /// The judge.
     pub judge: Address,
-    /// The bond.
     pub bond: Address,
 }
 
-/// The data of the judge's deployment: evidence counts for `evidence_age_s` after its key was replaced.
+/// Deployment data of the judge, which accepts evidence until `evidence_age_s` after its key was replaced.
 fn judge_deployment_data(anchor: Address, evidence_age_s: u64) -> Vec<u8> {
     JUDGE.deployment(&[account(anchor), number(evidence_age_s)])
 }
@@ -37,8 +34,8 @@ fn bond_deployment_data(anchor: Address, judge: Address, terms: &BondTerms) -> V
     BOND.deployment(&[account(anchor), account(judge), terms])
 }
 
-/// Deploys a judge and a bond over `anchor` and names the bond there, signed and paid with the key of the
-/// anchor contract's owner. Sends three transactions and waits at most `patience_ms` for each.
+/// Deploys a judge and a bond over `anchor` and names the bond there. `key` must be the anchor contract's owner; it
+/// pays for the three transactions. Waits at most `patience_ms` for each.
 pub async fn deploy_bond(
     rpc: &RpcClient,
     key: &SigningKey,

@@ -1,4 +1,4 @@
-//! The bond's events.
+//! Decoding of the bond's events.
 
 use ethers_core::types::Log;
 use kedge_protocol::{Address, Hash};
@@ -7,14 +7,11 @@ use super::CaseKind;
 use crate::contract::artifact::BOND;
 use crate::contract::{to_address, to_hash, to_number, to_wei};
 
-/// A request to the operator.
+/// A case opened against the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaseOpened {
-    /// The case.
     pub id: Hash,
-    /// What is requested.
     pub kind: CaseKind,
-    /// The opener.
     pub opener: Address,
     /// The batch's number.
     pub number: u64,
@@ -24,38 +21,30 @@ pub struct CaseOpened {
     pub leaf: Hash,
     /// The challenged action's sequence; zero for a demand.
     pub sequence: u64,
-    /// The deadline for an answer, Unix seconds.
     pub deadline_s: u64,
 }
 
-/// An event of the bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BondEvent {
-    /// Something was requested of the operator.
     CaseOpened(CaseOpened),
-    /// A case was answered.
     CaseAnswered(Hash),
-    /// A case was settled.
+    /// The case was settled.
     CaseClosed(Hash),
     /// A fault was proven, and the bond is lost.
     FaultProven {
-        /// The reporter.
         reporter: Address,
         /// keccak256 of the evidence.
         evidence: Hash,
     },
-    /// The bond was slashed.
     Slashed {
         /// The reward's recipient.
         reporter: Address,
-        /// The amount burnt, in wei.
         burnt_wei: u128,
-        /// The amount owed to the reporter, in wei.
         reward_wei: u128,
     },
 }
 
-/// Reads an event; `None` if it is not among those followed here.
+/// Decodes an event; `None` for events that this crate does not use.
 pub(super) fn read(log: &Log) -> Option<BondEvent> {
     let case_id = |name| BOND.read_event(name, log)?.get("id", to_hash);
     opened(log)

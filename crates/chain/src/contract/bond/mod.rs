@@ -1,7 +1,7 @@
-//! The binding of the bond (`KedgeBond`) and of its judge (`KedgeJudge`).
+//! Binding of the bond (`KedgeBond`) and of its judge (`KedgeJudge`).
 //!
-//! It covers what is asked of the operator, what the operator answers, and how evidence is shown. It does not know what
-//! the evidence of a fault consists of: a report takes the data of a call of the judge.
+//! Covers demands on the operator, the operator's answers, and reports of evidence. Evidence is opaque here: a report
+//! carries the calldata of a judge's function.
 
 mod calldata;
 mod deploy;
@@ -33,9 +33,9 @@ pub struct BondTerms {
     pub response_time_s: u64,
     /// Seconds between a commitment and its opening, at least.
     pub reveal_delay_s: u64,
-    /// The deposit of the first open case, in wei; each further one costs as much more.
+    /// Deposit of the first open case, in wei; the n-th open case costs n times as much.
     pub case_deposit_wei: u128,
-    /// How many cases may be open at once.
+    /// Limit of simultaneously open cases.
     pub open_cases_max: u32,
 }
 
@@ -54,7 +54,7 @@ impl Default for BondTerms {
     }
 }
 
-/// What an operator must show.
+/// The proof that a case demands of the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaseKind {
@@ -66,20 +66,17 @@ pub enum CaseKind {
     Leaves,
 }
 
-/// The state of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaseState {
-    /// There is no such case.
+    /// Unknown case.
     None,
-    /// It waits for an answer, or, past its deadline, to be settled.
+    /// Waits for an answer or, past the deadline, for settlement.
     Open,
-    /// It was answered.
     Answered,
-    /// It was settled.
     Closed,
 }
 
-/// What `reporter` commits to before showing evidence: `commitmentOf` of the contract.
+/// The reporter's commitment, made before showing evidence; equals the contract's `commitmentOf`.
 pub fn commitment(
     chain_id: u64,
     bond: Address,

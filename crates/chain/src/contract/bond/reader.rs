@@ -1,4 +1,4 @@
-//! Reading the bond.
+//! Read access to a bond contract.
 
 use ethers_core::abi::Token;
 use kedge_protocol::{Address, Hash};
@@ -13,41 +13,31 @@ use crate::rpc::{At, RpcClient};
 /// A case as the contract stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BondCase {
-    /// The opener.
     pub opener: Address,
-    /// The deadline for an answer, Unix seconds.
     pub deadline_s: u64,
-    /// Its state.
     pub state: CaseState,
-    /// The opener's deposit, in wei.
     pub deposit_wei: u128,
-    /// When it was opened, Unix seconds.
     pub opened_at_s: u64,
 }
 
-/// A requested withdrawal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Withdrawal {
-    /// How much, in wei; zero if there is none.
+    /// Zero if no withdrawal is pending.
     pub amount_wei: u128,
-    /// When it was requested, Unix seconds.
     pub requested_at_s: u64,
-    /// From when it is possible, Unix seconds.
+    /// Earliest time of the withdrawal.
     pub ready_at_s: u64,
 }
 
-/// The state of a bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BondState {
-    /// The bond, including what is being withdrawn, in wei.
+    /// Includes the amount of a pending withdrawal.
     pub bond_wei: u128,
-    /// The part that also secures the log's future, in wei.
+    /// The part without the pending withdrawal.
     pub secured_wei: u128,
-    /// The requested withdrawal.
     pub withdrawal: Withdrawal,
-    /// How many cases are open.
     pub open_cases: u32,
-    /// The deposit of the next case, in wei.
+    /// Deposit that the next case requires.
     pub case_deposit_wei: u128,
 }
 
@@ -66,12 +56,10 @@ impl BondContract {
         })
     }
 
-    /// Its address.
     pub fn address(&self) -> Address {
         self.0.address
     }
 
-    /// The node's client.
     pub fn rpc(&self) -> &RpcClient {
         &self.0.rpc
     }
@@ -86,7 +74,7 @@ impl BondContract {
         self.0.read_one("judge", &[], to_address).await
     }
 
-    /// The terms.
+    /// The terms, which never change.
     pub async fn terms(&self) -> Result<BondTerms, ReadError> {
         let convert = |[withdrawal, window, response, reveal, deposit, cases]: [Token; 6]| {
             Some(BondTerms {
@@ -120,23 +108,22 @@ impl BondContract {
         })
     }
 
-    /// The number of open cases.
     pub async fn open_cases(&self) -> Result<u32, ReadError> {
         let convert = |token| u32::try_from(to_number(token)?).ok();
         self.0.read_one("openCases", &[], convert).await
     }
 
-    /// The deposit of the next case, in wei.
+    /// The deposit that the next case requires.
     pub async fn case_deposit_wei(&self) -> Result<u128, ReadError> {
         self.0.read_one("caseDeposit", &[], to_wei).await
     }
 
-    /// What is owed to an account, in wei.
+    /// The balance that an account may collect.
     pub async fn owed_wei(&self, to: Address) -> Result<u128, ReadError> {
         self.0.read_one("owed", &[account(to)], to_wei).await
     }
 
-    /// When a commitment was made, Unix seconds; zero if it was not made, or is used up.
+    /// The time of a commitment, Unix seconds; zero if there is none, or it is used up.
     pub async fn committed_at_s(&self, commitment: Hash) -> Result<u64, ReadError> {
         self.0
             .read_one("committedAt", &[word(commitment)], to_number)
@@ -163,7 +150,7 @@ impl BondContract {
         self.0.read("caseOf", &[word(id)], at, convert).await
     }
 
-    /// The events of the blocks from `from` to `to`, in order; requested in parts.
+    /// The events of blocks `from` to `to`, in order; the range is requested in chunks.
     pub async fn events(&self, from: u64, to: u64) -> Result<Vec<BondEvent>, ReadError> {
         let logs = self
             .rpc()

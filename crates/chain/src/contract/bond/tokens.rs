@@ -1,4 +1,4 @@
-//! The protocol's records as the contracts take them.
+//! ABI tokens of the protocol's records.
 
 use ethers_core::abi::Token;
 use kedge_protocol::Hash;
@@ -8,7 +8,7 @@ use kedge_protocol::chain::Leaf;
 use crate::contract::{account, number, word};
 use kedge_protocol::evidence::Opening;
 
-/// `Batch`.
+/// The contracts' struct `Batch`.
 pub(crate) fn batch(header: &BatchHeader) -> Token {
     Token::Tuple(vec![
         number(header.number),
@@ -23,7 +23,7 @@ pub(crate) fn batch(header: &BatchHeader) -> Token {
     ])
 }
 
-/// `ActionLeaf`.
+/// The contracts' struct `ActionLeaf`.
 pub(crate) fn action_leaf(leaf: &Leaf) -> Token {
     Token::Tuple(vec![
         number(leaf.sequence),
@@ -33,7 +33,7 @@ pub(crate) fn action_leaf(leaf: &Leaf) -> Token {
     ])
 }
 
-/// `Opening`.
+/// The contracts' struct `Opening`.
 pub(crate) fn opening(opening: &Opening) -> Token {
     Token::Tuple(vec![
         word(opening.words.kind),

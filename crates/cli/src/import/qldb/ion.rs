@@ -1,7 +1,7 @@
-//! A journal that QLDB exported as Ion, text or binary, and what Ion's values become in JSON.
+//! Reader of QLDB journals in Ion, text or binary, with a conversion to JSON.
 //!
-//! As QLDB's own down-conversion does it: symbols and timestamps become texts, blobs and clobs base64, s-expressions
-//! lists; annotations are lost; a float that is no number becomes null. Integers and decimals keep every digit.
+//! The conversion follows QLDB: symbols and timestamps become texts, blobs and clobs base64, s-expressions lists;
+//! annotations are lost; a float that is not a number becomes null. Integers and decimals keep every digit.
 
 use std::io::{BufRead, BufReader};
 
@@ -11,7 +11,7 @@ use ion_rs::{Decimal, Element, Struct, Timestamp, Value};
 
 use super::{Block, Revision, quoted};
 
-/// Zeros that a decimal may have written out: 1d400000000 is 11 bytes of Ion, and would be 400 MB of digits.
+/// Limit of a decimal's written-out zeros: 1d400000000 is 11 bytes of Ion, and would be 400 MB of digits.
 const ZEROS_MAX: u64 = 40;
 
 /// Reads every block.
@@ -55,7 +55,7 @@ fn block(value: &Element) -> Result<Block, String> {
     Ok(block)
 }
 
-/// A revision; `None` where it holds a hash alone.
+/// A revision; `None` if it holds only a hash.
 fn revision(fields: &Struct) -> Result<Option<Revision>, String> {
     let Some(element) = fields.get("metadata") else {
         return Ok(None);
@@ -73,7 +73,7 @@ fn revision(fields: &Struct) -> Result<Option<Revision>, String> {
     }))
 }
 
-/// A value as JSON.
+/// Converts a value to JSON.
 fn json(element: &Element) -> String {
     let mut text = String::new();
     write(element, &mut text);
@@ -120,8 +120,8 @@ pub(super) fn write(element: &Element, to: &mut String) {
     }
 }
 
-/// A timestamp as RFC 3339 writes it: `Z` for UTC, and a date without the `T` that Ion lets follow it. Years and months
-/// alone are no dates there, and stay as Ion writes them.
+/// Formats a timestamp per RFC 3339: `Z` for UTC, and a date without Ion's trailing `T`. Years and months alone, which
+/// RFC 3339 lacks, keep Ion's form.
 fn timestamp(value: &Timestamp) -> String {
     let text = value.to_string();
     if let Some(time) = text.strip_suffix("+00:00") {
@@ -133,7 +133,7 @@ fn timestamp(value: &Timestamp) -> String {
     }
 }
 
-/// Every digit, as JSON writes numbers: 1250d-2 is 12.50.
+/// Keeps every digit: 1250d-2 is 12.50.
 fn decimal(value: &Decimal) -> String {
     let coefficient = value.coefficient();
     let sign = if coefficient.is_negative() { "-" } else { "" };

@@ -1,4 +1,4 @@
-//! A journal that QLDB exported as JSON: blocks one after the other. Documents keep the text that they have.
+//! Reader of QLDB journals in JSON, a sequence of blocks. Documents keep their text.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -11,10 +11,10 @@ use super::{Block, Revision};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonBlock {
-    /// Absent in blocks that changed no document.
+    /// Absent in blocks without changed documents.
     revisions: Option<Vec<JsonRevision>>,
     transaction_info: Option<TransactionInfo>,
-    // Those of a row of the committed view.
+    // Fields of a committed view's row.
     data: Option<Box<RawValue>>,
     metadata: Option<Box<RawValue>>,
     transaction_id: Option<Box<RawValue>>,
@@ -23,7 +23,7 @@ struct JsonBlock {
 #[derive(Deserialize)]
 struct JsonRevision {
     data: Option<Box<RawValue>>,
-    /// Absent in revisions that hold a hash alone.
+    /// Absent in revisions that hold only a hash.
     metadata: Option<Box<RawValue>>,
 }
 
@@ -61,7 +61,7 @@ fn revision(
     }))
 }
 
-/// JSON without line ends, which stand between tokens alone.
+/// Removes line ends, which occur only between tokens.
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }

@@ -1,7 +1,7 @@
-//! An export of a QLDB journal as NDJSON: one line for the last revision of each document.
+//! Conversion of a QLDB journal's export to NDJSON: one line for each document's last revision.
 //!
-//! The journal holds every revision of every document, in order. Revisions are written to a temporary file as they are
-//! read, and what is kept in memory is one place a document. A document whose last revision has no data was deleted.
+//! The journal holds every revision of every document, in order. Revisions go to a temporary file while being read, and
+//! memory holds one position per document. A document whose last revision has no data was deleted.
 
 mod ion;
 mod json;
@@ -18,14 +18,13 @@ use tempfile::NamedTempFile;
 use super::input::GZIP;
 use crate::output::{Failure, print_error};
 
-/// One revision of a document.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Revision {
     id: String,
     version: u64,
-    /// The whole metadata, as JSON.
+    /// All of the metadata, as JSON.
     metadata: String,
-    /// The document, as JSON; `None` where it was deleted or redacted.
+    /// The document as JSON; `None` if it was deleted or redacted.
     data: Option<String>,
 }
 
@@ -33,23 +32,22 @@ struct Revision {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Block {
     revisions: Vec<Revision>,
-    /// The tables of the documents that the block's transaction changed, by the documents' ids.
+    /// Document id and table of each document changed by the block's transaction.
     tables: Vec<(String, String)>,
 }
 
-/// The last revision of a document.
 struct LastRevision {
     version: u64,
-    /// Where its line begins in the temporary file, and how long it is. Nothing where the document was deleted.
+    /// Offset and length of its line in the temporary file; `None` if the document was deleted.
     place: Option<(u64, usize)>,
 }
 
-/// What was read of an export so far.
+/// State of reading an export.
 struct Journal {
     revisions: BufWriter<File>,
     written: u64,
     last: HashMap<String, LastRevision>,
-    /// The number of a document's table among `names`.
+    /// Index in `names` of each document's table.
     tables: HashMap<String, u32>,
     names: Vec<String>,
 }
@@ -86,7 +84,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The number of documents in each table, by name.
+    /// Number of documents per table.
     fn counts(&self) -> BTreeMap<&str, u64> {
         let mut counts = BTreeMap::new();
         for (id, _) in self.last.iter().filter(|(_, last)| last.place.is_some()) {
@@ -99,7 +97,7 @@ impl Journal {
         counts
     }
 
-    /// Whether a document belongs to the table that is imported.
+    /// Whether a document belongs to the imported table.
     fn is_in(&self, id: &str, table: Option<&str>) -> bool {
         let number = self.tables.get(id);
         let name = number.and_then(|number| self.names.get(*number as usize));
@@ -107,7 +105,7 @@ impl Journal {
     }
 }
 
-/// The files of an export in the order of their names, which is that of their blocks; the file itself for a file.
+/// The files of an export in the order of their blocks, which is that of their names; or the single file.
 fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -151,7 +149,7 @@ fn opened(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(plain))
 }
 
-/// Reads every block of a file: JSON where its first member's name stands in quotation marks, otherwise Ion.
+/// Reads every block of a file: JSON if its first member name is quoted, otherwise Ion.
 fn read(path: &Path, take: &mut dyn FnMut(Block) -> Result<(), String>) -> Result<(), String> {
     let mut source = opened(path).map_err(|error| error.to_string())?;
     let beginning = source.fill_buf().map_err(|error| error.to_string())?;
@@ -171,7 +169,7 @@ fn read(path: &Path, take: &mut dyn FnMut(Block) -> Result<(), String>) -> Resul
     }
 }
 
-/// Writes the last revision of each document of a table to `into`, one a line.
+/// Writes the last revision of each of a table's documents to `into`, one per line.
 pub(super) fn convert(
     path: &Path,
     table: Option<&str>,
@@ -206,7 +204,7 @@ pub(super) fn convert(
     write_last(&journal, table, temporary, into).map_err(|error| failed(folder, &error))
 }
 
-/// Refuses to mix tables.
+/// Rejects a mix of tables.
 fn choose_table(path: &Path, table: Option<&str>, journal: &Journal) -> Result<(), Failure> {
     let counts = journal.counts();
     let named: Vec<String> = counts

@@ -1,11 +1,12 @@
-//! Exports as QLDB writes them: in Ion text, Ion binary and JSON, with blocks that changed nothing and revisions without data.
+//! Exports as written by QLDB, in Ion text, Ion binary and JSON, with blocks without changes and revisions without
+//! data.
 
 use ion_rs::Element;
 use ion_rs::v1_0::Binary;
 
 use super::*;
 
-/// Three blocks: one without `revisions`; two tables; an update; a deletion; a revision that holds a hash alone.
+/// Three blocks: one without `revisions`; two tables; an update; a deletion; a revision that holds only a hash.
 const ION: &str = r#"
 {blockAddress:{strandId:"s",sequenceNo:0},transactionId:"t0",blockTimestamp:2020-01-01T00:00:00.000Z,
  blockHash:{{AA==}},entriesHash:{{AA==}},transactionInfo:{statements:[{statement:"CREATE TABLE Car"}]}}
