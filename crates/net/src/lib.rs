@@ -1,12 +1,11 @@
-//! What a listener keeps of its connections, whatever they ask for.
+//! Connection handling of the listeners, independent of what requests ask for.
 //!
-//! - Who connects: `addresses` (also behind trusted proxies), `room` and `seats` (how many at one time, and who
-//!   gives way), `window` (counts in
-//!   windows of time), `tls`.
-//! - What arrives: `line` (how a connection stands), `heads` (the time of each wait), `flood` (frames that serve no
-//!   request), `shedding` (requests that wait unseen), `refusals` and `request_ids`.
-//! - What leaves: `coding` (compressed forms).
-//! - Small listeners for whoever runs the program: `page`.
+//! - Who connects: `addresses` (also behind trusted proxies), `room` and `seats` (how many, and which gives way),
+//!   `window` (counts in time windows), `tls`.
+//! - What arrives: `line` (the connection's state), `heads` (timers), `flood` (frames that serve no request),
+//!   `shedding` (overload), `refusals`, `request_ids`.
+//! - What leaves: `coding` (compression).
+//! - Small listeners for the operator: `page`.
 
 pub mod addresses;
 pub mod coding;
