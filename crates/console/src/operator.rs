@@ -24,7 +24,7 @@ use crate::{Console, PATH, covers};
 
 /// Where commands are posted: one line of JSON, as on the socket.
 const COMMAND_PATH: &str = "/operator/command";
-/// Commands that the page may send. Those that touch the operator's files need the socket.
+/// Commands that the page may send. Commands on the operator's files need the socket.
 const COMMANDS: [&str; 4] = ["status", "anchor_now", "tier", "tiers"];
 const COMMAND_BYTES_MAX: usize = 64 * 1024;
 /// Time limit of one connection; anchoring waits for the chain.

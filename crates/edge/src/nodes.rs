@@ -104,8 +104,8 @@ impl Nodes {
         self.ready.load_full()
     }
 
-    /// The ready nodes in the order in which one request tries them, rotated. If none is ready, those that answer: a
-    /// node that lags or must not write still reads, and its answers state how old they are.
+    /// The ready nodes in the order in which one request tries them, rotated. If none is ready, all nodes
+    /// with an answer: a node that lags or must not write still reads, and its answers state how old they are.
     pub(crate) fn in_turn(&self) -> Vec<Node> {
         let ready = self.ready();
         let nodes = if ready.is_empty() {

@@ -114,7 +114,7 @@ impl Serialize for Problem<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let code = self.error.code;
         let mut map = serializer.serialize_map(None)?;
-        // The codes have no pages of their own (RFC 9457, 4.2.1).
+        // No page describes the codes one by one (RFC 9457, 4.2.1).
         map.serialize_entry("type", "about:blank")?;
         let status = self.error.status();
         map.serialize_entry("title", status.canonical_reason().unwrap_or_default())?;

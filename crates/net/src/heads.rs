@@ -104,7 +104,7 @@ impl Heads {
         let same = same.count();
         if same == missing.len() {
             self.protocol = Protocol::Http2;
-            // The first SETTINGS belong to the preface and have no timer of their own.
+            // The first SETTINGS belong to the preface and have no separate timer.
             if let Some(begun) = self.frames.begun() {
                 self.waits_for = WaitsFor::Frame(begun);
             }

@@ -1,8 +1,7 @@
-//! What an [`Endpoint`] is and what follows from it, and the OpenAPI 3.1 document (`/openapi.json`), made once, from the
-//! server's table of endpoints (`src/endpoint/`). Each row refers to its words in the same file, the errors that it
-//! can give follow from the row (`codes.rs`), and its examples are recorded. A row without words or examples fails a test
-//! of the table. An answer that its row does not document is logged as an error and fails the test that caused it;
-//! schemathesis looks for more of them in `make test`.
+//! The OpenAPI 3.1 document (`/openapi.json`), generated once from the server's table of [`Endpoint`]s
+//! (`src/endpoint/`). Each row refers to its text in the same file, its errors follow from the row (`codes.rs`), and
+//! its examples are recorded. A row without text or examples fails a test of the table. An undocumented answer is
+//! logged as an error and fails the test that caused it; schemathesis looks for more in `make test`.
 
 mod codes;
 mod doc;
@@ -32,7 +31,7 @@ pub use endpoint::{ANY, Auth, EVENT_STREAM, Endpoint, MIN_SEQUENCE, SchemaOf, sc
 pub use headings::is_tag;
 pub use parameters::schema as parameter_schema;
 
-/// The document of these rows, which are the same at each call: it is generated once.
+/// The document of these rows, which must be the same at each call.
 pub fn served<A, P>(rows: &[Endpoint<A, P>]) -> &'static Fixed {
     static DOCUMENT: OnceLock<Fixed> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
@@ -41,7 +40,6 @@ pub fn served<A, P>(rows: &[Endpoint<A, P>]) -> &'static Fixed {
     })
 }
 
-/// The schema of an endpoint's body.
 pub fn body_schema<A, P>(endpoint: &Endpoint<A, P>) -> Option<BodySchema> {
     let request = endpoint.request?;
     let mut schemas = Schemas::new();
@@ -52,11 +50,11 @@ pub fn body_schema<A, P>(endpoint: &Endpoint<A, P>) -> Option<BodySchema> {
     }))
 }
 
-/// Generates the schemas and collects them.
+/// Generates and collects the schemas.
 struct Schemas {
-    /// Bodies are described as they are read.
+    /// Schemas of bodies, as they are read.
     reading: SchemaGenerator,
-    /// Answers are described as they are written.
+    /// Schemas of answers, as they are written.
     writing: SchemaGenerator,
 }
 
@@ -85,14 +83,13 @@ impl Schemas {
     }
 }
 
-/// Builds the document.
 pub fn document<A, P>(rows: &[Endpoint<A, P>]) -> Value {
     let mut schemas = Schemas::new();
     let mut responses = Responses::default();
     let mut paths: Map<String, Value> = Map::new();
     for (place, endpoint) in rows.iter().enumerate() {
         let mut operation = operation::of(endpoint, &mut schemas, &mut responses);
-        // A JSON object has no order of its own; readers want the table's.
+        // JSON objects are unordered; readers want the table's order.
         operation["x-order"] = json!(place);
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
