@@ -1,13 +1,12 @@
-//! The server without its command line: its routes, and everything that starts a server. The engine
-//! (`kedge-actors`) carries requests out, and `kedge-http` speaks HTTP and lets in only what is well-formed and signed;
-//! this crate joins the two, and writes the answers.
+//! The server without its command line: its routes and its start. The engine (`kedge-actors`) carries out requests, and
+//! `kedge-http` speaks HTTP and admits only well-formed and signed ones; this crate connects the two and writes the
+//! answers.
 //!
-//! - One request: `server` (its way is in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`,
-//!   `call`, `routes`.
-//! - What answers share: `listing`.
-//! - Who calls: `callers`.
+//! - Requests: `server` (begins in `server/dispatch.rs`), `endpoint` (the table of routes), `idempotency`, `call`,
+//!   `routes`.
+//! - Lists: `listing`. Authentication: `callers`.
 //! - Features: `webhooks`, `disputes`.
-//! - The operator's side: `start`, `admin`, `metrics`.
+//! - Operation: `start`, `admin`, `metrics`.
 //!
 //! The command line is `kedge-cli`; the program (`main.rs`) passes it the server.
 

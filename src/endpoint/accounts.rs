@@ -1,4 +1,4 @@
-//! Accounts: wallets, their logins and their keys.
+//! Endpoints of accounts: wallets, logins and keys.
 
 use hyper::Method;
 use kedge_api::Code;
@@ -21,12 +21,10 @@ const CHANGES_WALLET: Option<Right> = Some(Right {
     access: Access::Update,
 });
 
-/// The rows.
 pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
     logins().into_iter().chain(changes())
 }
 
-/// Registering and logging in.
 fn logins() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -87,7 +85,6 @@ fn logins() -> Vec<Endpoint> {
     ]
 }
 
-/// Changing a wallet and its keys.
 fn changes() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -1,4 +1,4 @@
-//! The action bus.
+//! Endpoints of the action bus.
 
 use hyper::Method;
 use kedge_api::Code;
@@ -18,7 +18,6 @@ use super::{Endpoint, Signs, schema};
 use crate::listing;
 use crate::routes::{actions, bus, preview};
 
-/// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -1,4 +1,4 @@
-//! Disputes.
+//! Endpoints of disputes.
 
 use hyper::Method;
 use kedge_api::Code;
@@ -15,13 +15,12 @@ use super::{Endpoint, schema};
 use crate::listing;
 use crate::routes::disputes;
 
-/// A submission is not signed, because it proves itself; but submitting it is more than a read.
+/// A submission is unsigned, because it proves itself, but needs more than a right to read.
 const BRINGS: Option<Right> = Some(Right {
     area: Area::Batches,
     access: Access::Create,
 });
 
-/// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

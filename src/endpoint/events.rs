@@ -1,4 +1,4 @@
-//! Events.
+//! Endpoints of events.
 
 use kedge_api::Page;
 use kedge_api::event::{EventText, EventView};
@@ -11,7 +11,6 @@ use super::{EVENT_STREAM, Endpoint, schema};
 use crate::listing;
 use crate::routes::events;
 
-/// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

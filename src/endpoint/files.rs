@@ -1,4 +1,4 @@
-//! What travels as bytes or lines: files and the export.
+//! Endpoints of files and the export.
 
 use hyper::Method;
 use kedge_api::Code;
@@ -15,7 +15,6 @@ use super::{ANY, Endpoint, Signs, schema};
 use crate::listing;
 use crate::routes::{export, files};
 
-/// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

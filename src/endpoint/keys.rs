@@ -1,4 +1,4 @@
-//! API keys.
+//! Endpoints of API keys.
 
 use hyper::Method;
 use kedge_api::Code;
@@ -21,7 +21,6 @@ const CHANGES_KEY: Option<Right> = Some(Right {
     access: Access::Update,
 });
 
-/// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

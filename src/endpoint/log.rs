@@ -1,4 +1,4 @@
-//! The public log.
+//! Endpoints of the public log.
 
 use kedge_api::Page;
 use kedge_api::action::BatchAction;
@@ -13,12 +13,10 @@ use super::{Endpoint, schema};
 use crate::listing;
 use crate::routes::{anchors, batches, sequencer_keys};
 
-/// The rows.
 pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
     batches().into_iter().chain(anchors())
 }
 
-/// Batches and what is in them.
 fn batches() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -56,7 +54,6 @@ fn batches() -> Vec<Endpoint> {
     ]
 }
 
-/// Anchors, and what ties the log together.
 fn anchors() -> Vec<Endpoint> {
     vec![
         Endpoint {

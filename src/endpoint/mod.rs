@@ -1,10 +1,10 @@
-//! The table of endpoints: for each route, once, who may call it, what kind of action it signs, and what it takes and
-//! gives. Routing, authentication, the signature check, the OpenAPI document and the metrics' labels come from it.
-//! Each file has the rows of a part of the document, and then their words: name, description, where to continue with the
-//! answer. Examples are in `crates/openapi/src/examples.json`.
+//! The table of endpoints: each route with its callers, its signed action, its input and its output. Routing,
+//! authentication, signature checks, the OpenAPI document and metric labels come from it. Each file has the rows of a
+//! part of the document, followed by their text: name, description, links to next requests. Examples are in
+//! `crates/openapi/src/examples.json`.
 //!
-//! Every row has a counterpart in `tests/walk/`, written from the documents and not from the code: it is called well
-//! and in every way wrong.
+//! Every row has a counterpart in `tests/walk/`, written from the documents and not from the code, which calls it
+//! correctly and in every wrong way.
 
 mod accounts;
 mod bus;
@@ -50,16 +50,15 @@ pub type Prepare = for<'a> fn(
     &'a mut Submission,
 ) -> Pin<Box<dyn Future<Output = Result<(), ApiError>> + Send + 'a>>;
 
-/// How a row's requests are answered.
 pub enum Answer {
-    /// By a handler: nothing is signed.
+    /// By a handler; nothing is signed.
     Handler(fn(Call) -> Replying<'static>),
-    /// From what was committed, the first time and when the request is repeated with its idempotency key. The server
-    /// submits such requests (`server/submitting.rs`).
+    /// From the committed outcome, now or when the request is repeated with its idempotency key. The server submits
+    /// such requests (`server/submitting.rs`).
     Committed(AnswerTo),
 }
 
-/// One row of the table.
+/// A row of the table.
 pub type Endpoint = kedge_openapi::Endpoint<Answer, Prepare>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Objects.
+//! Endpoints of objects.
 
 use hyper::Method;
 use kedge_api::Code;
@@ -19,12 +19,10 @@ use super::{Endpoint, MIN_SEQUENCE, Signs, Target, schema};
 use crate::listing;
 use crate::routes::{object_list, objects, past, search};
 
-/// The rows.
 pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
     objects().into_iter().chain(object())
 }
 
-/// Minting and finding objects.
 fn objects() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -71,7 +69,6 @@ fn objects() -> Vec<Endpoint> {
     ]
 }
 
-/// One object.
 fn object() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -1,4 +1,4 @@
-//! The caller's organization: its members and its invitations.
+//! Endpoints of the caller's organization: members and invitations.
 
 use hyper::Method;
 use kedge_api::Page;
@@ -13,12 +13,10 @@ use super::{Endpoint, PathMember, Signs, Target, schema};
 use crate::listing;
 use crate::routes::{members, organizations};
 
-/// The rows.
 pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
     members().into_iter().chain(invitations())
 }
 
-/// The organization and its members.
 fn members() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -64,7 +62,6 @@ fn members() -> Vec<Endpoint> {
     ]
 }
 
-/// Its invitations.
 fn invitations() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -1,4 +1,4 @@
-//! The service itself.
+//! Endpoints of the service itself.
 
 use kedge_api::service::{DomainView, HealthView, ReadyView, VersionView};
 use kedge_http::query::Parameter;
@@ -10,12 +10,10 @@ use super::row::{get, handler};
 use super::{Endpoint, schema};
 use crate::routes::{reference, service};
 
-/// The rows.
 pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
     state().into_iter().chain(document())
 }
 
-/// What the server is, and how it is.
 fn state() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -57,7 +55,6 @@ fn state() -> Vec<Endpoint> {
     ]
 }
 
-/// Its document.
 fn document() -> Vec<Endpoint> {
     vec![
         Endpoint {

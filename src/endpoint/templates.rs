@@ -1,4 +1,4 @@
-//! Templates and their variations.
+//! Endpoints of templates and variations.
 
 use hyper::Method;
 use kedge_api::Code;
@@ -14,7 +14,6 @@ use super::{Endpoint, Signs, Target, schema};
 use crate::listing;
 use crate::routes::templates;
 
-/// The rows.
 pub(super) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

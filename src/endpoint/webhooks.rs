@@ -1,4 +1,4 @@
-//! Webhooks.
+//! Endpoints of webhooks.
 
 use hyper::Method;
 use kedge_api::Code;
@@ -16,14 +16,13 @@ use super::{Endpoint, Signs, Target, schema};
 use crate::listing;
 use crate::routes::webhooks;
 
-/// A new secret changes a webhook. Sending an event again is not signed, but it is more than a
-/// read.
+/// A new secret changes a webhook. Redelivering an event is unsigned, but needs more than a right to read.
 const CHANGES: Option<Right> = Some(Right {
     area: Area::Webhooks,
     access: Access::Update,
 });
 
-/// Creating, changing and deleting: signed.
+/// Signed requests: creation, changes, deletion.
 fn changes() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -79,7 +78,6 @@ fn changes() -> Vec<Endpoint> {
     ]
 }
 
-/// Reading and testing.
 fn looks() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -127,7 +125,6 @@ fn looks() -> Vec<Endpoint> {
     ]
 }
 
-/// Every row of webhooks.
 pub(super) fn rows() -> impl Iterator<Item = Endpoint> {
     changes().into_iter().chain(looks())
 }

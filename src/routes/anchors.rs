@@ -1,4 +1,4 @@
-//! Anchors, the newest signed head, and proofs that the log only grew. All public.
+//! Anchors, checkpoints and consistency proofs. All public.
 
 use kedge_api::log::{CheckpointView, ConsistencyView};
 use kedge_api::scalars::HashText;

@@ -15,7 +15,7 @@ use kedge_rules::Refusal;
 use crate::call::Call;
 use kedge_http::shown::Position;
 
-/// The pointer to the bus payload in the body.
+/// Pointer to the bus payload in the body.
 pub(super) const PAYLOAD: &str = "/payload";
 
 /// The answer to `POST /ebus/actions`
@@ -72,7 +72,6 @@ fn failed(index: usize, refusal: &Refusal, nonce_highest: u64) -> ApiError {
     failed.with_header(NONCE_HIGHEST, nonce_highest.to_string())
 }
 
-/// The error of a batch's refused action.
 fn refused(index: usize, refusal: &Refusal) -> ApiError {
     ApiError::from(refusal).under(&format!("/actions/{index}{PAYLOAD}"))
 }

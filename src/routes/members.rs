@@ -1,4 +1,4 @@
-//! The caller's organization: its members and the invitations to it.
+//! Members of the caller's organization, and its invitations.
 
 use kedge_actors::api::{Committed, Submission};
 use kedge_api::accounts::{InvitationView, ShownInvitation};
@@ -12,13 +12,11 @@ use serde::Deserialize;
 use crate::call::Call;
 use crate::listing::list_own;
 
-/// A member's new role.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RoleBody {
-    /// The member, as in the path: the signed body must name them.
+    /// The member, as in the path: the signed body must name it.
     wallet_id: Id,
-    /// The new role.
     #[serde(rename = "role")]
     _role: Role,
 }

@@ -1,6 +1,6 @@
-//! What each endpoint does: handlers of what is not signed; of signed requests what they need before they are submitted,
-//! and their answers. Reads use the published snapshot and wait for no actor. Pages of lists and pieces of
-//! exports are read and written on threads of their own, never on the runtime's workers.
+//! Handlers of the endpoints: whole handlers of unsigned requests; preparation and answers of signed ones. Reads use
+//! the published snapshot and wait for no actor. List pages and pieces of exports are read and encoded on separate
+//! threads, never on the runtime's workers.
 
 pub mod actions;
 pub mod anchors;
@@ -26,12 +26,12 @@ pub mod templates;
 pub mod wallets;
 pub mod webhooks;
 
-/// Caching of answers that are for one caller only.
+/// Caching of answers for one caller.
 const PRIVATE: &str = "private, no-cache";
-/// Caching of public answers that may still change.
+/// Caching of public answers that may change.
 const PUBLIC: &str = "public, no-cache";
 /// Caching of public answers that never change.
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
-/// Why a download breaks off whose place went to another caller.
+/// Reason for breaking off a download whose place was reassigned.
 const PLACE_LOST: &str = "all downloads are in use, and a caller with fewer got this one's place";

@@ -1,26 +1,23 @@
-//! The codes of errors, each with its meaning and its HTTP status.
+//! Error codes, each with its meaning and HTTP status.
 
 macro_rules! codes {
     ($(#[doc = $meaning:literal] $name:ident = $text:literal, $status:literal;)*) => {
-        /// What went wrong, for programs. Codes are never renamed.
+        /// Error code for programs. Codes are never renamed.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Code { $(#[doc = $meaning] $name),* }
 
         impl Code {
-            /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The code's text.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$name => $text),* }
             }
 
-            /// What it means, in one sentence.
+            /// The meaning in one sentence.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$name => $meaning.trim_ascii()),* }
             }
 
-            /// The HTTP status that goes with it.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$name => $status),* }
             }

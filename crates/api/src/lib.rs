@@ -1,5 +1,5 @@
-//! The API's wire types: codes of errors, and with the feature `views` the JSON of answers, the bodies of requests, the
-//! rights of keys and what requests sign.
+//! Wire types of the API: error codes, and with the feature `views` the JSON of answers, the bodies of requests, the
+//! rights of keys and the signing rules of requests.
 
 mod code;
 pub mod outward;

@@ -12,7 +12,7 @@ pub struct Doc {
     pub summary: &'static str,
     /// What it does and what to know about it. Lines between back quotes are shown as code.
     pub description: &'static str,
-    /// Codes of the handler itself, without those that follow from the row.
+    /// Codes returned by the handler itself; codes implied by the row are not repeated.
     pub errors: &'static [Code],
     /// Other statuses with the same body as success, each with its condition.
     pub also: &'static [(u16, &'static str)],

@@ -1,5 +1,5 @@
-//! The JSON of answers, and the bodies of requests. Each shape of an answer is one type, which writes it and documents
-//! it. A type's doc comment is its description in the API's document.
+//! JSON of answers and bodies of requests. Each type writes and documents one shape: its doc comment is its description
+//! in the OpenAPI document.
 
 pub mod accounts;
 pub mod action;

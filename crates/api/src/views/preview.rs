@@ -1,4 +1,4 @@
-//! The result of a preview: what actions would do, and what to sign.
+//! The result of a preview: the expected outcome of actions, and the typed data to sign.
 
 use kedge_protocol::Hash;
 use kedge_protocol::action::{REQUEST_TYPE, RequestHead, salt};
@@ -152,7 +152,7 @@ impl<'a> TypedData<'a> {
     }
 }
 
-/// The types' members, parsed from the texts that are hashed.
+/// Members of the types, parsed from the hashed texts.
 fn types() -> Map<String, Value> {
     let texts = [DOMAIN_TYPE, REQUEST_TYPE];
     let types = texts.iter().flat_map(|text| text.split_terminator(')'));

@@ -1,4 +1,4 @@
-//! Bodies that the rules read from the signed text itself: described here, exactly as far as a schema can, and never
+//! Schemas of bodies that the rules parse from the signed text: described as exactly as a schema can, and never
 //! constructed.
 
 #![expect(

@@ -1,4 +1,4 @@
-//! Accounts, API keys, files and webhooks.
+//! Bodies for accounts, API keys, files and webhooks.
 
 use kedge_protocol::event::EventType;
 use kedge_protocol::limits::{

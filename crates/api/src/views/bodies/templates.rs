@@ -1,4 +1,4 @@
-//! Templates and variations.
+//! Bodies for templates and variations.
 
 use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX};
 use kedge_protocol::resource::Who;
