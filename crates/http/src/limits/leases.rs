@@ -1,6 +1,5 @@
 //! Leases of limits between the nodes of one log. The leader counts an organization's requests; followers lease parts
-//! of each limit and admit requests on them. So all nodes together admit at most the limit, less what is leased and
-//! unused.
+//! of each limit and admit requests on them. So all nodes together admit at most the limit plus unused leases.
 //!
 //! - A lease is at most a sixteenth of the limit and an eighth of the rest, so little is unused when a window ends. It
 //!   ends with its window, by the clock of the node that has it.

@@ -99,7 +99,7 @@ pub fn check() -> Result<(), OpenFilesError> {
     Ok(())
 }
 
-/// Open files that are not connections, including connections still closing that a waiting start has served.
+/// Number of open files without sockets: connections that a waiting start has served may still be closing.
 fn open_files() -> io::Result<u64> {
     let Ok(all) = std::fs::read_dir("/proc/self/fd") else {
         // Outside Linux: the lowest free number.
