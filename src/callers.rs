@@ -3,8 +3,8 @@
 //!
 //! - **Access tokens** are signed by the service's own key, so the wallet is or was in the log. A follower that does
 //!   not know it lags, however little.
-//! - **API keys** prove nothing without the log: a text of that form is easily made. They are not refused as wrong only
-//!   while the node is known to lag, or the request names a sequence that the node does not have.
+//! - **API keys** prove nothing without the log: a text of that form is easily made. An unknown key is refused, unless
+//!   the node is known to lag or the request names a sequence that the node does not have.
 
 use std::time::Duration;
 
