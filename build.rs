@@ -1,4 +1,4 @@
-//! Has the crate compiled again when the console was built again: its files have new names then.
+//! Build script: recompiles the crate when the console was built again, since its file names change.
 
 fn main() {
     println!("cargo::rerun-if-changed=dashboards/console/dist");

@@ -1,5 +1,5 @@
-//! The operator's commands, as they come over the socket and the operator's page: `{"command": …}` is answered with
-//! `{"ok": true, …}` or `{"ok": false, "error": …}`.
+//! Operator commands, over the socket and the operator's page: `{"command": …}` is answered with `{"ok": true, …}` or
+//! `{"ok": false, "error": …}`.
 
 mod cluster;
 mod command;
@@ -26,41 +26,35 @@ use crate::console::socket;
 use crate::console::socket::{Socket, SocketError};
 use crate::start::Anchoring;
 
-/// The organization of operator actions that concern none.
+/// Placeholder organization of operator actions that concern none.
 const NO_ORGANIZATION: Id = Id {
     prefix: Prefix::Organization,
     bytes: [0; 16],
 };
 
-/// Why the admin socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The socket.
     #[error("option admin_socket: {0}")]
     Socket(#[from] SocketError),
-    /// The operator's page cannot listen there.
     #[error("option operator_page_listen: {0}: {1}")]
     Page(SocketAddr, std::io::Error),
 }
 
-/// Carries out commands.
 pub struct AdminSocket {
     app: Arc<App>,
     anchoring: Anchoring,
     copied: Copied,
 }
 
-/// The source of backups.
 #[derive(Clone)]
 pub struct Copied {
-    /// The store.
     pub store: Arc<Store>,
     /// The data directory.
     pub data: PathBuf,
 }
 
-/// Opens the socket and serves it until the process ends or the socket is dropped; also over HTTP, as `page` says: its
-/// address, and the token that its commands carry.
+/// Opens the socket and serves it until the process ends or the socket is dropped. `page` is the address of the
+/// operator's page and the token of its commands.
 pub async fn serve(
     path: &Path,
     app: Arc<App>,
@@ -115,7 +109,7 @@ impl AdminSocket {
                 let mut members = self.status();
                 members.extend(self.anchoring.status());
                 if self.lags() {
-                    // What this node lacks may be anchored or not.
+                    // Batches that this node lacks may be anchored or not.
                     members.remove("batches_not_anchored");
                 }
                 Ok(members)
@@ -177,7 +171,7 @@ impl AdminSocket {
         })))
     }
 
-    /// Names the key in the log, unless the log names it already.
+    /// Names the key in the log, unless the log has it already.
     async fn name_sequencer_key(&self, entry: KeyFrom) -> Result<Map<String, Value>, String> {
         let engine = &self.app.engine;
         let known = |error: ReadError| error.to_string();
@@ -304,8 +298,7 @@ impl AdminSocket {
         })))
     }
 
-    /// Reports the state of the clock. If the operator states a time and the clock agrees with it,
-    /// the clock is trusted.
+    /// Reports the state of the clock. The clock becomes trusted if it agrees with a time stated by the operator.
     fn clock(&self, confirm: Option<&str>) -> Result<Map<String, Value>, String> {
         let keeper = self.app.engine.time();
         if let Some(reported) = confirm {
@@ -361,7 +354,6 @@ impl AdminSocket {
     }
 }
 
-/// The members of an object.
 fn members(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,

@@ -1,4 +1,4 @@
-//! The parts of the server that requests work with.
+//! Shared services of the server, used by all requests.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -40,84 +40,66 @@ use kedge_http::idempotency::in_flight::InProgress;
 use kedge_http::operator::Operator;
 use kedge_http::submit::Submitter;
 
-/// Longer request texts are read and hashed where they hold up no connection. Work on a shorter one takes less time than
-/// handing it over, and the runtime's few workers are a bounded pool already.
+/// Longer request texts are parsed and hashed on separate threads. Shorter ones take less time than handing them over,
+/// and the runtime's few workers bound them already.
 const INLINE_BYTES_MAX: usize = 256 * 1024;
 
-/// Long reads that one organization may have running or waiting.
+/// Long reads of one organization that may run or wait.
 const LONG_READS_LINE: usize = 64;
-/// Pages of lists that are read at one time, per core: these reads wait for the disk too.
+/// Concurrent reads of list pages per core; they wait for the disk too.
 const PAGES_PER_CORE: usize = 4;
-/// Pages that one organization may have running or waiting.
+/// Page reads of one organization that may run or wait.
 const PAGES_LINE: usize = 256;
 
-/// How long a download keeps its place at least while its caller holds no more than others.
+/// Time for which a download is sure of its place while its caller holds no more than others.
 const DOWNLOAD_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The server's parts.
 pub struct App {
     /// The engine, which accepts changes and answers reads.
     pub engine: Engine,
-    /// Checks signatures of requests.
     pub verifier: Arc<Verifier>,
-    /// Access tokens.
     pub access: AccessTokens,
-    /// API keys.
     pub api_keys: Arc<ApiKeys>,
-    /// Secrets that answers show once.
     pub shown_once: ShownOnce,
-    /// Codes of invitations.
     pub invitations: InvitationCodes,
     /// Refresh tokens.
     pub sessions: Sessions,
-    /// Password hashes.
     pub passwords: Passwords,
-    /// Rate limits.
     pub limits: Arc<RateLimits>,
     submitter: Submitter,
-    /// Cursors of lists.
     pub cursors: Cursors,
-    /// Cached sealed batches.
     pub batches: Batches,
-    /// Proof files of archived actions that name the sequencer's keys.
+    /// Proof files of archived actions that name sequencer keys.
     pub key_proofs: KeptProofs,
-    /// Reads bodies.
     pub bodies: body::Reader,
-    /// Bytes of answers that have not been sent yet.
+    /// Budget for bytes of unsent answers.
     pub answers: Arc<Budget>,
-    /// Contents of files.
     pub files: Files,
-    /// File contents and exports that are being sent.
+    /// Places for file contents and exports being sent.
     downloads: Places,
-    /// How long a caller may leave a piece of an answer unread.
+    /// Time limit for a caller to read a piece of an answer.
     pub write_timeout: Duration,
-    /// Streams of events.
     pub streams: Arc<Streams>,
-    /// Requests in flight.
+    /// Permits for requests in flight.
     requests: Arc<Turns<Holder>>,
     /// Idempotency keys of requests in flight.
     pub idempotency: InProgress,
-    /// Records verdicts.
     pub disputes: Recorder,
-    /// Checks claims.
     pub claims: Claims,
-    /// Seconds for which an idempotency key is remembered.
+    /// Lifetime of idempotency keys, in seconds.
     pub idempotency_key_s: u64,
     /// Signs the operator's actions, if there is a key for it.
     pub operator: Option<Arc<Operator>>,
-    /// Answers requests to v2 paths.
     pub v2: v2::Layer,
-    /// The origins whose pages may call.
     pub cors: Cors,
-    /// Sends to webhooks.
     pub webhooks: Sender,
-    /// Whether the log is that of several nodes.
+    /// Whether several nodes share the log.
     pub is_shared: bool,
-    /// The node's part among several, if there are several. A node whose store is read-only takes none.
+    /// This node's part in a cluster. A node whose store is read-only has none.
     pub replica: OnceLock<Replica>,
-    /// How long a leader of several nodes may be silent.
+    /// Time after which a silent leader of a cluster is replaced.
     pub lease: Duration,
-    /// The URL that callers know.
+    /// The URL that callers use.
     pub public_url: String,
     /// Traces requests, if a collector is configured.
     pub tracer: Option<Tracer>,
@@ -128,25 +110,20 @@ pub struct App {
     request_timeout: Duration,
 }
 
-/// Why the parts could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// A secret.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The keys of access tokens.
     #[error(transparent)]
     Keys(#[from] KeysError),
-    /// Sending to webhooks.
     #[error(transparent)]
     Webhooks(#[from] PosterError),
-    /// Password hashing.
     #[error(transparent)]
     Password(#[from] PasswordError),
 }
 
 impl App {
-    /// Builds the parts around a running engine. Creates the directory of keys if it is missing.
+    /// Builds everything around a running engine. Creates the directory of keys if it is missing.
     pub fn new(
         config: &Config,
         engine: Engine,
@@ -216,7 +193,7 @@ impl App {
         })
     }
 
-    /// The last publication: the log's head, and the store as of that head.
+    /// The last published state: the log's head, and the store as of that head.
     pub fn published(&self) -> Arc<Published> {
         self.engine.published()
     }
@@ -237,7 +214,7 @@ impl App {
         .await?
     }
 
-    /// Does some work on a request's text of `bytes` bytes: here, or on a separate thread.
+    /// Runs work on a request's text of `bytes` bytes: here, or on a separate thread.
     pub async fn compute<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -255,8 +232,8 @@ impl App {
         .map_err(|error| ApiError::internal(&error))
     }
 
-    /// Does some work on a request's text of `bytes` bytes here. While it works on a long text, other threads serve the
-    /// connections of this one.
+    /// Runs work on a request's text of `bytes` bytes here. For a long text, other threads take over this one's
+    /// connections.
     pub async fn work_in_place<T>(
         &self,
         bytes: usize,
@@ -269,7 +246,7 @@ impl App {
         Ok(tokio::task::block_in_place(work))
     }
 
-    /// A turn at work on a long text.
+    /// A permit for work on a long text.
     async fn large_turn(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         let turn = Arc::clone(&self.large_texts).acquire_owned();
         let turn = tokio::time::timeout(self.request_timeout, turn).await;
@@ -278,8 +255,8 @@ impl App {
             .ok_or_else(ApiError::overloaded)
     }
 
-    /// Runs a read that may take long on a separate thread, so that other requests are served meanwhile. As many run at
-    /// a time as there are cores, and each holder gets no more than its share; the others wait for their turn.
+    /// Runs a long read on a separate thread. As many run at a time as there are cores, each holder with at most its
+    /// share; the others wait.
     pub async fn read_long<T: Send + 'static>(
         &self,
         holder: Holder,
@@ -291,8 +268,7 @@ impl App {
         on_a_thread(turn, read).await
     }
 
-    /// Reads a page of a list, or a piece of an export, on a separate thread, in turn like
-    /// [`Self::read_long`].
+    /// Reads a list page or a piece of an export on a separate thread, with permits like [`Self::read_long`].
     pub async fn read_page<T: Send + 'static>(
         &self,
         holder: Holder,
@@ -324,40 +300,40 @@ impl App {
         Ok(())
     }
 
-    /// Admits a request. It counts as in flight until the returned turn is dropped.
+    /// Admits a request, which is in flight until the permit is dropped.
     pub fn enter(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
         taken(&self.requests, holder, Share::Requests)
     }
 
-    /// Admits a read that waits until a sequence can be read: as many as half of the requests in flight.
+    /// Admits a read that waits for a sequence: half of the requests in flight may.
     pub fn wait(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
         taken(&self.waits, holder, Share::Requests)
     }
 
-    /// Begins a download, which lasts until the returned place is dropped, or lost to another caller.
+    /// Begins a download, which lasts until the place is dropped or reassigned.
     pub fn download(&self, holder: Holder, address: ClientAddress) -> Result<Place, ApiError> {
         self.downloads.take(holder, address)
     }
 
-    /// Submits a checked request, like [`Submitter::submit`].
+    /// See [`Submitter::submit`].
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
         self.submitter.submit(submission).await
     }
 }
 
-/// Places for file contents and exports that are being sent.
+/// Places for file contents and exports being sent.
 fn downloads(all: usize, percent: u8) -> Places {
     let share = share(all, percent);
     Places::new(Share::Downloads, all, share, DOWNLOAD_PATIENCE)
 }
 
-/// Turns for reads that wait for a sequence: half of the places of requests, and an organization's share of those.
+/// Permits for reads that wait for a sequence: half of the requests' permits, with the same share.
 fn waits(requests_max: usize, percent: u8) -> Arc<Turns<Holder>> {
     let half = (requests_max / 2).max(1);
     Turns::new(half, share(requests_max, percent), usize::MAX)
 }
 
-/// Takes a turn now, or returns why there is none.
+/// Takes a permit now, or returns why there is none.
 fn taken(
     turns: &Arc<Turns<Holder>>,
     holder: Holder,
@@ -369,12 +345,12 @@ fn taken(
     })
 }
 
-/// Runs work on a separate thread while holding a turn.
+/// Runs work on a separate thread while holding a permit.
 async fn on_a_thread<T: Send + 'static>(
     turn: Turn<Holder>,
     read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    // Log lines from the thread belong to the request.
+    // Log lines of the thread belong to the request.
     let span = tracing::Span::current();
     tokio::task::spawn_blocking(move || {
         let _turn = turn;

@@ -1,10 +1,10 @@
-//! Who calls. A node of several may not have read the part of the log that gave a caller its credentials, and a refusal
-//! would be wrong then: it answers UNAVAILABLE, and callers repeat that.
+//! Authentication on a node that may lag. It may not have read the part of the log with a caller's credentials, so a
+//! refusal could be wrong: it answers UNAVAILABLE, and callers retry.
 //!
-//! - **A token** proves itself: the service's own key signed it, so its wallet is or was in the log. A node that follows and
-//!   does not know the wallet is behind, however little.
-//! - **An API key** proves nothing without the log: anybody can make a text of its form. It is not called wrong only
-//!   while the node is known to be behind: it lags, or the request names a sequence that the node does not have.
+//! - **Access tokens** are signed by the service's own key, so the wallet is or was in the log. A follower that does
+//!   not know it lags, however little.
+//! - **API keys** prove nothing without the log: a text of that form is easily made. An unknown key is refused, unless
+//!   the node is known to lag or the request names a sequence that the node does not have.
 
 use std::time::Duration;
 
@@ -19,24 +19,23 @@ use kedge_protocol::Code;
 
 use crate::app::App;
 
-/// A node that lags by more may lack anything.
+/// With a larger lag anything may be missing.
 pub(crate) const LAG_MAX: Duration = Duration::from_secs(1);
-/// Seconds after which a request is to be repeated whose credentials this node has not read yet: most nodes lag by less.
+/// `Retry-After` for credentials that this node has not read: most nodes lag by less.
 const UNREAD_RETRY_S: u64 = 1;
 
 /// How much of the log this node has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Held {
-    /// All of it.
     Everything,
-    /// The newest may be missing.
+    /// The newest entries may be missing.
     Nearly,
     /// It lags, or cannot know how far the log is.
     Less,
 }
 
 impl Held {
-    /// What a node of several holds; `lease` is how long a leader may be silent before another node takes over.
+    /// State of a cluster's node; `lease` is the time after which a silent leader is replaced.
     fn of(leads: bool, standing: &Standing, lease: Duration) -> Self {
         let since = standing.caught_up_at.map(|at| at.elapsed());
         let is_within = |limit: Duration| since.is_some_and(|since| since < limit);
@@ -44,7 +43,7 @@ impl Held {
             return Self::Less;
         }
         match standing.role {
-            // One that stood still or is cut off for longer may have been replaced without knowing.
+            // A leader that was cut off for longer may have been replaced without knowing.
             Role::Leader if leads && is_within(lease) => Self::Everything,
             Role::Follower if is_within(LAG_MAX) && standing.frame >= standing.tail => Self::Nearly,
             Role::Leader | Role::Follower => Self::Less,
@@ -72,7 +71,7 @@ impl App {
         self.authenticate_at(headers, now_s, || None)
     }
 
-    /// The same, for a request that names a sequence which its caller has seen.
+    /// [`Self::authenticate`] for a request that names a sequence which its caller has seen.
     pub fn authenticate_at(
         &self,
         headers: &HeaderMap,
@@ -97,7 +96,7 @@ impl App {
         auth::authenticate(&self.access, &self.api_keys, published, headers, now_s)
     }
 
-    /// Judges a caller whom a node of several refused, by how much of the log the node has.
+    /// Judges a refused caller by how much of the log the node has.
     fn judge_again(
         &self,
         headers: &HeaderMap,
@@ -131,7 +130,8 @@ impl App {
         Err(if is_unread { unread() } else { refused })
     }
 
-    /// Whom the token in these headers names, if this service signed it and it has not expired. The log is not asked.
+    /// The holder of the token in these headers, if this service signed it and it has not expired. The log is not
+    /// consulted.
     pub fn token_holder(&self, headers: &HeaderMap, now_s: u64) -> Option<TokenHolder> {
         self.access.authenticate(headers, now_s).ok()
     }

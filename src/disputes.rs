@@ -1,7 +1,6 @@
-//! Disputes: evidence is checked against what this server knows of its log (`kedge_http::trust`). A fault that it
-//! shows, and a claim that holds, become the action `system.verdict`, signed by the operator, with the evidence or the
-//! claim in its payload. The rules (`crates/rules/src/resources/dispute.rs`) make a dispute of it. Verdicts are recorded one at a
-//! time. A claim is a second `format` of the body and a second `kind` of the verdict.
+//! Disputes: evidence is checked against this server's knowledge of its log (`kedge_http::trust`). Proven faults and
+//! valid claims become the action `system.verdict`, signed by the operator, with the evidence or claim in its payload.
+//! The rules (`crates/rules/src/resources/dispute.rs`) make a dispute of it. Verdicts are recorded one at a time.
 
 use std::sync::Arc;
 
@@ -26,22 +25,19 @@ use tokio::sync::Mutex;
 
 use crate::api::disputes::views::DisputeView;
 
-/// Seconds a caller should wait if this server has no key to record a verdict with.
+/// `Retry-After` if this server has no key to record a verdict with.
 const NO_KEY_RETRY_S: u64 = 3_600;
 
-/// Records verdicts, one at a time, so that the same evidence, or the same context, is recorded
-/// once.
+/// Records verdicts one at a time, so that the same evidence or context is recorded once.
 pub struct Recorder {
     engine: Engine,
     operator: Option<Arc<Operator>>,
     turn: Mutex<()>,
 }
 
-/// A dispute, and whether it was recorded just now.
 pub struct Recorded {
-    /// The dispute.
     pub dispute: Dispute,
-    /// It did not exist before.
+    /// It was recorded just now.
     pub is_new: bool,
 }
 
@@ -67,8 +63,8 @@ impl Recorded {
     }
 }
 
-/// The answer to a request of an organization that recorded a verdict at this sequence. It comes from the dispute's row
-/// alone: the verdict's action may be archived.
+/// The answer for an organization that recorded a verdict at this sequence. It uses the dispute's row alone: the
+/// verdict's action may be archived.
 pub fn answer_at(
     snapshot: &Snapshot,
     organization_id: Id,
@@ -89,7 +85,7 @@ pub fn answer_at(
     recorded.answer()
 }
 
-/// What the evidence shows; 422 if it shows nothing.
+/// The verdict on evidence; 422 if it proves nothing.
 pub fn check(
     engine: &Engine,
     published: &Published,
@@ -103,7 +99,7 @@ pub fn check(
     })
 }
 
-/// The dispute of a claim that was submitted before; 409 if another claim has its context.
+/// The dispute of a claim submitted before; 409 if another claim has its context.
 pub fn of_claim(
     snapshot: &Snapshot,
     organization_id: Id,
@@ -134,7 +130,7 @@ impl Recorder {
         }
     }
 
-    /// Records the fault that an organization's evidence shows, or finds the record of it.
+    /// Records a fault proven by an organization's evidence, or finds its record.
     pub async fn fault(
         &self,
         organization_id: Id,
@@ -165,7 +161,7 @@ impl Recorder {
         Ok(recorded)
     }
 
-    /// Records that a claim holds, submitted by its claimant's organization, or finds the record of it.
+    /// Records a valid claim submitted by its claimant's organization, or finds its record.
     pub async fn claim(
         &self,
         organization_id: Id,
@@ -230,7 +226,7 @@ fn raw(text: String) -> Result<Box<RawValue>, ApiError> {
     RawValue::from_string(text).map_err(|error| ApiError::internal(&error))
 }
 
-/// Parses a verdict that the log holds.
+/// Parses a verdict from the log.
 fn read<'a, T: serde::Deserialize<'a>>(verdict: &'a str) -> Result<T, ApiError> {
     serde_json::from_str(verdict).map_err(|error| ApiError::internal(&error))
 }

@@ -6,11 +6,11 @@ use kedge::start;
 use kedge_protocol::ids::seed_maps;
 use kedge_runtime::env::{Env, RealEnv};
 
-/// A request allocates and frees on several threads, which contend in the C library's allocator.
+/// Requests allocate and free on several threads, which contend in the C library's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Who writes to the log must not know which identifiers share a place in the server's tables.
+/// Randomizes hash tables, so that callers cannot choose identifiers that collide.
 fn choose_places() -> std::io::Result<()> {
     let mut seed = [0; 8];
     RealEnv.random(&mut seed)?;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     };
     match kedge_cli::main(serve, edge) {
         None => ExitCode::SUCCESS,
-        // A server that could not stop in order may have threads that still run.
+        // A server that could not stop in order may have running threads.
         Some(code) => start::exit_at_once(code),
     }
 }

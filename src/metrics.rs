@@ -1,4 +1,4 @@
-//! The metrics of the edge, and the process's recorder.
+//! Metrics of the edge, and the process's recorder.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,30 +9,27 @@ use kedge_telemetry::{Tracer, scrape};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Requests, by route, method and status.
 pub const REQUESTS: &str = "kedge_http_requests_total";
 /// Time from the request's headers to its answer, by route and method.
 pub const REQUEST_SECONDS: &str = "kedge_http_request_seconds";
-/// Requests in flight.
 pub const REQUESTS_IN_FLIGHT: &str = "kedge_http_requests_in_flight";
-/// Errors, by code.
 pub const ERRORS: &str = "kedge_http_errors_total";
 
 /// The server's clock at the time of the scrape.
 pub const TIME: &str = "kedge_time_seconds";
-/// Rows of the store that a search or count read.
+/// Rows read by a search or count.
 pub const SEARCH_ROWS: &str = "kedge_search_rows";
 
-/// Bounds of the histograms of times, in seconds.
+/// Buckets of time histograms, in seconds.
 pub const SECONDS: [f64; 16] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0,
 ];
-/// Bounds of the histograms of counts.
+/// Buckets of count histograms.
 const COUNTS: [f64; 12] = [
     1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 10_000.0,
 ];
-/// Bounds of the histograms of sizes, in bytes.
+/// Buckets of size histograms, in bytes.
 const BYTES: [f64; 8] = [
     256.0,
     1_024.0,
@@ -43,30 +40,24 @@ const BYTES: [f64; 8] = [
     1_048_576.0,
     16_777_216.0,
 ];
-/// How often old samples of histograms are merged.
+/// Interval of merging old samples of histograms.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why there are no metrics.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
-    /// The recorder.
     #[error("metrics: {0}")]
     Build(#[from] BuildError),
-    /// A recorder is already set up.
     #[error("metrics: {0}")]
     Set(String),
-    /// The listener.
     #[error("option metrics_listen: {address}: {source}")]
     Listen {
-        /// The address.
         address: SocketAddr,
-        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Sets up the process's recorder and describes the metrics. From now on it merges the samples of histograms, whether
-/// or not anybody reads them: otherwise each sample would stay in memory.
+/// Installs the process's recorder and describes the metrics. Samples of histograms are merged from now on, even
+/// without scrapes: otherwise all of them would stay in memory.
 ///
 /// # Panics
 /// Outside a runtime.
@@ -107,15 +98,14 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     Ok(handle)
 }
 
-/// A counter that appears with its first event shows no rate for that event. Counters whose labels
-/// have few values therefore start with all of them.
+/// A counter that appears with its first event shows no rate for it. Counters whose labels have few values therefore
+/// start with all of them.
 fn start_at_zero() {
     for code in Code::ALL {
         counter!(ERRORS, "code" => code.text()).increment(0);
     }
 }
 
-/// Serves `/metrics` until the process ends; returns the bound address.
 pub async fn serve(
     address: SocketAddr,
     handle: PrometheusHandle,

@@ -1,5 +1,5 @@
-//! What the engine's webhooks need of this server: a thread of their own, the message of each event, which
-//! [`kedge_webhooks`] sends, and the action that switches a webhook off.
+//! The server's side of webhooks: their thread, the message of each event, which [`kedge_webhooks`] sends, and the
+//! action that disables a webhook.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,7 +22,6 @@ use tokio::sync::oneshot;
 use crate::api::bus::actions::receipt_of;
 use crate::app::App;
 
-/// The body that reports an event.
 fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
     let receipt = match event.action_id {
         Some(_) => receipt_of(app, event.position.sequence)?,
@@ -31,8 +30,8 @@ fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
     message::body(event, receipt.as_ref()).map_err(|error| ApiError::internal(&error))
 }
 
-/// A thread with a runtime of its own, which ends when this is dropped. A batch can be due at thousands of receivers at
-/// once: sent by the threads that answer requests, it would delay every one of them.
+/// A thread with a separate runtime, which ends on drop. A batch can be due at thousands of receivers together; sending
+/// from the request threads would delay every request.
 struct Apart {
     runtime: Handle,
     _ends: oneshot::Sender<Infallible>,
@@ -111,7 +110,6 @@ impl Courier for Bringer {
     }
 }
 
-/// Starts serving all webhooks.
 pub async fn start(config: &Config, app: &Arc<App>) -> Result<(), StartError> {
     let apart = Apart::start()?;
     let options = WebhookOptions {

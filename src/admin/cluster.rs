@@ -1,4 +1,4 @@
-//! The operator's commands about the nodes of a cluster.
+//! Operator commands for the nodes of a cluster.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::{AdminSocket, members};
 use crate::callers::LAG_MAX;
 
 const NO_CLUSTER: &str = "this server is a single node: cluster_servers is not set";
-/// A node that reported itself within this time runs.
+/// A node that reported within this time counts as running.
 const RUNNING: Duration = Duration::from_secs(4);
 
 impl AdminSocket {
-    /// This node's part among several.
+    /// This node's part in the cluster.
     fn replica(&self) -> Result<&Replica, String> {
         match self.app.replica.get() {
             Some(replica) => Ok(replica),
@@ -26,7 +26,7 @@ impl AdminSocket {
         }
     }
 
-    /// Why a node of several takes no part.
+    /// Reason why this node takes no part.
     fn why_read_only(&self) -> String {
         match self.app.engine.mode() {
             Mode::ReadOnly(why) => format!("its store is read-only: {why}"),
@@ -34,7 +34,7 @@ impl AdminSocket {
         }
     }
 
-    /// Whether this node lacks what the others have, or may do so.
+    /// Whether this node may lack parts of the log.
     pub(super) fn lags(&self) -> bool {
         let Some(replica) = self.app.replica.get() else {
             return self.app.is_shared;
@@ -46,7 +46,7 @@ impl AdminSocket {
         !is_current || standing.frame < standing.tail
     }
 
-    /// What is known of a node that takes no part.
+    /// Status of a node that takes no part.
     fn read_only_status(&self) -> Map<String, Value> {
         members(json!({
             "role": "none",
@@ -54,7 +54,7 @@ impl AdminSocket {
         }))
     }
 
-    /// What every node of the cluster states of itself, and what this one knows of the stream.
+    /// Reports of all nodes, and this node's view of the stream.
     pub(super) async fn cluster_status(&self) -> Result<Map<String, Value>, String> {
         let replica = match self.app.replica.get() {
             None if self.app.is_shared => return Ok(self.read_only_status()),
@@ -92,7 +92,6 @@ impl AdminSocket {
         })))
     }
 
-    /// Lets another node lead.
     pub(super) async fn hand_over(&self, to: Option<String>) -> Result<Map<String, Value>, String> {
         let replica = self.replica()?;
         let leader = replica.standing().leader;
@@ -104,7 +103,7 @@ impl AdminSocket {
         Ok(members(json!({ "successor": successor })))
     }
 
-    /// Refuses what only the node that leads can do, and names that node.
+    /// Refuses commands of the leader on other nodes, and names the leader.
     pub(super) fn check_leads(&self) -> Result<(), String> {
         if self.app.engine.leads() {
             return Ok(());
@@ -124,7 +123,7 @@ impl AdminSocket {
         ))
     }
 
-    /// Refuses what would make a key on this node alone: the others could not read the log any more.
+    /// Refuses to make a key on this node alone: the other nodes could not read the log any more.
     pub(super) fn check_single_node(&self) -> Result<(), String> {
         if self.app.is_shared {
             return Err(
@@ -136,8 +135,8 @@ impl AdminSocket {
         Ok(())
     }
 
-    /// Retires token keys on this node. Among several it has to be named, because each node would make another key in
-    /// place of all; and the answer says which nodes hold it still.
+    /// Retires token keys on this node. In a cluster the key has to be named, because retiring all would make each node
+    /// replace them differently; the answer lists the nodes that still hold it.
     pub(super) async fn retire_token_key(
         &self,
         id: Option<String>,

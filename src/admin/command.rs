@@ -1,4 +1,4 @@
-//! The operator's commands, as they arrive over the socket and from the operator's page.
+//! Syntax of operator commands.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Tiers: of organizations, what each allows and how many are in it; of the log, how much is in which form.
+//! Tier commands: limits and number of organizations of each tier, and the storage tiers of the log's segments.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{AdminSocket, Copied, members};
 
-/// How many of the organizations that are nearest to a limit are shown unless the operator says otherwise.
+/// Default length of the list of organizations nearest to a limit.
 pub(super) fn nearest_by_default() -> usize {
     10
 }
@@ -49,7 +49,7 @@ impl AdminSocket {
         })))
     }
 
-    /// What each tier allows and how many organizations it has; those nearest to a limit; and the log's segments.
+    /// Limits and number of organizations by tier; organizations nearest to a limit; and the log's segments.
     pub(super) async fn tiers(&self, nearest: usize) -> Result<Map<String, Value>, String> {
         if nearest > NEAREST_MAX {
             return Err(format!("nearest must be at most {NEAREST_MAX}"));

@@ -1,4 +1,4 @@
-//! A request after the edge has checked it.
+//! A request after the checks at the edge.
 
 use std::sync::Arc;
 
@@ -19,52 +19,46 @@ use kedge_storage::{Resource, Snapshot};
 use crate::api::Endpoint;
 use crate::app::App;
 
-/// A request for a handler.
 pub struct Call {
-    /// The server.
     pub app: Arc<App>,
-    /// All rows of the table.
+    /// The table of endpoints.
     pub table: &'static [Endpoint],
-    /// The row of the table that matched it.
+    /// The matching row.
     pub endpoint: &'static Endpoint,
-    /// The method; HEAD matches the row of GET.
+    /// HEAD matches the row of GET.
     pub method: Method,
     /// `{id}` of the path.
     pub id: String,
-    /// The second parameter, if the path has two.
+    /// The path's second parameter, if it has two.
     pub sub_id: String,
-    /// The query.
     pub query: Query,
-    /// The request's headers.
     pub headers: HeaderMap,
-    /// The body; empty if the signed request has consumed it.
+    /// Empty if the signed request has consumed it.
     pub body: body::Text,
     /// The caller, if the endpoint needs to know.
     pub session: Option<Session>,
-    /// The signed request once it was submitted, or as it was submitted earlier with the same idempotency key.
+    /// The signed request once it is submitted, or as it was submitted earlier with the same idempotency key.
     pub submission: Option<Arc<Submission>>,
-    /// What is known of it, if that was earlier.
+    /// Set if it was submitted earlier.
     pub earlier: Option<Earlier>,
-    /// Its place among those that may show that an e-mail address is taken.
+    /// Held while the request may reveal that an e-mail address is taken.
     pub naming: Option<Naming>,
-    /// A secret that was made for it, to be shown once and never stored.
+    /// A new secret, shown once and never stored.
     pub shown_once: Option<String>,
-    /// The caller's address.
     pub client_address: ClientAddress,
-    /// The holder on whose share of scarce resources the request counts.
+    /// The holder whose shares of scarce resources the request uses.
     pub holder: Holder,
-    /// The request's id; of a request that was carried out earlier, the id that it had then.
+    /// The request's id; for a request carried out earlier, its id at that time.
     pub request_id: Arc<str>,
 }
 
-/// What the answer to a request that was carried out earlier needs besides its outcome.
+/// What the answer to an earlier request needs besides its outcome.
 pub struct Earlier {
-    /// How many objects had been made from the template that it acts on.
+    /// Number of objects made from the template that it acts on.
     pub minted: u64,
 }
 
 impl Call {
-    /// The caller.
     pub fn session(&self) -> Result<Session, ApiError> {
         self.session
             .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
@@ -75,25 +69,23 @@ impl Call {
         StatusCode::from_u16(self.endpoint.status).unwrap_or(StatusCode::OK)
     }
 
-    /// The signed request.
     pub fn submission(&self) -> Result<&Submission, ApiError> {
         let submission = self.submission.as_deref();
         submission
             .ok_or_else(|| ApiError::internal(&"a request was answered before it was submitted"))
     }
 
-    /// The store as last published.
+    /// The last published state.
     pub fn published(&self) -> Arc<Published> {
         self.app.published()
     }
 
-    /// The path's id if it is of this kind; an id of another kind is answered like one that names
-    /// nothing.
+    /// The path's id if it is of this kind; any other id is answered like an unknown one.
     pub fn id_of(&self, prefix: Prefix) -> Result<Id, ApiError> {
         Id::parse_as(prefix, &self.id).map_err(|_| self.missing(prefix))
     }
 
-    /// The resource that the path names, if it belongs to the caller's organization and `shown` does not hide it.
+    /// The resource of the path, if it belongs to the caller's organization and `shown` does not hide it.
     pub fn own<T: Resource>(
         &self,
         snapshot: &Snapshot,
@@ -112,9 +104,8 @@ impl Call {
         ApiError::not_found(prefix.noun(), self.id.as_str())
     }
 
-    /// The caller, in the form the rules of visibility need. A role or an address never makes more
-    /// visible, so both are the least there is. An API key alone owns nothing, so its organization
-    /// takes the wallet's place.
+    /// The caller as the visibility rules need it. Roles and addresses never make more visible, so both are the least
+    /// there is. An API key alone owns nothing, so its organization takes the wallet's place.
     pub fn viewer(&self) -> Result<Caller, ApiError> {
         let session = self.session()?;
         Ok(Caller {

@@ -1,4 +1,4 @@
-//! Which errors an endpoint can answer with: nearly all of it follows from its row.
+//! Error codes of an endpoint, mostly derived from its row.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use kedge_protocol::action::Kind;
 
 use crate::api::endpoint::{Auth, Endpoint, MIN_SEQUENCE};
 
-/// Errors that every signed request can get.
+/// Errors of every signed request.
 const SIGNED: &[Code] = &[
     Code::SignatureRequired,
     Code::SignatureInvalid,
@@ -19,7 +19,7 @@ const SIGNED: &[Code] = &[
     Code::Forbidden,
 ];
 
-/// Errors that every request with a body can get.
+/// Errors of every request with a body.
 const WITH_BODY: &[Code] = &[Code::PayloadTooLarge, Code::UnsupportedMediaType];
 
 /// Refusals by the rules of an action on an object, or of a mint.
@@ -29,7 +29,7 @@ const ON_OBJECTS: &[Code] = &[
     Code::ObjectTooLarge,
 ];
 
-/// Refusals by the rules of an action of a kind.
+/// Refusals by the rules, for a kind of action.
 fn refusals(kind: &Kind) -> &'static [Code] {
     match kind {
         Kind::WalletRegister => &[Code::EmailTaken, Code::Conflict],
@@ -68,9 +68,9 @@ fn refusals(kind: &Kind) -> &'static [Code] {
 }
 
 impl Endpoint {
-    /// Every code that it can answer with.
+    /// All codes of its answers.
     pub fn codes(&self) -> BTreeSet<Code> {
-        // Anybody can send an unknown parameter, and anything can break.
+        // Unknown parameters and internal errors are always possible.
         let mut codes = BTreeSet::from([Code::ValidationError, Code::Internal]);
         if self.limit != LimitClass::Free {
             codes.extend([Code::Unavailable, Code::RateLimited]);

@@ -1,4 +1,4 @@
-//! What the answers to signed requests are made from: what was committed now, or earlier with the same idempotency key.
+//! Answers to signed requests, from what was committed now, or earlier with the same idempotency key.
 
 use kedge_actors::api::{ActionOutcome, Committed};
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
@@ -50,7 +50,7 @@ impl Call {
         }
     }
 
-    /// What a single action made or changed, with its place in the log; the resource acted on first.
+    /// The resources that a single action made or changed, with its place in the log; the resource acted on first.
     pub fn images(&self, committed: &Committed) -> Result<Vec<Image>, ApiError> {
         let position = self.position(committed)?;
         let mut images = position.done.images(position.placement.timestamp_ms);
@@ -95,15 +95,15 @@ impl Call {
         Ok(self.answered_text(committed, sequence, text))
     }
 
-    /// As [`Self::answered`], for JSON that is written already.
+    /// [`Self::answered`] for encoded JSON.
     pub fn answered_text(&self, committed: &Committed, sequence: u64, text: Vec<u8>) -> Reply {
         let reply = Reply::json_text(self.status(), sequence, text);
         reply.with(NONCE_HIGHEST, &committed.nonce_highest.to_string())
     }
 }
 
-/// Fills in when a resource was made. If the decision used a version whose own position was not known then, it is
-/// missing; by now that version is stored.
+/// Fills in the creation of a resource. It is missing if the decision used a version whose position was not known then;
+/// by now that version is stored.
 fn settle(image: &mut Image, snapshot: &Snapshot) -> Result<(), ApiError> {
     if image
         .trace()

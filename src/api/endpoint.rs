@@ -1,4 +1,4 @@
-//! One endpoint: who may call, what is signed, taken and given, and what follows from that.
+//! An endpoint's row: callers, signature, input and output, and what follows from them.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -26,31 +26,26 @@ pub const MIN_SEQUENCE: Parameter = Parameter {
     description: "Waits up to 5 s until the answer reflects this sequence.",
 };
 
-/// The media type of most answers.
 const JSON: &str = "application/json";
-/// The media type of streams of events.
 pub const EVENT_STREAM: &str = "text/event-stream";
 /// Only the answer itself determines its media type.
 pub const ANY: &str = "*/*";
 
-/// Who may call.
+/// Required credentials.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Auth {
-    /// Anybody.
     Public,
-    /// Callers that show an access token, an API key, or both.
+    /// An access token, an API key, or both.
     Bearer,
 }
 
-/// Generates a type's schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// The schema of `T`.
 pub fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Paths whose POST only reads: what is asked for does not fit into a query.
+/// Paths whose POST only reads, because the request does not fit into a query.
 const READ_BY_POST: [&str; 3] = ["/objects/search", "/objects/count", "/ebus/actions/preview"];
 
 /// The result of a handler, or of an answer.
@@ -65,59 +60,52 @@ pub type Prepare = for<'a> fn(
     &'a mut Submission,
 ) -> Pin<Box<dyn Future<Output = Result<(), ApiError>> + Send + 'a>>;
 
-/// How a row's requests are answered.
 pub enum Answer {
-    /// By a handler: nothing is signed.
+    /// By a handler; nothing is signed.
     Handler(fn(Call) -> Replying<'static>),
-    /// From what was committed, the first time and when the request is repeated with its idempotency key. The server
-    /// submits such requests (`server/submitting.rs`).
+    /// From the committed outcome, now or when the request is repeated with its idempotency key. The server submits
+    /// such requests (`server/submitting.rs`).
     Committed(AnswerTo),
 }
 
 /// One row of the table of endpoints.
 pub struct Endpoint {
-    /// GET (HEAD comes with it), POST, PATCH or DELETE.
+    /// GET (including HEAD), POST, PATCH or DELETE.
     pub method: Method,
     /// The path's template.
     pub path: &'static str,
     /// The heading in the document.
     pub tag: &'static str,
-    /// One line about it.
+    /// One line.
     pub summary: &'static str,
-    /// Who may call.
     pub auth: Auth,
     /// The right that an API key needs, if it does not follow from tag and method.
     pub right: Option<Right>,
-    /// What it signs.
     pub signs: Signs,
     /// The limit it counts towards.
     pub limit: LimitClass,
-    /// Parameters of the query, in groups.
+    /// Query parameters, in groups.
     pub query: &'static [&'static [Parameter]],
-    /// The body, if there is one.
+    /// Schema of the body.
     pub request: Option<SchemaOf>,
     /// The status of success.
     pub status: u16,
-    /// The answer's media type.
     pub media_type: &'static str,
-    /// It is not signed, but still keeps its answer for an `Idempotency-Key`, because it sends or records something.
+    /// Unsigned, but keeps its answer for an `Idempotency-Key`, because it sends or records something.
     pub keeps_answer: bool,
-    /// The answer has an ETag, and is 304 for callers that have it already.
+    /// Answers have an ETag, and are 304 for callers that have them.
     pub etag: bool,
-    /// The schema of the answer.
     pub response: SchemaOf,
     /// The answer shows a secret, so it is never compressed.
     pub shows_secret: bool,
-    /// What a signed request needs before it is submitted, besides its signature and `If-Match`.
+    /// Preparation of a signed request before its submission, besides signature and `If-Match`.
     pub prepare: Option<Prepare>,
-    /// How it is answered.
     pub answer: Answer,
-    /// Its description in the document.
     pub doc: &'static Doc,
 }
 
 impl Endpoint {
-    /// An endpoint with the values that most share.
+    /// An endpoint with the most common values.
     pub fn new(
         method: Method,
         path: &'static str,
@@ -153,13 +141,13 @@ impl Endpoint {
         self.method == Method::GET && self.limit != LimitClass::Free
     }
 
-    /// True if it may change something. A search and a preview do not, whatever their method.
+    /// True if it may change something. Searches and previews do not, whatever their method.
     pub fn changes(&self) -> bool {
         self.method != Method::GET && !READ_BY_POST.contains(&self.path)
     }
 
-    /// The right that an API key needs for it; `None` if no key suffices. A request that changes nothing is a read,
-    /// whatever its method.
+    /// The right that an API key needs; `None` if no key suffices. A request that changes nothing is a read, whatever
+    /// its method.
     pub fn right(&self) -> Option<Right> {
         if self.right.is_some() {
             return self.right;
@@ -179,7 +167,7 @@ impl Endpoint {
         self.keeps_answer || self.signs != Signs::Nothing
     }
 
-    /// Whether `If-Match` has a meaning.
+    /// Whether `If-Match` has an effect.
     pub fn is_conditional(&self) -> bool {
         let headers = self.doc.request_headers.iter();
         headers
@@ -187,7 +175,7 @@ impl Endpoint {
             .any(|name| name.eq_ignore_ascii_case("if-match"))
     }
 
-    /// Refuses `If-Match` where it has no meaning: a caller relying on it must learn that it is not applied.
+    /// Refuses `If-Match` where it has no effect: a caller that relies on it must learn that.
     pub fn check_condition(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         if self.is_conditional() || !headers.contains_key(IF_MATCH) {
             return Ok(());
@@ -198,18 +186,16 @@ impl Endpoint {
         ))
     }
 
-    /// Its query parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         let own = self.query.iter().copied().flatten();
         own.chain(self.reads_log().then_some(&MIN_SEQUENCE))
     }
 
-    /// The names of its query parameters.
     pub fn parameter_names(&self) -> Vec<&'static str> {
         self.parameters().map(|parameter| parameter.name).collect()
     }
 
-    /// Checks the whole numbers of a query against the bounds that the document states.
+    /// Checks whole numbers in the query against the documented bounds.
     pub fn check_numbers(&self, query: &Query) -> Result<(), ApiError> {
         self.parameters()
             .try_for_each(|parameter| parameter.check_number(query))
@@ -221,8 +207,8 @@ impl Endpoint {
         self.method == Method::GET && own.any(|parameter| parameter.name == "limit")
     }
 
-    /// Why an answer contradicts what the row documents; `None` if it does not. `codes` are the row's own
-    /// ([`Self::codes`]), which the caller keeps.
+    /// How an answer contradicts the documentation; `None` if it does not. `codes` are the row's ([`Self::codes`]),
+    /// which the caller caches.
     pub fn contradiction(
         &self,
         answer: &Result<Reply, ApiError>,

@@ -1,6 +1,6 @@
-//! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small pieces, so neither
-//! large records nor a filter that drops most of them run away. Every list goes through [`Listing::walk`]. A search has
-//! its own reader in `kedge-search`, because its order and its places are those of an index, not of a list.
+//! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small pieces, which bounds
+//! large records and filters that drop most rows. Every list uses [`Listing::walk`]. Searches have their own reader in
+//! `kedge-search`, because their order and positions are those of an index.
 
 use std::cell::Cell;
 
@@ -32,16 +32,14 @@ pub struct Page<T> {
     pub has_more: bool,
 }
 
-/// Rows that are read at once.
 const PIECE_ROWS: usize = 64;
-/// Bytes of records that are read for one page, also of those that its filters leave out.
+/// Bytes of records read for one page, including filtered ones.
 const LOOKED_AT_BYTES_MAX: usize = SEARCH_BYTES_MAX;
-/// A page ends early when its records have grown to this many bytes.
+/// A page ends early at this many bytes of records.
 pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// A page ends early when this many rows have been read.
+/// A page ends early after this many rows.
 const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
 
-/// The parameters of every list.
 pub const LIST: &[Parameter] = &[
     Parameter {
         name: "limit",
@@ -65,7 +63,7 @@ pub const LIST: &[Parameter] = &[
     },
 ];
 
-/// The parameters of a list whose newest records come first unless `order` states otherwise.
+/// Parameters of a list with the newest records first unless `order` states otherwise.
 pub const LIST_NEWEST_FIRST: &[Parameter] = &[
     LIST[0],
     LIST[1],
@@ -77,64 +75,60 @@ pub const LIST_NEWEST_FIRST: &[Parameter] = &[
     LIST[3],
 ];
 
-/// The requested part of a list.
 pub struct Listing {
     scope: Scope,
-    /// Most records of the page.
+    /// Records of the page, at most.
     limit: usize,
-    /// Records to skip first: the deprecated form.
+    /// Records to skip first; deprecated.
     offset: usize,
     /// The position after which the page begins.
     after: Option<u128>,
     /// Newest first.
     pub descending: bool,
-    /// The deprecated form was used.
+    /// Whether `offset` was used.
     deprecated: bool,
-    /// Bytes of the records that were read so far, wanted or not.
+    /// Bytes of the records read so far, including filtered ones.
     looked_at: Cell<usize>,
 }
 
-/// What a page lacks.
+/// The rest of a page.
 pub struct Wanted {
     /// The position after which to read.
     pub after: Option<u128>,
-    /// At most this many records.
     pub records_max: usize,
     /// Bytes of records that the page still has room for.
     pub bytes_max: usize,
-    /// At most this many rows looked at.
+    /// Limit of rows looked at.
     pub rows_max: usize,
 }
 
-/// A part of a list.
 pub struct Piece<T> {
     /// Rows in the list's order: the position, and the record with its bytes, or nothing if the caller may not see it.
     pub records: Vec<(u128, Option<(usize, T)>)>,
     /// The position of the last row looked at, if it is not the last record's.
     pub reached: Option<u128>,
-    /// How many rows were looked at.
+    /// Number of rows looked at.
     pub rows: usize,
     /// Nothing more follows.
     pub ended: bool,
 }
 
-/// How a list reads the rows of a table.
+/// How a list reads a table.
 pub struct Source<F, P, K> {
-    /// Reads rows.
     pub fetch: F,
     /// A record's position in the list.
     pub place: P,
-    /// The bytes of the record, or nothing if the caller may not see it.
+    /// The record's bytes, or nothing if the caller may not see it.
     pub keep: K,
 }
 
 impl Listing {
-    /// Reads the parameters; `filters` are the values that narrow the list.
+    /// Parses the parameters; `filters` are the values that narrow the list.
     pub fn of(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
         Self::read(call, filters, false)
     }
 
-    /// As [`Self::of`], but newest first if `order` is absent: for [`LIST_NEWEST_FIRST`].
+    /// [`Self::of`], but newest first if `order` is absent: for [`LIST_NEWEST_FIRST`].
     pub fn newest_first(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
         Self::read(call, filters, true)
     }
@@ -183,8 +177,8 @@ impl Listing {
         })
     }
 
-    /// Counts what was read and is not shown: a record that a filter leaves out, or that `offset` skips, or what records were
-    /// made of. The page ends early after much of it.
+    /// Counts bytes read but not shown: filtered records, records skipped by `offset`, and inputs of records. The page
+    /// ends early after too many.
     pub fn look_at(&self, bytes: usize) {
         self.looked_at
             .set(self.looked_at.get().saturating_add(bytes));
@@ -202,7 +196,7 @@ impl Listing {
         let has_more = 'pieces: loop {
             let piece = read(Wanted {
                 after,
-                // One more than is still missing shows whether anything follows.
+                // One more than missing shows whether anything follows.
                 records_max: skip + self.limit - items.len() + 1,
                 bytes_max,
                 rows_max,
@@ -244,7 +238,7 @@ impl Listing {
         })
     }
 
-    /// Reads a page of a table; `view` turns each record into what the caller sees.
+    /// Reads a page of a table; `view` converts each record.
     pub fn page<T, U, F, P, K>(
         &self,
         call: &Call,
@@ -304,7 +298,7 @@ impl Listing {
         self.reply(call, sequence, &page)
     }
 
-    /// The answer with a page; callers that still use `offset` learn where the next one is.
+    /// The answer with a page; callers that still use `offset` get the next page's link.
     pub fn reply(
         &self,
         call: &Call,
@@ -321,7 +315,7 @@ impl Listing {
     }
 }
 
-/// The answer with a page of what the caller's organization has, which nothing narrows.
+/// The answer with an unfiltered page of the organization's own resources.
 pub fn list_own<T: Resource, U: Serialize>(
     call: &Call,
     keep: impl FnMut(&T) -> Result<Option<usize>, ApiError>,
@@ -341,7 +335,7 @@ pub fn list_own<T: Resource, U: Serialize>(
     })
 }
 
-/// The requested rows of a list that is already read; `all` is in the order of its positions, lowest first.
+/// The requested rows of a list in memory; `all` is in ascending order of its positions.
 pub fn part_of<T>(all: &[T], place: impl Fn(&T) -> u64, rows: Rows) -> Vec<&T> {
     let part = match rows.after {
         None => all,

@@ -39,14 +39,14 @@ pub use endpoint::Endpoint;
 pub use router::{Found, Router};
 pub use table::{TABLE, documented};
 
-/// Caching of answers that are for one caller only.
+/// Caching of answers for one caller.
 const PRIVATE: &str = "private, no-cache";
-/// Caching of public answers that may still change.
+/// Caching of public answers that may change.
 const PUBLIC: &str = "public, no-cache";
 /// Caching of public answers that never change.
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
-/// Why a download breaks off whose place went to another caller.
+/// Reason for breaking off a download whose place was reassigned.
 const PLACE_LOST: &str = "all downloads are in use, and a caller with fewer got this one's place";
 
 #[cfg(test)]

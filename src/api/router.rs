@@ -1,4 +1,4 @@
-//! From a method and a path to the row.
+//! Routing: from method and path to the row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,12 @@ use kedge_protocol::Code;
 
 use crate::api::{Endpoint, TABLE};
 
-/// Finds the endpoint of a request.
 pub struct Router {
     paths: matchit::Router<BTreeMap<&'static str, usize>>,
-    /// The paths that have a PATCH.
+    /// The paths with a PATCH.
     patched: BTreeSet<&'static str>,
 }
 
-/// A matched route.
 #[derive(Debug)]
 pub struct Found {
     /// Its index in [`TABLE`].
@@ -50,7 +48,7 @@ impl Default for Router {
 }
 
 impl Router {
-    /// The endpoint for a method and a path; HEAD matches what GET matches.
+    /// The endpoint for a method and a path; HEAD matches like GET.
     pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
         let matched = self.paths.at(path).map_err(|_| ApiError::no_path(path))?;
         let wanted = if *method == Method::HEAD {
@@ -82,7 +80,7 @@ impl Router {
         })
     }
 
-    /// Whether an answer of this status to a request for an endpoint states what PATCH takes (RFC 5789, 3.1).
+    /// Whether an answer of this status has `Accept-Patch` (RFC 5789, 3.1).
     pub fn states_patch(&self, endpoint: &Endpoint, status: StatusCode) -> bool {
         match endpoint.method {
             Method::PATCH => status == StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -1,4 +1,4 @@
-//! How a row of the table is written: with the values and words that most rows share.
+//! Constructors of rows, with the values and texts that most rows share.
 
 use hyper::Method;
 use kedge_http::query::Parameter;
@@ -30,7 +30,7 @@ macro_rules! prepare {
 }
 pub(in crate::api) use prepare;
 
-/// A read, with the values that most rows share.
+/// A read, with the most common values.
 pub(in crate::api) fn get(
     path: &'static str,
     doc: &'static Doc,
@@ -39,7 +39,7 @@ pub(in crate::api) fn get(
     unsigned(Method::GET, path, doc, handler)
 }
 
-/// A row whose requests a handler answers, with the values that most rows share.
+/// A row answered by a handler, with the most common values.
 pub(in crate::api) fn unsigned(
     method: Method,
     path: &'static str,
@@ -49,7 +49,7 @@ pub(in crate::api) fn unsigned(
     Endpoint::new(method, path, doc, Signs::Nothing, Answer::Handler(handler))
 }
 
-/// A row whose requests are signed and submitted, with the values that most rows share.
+/// A row of signed and submitted requests, with the most common values.
 pub(in crate::api) fn signed(
     method: Method,
     path: &'static str,
@@ -67,7 +67,7 @@ pub(in crate::api) const IF_MATCH: &[Parameter] = &[Parameter {
     description: "The ETag of the state that the change is meant for; 412 if that state has changed.",
 }];
 
-/// To the action that a change made, and to its proof.
+/// Link to the change's action and its proof.
 pub(in crate::api) const TO_ACTION: Link =
     Link::with_parameters("getAction", &[("id", "$response.body#/action_id")]);
 pub(in crate::api) const TO_PROOF: Link =

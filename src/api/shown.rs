@@ -1,4 +1,4 @@
-//! What the engine and the store hold, in the API's form ([`kedge_api`]).
+//! Conversion of engine and store values into the API's views ([`kedge_api`]).
 
 use kedge_actors::api::{Done, Placement, Submission, SubmittedAction};
 use kedge_http::scalars::{AddressText, Decimal, HashText, IdText, SignatureText, Time};
@@ -12,37 +12,33 @@ use crate::api::bus::views::{ActionView, Payload};
 use crate::api::log::views::{AnchorState, AnchorView, BatchStatus, BatchView};
 use crate::api::webhooks::views::DeliveryView;
 
-/// The status of every action in the log.
+/// Status of every action in the log.
 const COMMITTED: &str = "committed";
 
 fn object_id(resource: Id) -> Option<IdText> {
     (resource.prefix == Prefix::Object).then_some(IdText(resource))
 }
 
-/// A done action together with its place in the log.
+/// A done action with its place in the log.
 #[derive(Clone, Copy)]
 pub struct Position<'a> {
-    /// The action as it was submitted.
     pub action: &'a SubmittedAction,
-    /// Its outcome.
     pub done: &'a Done,
-    /// The batch and the position in it.
+    /// Batch, and position in it.
     pub placement: &'a Placement,
 }
 
 impl Position<'_> {
-    /// Its index among the batch's leaves.
+    /// Index among the batch's leaves.
     pub fn leaf_index(&self) -> u32 {
         self.placement.first_leaf_index
             + (self.done.sequence - self.placement.first_sequence) as u32
     }
 
-    /// The action's id.
     pub fn id(&self) -> Id {
         Id::of_hash(Prefix::Action, &self.action.content)
     }
 
-    /// Its receipt.
     pub fn receipt(&self, domain: &Domain) -> Receipt {
         let leaf_index = self.leaf_index();
         Receipt {
@@ -72,7 +68,6 @@ impl Position<'_> {
         }
     }
 
-    /// The action in full.
     pub fn view<'a>(&self, submission: &'a Submission) -> ActionView<'a>
     where
         Self: 'a,
@@ -131,7 +126,7 @@ pub fn logged(placed: PlacedAction, batch_id: Id, head: Hash) -> ActionView<'sta
     }
 }
 
-/// A batch's status, by the anchor that covers it.
+/// Status of a batch, from the anchor that covers it.
 fn batch_status(anchor: Option<&AnchorRow>) -> BatchStatus {
     match anchor.map(|anchor| anchor.status) {
         None | Some(AnchorStatus::Failed) => BatchStatus::Sealed,
@@ -141,7 +136,7 @@ fn batch_status(anchor: Option<&AnchorRow>) -> BatchStatus {
     }
 }
 
-/// A batch, with the anchor that covers it.
+/// A batch with the anchor that covers it.
 pub fn batch(batch: &SignedBatch, anchor: Option<&AnchorRow>) -> BatchView {
     let header = &batch.header;
     BatchView {
@@ -163,7 +158,6 @@ pub fn batch(batch: &SignedBatch, anchor: Option<&AnchorRow>) -> BatchView {
     }
 }
 
-/// The status of an anchor.
 pub fn anchor_state(status: AnchorStatus) -> AnchorState {
     match status {
         AnchorStatus::Pending => AnchorState::Pending,
@@ -174,7 +168,6 @@ pub fn anchor_state(status: AnchorStatus) -> AnchorState {
     }
 }
 
-/// An anchor.
 pub fn anchor(anchor: &AnchorRow) -> AnchorView {
     let checkpoint = &anchor.checkpoint.checkpoint;
     AnchorView {
@@ -199,7 +192,6 @@ pub fn anchor(anchor: &AnchorRow) -> AnchorView {
     }
 }
 
-/// The text of a delivery's status.
 pub fn delivery_status(status: DeliveryStatus) -> &'static str {
     match status {
         DeliveryStatus::Pending => "pending",
@@ -208,7 +200,6 @@ pub fn delivery_status(status: DeliveryStatus) -> &'static str {
     }
 }
 
-/// A delivery to a webhook.
 pub fn delivery(row: DeliveryRow) -> DeliveryView {
     DeliveryView {
         id: IdText(row.id),

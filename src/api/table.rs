@@ -1,4 +1,4 @@
-//! The rows, in the order in which a reader meets them.
+//! The rows of all endpoints, in reading order.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -10,7 +10,6 @@ use crate::api::{
     templates, webhooks,
 };
 
-/// Every route.
 pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     let mut table = Vec::new();
     table.extend(accounts::rows::rows());
@@ -28,12 +27,12 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     table
 });
 
-/// The codes of each row of [`TABLE`], by its index.
+/// The codes of each row of [`TABLE`], by index.
 static CODES: LazyLock<Vec<BTreeSet<Code>>> =
     LazyLock::new(|| TABLE.iter().map(Endpoint::codes).collect());
 
-/// [`Endpoint::codes`] of the row with this index in [`TABLE`], derived once: every refusal is compared with them, and
-/// a refusal must cost next to nothing.
+/// [`Endpoint::codes`] of a row of [`TABLE`], computed once: every refusal is compared with them, and a refusal must
+/// cost next to nothing.
 pub fn documented(index: usize) -> &'static BTreeSet<Code> {
     &CODES[index]
 }

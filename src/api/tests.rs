@@ -1,4 +1,4 @@
-//! What the table and the document of it must be, as far as it can be checked without a server.
+//! Tests of the table and its document, without a server.
 
 use std::collections::HashSet;
 
@@ -280,7 +280,7 @@ fn every_id_of_a_path_is_named() {
     }
 }
 
-/// An answer with a secret in it is never compressed, so the rows must name every one.
+/// Answers with secrets are never compressed, so the rows must name all of them.
 #[test]
 fn rows_state_which_answers_show_a_secret() {
     let document = document(&TABLE);

@@ -1,8 +1,8 @@
-//! The web console (`dashboards/console`) under `/console`, from the program itself. Its files are embedded as Vite and
-//! `vite.config.ts` wrote them, compressed forms included. A program that was built without them answers 404 and says
-//! how to get them. The console calls the API like any other client, so nothing of it is in the table of endpoints.
+//! The web console (`dashboards/console`) under `/console`, embedded in the program as Vite and `vite.config.ts` wrote
+//! it, compressed forms included. A program built without it answers 404 and says how to get it. The console uses the
+//! API like any other client, so the table of endpoints has nothing about it.
 //!
-//! Also what the operator's commands come over: `socket`, and `operator`, the page.
+//! Also the transports of operator commands: `socket`, and `operator`, a page.
 
 pub mod operator;
 pub mod socket;
@@ -19,22 +19,21 @@ use kedge_http::reply::Reply;
 use kedge_protocol::Code;
 use rust_embed::Embed;
 
-/// What `npm run build` wrote; nothing, if it did not run before this program was compiled.
+/// Output of `npm run build`; empty if that did not run before compilation.
 #[derive(Embed)]
 #[folder = "dashboards/console/dist"]
 #[allow_missing = true]
 struct Built;
 
-/// The path of the console.
 pub const PATH: &str = "/console";
 
-/// The page, which knows the names of all other files.
+/// The page, which names all other files.
 const PAGE: &str = "index.html";
 
-/// Compressed forms: the ending of the file, and the coding, the best one first.
+/// Compressed forms, best first: file ending and coding.
 const FORMS: [(&str, &str); 2] = [("br", "br"), ("gz", "gzip")];
 
-/// Media types by ending. Files with other endings are not served.
+/// Media types by file ending. Files with other endings are not served.
 const MEDIA_TYPES: [(&str, &str); 4] = [
     ("html", "text/html; charset=utf-8"),
     ("js", "text/javascript; charset=utf-8"),
@@ -42,26 +41,25 @@ const MEDIA_TYPES: [(&str, &str); 4] = [
     ("svg", "image/svg+xml"),
 ];
 
-/// Scripts and styles come from this server alone, inline ones do not run, and nothing frames the page, changes its base or
-/// is sent by its forms. `connect-src` is wider: "Check it yourself" asks an Ethereum node of the user's choice, which
-/// nobody can list here. It must speak TLS, or be on the user's own machine. The check itself runs in a worker.
+/// Scripts and styles come from this server alone, inline ones do not run, and no site may frame the page, change its
+/// base or receive its forms. `connect-src` is wider, because "Check it yourself" asks an Ethereum node of the user's
+/// choice: over TLS, or on the user's own machine. The check itself runs in a worker.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; worker-src 'self'; \
     connect-src 'self' https: http://127.0.0.1:* http://localhost:*; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-/// The page is asked for each time, and answered with a 304 while it is the same.
+/// The page is revalidated each time, with a 304 while it is unchanged.
 const REVALIDATED: &str = "no-cache";
-/// Files under `assets/` have a hash of their content in their names.
+/// Files under `assets/` have a content hash in their names.
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
-/// Whether a path is the console's.
 pub fn covers(path: &str) -> bool {
     path.strip_prefix(PATH)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What a server that has started prints about its console.
+/// The line about the console that a started server prints.
 pub fn announcement(is_on: bool, url: &str) -> String {
     announced(is_on, Built::get(PAGE).is_some(), url)
 }
@@ -74,7 +72,7 @@ fn announced(is_on: bool, is_built: bool, url: &str) -> String {
     }
 }
 
-/// The console's files, ready to be sent.
+/// The console's files, prepared as answers.
 pub struct Console {
     is_on: bool,
     files: BTreeMap<String, Fixed>,
@@ -94,7 +92,7 @@ fn media_type(name: &str) -> Option<&'static str> {
 }
 
 impl Console {
-    /// The console as it was built; one that is not `is_on` is not served.
+    /// `is_on` false: nothing is served.
     pub fn new(is_on: bool) -> Self {
         let named = Built::iter().filter_map(|name| Some((media_type(&name)?, name)));
         let file = |(media_type, name): (_, Cow<'_, str>)| {
@@ -110,7 +108,7 @@ impl Console {
         }
     }
 
-    /// The answer to a request for a path that it covers.
+    /// Answers a request for a path under [`PATH`].
     pub fn answer(
         &self,
         method: &Method,

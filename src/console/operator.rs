@@ -1,6 +1,6 @@
-//! The operator's page: some of the admin socket's commands over HTTP, and the console's files to show what they answer.
-//! It has a listener of its own, off by default and on loopback alone. Every command carries a token that only the
-//! server's own user can read, so neither another user of the machine nor a page of another origin can send one.
+//! The operator's page: some admin commands over HTTP, with the console's files to show their answers. It has its own
+//! listener, off by default and on loopback only. Every command carries a token that only the server's user can read,
+//! so neither other users of the machine nor pages of other origins can send one.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -22,16 +22,15 @@ use sha2::{Digest, Sha256};
 
 use crate::console::{Console, PATH, covers};
 
-/// Where commands are posted: one line of JSON, as for the socket.
+/// Where commands are posted: one line of JSON, as on the socket.
 const COMMAND_PATH: &str = "/operator/command";
-/// The commands that the page may send. What reads or writes the operator's files stays with the socket.
+/// Commands that the page may send. Commands on the operator's files need the socket.
 const COMMANDS: [&str; 4] = ["status", "anchor_now", "tier", "tiers"];
-/// Bytes of the longest command.
 const COMMAND_BYTES_MAX: usize = 64 * 1024;
-/// How long one connection may take; anchoring waits for the chain.
+/// Time limit of one connection; anchoring waits for the chain.
 const CONNECTION_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What answers a command: its line to the answer's JSON.
+/// Handler of a command line; returns the answer's JSON.
 type Answering = Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Value> + Send>> + Send + Sync>;
 
 struct Page {
@@ -44,7 +43,7 @@ fn hash_of(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Serves the page until the process ends, and answers a command's line with `answer`. Returns the bound address.
+/// Serves the page until the process ends; `answer` handles command lines. Returns the bound address.
 pub async fn serve<F, A>(address: SocketAddr, token: &str, answer: F) -> std::io::Result<SocketAddr>
 where
     F: Fn(String) -> A + Send + Sync + 'static,
@@ -127,8 +126,7 @@ impl Page {
     fn is_operator(&self, request: &Request<Incoming>) -> bool {
         let shown = request.headers().get(AUTHORIZATION);
         let shown = shown.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-        // Hashes are compared, so the time tells nothing of the token.
-        // As its file spells it, or without 0x.
+        // Hashes are compared, so timing reveals nothing of the token. The token may come with or without its 0x.
         let token = shown.map(|token| token.trim().trim_start_matches("0x"));
         token.is_some_and(|token| hash_of(token) == self.token_hash)
     }
@@ -152,7 +150,7 @@ impl Page {
     }
 }
 
-/// The line of a command that the page may send.
+/// Validates a command from the page; returns its line.
 fn permitted(line: &[u8]) -> Result<String, &'static str> {
     let value: Value = serde_json::from_slice(line).map_err(|_| "the command is no JSON")?;
     let command = value["command"].as_str();

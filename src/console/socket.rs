@@ -1,4 +1,4 @@
-//! The operator's socket: a Unix socket that only the server's own user opens, with one line of JSON each way.
+//! The operator's socket: a Unix socket for the server's own user, with one line of JSON in each direction.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,30 +9,24 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-/// Bytes of the longest command.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
-/// The pause after the system refused a connection.
+/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a connection may stay silent.
+/// Time limit for a connection's line.
 const LINE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Why the socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The system refused.
     #[error("{path}: {source}", path = .path.display())]
     Io {
-        /// The socket's path.
         path: PathBuf,
-        /// The system's error.
         source: std::io::Error,
     },
-    /// Another server answers on it.
     #[error("a server is already running on {0}")]
     InUse(PathBuf),
 }
 
-/// The socket; dropping it removes its file.
+/// The open socket; its file is removed on drop.
 pub struct Socket {
     path: PathBuf,
 }
@@ -57,7 +51,7 @@ where
         source,
     };
     if path.exists() {
-        // A file on which nobody answers was left by a process that was killed.
+        // A socket file without a listener is left over from a killed process.
         if UnixStream::connect(path).await.is_ok() {
             return Err(SocketError::InUse(path.to_owned()));
         }
@@ -71,7 +65,7 @@ where
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Its usual cause is a lack of file descriptors, which passes.
+                    // The usual cause, a lack of file descriptors, passes.
                     tracing::warn!(%error, "an operator's connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;

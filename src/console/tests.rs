@@ -1,4 +1,4 @@
-//! What is served of the console, whether or not it was built before.
+//! Tests of the console's answers, with and without a built console.
 
 use hyper::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE};
 

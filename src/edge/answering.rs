@@ -1,4 +1,4 @@
-//! The way of one request through the edge: to the leader, if it changes something, or to a node that is ready.
+//! Request handler of the edge: changes go to the leader, reads to a ready node.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,39 +29,38 @@ use crate::edge::passing::{Outgoing, PassError, Passing, answer_of};
 use crate::edge::run::{Route, Way};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Bodies of reads up to this size are kept, so that another node can be asked.
+/// Bodies of reads up to this size are kept for a second attempt at another node.
 const KEPT_BYTES_MAX: u64 = 64 * 1024;
-/// Bytes of a piece of the room for bodies.
+/// Unit of the memory for kept bodies, in bytes.
 pub(crate) const ROOM_BYTES: u64 = 1024;
-/// Seconds after which a request that found no node is to be repeated: another one leads within a few.
+/// `Retry-After` of a request that found no node: another one leads within seconds.
 const NO_NODE_RETRY_S: u64 = 1;
-/// How long a node that no longer leads may take for the answers it still owes.
+/// Time for a former leader to deliver the answers it still owes.
 const LATE_ANSWER: Duration = Duration::from_secs(1);
 
-/// Passes requests on.
+/// Handles requests of the edge.
 pub(crate) struct Edge {
     pub(crate) name: String,
     pub(crate) nodes: Arc<Nodes>,
     pub(crate) passing: Passing,
     pub(crate) route: Route,
-    /// Room for bodies that are kept, in pieces of [`ROOM_BYTES`].
+    /// Memory for kept bodies, in units of [`ROOM_BYTES`].
     pub(crate) room: Arc<Semaphore>,
-    /// How long a body may take to arrive.
+    /// Time limit for a body to arrive.
     pub(crate) body_timeout: Duration,
-    /// How long a node may take to begin its answer.
+    /// Time limit for a node to begin its answer.
     pub(crate) patience: Duration,
     pub(crate) header_bytes_max: usize,
-    /// Who may read what the edge itself answers.
+    /// CORS of the edge's own answers.
     pub(crate) cors: Cors,
     pub(crate) tls: bool,
-    /// The part of request ids that differs from process to process.
+    /// Prefix of request ids, unique to the process.
     pub(crate) process: String,
     pub(crate) next_id: AtomicU64,
 }
 
-/// A body on its way, which can be sent more than once if it is kept.
+/// An incoming body; a kept one can be sent more than once.
 enum Arriving {
-    /// With its room.
     Kept {
         bytes: Bytes,
         _room: Option<OwnedSemaphorePermit>,
@@ -70,7 +69,7 @@ enum Arriving {
 }
 
 impl Arriving {
-    /// The body to send; `None` if it was sent and is not kept.
+    /// The body to send; `None` if it was sent and not kept.
     fn take(&mut self) -> Option<Outgoing> {
         match self {
             Self::Kept { bytes, .. } => Some(Outgoing::whole(bytes.clone())),
@@ -87,7 +86,7 @@ fn replaced() -> PassError {
     PassError::Unknown("another node leads now".to_owned())
 }
 
-/// An answer that these may read.
+/// Adds the CORS headers of `readers`.
 fn readable(mut response: Response<Body>, readers: &Readers) -> Response<Body> {
     readers.write(response.headers_mut());
     response
@@ -132,7 +131,7 @@ impl Edge {
         format!("{}-{number:x}", self.process)
     }
 
-    /// The request's id: the caller's, which the node checks, or a new one.
+    /// Sets the request's id: the caller's, which the node checks, or a new one.
     fn give_id(&self, parts: &mut Parts) -> String {
         if let Some(brought) = parts.headers.get(REQUEST_ID) {
             return brought.to_str().unwrap_or_default().to_owned();
@@ -144,7 +143,7 @@ impl Edge {
         id
     }
 
-    /// What the edge answers by itself.
+    /// The edge's own answer to this path, if it has one.
     fn own(&self, parts: &Parts) -> Option<Response<Body>> {
         if parts.method != Method::GET || parsing::fault(parts, self.header_bytes_max).is_some() {
             return None;
@@ -184,7 +183,7 @@ impl Edge {
         })
     }
 
-    /// What the caller learns of a request that was not answered.
+    /// The caller's error for a request that got no answer.
     fn refusal_of(&self, error: &PassError, is_change: bool) -> ApiError {
         match error {
             PassError::BodyBroken => body::of_broken(Broken::Off),
@@ -198,8 +197,8 @@ impl Edge {
         }
     }
 
-    /// Has the leader answer. Once another node leads, nobody waits for the former one for long; nor does anybody wait for
-    /// longer than a leader may take, for a request can be lost with the connection that it was about to use.
+    /// Sends the request to the leader. Stops waiting soon after another node leads. The wait is bounded too, because a
+    /// request can be lost with the connection that it was about to use.
     async fn to_leader(
         &self,
         parts: &Parts,
@@ -219,16 +218,15 @@ impl Edge {
         }
     }
 
-    /// Waits until a leader has been replaced, and has had time for what it still owes.
+    /// Waits until the leader was replaced and has had time for the answers it owes.
     async fn replaced(&self, term: u64) {
         self.nodes.led_after(term).await;
         tokio::time::sleep(LATE_ANSWER).await;
     }
 
-    /// Has a node that is ready answer: the next one in turn, or the one after that if it does not answer. Nothing that
-    /// is passed here changes anything, so it may be asked for more than once. A node that accepts no connection is left
-    /// out; whether one that gives no answer is to be is for the edge's own questions to find out, because what a caller
-    /// sends may be the reason.
+    /// Sends a read to the next ready node, and to the one after that if it does not answer; a read may be repeated. A
+    /// node that accepts no connection is left out. A node that gives no answer is not, because the caller's request
+    /// may be the reason: the edge's own probes decide.
     async fn to_node(
         &self,
         parts: &Parts,
@@ -261,8 +259,7 @@ impl Edge {
         Err(failed)
     }
 
-    /// Keeps a body that states that it has at most [`KEPT_BYTES_MAX`] bytes, if there is room; another one is passed on
-    /// as it arrives.
+    /// Keeps a body that announces at most [`KEPT_BYTES_MAX`] bytes, if there is memory; others are streamed.
     async fn arrived(&self, body: Incoming) -> Result<Arriving, PassError> {
         if body.is_end_stream() {
             return Ok(Arriving::Kept {

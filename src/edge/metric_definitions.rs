@@ -1,20 +1,17 @@
-//! The names and meanings of this crate's metrics, in one place.
+//! Names and descriptions of this crate's metrics.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
-/// Requests that the edge passed on, by where to and what came of it.
+/// Forwarded requests, by target and outcome.
 pub const PASSED: &str = "kedge_edge_passed_total";
-/// Time from a request's headers to those of its answer, by where it was passed to.
+/// Time from a request's headers to its answer's headers, by target.
 pub const PASSING_SECONDS: &str = "kedge_edge_passing_seconds";
-/// Nodes that are ready.
 pub const READY_NODES: &str = "kedge_edge_ready_nodes";
-/// Where requests are passed to: to the leader, or to any node that is ready.
+/// Targets of requests: the leader, or any ready node.
 const TARGETS: [&str; 2] = ["leader", "node"];
-/// What comes of them: an answer; nothing was reached; it broke off, and its outcome is unknown; or the caller's body broke
-/// off or was late.
+/// Outcomes: answered; no node reached; broken off with an unknown result; or the caller's body broke off or was late.
 const OUTCOMES: [&str; 4] = ["answered", "unreached", "unknown", "body"];
 
-/// Describes them.
 pub fn describe() {
     describe_counter!(
         PASSED,

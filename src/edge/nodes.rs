@@ -1,5 +1,5 @@
-//! Which nodes are ready, and which one leads: by what each answers to the edge's own `GET /readyz`. No caller's request
-//! counts for or against a node, but that the node accepts no connection.
+//! Health of the nodes: which are ready and which one leads, according to the edge's own `GET /readyz`. Callers'
+//! requests do not count, except that a node accepts no connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,21 +18,19 @@ use tokio::sync::watch;
 use crate::edge::metric_definitions::READY_NODES;
 use crate::edge::passing::{Http, Outgoing, is_own};
 
-/// The pause between two questions to a node.
+/// Interval between two probes of a node.
 const EVERY: Duration = Duration::from_millis(250);
-/// How long a node may take to answer.
+/// Time limit of a probe.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Bytes of that answer.
+/// Size limit of a probe's answer.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
-/// A node that is ready.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) url: String,
 }
 
-/// The node that leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Leader {
     pub(crate) name: String,
@@ -40,18 +38,18 @@ pub(crate) struct Leader {
     pub(crate) term: u64,
 }
 
-/// What a node answered last.
+/// A node's last answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Seen {
     name: String,
     is_ready: bool,
-    /// Whether it may be asked to read something if no node is ready.
+    /// Usable for reads if no node is ready.
     answers: bool,
     /// The term in which it leads.
     leads_in: Option<u64>,
 }
 
-/// The part of a node's readiness that an edge reads.
+/// The members of `/readyz` that an edge reads.
 #[derive(Deserialize, Default)]
 struct Readiness {
     cluster: Option<ClusterPart>,
@@ -64,23 +62,22 @@ struct ClusterPart {
     term: u64,
 }
 
-/// What came of a question.
 enum Probe {
     Answered(Seen),
-    /// The node gave no answer.
+    /// The node did not answer.
     Silent,
-    /// This process could not ask.
+    /// This process could not send the probe.
     NotAsked,
 }
 
-/// The nodes of a log, as this edge knows them.
+/// The nodes of a log and their last known states.
 pub(crate) struct Nodes {
     http: Http,
     urls: Vec<String>,
-    /// By the place in `urls`; `None` for a node that gives no answer.
+    /// In the order of `urls`; `None` for a node that does not answer.
     seen: Mutex<Vec<Option<Seen>>>,
     ready: ArcSwap<Vec<Node>>,
-    /// Those that answer, ready or not.
+    /// Nodes that answer, ready or not.
     answering: ArcSwap<Vec<Node>>,
     leader: watch::Sender<Option<Leader>>,
     next: AtomicUsize,
@@ -103,13 +100,12 @@ impl Nodes {
         })
     }
 
-    /// The nodes that are ready.
     pub(crate) fn ready(&self) -> Arc<Vec<Node>> {
         self.ready.load_full()
     }
 
-    /// The nodes that are ready, in the order in which one request tries them: each takes its turn. If none is, those that
-    /// answer: a node that must not write, or lags, still reads, and its answers state how old they are.
+    /// The ready nodes in the order in which one request tries them, rotated. If none is ready, all nodes
+    /// with an answer: a node that lags or must not write still reads, and its answers state how old they are.
     pub(crate) fn in_turn(&self) -> Vec<Node> {
         let ready = self.ready();
         let nodes = if ready.is_empty() {
@@ -122,7 +118,7 @@ impl Nodes {
         begin.iter().chain(end).cloned().collect()
     }
 
-    /// Leaves a node out until it answers that it is ready.
+    /// Leaves a node out until it reports that it is ready.
     pub(crate) fn leave_out(&self, node: &Node) {
         let mut seen = self.seen.lock();
         for (url, seen) in self.urls.iter().zip(seen.iter_mut()) {
@@ -136,23 +132,23 @@ impl Nodes {
         self.publish(&seen);
     }
 
-    /// Who leads, as far as is known.
+    /// The last known leader.
     pub(crate) fn leader(&self) -> Option<Leader> {
         self.leader.borrow().clone()
     }
 
-    /// Waits until another node leads, or the same one again, in a later term.
+    /// Waits for a leader of a later term, which may be the same node.
     pub(crate) async fn led_after(&self, term: u64) {
         let mut leader = self.leader.subscribe();
         let is_later =
             |leader: &Option<Leader>| leader.as_ref().is_some_and(|leader| leader.term > term);
         if leader.wait_for(is_later).await.is_err() {
-            // The sender is part of this.
+            // The sender is part of this value, so it cannot be dropped.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Asks every node again and again, each at its own pace.
+    /// Starts one probing task for each node.
     pub(crate) fn watch(self: &Arc<Self>) {
         for at in 0..self.urls.len() {
             let nodes = Arc::clone(self);
@@ -184,7 +180,6 @@ impl Nodes {
         self.publish(&seen);
     }
 
-    /// Publishes the nodes that are ready.
     fn publish(&self, seen: &[Option<Seen>]) {
         let of = |is_one: fn(&Seen) -> bool| -> Vec<Node> {
             let answered = self.urls.iter().zip(seen);
@@ -235,7 +230,7 @@ impl Nodes {
     }
 }
 
-/// What a node's answer states. A single node that is ready leads its log.
+/// Parses a node's answer. A single node that is ready leads its log.
 fn seen_of(url: &str, is_ready: bool, body: &[u8]) -> Seen {
     let readiness: Readiness = serde_json::from_slice(body).unwrap_or_default();
     match readiness.cluster {
@@ -254,7 +249,7 @@ fn seen_of(url: &str, is_ready: bool, body: &[u8]) -> Seen {
     }
 }
 
-/// The node that leads in the newest term. A leader that gives no answer stays until a later term: a former leader may not
+/// The node that leads in the newest term. A silent leader stays until a later term is seen: a former leader may not
 /// know yet that it was replaced.
 fn leader_of(known: Option<&Leader>, urls: &[String], seen: &[Option<Seen>]) -> Option<Leader> {
     let answered = urls.iter().zip(seen);
@@ -312,7 +307,7 @@ mod tests {
         );
         let both = [Some(seen("one", Some(5))), Some(seen("two", Some(6)))];
         assert_eq!(name(None, both), Some(("two".to_owned(), 6)));
-        // It is silent, and the leader before it wakes up.
+        // It is silent, and the former leader wakes up.
         let woken = [Some(seen("one", Some(5))), None];
         assert_eq!(name(Some(&two), woken), Some(("two".to_owned(), 6)));
         let follows = [Some(seen("one", None)), Some(seen("two", None))];

@@ -1,4 +1,4 @@
-//! What an edge answers by itself: whether it is there and ready, and that a request reached no node.
+//! The edge's own answers: health, readiness, and that no node was reached.
 
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::edge::nodes::Nodes;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// What every answer of a node has too.
+/// Headers that every answer of a node has too.
 const SECURITY_HEADERS: [(HeaderName, &str); 3] = [
     (HeaderName::from_static("x-content-type-options"), "nosniff"),
     (
@@ -34,13 +34,13 @@ fn answer(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Respon
     response
 }
 
-/// The answer of a process that runs.
+/// The answer of a running process.
 pub(crate) fn healthy() -> Response<Body> {
     let body = json!({ "status": "ok" }).to_string();
     answer(StatusCode::OK, "application/json", body.into_bytes())
 }
 
-/// Whether a request would find a node, and which ones there are.
+/// Whether a request would find a node, and which nodes there are.
 pub(crate) fn readiness(edge: &str, nodes: &Nodes) -> Response<Body> {
     let ready = nodes.ready();
     let leader = nodes.leader();
@@ -60,7 +60,7 @@ pub(crate) fn readiness(edge: &str, nodes: &Nodes) -> Response<Body> {
     answer(status, "application/json", body.to_string().into_bytes())
 }
 
-/// An error as a node would write it.
+/// An error in the form that nodes use.
 pub(crate) fn refusal(error: &ApiError, form: Form, request_id: &str) -> Response<Body> {
     let body = form.write(error, request_id);
     let mut response = answer(error.status(), form.media_type(), body);
@@ -76,7 +76,7 @@ pub(crate) fn refusal(error: &ApiError, form: Form, request_id: &str) -> Respons
     response
 }
 
-/// The answer, as bytes, to what is not HTTP.
+/// The answer to bytes that are not HTTP.
 pub(crate) fn unparsed(
     status: StatusCode,
     header_bytes_max: usize,

@@ -1,5 +1,4 @@
-//! A request on its way to a node, and the answer on its way back. Neither body is gathered: the caller sends to the node
-//! and reads from it, at their own pace.
+//! Forwarding of a request to a node and of the answer back. Both bodies are streamed.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -21,7 +20,7 @@ use rustix::io::Errno;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-/// Headers that concern one connection and not the request.
+/// Headers of a connection rather than of a request (RFC 9110, 7.6.1).
 const OF_CONNECTION: [HeaderName; 6] = [
     CONNECTION,
     KEEP_ALIVE,
@@ -30,7 +29,7 @@ const OF_CONNECTION: [HeaderName; 6] = [
     UPGRADE,
     EXPECT,
 ];
-/// What a process lacks itself if it cannot open a connection: files, ports, memory.
+/// Errors of this process's own limits when it opens a connection: files, ports, memory.
 const OWN_LACKS: [Errno; 5] = [
     Errno::MFILE,
     Errno::NFILE,
@@ -39,32 +38,28 @@ const OWN_LACKS: [Errno; 5] = [
     Errno::NOMEM,
 ];
 
-/// A body on its way to a node.
 pub(crate) type Sent = UnsyncBoxBody<Bytes, hyper::Error>;
-/// Connections to nodes.
 pub(crate) type Http = HttpClient<Sent>;
 
-/// Why a request got no answer. Only the first says something of the node.
+/// Reasons why a request got no answer. Only [`Self::Refused`] says anything about the node.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PassError {
-    /// The node accepts no connection. Nothing was sent.
     #[error("the node accepts no connection: {0}")]
     Refused(String),
     /// Nothing was sent, for another reason.
     #[error("nothing was sent: {0}")]
     Unsent(String),
-    /// It was sent; what became of it is unknown.
+    /// It was sent; the result is unknown.
     #[error("the node's answer did not arrive: {0}")]
     Unknown(String),
-    /// The caller broke its body off, so no node has done anything.
+    /// The caller broke its body off, so the node has done nothing.
     #[error("the caller's body broke off")]
     BodyBroken,
-    /// The caller's body took too long.
     #[error("the caller's body took too long")]
     BodyLate,
 }
 
-/// A caller's body on its way to a node.
+/// A caller's body that is sent to a node.
 pub(crate) struct Outgoing {
     pub(crate) body: Sent,
     /// Whether the caller broke it off.
@@ -72,7 +67,7 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// One that is here.
+    /// A complete body.
     pub(crate) fn whole(bytes: Bytes) -> Self {
         let body = Full::new(bytes).map_err(|never| match never {});
         Self {
@@ -81,7 +76,7 @@ impl Outgoing {
         }
     }
 
-    /// One that still arrives.
+    /// A body that still arrives.
     pub(crate) fn arriving(body: Incoming) -> Self {
         let is_broken = Arc::new(AtomicBool::new(false));
         let noting = Arc::clone(&is_broken);
@@ -96,8 +91,8 @@ impl Outgoing {
     }
 }
 
-/// Whether this process could not connect for lack of its own files, ports or memory, which says nothing of the node. Callers can
-/// bring that about.
+/// Whether a connection failed for lack of this process's own files, ports or memory. Callers can cause that, and it
+/// says nothing about the node.
 pub(crate) fn is_own(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(found) = cause {
@@ -114,7 +109,7 @@ pub(crate) fn is_own(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Sends requests on.
+/// Forwards requests to nodes.
 #[derive(Clone)]
 pub(crate) struct Passing {
     pub(crate) http: Http,
@@ -122,7 +117,7 @@ pub(crate) struct Passing {
 }
 
 impl Passing {
-    /// Sends as the edge of this name.
+    /// `edge` is the name under which it sends.
     pub(crate) fn new(http: Http, edge: &str) -> Self {
         let edge = HeaderValue::from_str(edge);
         Self {
@@ -131,7 +126,7 @@ impl Passing {
         }
     }
 
-    /// Sends a request to the node at this URL; returns once the headers of its answer are here.
+    /// Sends a request to the node at this URL; returns with the headers of the answer.
     pub(crate) async fn pass(
         &self,
         node: &str,
@@ -159,7 +154,7 @@ impl Passing {
         })
     }
 
-    /// A request's headers, with its caller's address and who sends it on.
+    /// The request's headers, with the caller's address and the edge's name added.
     fn headers(&self, brought: &HeaderMap, caller: IpAddr) -> Result<HeaderMap, PassError> {
         let too_many = |_| PassError::Unsent("it has too many header fields".to_owned());
         let mut headers = without_connection(brought.clone());
@@ -176,7 +171,7 @@ impl Passing {
     }
 }
 
-/// Without what concerns one connection alone.
+/// Removes the headers of the connection.
 pub(crate) fn without_connection(mut headers: HeaderMap) -> HeaderMap {
     for name in OF_CONNECTION {
         headers.remove(name);
@@ -184,7 +179,7 @@ pub(crate) fn without_connection(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// A node's answer as the edge's own.
+/// Turns a node's answer into the edge's.
 pub(crate) fn answer_of(response: Response<Incoming>) -> Response<Body> {
     let (parts, body) = response.into_parts();
     let broken = |error: hyper::Error| BrokenOff(format!("the node's answer broke off: {error}"));

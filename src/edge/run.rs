@@ -1,4 +1,4 @@
-//! The process: it learns of the nodes, and serves until it is stopped.
+//! Start and stop of the edge process.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -20,43 +20,37 @@ use crate::edge::metric_definitions;
 use crate::edge::nodes::Nodes;
 use crate::edge::passing::Passing;
 
-/// Where a request has to go.
+/// Target of a request.
 pub enum Way {
-    /// To any node: it changes nothing.
+    /// Any node, since it changes nothing.
     Node,
-    /// To the leader.
     Leader,
 }
 
-/// The way of a request with this method and path.
+/// Chooses the target from method and path.
 pub type Route = Box<dyn Fn(&Method, &str) -> Way + Send + Sync>;
 
-/// How much longer than the leader itself an edge waits for its answer.
+/// Time that an edge waits for the leader's answer beyond the leader's own limit.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// Why the edge does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum EdgeError {
-    /// The listener.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// Whom to trust.
     #[error(transparent)]
     Trust(#[from] kedge_net::trust::TrustError),
-    /// The system provides no randomness.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// An I/O error.
     #[error("{0}")]
     System(#[from] std::io::Error),
 }
 
-/// Serves until SIGINT or SIGTERM; then lets requests in flight finish, for a bounded time.
+/// Serves until SIGINT or SIGTERM, then lets requests in flight finish for a bounded time.
 ///
 /// # Errors
 /// [`EdgeError`], if it cannot start.
 pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
-    // One that comes during the start must not end the process.
+    // A SIGHUP during the start must not end the process.
     let hangups = signal(SignalKind::hangup())?;
     let ends_at_once = EndsAtOnce::begin()?;
     metric_definitions::describe();
@@ -83,7 +77,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
         next_id: AtomicU64::new(1),
     };
     reload_on_hangup(hangups, &bound);
-    // Before the edge announces itself, so that a stop right after that is noticed.
+    // Before the announcement, so that a stop right after it is noticed.
     let stop = stopping::signal()?;
     drop(ends_at_once);
     announce(&bound.url())?;
@@ -92,7 +86,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
     Ok(())
 }
 
-/// Reads the certificate again on SIGHUP; one that cannot be read stays as it was.
+/// Reads the certificate again on SIGHUP; an unreadable one changes nothing.
 fn reload_on_hangup(mut hangups: Signal, bound: &Bound) {
     let Some(tls) = bound.tls() else {
         return;
@@ -107,7 +101,7 @@ fn reload_on_hangup(mut hangups: Signal, bound: &Bound) {
     });
 }
 
-/// Prints where the edge is.
+/// Prints the edge's address.
 fn announce(url: &str) -> Result<(), std::io::Error> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(format!("listening on {url}\n").as_bytes())?;

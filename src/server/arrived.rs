@@ -1,6 +1,6 @@
-//! A request whose body is here: its permit, its signature, its handler. And a caller whose token is good and whose wallet
-//! this node has not read yet: the request waits for the sequence that it names before its caller is looked up. Only who
-//! has such a token waits, in places that count on its organization.
+//! Requests whose body has arrived: permit, signature, handler. Also callers with a valid token whose wallet this node
+//! has not read yet: the request waits for the sequence that it names before its caller is looked up. Only such tokens
+//! may wait, with permits of their organization.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,10 +28,9 @@ use crate::api::call::Call;
 use crate::api::endpoint::{Answer, MIN_SEQUENCE, Replying};
 use crate::api::{Endpoint, TABLE};
 
-/// How long a read waits for `min_sequence`.
+/// Time limit of the wait for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A request whose body is here.
 pub(super) struct Arrived {
     pub(super) endpoint: &'static Endpoint,
     pub(super) id: String,
@@ -39,12 +38,12 @@ pub(super) struct Arrived {
     pub(super) session: Option<Session>,
     pub(super) query: Query,
     pub(super) signature: Option<SignatureHeaders>,
-    /// The deadline has passed: only what was done before it is answered.
+    /// The deadline has passed: only an earlier outcome is answered.
     pub(super) overdue: Option<ApiError>,
     pub(super) body: Text,
 }
 
-/// The headers, for who answers. Those by which the form of the answer is chosen stay: it is chosen once there is one.
+/// Takes the headers for the handler. The headers that select the answer's form stay, since it is selected later.
 fn taken(headers: &mut HeaderMap) -> HeaderMap {
     let all = std::mem::take(headers);
     for accepted in all.get_all(ACCEPT_ENCODING) {
@@ -54,7 +53,7 @@ fn taken(headers: &mut HeaderMap) -> HeaderMap {
 }
 
 impl Dispatch {
-    /// Answers a request whose body is here; a wrong body with all its faults.
+    /// Answers a request; a malformed body gets all its faults.
     pub(super) async fn answer_arrived(
         &self,
         arrived: Arrived,
@@ -83,7 +82,7 @@ impl Dispatch {
             mut body,
         } = arrived;
         let app = &self.app;
-        // Only once the body is here, so that a slow one keeps nobody out.
+        // Taken only now, so that a slow body does not block others.
         let permit = match endpoint.limit {
             LimitClass::Free => None,
             _ => Some(app.enter(context.tally.holder())?),
@@ -136,7 +135,7 @@ impl Dispatch {
         reply
     }
 
-    /// Reads what was signed, and checks the signature.
+    /// Reads the signed texts and checks the signature.
     async fn verify(
         &self,
         endpoint: &Endpoint,
@@ -162,7 +161,7 @@ impl Dispatch {
         Ok(Some(submission))
     }
 
-    /// Has a handler answer; pages are read on threads of their own.
+    /// Runs a handler; pages are read on separate threads.
     async fn read(
         &self,
         call: Call,
@@ -178,7 +177,7 @@ impl Dispatch {
         self.app.read_page(holder, read).await
     }
 
-    /// Waits until what a query names can be read.
+    /// Waits until the sequence named in the query can be read.
     pub(super) async fn wait_for_sequence(
         &self,
         query: &Query,
@@ -191,7 +190,7 @@ impl Dispatch {
         if engine.published().head.sequence >= wanted {
             return Ok(());
         }
-        // Waiting is only part of what places are for: others have theirs however many wait.
+        // Waiting uses only a part of the permits, so others get theirs.
         let wait = self.app.wait(holder)?;
         if engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await {
             return Ok(());
@@ -211,14 +210,14 @@ fn query_of(endpoint: &Endpoint, parts: &Parts) -> Result<Query, ApiError> {
     Ok(query)
 }
 
-/// The sequence that a request says its caller has seen.
+/// The sequence that the caller has seen, according to the request.
 pub(super) fn seen(endpoint: &Endpoint, parts: &Parts) -> Option<u64> {
     let query = query_of(endpoint, parts).ok()?;
     query.number(MIN_SEQUENCE.name).ok().flatten()
 }
 
 impl Dispatch {
-    /// The organization that a good token names, if the refusal says only that this node may not have read its wallet.
+    /// The organization of a valid token, if it was refused only because this node may not have read its wallet.
     pub(super) fn organization_of_unread(
         &self,
         refused: &ApiError,

@@ -1,6 +1,6 @@
-//! The way of one request through the edge: route, permit, authentication, signature headers, body, signature, handler,
-//! answer. Each step refuses before the next one costs anything. A request takes its place among those in flight once
-//! its body is there, so a slow one keeps nobody out.
+//! Handling of one request: route, permit, authentication, signature headers, body, signature, handler, answer. Each
+//! step can refuse before the next one costs anything. A request counts as in flight only once its body has arrived, so
+//! a slow one does not block others.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -49,10 +49,9 @@ use crate::api::{Endpoint, Router, TABLE, documented};
 use crate::app::App;
 use crate::console::Console;
 
-/// How much longer than the leader itself a follower waits for its answer.
+/// Time that a follower waits for the leader's answer beyond the leader's own limit.
 const FORWARD_MARGIN: Duration = Duration::from_secs(2);
 
-/// Answers requests.
 pub(super) struct Dispatch {
     pub(super) app: Arc<App>,
     pub(super) router: Router,
@@ -63,25 +62,23 @@ pub(super) struct Dispatch {
     shedding: Arc<Shedding>,
     pub(super) header_bytes_max: usize,
     pub(super) tls: bool,
-    /// What is done with changes while this node follows.
+    /// Handling of changes while this node follows.
     pub(super) writes: ClusterWrites,
     pub(super) forwarder: Forwarder,
 }
 
-/// What is known about a request while it is answered.
+/// State of a request while it is answered.
 pub(super) struct RequestContext {
     pub(super) request_id: Arc<str>,
     pub(super) form: Form,
     pub(super) tally: Tally,
     pub(super) body: Arriving,
-    /// Who is connected.
     pub(super) peer: IpAddr,
     is_reserve: bool,
-    /// The answer is another node's, which has compared it with the document.
+    /// Another node made the answer, and compared it with the document.
     pub(super) is_forwarded: bool,
-    /// The index in [`TABLE`] of its endpoint.
+    /// The index of its endpoint in [`TABLE`].
     pub(super) index: Option<usize>,
-    /// The caller.
     pub(super) session: Option<Session>,
     /// The alleged signer, and whether the signature proves it.
     pub(super) signer: Option<Address>,
@@ -100,7 +97,7 @@ impl RequestContext {
 }
 
 impl Dispatch {
-    /// Answers with `app`; `tls` if callers connect by TLS.
+    /// `tls` if callers connect by TLS.
     pub(super) fn new(
         config: &Config,
         app: Arc<App>,
@@ -138,7 +135,7 @@ impl Answering for Dispatch {
         let mut context = self.context(&parts, body, line.peer, line.is_reserve);
         let replying = self.replied(&mut parts, &mut context, is_http2, begun);
         let (reply, held, readers) = replying.await;
-        // The body may be long in coming, and there may be very many header fields.
+        // The body may take long, and there may be very many header fields.
         drop(parts);
         let is_read = self.app.bodies.pass_over(&mut context.body).await;
         let mut response = self.finish(reply, &context).map(|body| (body, held));
@@ -161,7 +158,7 @@ impl Answering for Dispatch {
 }
 
 impl Dispatch {
-    /// What is known of a request before anything is done for it.
+    /// The context of a new request.
     fn context(
         &self,
         parts: &Parts,
@@ -191,7 +188,7 @@ impl Dispatch {
         }
     }
 
-    /// The reply to a request, what it holds until it is sent, and who may read it.
+    /// The reply to a request, its share of the answers' budget, and its CORS headers.
     async fn replied(
         &self,
         parts: &mut Parts,
@@ -248,7 +245,7 @@ impl Dispatch {
         (reply, held, readers)
     }
 
-    /// Finds the endpoint of a request and handles it.
+    /// Finds a request's endpoint and handles it.
     async fn route(
         &self,
         parts: &mut Parts,
@@ -320,7 +317,7 @@ impl Dispatch {
         };
         let overdue = signature.and_then(|signature| signature.check_deadline(now_s).err());
         let overdue = match overdue {
-            // What was stored for the key, before the deadline, is looked up once the signer's right to it is known.
+            // An answer stored before the deadline is looked up once the signer's right to it is known.
             Some(late) if idempotency::key_of(&parts.headers)?.is_none() => return Err(late),
             overdue => overdue,
         };
@@ -337,7 +334,7 @@ impl Dispatch {
         self.answer_arrived(arrived, parts, context).await
     }
 
-    /// Checks the query, the conditions and the caller's right, and that there is room for what will be written.
+    /// Checks the query, the conditions, the caller's right, and the quotas of what will be written.
     fn check(
         &self,
         endpoint: &Endpoint,
@@ -377,11 +374,11 @@ impl Dispatch {
         }
         match (endpoint.request, &endpoint.signs, context.session) {
             (None, ..) if app.bodies.pass_over(&mut context.body).await => Ok(Text::default()),
-            // It would fill windows for as long as the request takes, and count on nobody.
+            // It would fill windows for as long as the request takes, without counting on a caller.
             (None, ..) => Err(body::unwanted()),
             (Some(_), Signs::File, Some(session)) => {
                 let organization_id = session.organization_id;
-                // Also if its key is known: the upload is written before the key is looked up.
+                // Even if its key is known: the upload is written before the key is looked up.
                 let tier = app.limits.check_log(organization_id)?;
                 let may_write = || app.limits.check_disk(&tier);
                 app.files
@@ -396,8 +393,8 @@ impl Dispatch {
         }
     }
 
-    /// Refuses a request without room, before anything else costs anything. The place itself is
-    /// taken later, when all of the request is here.
+    /// Refuses a request without room before it costs anything. The permit is taken later, when the whole request has
+    /// arrived.
     fn check_room(&self, endpoint: &Endpoint) -> Result<(), ApiError> {
         if endpoint.limit == LimitClass::Free {
             return Ok(());
@@ -413,9 +410,8 @@ impl Dispatch {
         self.app.check_room()
     }
 
-    /// Identifies the caller, and counts the request even if it will be refused for lack of a
-    /// token. A public read with a token is counted on the token's organization; otherwise its
-    /// caller is unknown.
+    /// Identifies the caller, and counts the request even if it will be refused for lack of a token. A public read with
+    /// a token is counted on the token's organization; otherwise its caller is unknown.
     async fn identify(
         &self,
         endpoint: &Endpoint,
@@ -459,7 +455,7 @@ impl Dispatch {
     }
 }
 
-/// A handler that panics becomes an error; the connection and the process continue.
+/// Turns a handler's panic into an error; the connection and the process continue.
 struct CatchPanic<F>(Pin<Box<F>>);
 
 impl<F: Future<Output = Result<Reply, ApiError>>> Future for CatchPanic<F> {

@@ -1,5 +1,5 @@
-//! All the faults of a body in one answer. What reads a body stops at the first member of a wrong form, and a rule names
-//! only what it looks at; the schema of the document knows the rest.
+//! All faults of a body in one error. Parsers stop at the first malformed member, and rules report only what they look
+//! at; the document's schema finds the rest.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -10,18 +10,18 @@ use kedge_rules::schema::BodySchema;
 
 use crate::api::TABLE;
 
-/// The longest body whose other faults are looked for, in bytes.
+/// Size limit of bodies that are searched for further faults.
 const BYTES_MAX: usize = 16 * 1024;
-/// The most faults that one answer names.
+/// Limit of faults in one answer.
 const FAULTS_MAX: usize = 20;
 
-/// The schemas of the rows' bodies, each compiled when a body is refused first.
+/// Schemas of the rows' bodies, each compiled at the first refusal.
 static SCHEMAS: LazyLock<Vec<OnceLock<Option<BodySchema>>>> =
     LazyLock::new(|| TABLE.iter().map(|_| OnceLock::new()).collect());
 
-/// A body as it was sent, kept until it is known to be right.
+/// A copy of the body, kept until it is known to be correct.
 pub(super) struct Sent {
-    /// The row, by its index in the table.
+    /// The row's index in the table.
     row: usize,
     /// Empty if its faults are not looked for.
     text: String,

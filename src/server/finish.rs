@@ -1,5 +1,4 @@
-//! From a request's result to the answer that leaves: errors in their form, the headers that every answer has, and what
-//! an answer holds until it is sent.
+//! Completion of answers: encoding of errors, common headers, and the budget that an answer holds until it is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,12 +30,12 @@ use crate::api::TABLE;
 
 pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 
-/// A body of at most this many bytes is compressed between two requests, which takes less than a millisecond.
+/// Smaller bodies are compressed inline, which takes less than a millisecond.
 const CODED_HERE_BYTES_MAX: usize = 32 * 1024;
-/// How long the answer to what was done waits for its turn to be compressed; after that it leaves as it is.
+/// Longest wait for compressing the answer to a change; after that it is sent uncompressed.
 const CODED_WITHIN: Duration = Duration::from_millis(250);
 
-/// An API's answers are data: nothing in them may be executed, framed or sniffed.
+/// Answers are data: nothing in them may be executed, framed or sniffed.
 const SECURITY_HEADERS: [(&str, &str); 3] = [
     ("x-content-type-options", "nosniff"),
     (
@@ -46,15 +45,15 @@ const SECURITY_HEADERS: [(&str, &str); 3] = [
     ("referrer-policy", "no-referrer"),
 ];
 
-/// Reports that an answer contradicts the document. The caller still gets it; every whole-system
-/// test looks for the line when its server ends.
+/// Logs that an answer contradicts the document. The caller still gets it; every whole-system test looks for the line
+/// when its server ends.
 pub(super) fn undocumented(why: &str) {
     tracing::error!(why, "an answer is not as the document describes it");
 }
 
 impl Dispatch {
-    /// Counts an answer on its caller's share until it is sent. A read without room is refused; a change that was made
-    /// is always answered.
+    /// Counts an answer on its caller's share until it is sent. A read without room is refused; a completed change is
+    /// always answered.
     pub(super) fn hold(
         &self,
         result: Result<Reply, ApiError>,
@@ -86,8 +85,8 @@ impl Dispatch {
         }
     }
 
-    /// Adds the signer's highest nonce to an error if the signer is known: the signature is valid,
-    /// or the address it names is the caller's.
+    /// Adds the signer's highest nonce to an error if the signer is known: the signature is valid, or the address it
+    /// names is the caller's.
     pub(super) fn with_nonce(
         &self,
         error: ApiError,
@@ -136,7 +135,6 @@ impl Dispatch {
         }))
     }
 
-    /// An error as an answer.
     pub(super) fn refuse(&self, form: Form, error: &ApiError, request_id: &str) -> Reply {
         let body = form.write(error, request_id);
         let media_type = HeaderValue::from_static(form.media_type());
@@ -152,15 +150,15 @@ impl Dispatch {
         headers.fold(reply, |reply, (name, value)| reply.with(name, &value))
     }
 
-    /// Who pays for compressing the answer; `None` if it leaves as it is.
+    /// The holder whose share pays for compressing the answer; `None` if it is sent uncompressed.
     pub(super) fn coding_holder(context: &RequestContext) -> Option<Holder> {
         let endpoint = context.index.map(|index| &TABLE[index]);
         let shows_secret = endpoint.is_some_and(|endpoint| endpoint.shows_secret);
         (!context.is_forwarded && !shows_secret).then(|| context.tally.holder())
     }
 
-    /// Compresses an answer for a caller that accepts it, a large one in the holder's turn among pages. Without room
-    /// there it leaves as it is.
+    /// Compresses an answer for a caller that accepts it; a large one needs a permit for pages. Without a permit it is
+    /// sent uncompressed.
     pub(super) async fn coded(&self, reply: Reply, parts: &Parts, holder: Option<Holder>) -> Reply {
         let form = reply.form(&parts.headers);
         let (Some(form), Some(holder)) = (form, holder) else {
@@ -195,7 +193,6 @@ impl Dispatch {
         }
     }
 
-    /// Adds the headers that every answer has.
     pub(super) fn finish(&self, reply: Reply, context: &RequestContext) -> Response<Body> {
         let endpoint = context.index.map(|index| &TABLE[index]);
         let reply = match endpoint {

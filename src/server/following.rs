@@ -1,5 +1,4 @@
-//! Requests that reach a node which follows: changes go to the leader, by way of this node or by a redirect; everything
-//! else is answered here.
+//! Requests on a follower: changes go to the leader, by forwarding or redirect; everything else is answered here.
 
 use std::time::Duration;
 
@@ -25,17 +24,17 @@ use crate::api::endpoint::Auth;
 const ROLE: HeaderName = HeaderName::from_static("x-kedge-role");
 const TERM: HeaderName = HeaderName::from_static("x-kedge-term");
 
-/// Seconds after which a change that found no leader is to be repeated: another node takes over within a few.
+/// `Retry-After` of a change that found no leader: another node takes over within a few seconds.
 const NO_LEADER_RETRY_S: u64 = 1;
 
-/// How long a node that no longer leads may take for the answers it still owes.
+/// Time for a former leader to deliver the answers it still owes.
 const LATE_ANSWER: Duration = Duration::from_secs(1);
 
-/// On whom a change counts, and how its credentials are refused, if they are.
+/// The holder that a change counts on, and the refusal of its credentials, if any.
 type Judged = (Holder, Option<ApiError>);
 
 impl Dispatch {
-    /// The answer of the leader, if this node follows and the request changes something.
+    /// The leader's answer, if this node follows and the request changes something.
     pub(super) async fn by_leader(
         &self,
         endpoint: &Endpoint,
@@ -56,7 +55,7 @@ impl Dispatch {
             let message = "no node leads the log at the moment; try again";
             return Some(Err(ApiError::unavailable(message, NO_LEADER_RETRY_S)));
         };
-        // An upload goes to a file and not through memory, so its caller sends it to the leader itself.
+        // An upload goes to a file rather than memory, so its caller sends it to the leader itself.
         if self.writes == ClusterWrites::Redirect || endpoint.signs == Signs::File {
             context.index = None;
             return Some(Ok(self.redirect(&leader.url, parts)));
@@ -140,9 +139,9 @@ impl Dispatch {
         }
     }
 
-    /// On whom a change counts before its body is read, and how its credentials are refused, if they are. The leader has
-    /// the last word, because this node may not know the newest; but nothing large is read for it without credentials.
-    /// What names no organization counts on its address here too.
+    /// The holder that a change counts on before its body is read, and the refusal of its credentials, if any. The
+    /// leader decides, because this node may not have the newest state; but without credentials no large body is read
+    /// for it. Callers without an organization count on their address here too.
     fn judge(
         &self,
         endpoint: &Endpoint,
@@ -168,7 +167,7 @@ impl Dispatch {
         Ok((context.tally.holder(), refused))
     }
 
-    /// States what this node is, if it is one of several.
+    /// States this node's role in a cluster.
     pub(super) fn state_role(&self, headers: &mut HeaderMap) {
         let Some(replica) = self.app.replica.get() else {
             return;

@@ -1,4 +1,4 @@
-//! How many requests there are, how long they take, and what their answers are, by route.
+//! Request metrics by route: number, duration, and errors.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) fn traced_method(method: &Method) -> &'static str {
 }
 
 impl Dispatch {
-    /// Ends the trace of an answered request, if it has one, and leads from its histogram to it.
+    /// Ends the trace of an answered request, if it has one, and adds the exemplar to its histogram.
     pub(super) fn end_trace(
         &self,
         context: &mut RequestContext,
@@ -51,7 +51,6 @@ impl Dispatch {
     }
 }
 
-/// Counts requests.
 pub(super) struct HttpMetrics {
     in_flight: Gauge,
     /// By index in the table; requests without a route come last.
@@ -67,8 +66,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// The labels of a route. Unknown paths share one, because callers could otherwise create endless
-/// labels.
+/// The labels of a route. Unknown paths share one, because callers could otherwise create endless labels.
 fn labels(index: Option<usize>) -> (&'static str, &'static str) {
     index
         .and_then(|index| TABLE.get(index))
@@ -88,7 +86,6 @@ fn method_label(method: &str) -> &'static str {
 }
 
 impl HttpMetrics {
-    /// Registers the metrics.
     pub(super) fn new() -> Self {
         let indices = (0..TABLE.len()).map(Some).chain([None]);
         Self {
@@ -108,7 +105,6 @@ impl HttpMetrics {
         UnderWay(&self.in_flight)
     }
 
-    /// Counts an answered request.
     pub(super) fn end(
         &self,
         index: Option<usize>,

@@ -1,4 +1,4 @@
-//! Serving: how requests are answered, on the connections of [`kedge_http::server`].
+//! Serving of requests on the connections of [`kedge_http::server`].
 
 mod arrived;
 mod dispatch;
@@ -30,7 +30,7 @@ pub async fn serve(
     let shedding = Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
     let tls = bound.tls().is_some();
     let dispatch = Arc::new(Dispatch::new(config, app, Arc::clone(&shedding), tls)?);
-    // Streams would otherwise run for ever.
+    // Streams would otherwise run forever.
     let stopping = || streams.stop();
     bound
         .serve(config, dispatch, shedding, stop, stopping)

@@ -1,5 +1,5 @@
-//! What every signed request has in common once its signature has been checked: its idempotency key, what the row needs
-//! first, the engine, and the row's answer to what was committed.
+//! Common handling of signed requests after the signature check: idempotency key, preparation, engine, and the row's
+//! answer to the outcome.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::api::files::handlers as files;
 use crate::api::idempotency;
 use crate::api::idempotency::{REPLAYED, secrets};
 
-/// Carries a request out and answers it. If its key was used for the same request before, only the answer is made again,
-/// also when the request is `overdue`.
+/// Carries out a request and answers it. If its key was used for the same request before, only the answer is made
+/// again, even if the request is `overdue`.
 pub(super) async fn carry_out(
     mut call: Call,
     path: &str,

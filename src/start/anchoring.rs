@@ -1,4 +1,4 @@
-//! Anchoring, as the server starts it and uses it.
+//! Anchoring in a running server: options, commands and status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,23 +18,23 @@ use serde_json::{Map, Value, json};
 use super::Chain;
 use crate::api::shown;
 
-/// How often a public chain is checked while something is in flight, milliseconds.
+/// Poll interval of a public chain with transactions in flight, milliseconds.
 const POLL_MS: u64 = 4_000;
-/// How often the embedded chain is checked, milliseconds.
+/// Poll interval of the embedded chain, milliseconds.
 const EMBEDDED_POLL_MS: u64 = 250;
 
-/// The longest pause after failed checks of the bond, milliseconds.
+/// Longest pause after failed checks of the bond, milliseconds.
 const LOOK_BACKOFF_MS_MAX: u64 = 60_000;
 
-/// How long the operator's command waits for a block: less than the command line waits for its answer, with the time in
-/// which the anchor begins.
+/// Time for which the operator's command waits for a block: less than the command line's own wait, including the time
+/// until the anchor begins.
 const OUTCOME_LIMIT: Duration = Duration::from_secs(25);
-/// How many of the newest anchors are searched for the one before a stop.
+/// Newest anchors searched for the one before a stop.
 const ANCHORS_LOOKED_AT: usize = 64;
-/// How often they are searched.
+/// Interval of that search.
 const WAIT_STEP: Duration = Duration::from_millis(100);
 
-/// The options for answering the bond's cases, if the log has a bond.
+/// Options for answering the bond's cases, if the log has a bond.
 fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
     let anchor = SenderOptions::new(
         chain.domain().chain_id,
@@ -56,7 +56,6 @@ fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
     })
 }
 
-/// Whether the chain holds an anchor.
 fn is_held(row: &AnchorRow) -> bool {
     matches!(
         row.status,
@@ -64,7 +63,6 @@ fn is_held(row: &AnchorRow) -> bool {
     )
 }
 
-/// The anchors of a running server.
 #[derive(Clone)]
 pub struct Anchoring {
     engine: Engine,
@@ -72,7 +70,7 @@ pub struct Anchoring {
 }
 
 impl Anchoring {
-    /// How the engine's log is anchored on the chain; nothing is anchored before [`Self::begin`].
+    /// Prepares anchoring of the engine's log; nothing is anchored before [`Self::begin`].
     pub fn new(config: &Config, chain: &Chain, engine: &Engine, tracer: Option<&Tracer>) -> Self {
         let domain = chain.domain();
         let mut sender = SenderOptions::new(domain.chain_id, chain.contract(), domain.separator());
@@ -99,7 +97,7 @@ impl Anchoring {
         }
     }
 
-    /// Where a node that follows reads the newest anchor.
+    /// Source of the newest anchor for a follower.
     pub fn witness(&self) -> Arc<dyn Anchored> {
         let address = self.options.sender.contract;
         let contract = |rpc: &RpcClient| AnchorContract::new(rpc.clone(), address);
@@ -114,13 +112,13 @@ impl Anchoring {
         self.options.key.address()
     }
 
-    /// Starts anchoring, until the engine no longer leads. The chain's node may be down.
+    /// Anchors until the engine no longer leads. The chain's node may be down.
     pub async fn begin(&self) -> Result<(), kedge_chain::sender::OpenError> {
         // Boxed because it is large, and awaited only once.
         Box::pin(self.engine.start_anchoring(self.options.clone())).await
     }
 
-    /// Anchors the newest head, and returns once a block contains that, or after a while in which the transaction was sent.
+    /// Anchors the newest head. Returns once a block contains it, or after a time limit once the transaction was sent.
     /// An error states why it was not anchored.
     pub async fn anchor_now(&self) -> Result<Map<String, Value>, String> {
         let report = self.engine.anchor_now().await?;
@@ -137,8 +135,8 @@ impl Anchoring {
         Ok(members)
     }
 
-    /// Anchors what is new and waits at most `limit` until a block contains it: the last step before an orderly stop.
-    /// The result is logged; the next start follows the transaction.
+    /// Anchors the newest head and waits at most `limit` until a block contains it: the last step before an orderly
+    /// stop. The result is logged; the next start follows the transaction.
     pub async fn anchor_before_stop(&self, limit: Duration) {
         tracing::info!(limit_s = limit.as_secs(), "anchoring before the stop");
         match tokio::time::timeout(limit, self.anchor_and_wait()).await {
@@ -168,7 +166,6 @@ impl Anchoring {
         }
     }
 
-    /// The progress of anchoring.
     pub fn status(&self) -> Map<String, Value> {
         let published = self.engine.published();
         let last = published.snapshot.last_anchor();

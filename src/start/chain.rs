@@ -1,4 +1,4 @@
-//! The chain that the log is bound to: an external node, or the embedded one.
+//! The log's chain: an external node, or the embedded one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,54 +16,42 @@ use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
 
-/// How long the embedded chain may take to mine the contract, milliseconds.
+/// Time limit for the embedded chain to mine the contract, milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;
-/// How long the start of a new log waits for the contract's domain.
+/// Time for which the start of a new log waits for the contract's domain.
 const DOMAIN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why there is no chain.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
-    /// The embedded chain.
     #[error(transparent)]
     Embedded(#[from] embedded::Error),
-    /// The contract on the embedded chain.
     #[error("the contract on the embedded chain: {0}")]
     Deploy(#[from] TransactError),
-    /// The node's URL.
     #[error("option chain_rpc_url: {0}")]
     Endpoint(#[from] EndpointError),
-    /// The second node's URL.
     #[error("option chain_second_rpc_url: {0}")]
     SecondEndpoint(EndpointError),
-    /// A key.
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// The file that records the embedded chain's contract.
     #[error("{path}: {message}")]
-    ContractFile {
-        /// Its path.
-        path: String,
-        /// What is wrong with it.
-        message: String,
-    },
+    ContractFile { path: String, message: String },
     /// The contract anchors the log of another domain.
     #[error(
         "the contract {address} signs for chain {found_chain} and contract {found_contract}, but chain_id and chain_contract make a log for chain {chain} and contract {contract}, and nothing of it could be anchored. Correct chain_id, chain_contract, or domain_contract after a change of contracts; no log was made"
     )]
     OtherDomain {
-        /// The contract.
         address: Address,
-        /// The chain that it names.
+        /// The contract's chain.
         found_chain: u64,
-        /// The contract that it names.
+        /// The contract's domain contract.
         found_contract: Address,
-        /// The chain that the options name.
+        /// The configured chain.
         chain: u64,
-        /// The contract that the options name.
+        /// The configured domain contract.
         contract: Address,
     },
-    /// An option that validation requires is missing.
+    /// An option required by validation is missing.
     #[error("option {0} is required with chain = \"rpc\"")]
     Missing(&'static str),
 }
@@ -79,8 +67,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Opens the configured chain. Asks the node nothing yet, because the server can serve without
-    /// it.
+    /// Opens the configured chain. Sends nothing to the node yet, because the server can serve without it.
     pub async fn open(config: &Config, sequencer: Address) -> Result<Self, ChainError> {
         match config.chain {
             ChainMode::Embedded => Self::embedded(config, sequencer).await,
@@ -158,8 +145,8 @@ impl Chain {
         })
     }
 
-    /// Refuses to make a log whose signatures the contract would not take. While the node cannot be asked, a log may be made,
-    /// and nothing is signed for it until it was.
+    /// Refuses to make a log whose signatures the contract would not accept. While the node does not answer, a log may
+    /// be made, but nothing is signed for it.
     pub async fn check_new(&self, config: &Config) -> Result<(), ChainError> {
         let is_there = std::fs::read_dir(config.data_dir.join("log"))
             .is_ok_and(|mut files| files.next().is_some());
@@ -192,7 +179,6 @@ impl Chain {
         }
     }
 
-    /// The log's domain.
     pub fn domain(&self) -> Domain {
         self.domain
     }
@@ -202,23 +188,19 @@ impl Chain {
         self.contract
     }
 
-    /// The node.
     pub fn rpc(&self) -> &RpcClient {
         &self.rpc
     }
 
-    /// A second node, if one is configured.
     pub fn second_rpc(&self) -> Option<&RpcClient> {
         self.second_rpc.as_ref()
     }
 
-    /// A second source of the time: the node. Not for the embedded chain, whose blocks use this
-    /// server's own clock.
+    /// The node as a second source of time. Not for the embedded chain, whose blocks use this server's own clock.
     pub fn second_source(&self) -> Option<RpcClient> {
         self.embedded.is_none().then(|| self.rpc.clone())
     }
 
-    /// The key that pays for anchors.
     pub fn anchor_key(&self) -> &SigningKey {
         &self.anchor_key
     }
@@ -228,7 +210,6 @@ impl Chain {
         self.embedded.as_ref().map(|(_, url)| url.as_str())
     }
 
-    /// Stops the embedded chain.
     pub async fn shutdown(self) {
         if let Some((handle, _)) = self.embedded {
             handle.shutdown().await;

@@ -1,4 +1,4 @@
-//! One of several nodes: the connection to the stream that they share, and what a leader does besides deciding.
+//! A cluster's node: its connection to the shared stream, and the duties of a leader.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +22,16 @@ use super::shared_keys;
 use crate::app::App;
 use crate::webhooks;
 
-/// How long requests in flight get when leadership is handed over.
+/// Time for requests in flight when leadership is handed over.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// What nodes ask the leader: for leases of limits.
+/// Subject of requests to the leader for limit leases.
 const LIMITS: &str = "limits";
 
 /// The connection to the stream, before the store is open.
 pub(super) struct Connected {
     cluster: Cluster,
-    /// What leads the store's log, once the store is open.
+    /// The leading handle of the store's log, once the store is open.
     log: Arc<Mutex<Option<Leading>>>,
 }
 
@@ -58,7 +58,7 @@ impl Connected {
         }))
     }
 
-    /// Puts the store's log into the stream.
+    /// Replicates the store's log into the stream.
     pub(super) fn replicate(&self) -> Replicate {
         let (cluster, leading) = (self.cluster.clone(), Arc::clone(&self.log));
         let runtime = tokio::runtime::Handle::current();
@@ -69,7 +69,7 @@ impl Connected {
         }))
     }
 
-    /// Begins to take part. `None` if the store accepts nothing: then this node only reads.
+    /// Joins the cluster. `None` if the store accepts no writes: then this node only reads.
     pub(super) fn start(
         self,
         config: &Config,
@@ -110,7 +110,7 @@ impl Connected {
     }
 }
 
-/// Lets this node take leases of limits from the leader, and give them while it leads.
+/// Connects the limits to the leader: leases are taken while following, and given while leading.
 fn share_limits(replica: &Replica, limits: &Arc<RateLimits>) {
     let (asking, counting, lending) = (replica.clone(), replica.clone(), Arc::clone(limits));
     limits.lease_from(Lender {
@@ -127,7 +127,7 @@ fn share_limits(replica: &Replica, limits: &Arc<RateLimits>) {
     });
 }
 
-/// What the server does while it leads.
+/// Tasks of the server while it leads.
 pub(super) struct LeaderDuties {
     pub(super) config: Config,
     pub(super) app: Arc<App>,
@@ -175,7 +175,6 @@ async fn name_operator(app: &App, operator: Address) {
     }
 }
 
-/// The address of the operator's key.
 pub(super) fn address_of(key: Option<&SigningKey>) -> Option<Address> {
     key.map(SigningKey::address)
 }

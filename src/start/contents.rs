@@ -1,4 +1,4 @@
-//! Contents of files, shared by the nodes of a cluster.
+//! File contents shared by the nodes of a cluster.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use kedge_cluster::{Cluster, StreamError};
 use kedge_http::files::{Boxed, SharedContents};
 use kedge_protocol::Hash;
 
-/// The contents in the servers' object store.
+/// Contents in the object store of the NATS servers.
 pub(super) struct InStream(pub(super) Cluster);
 
 fn failed(error: StreamError) -> io::Error {

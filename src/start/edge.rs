@@ -1,4 +1,4 @@
-//! An edge instead of a server: what the two share is set up, and the table of endpoints states what the leader answers.
+//! Start of an edge: shared set-up, and routing by the table of endpoints.
 
 use kedge_config::Config;
 use kedge_http::server::open_files;
@@ -9,7 +9,6 @@ use crate::api::{Router, TABLE};
 use crate::edge::Way;
 use crate::metrics;
 
-/// Runs an edge until SIGINT or SIGTERM.
 pub async fn run_edge(config: Config) -> Result<(), RunError> {
     logging::init(&config)?;
     open_files::allow(&config)?;

@@ -1,7 +1,7 @@
-//! Starting and stopping: keys, chain, store, engine, anchoring, HTTP, in this order; and back.
+//! Start and stop: keys, chain, store, engine, anchoring, HTTP, in this order; and back.
 //!
-//! SIGTERM and SIGINT stop accepting, let requests in flight finish, stop the actors, let the committer end, and close
-//! the store. A failed write, or a failed actor that others depend on, ends the process; everything acknowledged is on
+//! SIGTERM and SIGINT stop accepting, let requests in flight finish, stop the actors and the committer, and close the
+//! store. A failed write, or a failed actor that others depend on, ends the process; everything acknowledged is on
 //! disk.
 
 mod anchoring;
@@ -52,13 +52,13 @@ pub use edge::run_edge;
 pub use kedge_http::server::failing::exit_at_once;
 pub use store::LostKey;
 
-/// Organizations whose actors are kept alive.
+/// Cached actors of organizations.
 const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
 /// Keys whose versions the sequencer caches.
 const RECENT_KEYS_MAX: usize = 1 << 20;
-/// Bytes of templates, with their schemas compiled, and of variations that are cached.
+/// Bytes of cached templates, with compiled schemas, and variations.
 const CATALOG_BYTES_MAX: usize = 512 * 1024 * 1024;
-/// Bytes of the objects that decisions in flight leave.
+/// Bytes of objects held by decisions in flight.
 const DECIDED_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Wallets whose addresses are cached.
 const RECIPIENTS_MAX: usize = 100_000;
@@ -67,55 +67,42 @@ const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Free bytes of disk below which no write begins.
 const DISK_RESERVE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Why the server does not start, or ended: the part that failed.
+/// Reason why the server does not start or ended: the part that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The log.
     #[error(transparent)]
     Logging(#[from] LoggingError),
-    /// The metrics.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
-    /// Tracing.
     #[error(transparent)]
     Tracing(#[from] TracingError),
-    /// The listener.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// A key.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The sequencer's key.
     #[error("{0}")]
     SequencerKey(#[from] sequencer_keys::WrongKey),
-    /// A key was lost.
     #[error(transparent)]
     LostKey(#[from] LostKey),
     /// A new key cannot seal side entries.
     #[error(transparent)]
     SealKey(#[from] kedge_storage::SealError),
-    /// The data directory is open to others.
+    /// Other users can read the data directory.
     #[error(transparent)]
     Private(#[from] PrivateError),
-    /// The chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The stream that several nodes share.
     #[error(transparent)]
     Cluster(#[from] kedge_cluster::ConnectError),
     /// The system allows too few open files.
     #[error(transparent)]
     OpenFiles(#[from] open_files::OpenFilesError),
-    /// An edge.
     #[error(transparent)]
     Edge(#[from] crate::edge::EdgeError),
-    /// The store.
     #[error(transparent)]
     Store(#[from] OpenError),
-    /// The engine.
     #[error(transparent)]
     Engine(#[from] kedge_actors::StartError),
-    /// Anchoring.
     #[error("anchoring: {0}")]
     Anchoring(#[from] kedge_chain::sender::OpenError),
     /// The store could not be read.
@@ -124,29 +111,26 @@ pub enum RunError {
     /// The list of archived segments.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The key for claims.
     #[error(transparent)]
     Claims(#[from] ClaimsKeyError),
-    /// The parts of the edge.
     #[error(transparent)]
     App(#[from] AppError),
     /// The operator's socket.
     #[error(transparent)]
     Admin(#[from] AdminError),
-    /// An I/O error.
     #[error("{0}")]
     System(#[from] std::io::Error),
-    /// A task at start-up panicked.
+    /// A task of the start panicked.
     #[error("starting: {0}")]
     Task(#[from] tokio::task::JoinError),
-    /// The disk did not accept what was placed.
+    /// Not everything was written at the stop.
     #[error(
         "the store did not write everything within drain_timeout_s; unanswered requests may be lost"
     )]
     NotWritten,
 }
 
-/// Makes the directories that only the owner may read.
+/// Makes private directories.
 fn make_directories(config: &Config) -> Result<(), RunError> {
     secrets::make_private_dir(&config.data_dir)?;
     tighten(&config.data_dir)?;
@@ -157,7 +141,7 @@ fn make_directories(config: &Config) -> Result<(), RunError> {
 /// Serves until SIGINT or SIGTERM. If the engine cannot continue, the process ends instead.
 pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError> {
     logging::init(&config)?;
-    // One that comes during the start must not end the process. What it asks for is done at the end of the start.
+    // A SIGHUP during the start must not end the process; it is handled at the end of the start.
     let hangups = signal(SignalKind::hangup())?;
     let ends_at_once = EndsAtOnce::begin()?;
     make_private_from_now_on();
@@ -206,7 +190,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         ends_at_once,
     };
     let served = serve(&config, &engine, parts).await;
-    // Also if serving never began: no thread of the engine outlives the store.
+    // Even if serving never began: no thread of the engine outlives the store.
     let patience = Duration::from_secs(config.drain_timeout_s);
     let is_written = engine.shutdown(patience).await;
     if engine.failure().reason().is_some() {
@@ -225,7 +209,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
     }
 }
 
-/// What was opened before the engine started.
+/// Everything opened before the engine started.
 struct Parts<'a> {
     env: Arc<dyn Env>,
     chain: &'a Chain,
@@ -241,7 +225,7 @@ struct Parts<'a> {
     ends_at_once: EndsAtOnce,
 }
 
-/// Serves until SIGINT or SIGTERM, and stops what depends on the engine.
+/// Serves until SIGINT or SIGTERM, and stops everything that depends on the engine.
 async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(), RunError> {
     let Parts { chain, bound, .. } = parts;
     timekeeping::watch(engine.clone(), &*parts.env, chain.second_source()).await;
@@ -267,8 +251,8 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
         (public_url, parts.tracer),
     )?;
     app.key_proofs.replace(parts.archived.key_proofs);
-    // A store that is read-only, or that the chain may still contradict, may lack rows that a newer
-    // copy of it has. So may that of one of several nodes.
+    // A store that is read-only, or that the chain may still contradict, may lack rows that a newer copy of it has. So
+    // may that of a cluster's node.
     if is_single && parts.opened.chain_agrees && engine.mode() == Mode::ReadWrite {
         app.files.sweep()?;
     }
@@ -296,7 +280,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     reload_on_hangup(parts.hangups, bound.tls(), Arc::clone(&app));
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
-    // Before the server announces itself, so that a stop right after that is noticed.
+    // Before the announcement, so that a stop right after it is noticed.
     let stop = stopping::signal()?;
     drop(parts.ends_at_once);
     announce(&url, chain, config)?;
@@ -312,7 +296,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     Ok(())
 }
 
-/// Where the operator's page listens, and the token that its commands carry.
+/// Address of the operator's page, and the token of its commands.
 fn operator_page(config: &Config) -> Result<Option<(SocketAddr, String)>, SecretError> {
     let Some(address) = config.operator_page_listen else {
         return Ok(None);
@@ -321,7 +305,7 @@ fn operator_page(config: &Config) -> Result<Option<(SocketAddr, String)>, Secret
     Ok(Some((address, const_hex::encode(token))))
 }
 
-/// Anchors what is new before the stop, if that is wanted and this node may.
+/// Anchors before the stop, if that is configured and this node may.
 async fn anchor_before_stop(config: &Config, engine: &Engine, anchoring: &Anchoring) {
     if config.anchor_on_shutdown && engine.mode() == Mode::ReadWrite {
         let limit = Duration::from_secs(config.anchor_on_shutdown_timeout_s);
@@ -329,7 +313,7 @@ async fn anchor_before_stop(config: &Config, engine: &Engine, anchoring: &Anchor
     }
 }
 
-/// Begins to take part in the log of several nodes, or, on a single node, what else it does.
+/// Joins the cluster or, on a single node, starts the leader's duties.
 async fn take_part(
     joined: Option<(Connected, (Arc<Store>, Address))>,
     url: &str,
@@ -348,7 +332,6 @@ async fn take_part(
     Ok(replica)
 }
 
-/// The operator's key, if there is one.
 fn operator_key(config: &Config) -> Result<Option<SigningKey>, SecretError> {
     let file = config.operator_key_file.as_deref();
     let variable = "KEDGE_OPERATOR_KEY";
@@ -362,8 +345,8 @@ fn operator_key(config: &Config) -> Result<Option<SigningKey>, SecretError> {
     }
 }
 
-/// The operator's key, if there is one. Its address is stored before it is used: now, or on a store that accepts no writes,
-/// by the first action of the operator.
+/// Stores the operator key's address before the key is used: now, or on a store that accepts no writes, with the
+/// operator's first action.
 async fn stored(key: Option<SigningKey>, engine: &Engine) -> Result<Option<SigningKey>, RunError> {
     let Some(key) = key else {
         return Ok(None);
@@ -428,7 +411,7 @@ fn engine_options(
     }
 }
 
-/// Reads certificate and token keys again on SIGHUP; those that cannot be read stay as they were.
+/// Reads certificate and token keys again on SIGHUP; unreadable ones change nothing.
 fn reload_on_hangup(mut hangups: Signal, tls: Option<Arc<Tls>>, app: Arc<App>) {
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {

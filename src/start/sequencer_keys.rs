@@ -1,4 +1,4 @@
-//! The sequencer's keys at the start: which ones this server holds, and whether the next batch is theirs.
+//! Sequencer keys at the start: the keys of this server, and the check that one of them signs the next batch.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use kedge_storage::{Mode, ReadError, Store};
 
 use super::{Chain, RunError};
 
-/// How long the start waits for the contract's list of keys. A slower node, or one that is down, is asked again later.
+/// Time for which the start waits for the contract's list of keys. A slower node is asked again later.
 const CONTRACT_PATIENCE: Duration = Duration::from_secs(5);
 
 const VARIABLE: &str = "KEDGE_SEQUENCER_KEY";
 const NEXT_VARIABLE: &str = "KEDGE_NEXT_SEQUENCER_KEY";
 
-/// None of the held keys signs the next batch.
+/// None of the keys signs the next batch.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the next batch has number {number}, and the log names the sequencer key {wanted} for it (from batch {from_batch} on); this server holds {held}. Start it with the key {wanted}: sequencer_key_file or next_sequencer_key_file. The data directory is intact, and nothing was changed"
@@ -29,7 +29,7 @@ pub struct WrongKey {
     held: String,
 }
 
-/// The key that begins a new log, and all keys that the server holds: the operator's, or a development server's own.
+/// The key that begins a new log, and all keys of this server: the operator's, or a development server's own.
 pub(super) fn held(config: &Config) -> Result<(Address, HeldKeys), SecretError> {
     let named = |variable| std::env::var_os(variable).is_some();
     let file = config.sequencer_key_file.as_deref();
@@ -49,8 +49,8 @@ pub(super) fn held(config: &Config) -> Result<(Address, HeldKeys), SecretError> 
 }
 
 /// Refuses to start if the next batch could not be signed. A store that accepts no writes is served anyway, because
-/// nothing is signed there. So is one of several nodes: the others may have got further, and it leads only with the key of
-/// the batch that is next then.
+/// nothing is signed. So is a cluster's node: the others may have got further, and it leads only with the key of the
+/// next batch at that time.
 pub(super) fn check(store: &Store, keys: &HeldKeys, is_shared: bool) -> Result<(), RunError> {
     if is_shared || store.mode() != Mode::ReadWrite {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Fingerprints of the keys that all nodes of a log must hold alike, which each node shows the others. A key has 256 bits
-//! from the system's randomness, so its hash gives nothing of it away.
+//! Fingerprints of the keys that must be the same on all nodes of a log, which each node shows the others. A key has
+//! 256 random bits, so its hash reveals nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,16 +12,15 @@ use kedge_protocol::hash::{keccak, to_hex};
 
 use crate::app::App;
 
-/// Sets these hashes apart from all others.
+/// Separates these hashes from all others.
 const DOMAIN: &[u8] = b"kedge: fingerprint of a shared key\0";
-/// Bytes of a hash that are shown.
+/// Bytes of a shown hash.
 const BYTES: usize = 16;
-/// Files that all nodes hold alike. Keys of access tokens are compared as they are published.
+/// Files that are the same on all nodes. Keys of access tokens are compared by their public halves.
 const SHARED: [&str; 3] = ["api-key.key", "cursor.key", "invitation.key"];
-/// How the names of keys of side entries begin and end.
+/// Prefix and suffix of the names of side entries' keys.
 const SIDE_ENTRIES: (&str, &str) = ("side-entries-", ".key");
 
-/// The fingerprints of the keys that a server uses.
 pub(super) fn own(
     app: &Arc<App>,
     config: &Config,
@@ -42,7 +41,6 @@ pub(super) fn own(
     })
 }
 
-/// Those in the folder of keys.
 fn of_files(folder: &Path) -> Fingerprints {
     let mut found = Fingerprints::new();
     let Ok(entries) = std::fs::read_dir(folder) else {
@@ -69,7 +67,7 @@ fn of_file(path: &PathBuf) -> Option<(String, String)> {
     Some((name, fingerprint.get(..2 + 2 * BYTES)?.to_owned()))
 }
 
-/// Those that verify access tokens. Their ids are hashes of their public halves, which everybody may read.
+/// Fingerprints of the keys that verify access tokens. Their ids are hashes of their public halves.
 fn of_tokens(access: &AccessTokens) -> Fingerprints {
     let keys = access.public_keys().keys;
     let ids = keys.into_iter().filter_map(|key| key.common.key_id);

@@ -1,4 +1,4 @@
-//! Opens the store. Before anything is served, its rows are brought up to the log's end and the log's tail is
+//! Opening of the store. Before anything is served, its rows are brought up to the log's end and the log's tail is
 //! recomputed. Before anything is written, that is compared with the high-water mark and the chain.
 
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use kedge_upkeep::side_keys;
 
 use super::{Chain, RunError};
 
-/// How long a start waits for the chain's answer.
+/// Time limit for the chain's answer at the start.
 const CHAIN_PATIENCE: Duration = Duration::from_secs(10);
-/// How often the chain is asked before its contradiction of the store is believed.
+/// Number of answers before the chain's contradiction of the store is believed.
 const CHAIN_ASKED: usize = 3;
-/// The pause between two of these questions.
+/// Pause between them.
 const CHAIN_PAUSE: Duration = Duration::from_millis(500);
 
-/// A key was lost on which something in the store depends.
+/// A lost key on which something in the store depends.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{path} is lost, and the store holds {what}: without this key none of them is valid. Restore the file from a backup. To void all {what} and make a new key, start once with --replace-lost-keys",
@@ -37,10 +37,9 @@ pub struct LostKey {
     what: &'static str,
 }
 
-/// An open store.
 pub(super) struct Opened {
     pub(super) store: Arc<Store>,
-    /// Whether the chain holds nothing that contradicts the store.
+    /// Whether the chain does not contradict the store.
     pub(super) chain_agrees: bool,
 }
 
@@ -71,7 +70,7 @@ pub(super) async fn open(
     let is_accepted = allowances.missing_high_water_mark && !matches!(mark, Mark::Released(_));
     let is_shared = options.replicate.is_some();
     if is_shared && !is_accepted {
-        // What the log lacks may be in the stream: it is compared once it was read, by `Engine::watch_anchored`.
+        // Missing entries may be in the stream: `Engine::watch_anchored` compares once it was read.
         return Ok(Opened::new(store, false));
     }
     let compared = compared(chain, &store).await?;
@@ -81,14 +80,14 @@ pub(super) async fn open(
             let store = open_where(options, MissingMark::Accepted).await?;
             return Ok(Opened::new(store, true));
         }
-        // It leads only once it holds what was anchored.
+        // It leads only once it holds everything that was anchored.
         Compared::Ahead(_) if is_shared => {
             drop(store);
             let store = open_where(options, MissingMark::Accepted).await?;
             return Ok(Opened::new(store, false));
         }
         Compared::Agrees => return Ok(Opened::new(store, true)),
-        // Whether it may lead is asked again once it has read the stream.
+        // It may lead only after another comparison, once it has read the stream.
         Compared::Contradicts(why) if is_shared => tracing::warn!(why),
         // The anchor actor asks again, and looks for a signature of the sequencer.
         Compared::Ahead(why) | Compared::Contradicts(why) => store.set_read_only(format!(
@@ -159,7 +158,7 @@ fn side_keys(config: &Config, log: &Path, allowances: Allowances) -> Result<Side
     replaced_side_key(&folder, side_keys::FIRST, allowances)
 }
 
-/// Makes a key in place of a lost one, if the operator allows it.
+/// Replaces a lost key, if the operator allows it.
 fn replaced_side_key(
     folder: &Path,
     lost: KeyId,
@@ -180,8 +179,8 @@ fn replaced_side_key(
     Ok(side_keys::make(folder, number)?)
 }
 
-/// The keys to seal with. They must include one as new as the newest side entries: if an older copy of the folder of
-/// keys was restored, the next rotation would reuse the number of a lost key.
+/// The keys to seal with. They must include one as new as the newest side entries: if an older copy of the keys' folder
+/// was restored, the next rotation would reuse the number of a lost key.
 fn at_hand(
     config: &Config,
     store: &Store,
@@ -233,7 +232,6 @@ enum Compared {
     Unknown(String),
 }
 
-/// Compares the store with the contract.
 async fn compared(chain: &Chain, store: &Store) -> Result<Compared, ReadError> {
     let contract = AnchorContract::new(chain.rpc().clone(), chain.contract());
     let snapshot = store.snapshot();
@@ -241,7 +239,7 @@ async fn compared(chain: &Chain, store: &Store) -> Result<Compared, ReadError> {
     let mut found = Compared::Agrees;
     for asked in 0..CHAIN_ASKED {
         if asked > 0 {
-            // A single answer of one node is not enough to stop all writes.
+            // A single answer is not enough to stop all writes.
             tokio::time::sleep(CHAIN_PAUSE).await;
         }
         let latest = tokio::time::timeout(CHAIN_PATIENCE, contract.latest(At::Latest)).await;

@@ -1,4 +1,4 @@
-//! The server's time, set up and watched: the clock, the time that passes, and the chain's newest block as the second
+//! Set-up and monitoring of the server's time: the clock, the elapsed time, and the chain's newest block as the second
 //! source.
 
 use std::sync::Arc;
@@ -11,26 +11,24 @@ use kedge_config::{ChainMode, Config};
 use kedge_protocol::time::rfc3339;
 use kedge_runtime::env::Env;
 
-/// Least gap by which the clock may be past the chain's newest block while the log is empty.
+/// Minimum of the accepted gap between clock and newest block while the log is empty.
 const EMPTY_GAP_MS: u64 = 12 * 60 * 60 * 1_000;
-/// With the embedded chain there is no second source of the time, because its blocks use this server's own clock. A
-/// clock that advances steadily is then trusted at a start, unless the log would have been idle longer than is
-/// plausible.
+/// With the embedded chain there is no second source of time, because its blocks use this server's own clock. A
+/// steadily advancing clock is then trusted at a start, unless the log would have been idle implausibly long.
 const ALONE: Alone = Alone {
     steady_ms: 5_000,
     idle_max_ms: 10 * 365 * 24 * 60 * 60 * 1_000,
 };
-/// How much longer than that a start waits for such a clock, and how often it checks.
+/// Additional wait for such a clock at a start, and the interval of its checks.
 const ALONE_GRACE_MS: u64 = 2_000;
 const ALONE_LOOK: Duration = Duration::from_millis(100);
-/// How often the clock is checked.
+/// Interval of clock checks.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Checks of the clock per check of the chain while the clock is trusted.
+/// Clock checks per check of the chain while the clock is trusted.
 const LOOKS_PER_BLOCK: u32 = 30;
-/// How long to wait for the chain's newest block.
+/// Time limit for the chain's newest block.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A timekeeper with the configured bounds.
 pub(super) fn timekeeper(config: &Config, env: &Arc<dyn Env>) -> Arc<Timekeeper> {
     let gap_max_ms = config.clock_gap_max_s * 1_000;
     let bounds = TimeBounds {
@@ -60,8 +58,8 @@ fn record(engine: &Engine, was_believed: &mut bool) {
     *was_believed = checked.is_ok();
 }
 
-/// If the log's last entry is too old to confirm the clock, waits until a clock without a second source has shown that
-/// it advances steadily.
+/// If the log's last entry is too old to confirm the clock, waits until a clock without a second source has advanced
+/// steadily.
 async fn settle(engine: &Engine, env: &dyn Env) {
     let check = || {
         engine
@@ -90,9 +88,9 @@ async fn settle(engine: &Engine, env: &dyn Env) {
     }
 }
 
-/// Watches the clock and the chain's newest block until the process ends. Returns after the first check. So a log that
-/// was idle for long is served with a clock that the chain has confirmed, or, without a chain to ask, one that advances
-/// steadily.
+/// Watches the clock and the chain's newest block until the process ends. Returns after the first check, so that a log
+/// that was idle for long is served only with a clock confirmed by the chain, or, without a chain, with one that
+/// advances steadily.
 pub(super) async fn watch(engine: Engine, env: &dyn Env, second_source: Option<RpcClient>) {
     match &second_source {
         Some(rpc) => look_at_chain(engine.time(), rpc).await,

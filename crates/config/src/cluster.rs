@@ -1,9 +1,9 @@
-//! Checks of the options of several nodes that edges share: names, and URLs of servers.
+//! Checks of the options of clusters and edges: names, and URLs of servers.
 
 use crate::error::{ConfigError, wrong};
 use crate::{Config, NODE_IDLE_S};
 
-/// Checks how the cluster and this process in it are called, and the URLs of its servers.
+/// Checks the names of the cluster and the node, and the URLs of the servers.
 pub(crate) fn names(config: &Config) -> Result<(), ConfigError> {
     let is_name = |text: &str| {
         (1..=64).contains(&text.len())
@@ -18,7 +18,7 @@ pub(crate) fn names(config: &Config) -> Result<(), ConfigError> {
     if config.cluster_servers.is_empty() {
         return Ok(());
     }
-    // The URL is not shown: what it names is secret.
+    // The URL is not shown: its user part is secret.
     if config.cluster_servers.iter().any(|url| names_user(url)) {
         let message = "a URL names a user, password or token, which would not be used: set cluster_credentials_file to a \
                        file of NATS credentials, or cluster_certificate_file and cluster_key_file to a client certificate";

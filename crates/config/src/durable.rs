@@ -1,5 +1,5 @@
-//! Small files of state, written so that a crash leaves the old content or the new one: into a file of another name,
-//! synced, renamed, and the directory synced.
+//! Small state files, written so that a crash leaves the old content or the new one: into a temporary file, synced,
+//! renamed, and the directory synced.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,7 +7,6 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// The directory that contains a path.
 fn parent(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -19,7 +18,7 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// A new file, readable only by its owner, as temporary files are.
+/// A new file, readable only by its owner, like all temporary files.
 fn written(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new_in(parent(path))?;
     file.write_all(content)?;
@@ -27,7 +26,7 @@ fn written(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Writes a file, replacing one that may exist.
+/// Writes a file, replacing an existing one.
 pub fn put(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = written(path, content)?;
     file.persist(path).map_err(|error| error.error)?;
@@ -52,7 +51,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state");
         put(&path, b"one").unwrap();
-        // A reader that has the old file open reads all of it: the new one is a different file.
+        // A reader with the old file open reads all of it: the new one is a different file.
         let old = File::open(&path).unwrap();
         put(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");

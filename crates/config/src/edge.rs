@@ -3,7 +3,7 @@
 use crate::Config;
 use crate::error::{ConfigError, wrong};
 
-/// Checks what an edge needs, and that it holds nothing that it must not have: it faces the world.
+/// Checks that an edge has what it needs and no secrets of a node, because it is exposed to the internet.
 pub(crate) fn check(config: &Config) -> Result<(), ConfigError> {
     if !config.cluster_servers.is_empty() || config.cluster_credentials_file.is_some() {
         let message = "is not for an edge, which connects to no NATS server: remove the section [cluster] from its file, and \

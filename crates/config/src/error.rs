@@ -1,25 +1,21 @@
-//! Why a configuration is refused.
+//! Errors of the configuration.
 
-/// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file does not exist.
     #[error("the configuration file {0} does not exist")]
     NoFile(String),
-    /// A name is unknown, or a value has another type.
+    /// A name is unknown, or a value has the wrong type.
     #[error("configuration: {0}")]
     Read(#[from] Box<figment::Error>),
-    /// A value is out of range, or does not fit another.
+    /// A value is out of range, or conflicts with another one.
     #[error("option {option}: {message}")]
     Option {
-        /// The option's name.
         option: &'static str,
         /// What is wrong and what to do.
         message: String,
     },
 }
 
-/// A refusal of one option.
 pub(crate) fn wrong(option: &'static str, message: impl Into<String>) -> ConfigError {
     ConfigError::Option {
         option,

@@ -1,7 +1,7 @@
-//! Options that are texts of a form that their type does not express.
+//! Checks of text options whose syntax their type does not express.
 
-/// True for a valid value of the option: `*`, or an origin as browsers write it (RFC 6454, 6.2):
-/// scheme, host in lower case, and a port that is not the scheme's own, with nothing after it.
+/// True for `*`, or an origin as browsers write it (RFC 6454, 6.2): scheme, host in lower case, and a port other than
+/// the scheme's default.
 pub(crate) fn is_origin(text: &str) -> bool {
     let authority = text
         .strip_prefix("https://")
@@ -13,8 +13,8 @@ pub(crate) fn is_origin(text: &str) -> bool {
             .is_some_and(|authority| !authority.is_empty() && authority.bytes().all(is_plain))
 }
 
-/// The unreserved characters of RFC 3986, without steps to the same or the parent folder. A reader
-/// of `Location` might decode anything else to a path that leads elsewhere.
+/// Unreserved characters (RFC 3986), but neither `.` nor `..`. A reader of `Location` might decode anything else to a
+/// path that leads elsewhere.
 pub fn is_plain_segment(segment: &str) -> bool {
     !matches!(segment, "" | "." | "..")
         && segment
@@ -22,7 +22,7 @@ pub fn is_plain_segment(segment: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
-/// Whether a text can be the v2 segment of objects: plain, and not used by v2 otherwise.
+/// Whether a text can be the v2 segment of objects: plain, and not otherwise used by v2.
 pub(crate) fn is_legacy_segment(segment: &str) -> bool {
     is_plain_segment(segment)
         && segment.len() <= 64

@@ -1,5 +1,5 @@
-//! Configuration: a TOML file, then the environment, then flags; checked before anything starts. Also the keys and
-//! secrets in files (`secrets`), how small files of state are written (`durable`).
+//! Configuration: a TOML file, then the environment, then flags; checked before anything starts. Also keys and secrets
+//! in files (`secrets`), and small state files (`durable`).
 
 mod cluster;
 pub mod durable;
@@ -30,7 +30,7 @@ pub use ranges::{Range, ranges};
 /// Seconds that nodes and edges keep an unused connection to another node.
 pub const NODE_IDLE_S: u64 = 30;
 
-/// Environment variables that are read elsewhere: secrets, and the path of the file itself.
+/// Environment variables read elsewhere: secrets, and the path of the file itself.
 const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "bin",
     "ca_file",
@@ -43,32 +43,30 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
     "signing_key",
 ];
 
-/// The sources of values besides the defaults.
+/// Sources of values besides the defaults.
 #[derive(Clone, Default, Debug)]
 pub struct Sources<'a> {
-    /// A TOML file.
     pub file: Option<&'a Path>,
     /// `name=value` pairs of the command line; a value that is not TOML is a text.
     pub overrides: Vec<(String, String)>,
 }
 
-/// What the operator allows this one start to do.
+/// What the operator allows for a single start.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Allowances {
-    /// A store with batches but without a high-water mark is treated as the newest copy.
+    /// A store with batches but without a high-water mark counts as the newest copy.
     pub missing_high_water_mark: bool,
-    /// Lost keys are replaced, which voids what they guarded.
+    /// Lost keys are replaced, which voids what they protected.
     pub replace_lost_keys: bool,
 }
 
-/// Reads the configuration and checks it.
 pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
     let config = read(sources)?;
     validate(&config)?;
     Ok(config)
 }
 
-/// Reads the configuration of an edge: what only a node needs may be missing.
+/// Reads the configuration of an edge, without the options that only a node needs.
 pub fn load_edge(sources: &Sources<'_>) -> Result<Config, ConfigError> {
     let config = read(sources)?;
     edge::check(&config)?;
@@ -103,10 +101,10 @@ fn read(sources: &Sources<'_>) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-/// The sections that the file may have: each holds the options that begin with its name.
+/// Sections of the file; each holds the options with its prefix.
 const SECTIONS: [&str; 3] = ["cluster", "edge", "tracing"];
 
-/// Options that are no longer there, with what to do instead.
+/// Removed options, with what to do instead.
 const REMOVED: [(&str, &str); 2] = [
     (
         "cluster_edges",
@@ -118,7 +116,7 @@ const REMOVED: [(&str, &str); 2] = [
     ),
 ];
 
-/// The file's values, with those of its sections under the options' own names.
+/// The file's values, with those of its sections under the options' full names.
 fn sections(file: impl figment::Provider) -> Result<Figment, ConfigError> {
     let whole = Figment::from(file);
     if !SECTIONS.iter().any(|name| whole.contains(name)) {
@@ -148,7 +146,7 @@ pub fn validate(config: &Config) -> Result<(), ConfigError> {
     chain(config)
 }
 
-/// Checks what every process needs.
+/// Checks for every process.
 fn common(config: &Config) -> Result<(), ConfigError> {
     if config.tls_certificate_file.is_some() != config.tls_key_file.is_some() {
         let missing = if config.tls_key_file.is_none() {
@@ -247,8 +245,8 @@ fn cluster(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Explains an option that was removed, and an unreadable number with the option's range: the reader reports only that a
-/// name is unknown or a type is wrong.
+/// Explains a removed option, or an unreadable number by the option's range: the reader reports only an unknown name or
+/// a wrong type.
 fn unreadable(error: figment::Error) -> ConfigError {
     if let figment::error::Kind::UnknownField(name, _) = &error.kind
         && let Some((option, message)) = REMOVED.iter().find(|(option, _)| option == name)

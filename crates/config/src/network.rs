@@ -7,11 +7,9 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// A network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Network(IpNet);
 
-/// A text is not a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "must be a network such as 10.0.0.0/8 or 2001:db8::/32, or one address, with no bits set after the prefix"
@@ -19,8 +17,7 @@ pub struct Network(IpNet);
 pub struct NetworkError;
 
 impl Network {
-    /// True for an address in the network. An IPv4 address may also come as an IPv4-mapped IPv6
-    /// address.
+    /// True for an address in the network. An IPv4 address may also be IPv4-mapped.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
     }
@@ -31,7 +28,7 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
         let network = match text.split_once('/') {
-            // The standard library reads the address: it refuses leading zeros, which other programs take for octal.
+            // The standard library parses the address: it refuses leading zeros, which other programs take for octal.
             Some((address, prefix)) => IpNet::new(
                 address.parse().map_err(|_| NetworkError)?,
                 prefix.parse().map_err(|_| NetworkError)?,

@@ -1,5 +1,5 @@
-//! Every option of the server, once: name, type, default and meaning. The structure that is read, the commented file
-//! that `kedge init` writes and the list in the documentation all come from this table.
+//! Every option of the server, once: name, type, default and meaning. The struct that is read, the commented file of
+//! `kedge init` and the list in the documentation all come from this table.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,14 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::network::Network;
 
-/// One row of the table of options, for documentation.
+/// A row of the table of options, for documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRow {
-    /// Its heading.
     pub group: &'static str,
-    /// The name in the file; `KEDGE_` and the name in upper case in the environment.
+    /// The name in the file; in the environment, `KEDGE_` and the name in upper case.
     pub name: &'static str,
-    /// What it means; one entry per line.
+    /// Its meaning, by lines.
     pub lines: &'static [&'static str],
 }
 
@@ -431,7 +430,6 @@ options! {
 }
 
 impl Config {
-    /// The file of the high-water mark.
     pub fn high_water_path(&self) -> PathBuf {
         self.high_water_path.clone().unwrap_or_else(|| {
             // With a trailing slash the file would end up inside the directory.
@@ -441,19 +439,18 @@ impl Config {
         })
     }
 
-    /// The operator's socket.
     pub fn admin_socket(&self) -> PathBuf {
         let inside = || self.data_dir.join("admin.sock");
         self.admin_socket.clone().unwrap_or_else(inside)
     }
 
-    /// The directory of the token keys and of the keys that `dev` makes.
+    /// Directory of the token keys and of the keys that `dev` makes.
     pub fn keys_dir(&self) -> PathBuf {
         self.data_dir.join("keys")
     }
 }
 
-/// The commented file: every option with its meaning and its default.
+/// The commented configuration file: every option with its meaning and default.
 pub fn commented_toml() -> String {
     let defaults = toml::Table::try_from(Config::default()).unwrap_or_default();
     let mut out = String::from(

@@ -1,21 +1,17 @@
-//! The numbers that the options accept.
+//! Ranges of the options' numbers.
 
 use super::Config;
 use super::error::{ConfigError, wrong};
 
-/// The largest count that a limit may allow in its period.
+/// Largest count that a limit may allow in its period.
 const COUNT_MAX: u64 = 1_000_000_000;
 
-/// The range of a number: its option, its value, the least and the most.
+/// An option's value and accepted range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// The option's name.
     pub option: &'static str,
-    /// The configured value.
     pub value: u64,
-    /// The smallest number that is accepted.
     pub least: u64,
-    /// The largest number that is accepted.
     pub most: u64,
 }
 
@@ -30,7 +26,7 @@ impl Range {
     }
 }
 
-/// The range of every option that is a number, and of the numbers in lists.
+/// The ranges of all numeric options, and of numbers in lists.
 pub fn ranges(config: &Config) -> Vec<Range> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
@@ -267,7 +263,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
             "memtable_bytes",
             config.memtable_bytes as u64,
             1 << 20,
-            // A flush may hand RocksDB as many bytes in one write.
+            // A flush may hand RocksDB this many bytes in one write.
             1 << 31,
         ),
         ("chain_confirmations", config.chain_confirmations, 0, 10_000),

@@ -1,5 +1,4 @@
-//! Secrets come from files that nobody else can read, or from the environment; never from the configuration file, and
-//! never into a log.
+//! Secrets from private files or the environment; never from the configuration file, and never in a log.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,41 +10,32 @@ use kedge_protocol::signature::SigningKey;
 
 use crate::durable;
 
-/// Why a secret is not available.
+/// Error while reading or making a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The file could not be read or written.
     #[error("{path}: {source}")]
-    File {
-        /// The file's path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Others can read the file.
+    File { path: PathBuf, source: io::Error },
+    /// Other users can read the file.
     #[error("{path} can be read by others; run: chmod 600 {path}", path = .0.display())]
     Open(PathBuf),
-    /// The file is empty.
     #[error(
         "{path} is empty: it should hold 0x and 64 hexadecimal digits. Restore the key from a backup; docs/operations/reference.md lists what the loss of each key costs",
         path = .0.display()
     )]
     Empty(PathBuf),
-    /// Its content is malformed; the error does not show the content.
+    /// Malformed; the error does not show the content.
     #[error("{from} must hold 0x and 64 hexadecimal digits")]
     Form {
         /// The file or the variable.
         from: String,
     },
-    /// No option and no variable names its place.
+    /// Neither an option nor a variable names it.
     #[error("option {option}: name a file, or put the key into the variable {variable}")]
     Missing {
         /// The option for the file.
         option: &'static str,
-        /// The environment variable.
         variable: &'static str,
     },
-    /// The system provides no randomness.
     #[error("the system returned no random bytes: {0}")]
     Random(String),
 }
@@ -74,7 +64,7 @@ pub fn make_private_dir(path: &Path) -> Result<(), SecretError> {
         .map_err(file_error(path))
 }
 
-/// Reads 32 bytes as `0x…` from a file that only its owner may read.
+/// Reads 32 bytes as `0x…` from a private file.
 pub fn read_32(path: &Path) -> Result<[u8; 32], SecretError> {
     let text = read_private(path)?;
     if text.trim().is_empty() {
@@ -103,8 +93,8 @@ fn parse_32(text: &str, from: impl Fn() -> String) -> Result<[u8; 32], SecretErr
     from_hex(text.trim()).map_err(|_| SecretError::Form { from: from() })
 }
 
-/// Writes 32 bytes as `0x…` into a new file that only its owner may read. A key that has signed must not get lost, and
-/// a crash must not leave a file without a key.
+/// Writes 32 bytes as `0x…` into a new private file, durably: a key that has signed must not get lost, and a crash must
+/// not leave an empty file.
 pub fn write_32(path: &Path, bytes: &[u8; 32]) -> Result<(), SecretError> {
     let text = format!("{}\n", to_hex(bytes));
     durable::put_new(path, text.as_bytes()).map_err(file_error(path))

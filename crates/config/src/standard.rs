@@ -1,18 +1,17 @@
-//! OpenTelemetry's own environment variables, for deployments that set them for every program. They stand below the
-//! configuration file: what that or a `KEDGE_…` variable says, holds.
+//! OpenTelemetry's environment variables, for deployments that set them for every program. The configuration file and
+//! `KEDGE_…` variables take precedence.
 //! <https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>
 
 use figment::value::{Dict, Value};
 
 use super::error::{ConfigError, wrong};
 
-/// Switches tracing off, whatever else is configured.
+/// Values that switch tracing off, whatever else is configured.
 const DISABLED: [(&str, &str); 2] = [
     ("OTEL_SDK_DISABLED", "true"),
     ("OTEL_TRACES_EXPORTER", "none"),
 ];
 
-/// True if the environment switches tracing off.
 pub(super) fn is_disabled(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is = |(name, off): &(&str, &str)| {
         variable(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(off))
@@ -20,7 +19,7 @@ pub(super) fn is_disabled(variable: impl Fn(&str) -> Option<String>) -> bool {
     DISABLED.iter().any(is)
 }
 
-/// The options that the environment sets.
+/// The options set by the environment.
 pub(super) fn options(variable: impl Fn(&str) -> Option<String>) -> Result<Dict, ConfigError> {
     let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let mut options = Dict::new();
@@ -67,7 +66,7 @@ fn number(name: &str, value: &str) -> Result<u64, ConfigError> {
     })
 }
 
-/// The part of the requests that the sampler's variables choose.
+/// The ratio chosen by the sampler's variables.
 fn ratio(set: impl Fn(&str) -> Option<String>) -> Result<Option<f64>, ConfigError> {
     let Some(sampler) = set("OTEL_TRACES_SAMPLER") else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! Sealed batches that reads request again and again: mostly the last ones, for proofs and receipts, kept with their
-//! trees. A sealed batch never changes, so what is kept holds for every snapshot that has it.
+//! Cache of sealed batches with their Merkle trees. Proofs and receipts read the newest ones again and again. Sealed
+//! batches never change, so an entry is right for every snapshot that has the batch.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,20 +12,16 @@ use kedge_storage::Snapshot;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-/// Leaves of all batches in the cache: each takes about a hundred bytes with its tree and head.
+/// Leaves of all cached batches; each takes about a hundred bytes with its tree and head.
 const LEAVES_KEPT_MAX: u64 = 1 << 20;
-/// A batch's weight besides its leaves.
+/// Weight of a batch in addition to its leaves.
 const BATCH_WEIGHT: u64 = 4;
-/// Expected number of cached batches.
 const BATCHES_EXPECTED: usize = 4_096;
 
-/// A batch with the tree over its leaves.
+/// A batch with the Merkle tree over its leaves.
 pub struct Batch {
-    /// The signed header.
     pub signed: SignedBatch,
-    /// Its identifier.
     pub id: Id,
-    /// The tree.
     pub tree: BatchTree,
     heads: OnceLock<Vec<Hash>>,
 }
@@ -68,7 +64,7 @@ impl Weighter<u64, Arc<Batch>> for Leaves {
     }
 }
 
-/// The cached batches, by number; bounded.
+/// Batches by number; bounded by their leaves.
 pub struct Batches(Cache<u64, Arc<Batch>, Leaves>);
 
 impl Default for Batches {
@@ -82,7 +78,6 @@ impl Default for Batches {
 }
 
 impl Batches {
-    /// A batch of the snapshot.
     pub fn get(&self, snapshot: &Snapshot, number: u64) -> Result<Arc<Batch>, ApiError> {
         self.0
             .get_or_insert_with(&number, || Batch::read(snapshot, number).map(Arc::new))

@@ -1,7 +1,7 @@
-//! Claims in zero knowledge, checked for this server's log on threads of their own, at most `CLAIM_CHECKS_MAX` at a
-//! time; more are refused at once with 503, or with 429 where an organization has its share. Words, paths and what the
-//! store holds are checked first, points and pairing last. The verification key is read at the start; a key that must
-//! not be trusted on the log's chain ends the start.
+//! Checks of zero-knowledge claims about this server's log, each on its own thread, at most `CLAIM_CHECKS_MAX` at a
+//! time; further claims are refused with 503, or with 429 if the organization has used its share. Texts, paths and
+//! stored values are checked before curve points and the pairing. The verification key is read at the start, which
+//! fails if the key must not be trusted on the log's chain.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,49 +22,40 @@ use kedge_storage::{AnchorStatus, Snapshot};
 use crate::error::ApiError;
 use crate::limits::Share;
 
-/// Seconds a caller should wait if this server has no key to check claims with.
+/// `Retry-After` of a server without a verification key.
 const NO_KEY_RETRY_S: u64 = 3_600;
-/// Most bytes of a verification key's file: this circuit's has 5,000.
+/// Size limit of the key's file; this circuit's has 5,000 bytes.
 const KEY_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Why the server does not start with this key for claims.
+/// Error while loading the verification key.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimsKeyError {
-    /// The file cannot be read.
     #[error("claims_key_file {0}: {1}")]
     File(PathBuf, std::io::Error),
-    /// The file holds no valid key.
     #[error("claims_key_file {0}: {1}; use the verification_key.json of the circuit's ceremony")]
     Key(PathBuf, KeyError),
-    /// The key must not be trusted here.
+    /// The key must not be trusted on this chain.
     #[error("claims_key_file {path} cannot check claims on chain {chain_id}: {error}")]
     NotAllowed {
-        /// The file.
         path: PathBuf,
-        /// The log's chain.
         chain_id: u64,
-        /// Why.
         error: KeyNotAllowed,
     },
 }
 
-/// Checks claims.
 pub struct Claims {
     key: Option<Arc<VerifyingKey>>,
     turns: Arc<Turns<Id>>,
 }
 
-/// A claim that holds.
+/// A verified claim.
 pub struct Claim {
-    /// The file.
     pub file: ClaimFile,
-    /// What it shows.
     pub shown: ClaimShown,
 }
 
 impl Claims {
-    /// Reads the configured key for a chain's log. If none is configured, test chains use the
-    /// development key, and other chains have none.
+    /// Reads the configured key. Without one, test chains use the development key and other chains have none.
     pub fn open(config: &Config, chain_id: u64) -> Result<Self, ClaimsKeyError> {
         let key = match &config.claims_key_file {
             Some(path) => Some(Arc::new(read_key(path, chain_id)?)),
@@ -82,7 +73,6 @@ impl Claims {
         })
     }
 
-    /// The key that claims are checked with.
     pub fn key(&self) -> Result<&Arc<VerifyingKey>, ApiError> {
         self.key.as_ref().ok_or_else(|| {
             let message = "this server accepts no claims: its operator has to name the verification \
@@ -91,7 +81,7 @@ impl Claims {
         })
     }
 
-    /// Checks a claim that an organization submits for this server's log, on a separate thread.
+    /// Checks an organization's claim on a separate thread.
     pub async fn check(
         &self,
         engine: &Engine,
@@ -101,7 +91,7 @@ impl Claims {
         let key = Arc::clone(self.key()?);
         let turn = self.turn(organization)?;
         let engine = engine.clone();
-        // Log lines from the thread belong to the request.
+        // Log lines of the thread belong to the request.
         let span = tracing::Span::current();
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
@@ -111,7 +101,7 @@ impl Claims {
         .map_err(|error| ApiError::internal(&error))?
     }
 
-    /// The right to check one claim. Nobody waits for it: a refusal costs the caller less time.
+    /// A permit for one check. Claims never queue: a refusal costs the caller less time.
     fn turn(&self, organization: Id) -> Result<Turn<Id>, ApiError> {
         let turn = self.turns.try_take(organization);
         turn.map_err(|full| match full {
@@ -154,8 +144,7 @@ fn checked(engine: &Engine, key: &VerifyingKey, file: ClaimFile) -> Result<Claim
     Ok(Claim { file, shown })
 }
 
-/// Checks that this log holds what the file claims. A signature shows only that the sequencer
-/// signed it.
+/// Checks that this log holds what the file claims. A signature alone shows only that the sequencer signed it.
 fn held(published: &Published, file: &ClaimFile) -> Result<(), ApiError> {
     let snapshot = &published.snapshot;
     let number = file.batch.header.number;
@@ -191,7 +180,7 @@ fn is_anchored(snapshot: &Snapshot, file: &ClaimFile) -> Result<bool, ApiError> 
     }))
 }
 
-/// What is wrong with a claim file, where, and what to do about it.
+/// The caller's error for a wrong claim file.
 fn refused(error: &ClaimError) -> ApiError {
     let prove_again = "prove the claim again: each of its words is bound into the proof";
     let from_file = "prove the claim again from a proof file of this server";

@@ -1,8 +1,7 @@
-//! Conditional requests (RFC 9110, 13). The entity tag of a resource that can change names its version and the
-//! beginning of its integrity. So the actor that owns the resource decides `If-Match`, on what is in flight, and not on
-//! a snapshot that may lag. Where a read shows more than the resource's own state (how many objects a template has,
-//! which nonces are spent), a hash of the answer follows: it distinguishes answers, and `If-Match` ignores it. It ignores
-//! the ending of a compressed form too.
+//! Conditional requests (RFC 9110, 13). The entity tag of a mutable resource names its version and the beginning of its
+//! integrity hash. So the owning actor evaluates `If-Match` on its current state rather than on a snapshot that may
+//! lag. Where a read shows more than the resource's state (a template's object count, spent nonces), a hash of the
+//! answer is appended; `If-Match` ignores it, and the ending of a compressed form too.
 
 use hyper::HeaderMap;
 use hyper::header::IF_MATCH;
@@ -14,7 +13,6 @@ use kedge_protocol::resource::Trace;
 
 use crate::error::ApiError;
 
-/// The entity tag of an object's state.
 pub fn entity_tag(trace: &Trace) -> String {
     let state = Expected::of(trace);
     format!(
@@ -24,14 +22,14 @@ pub fn entity_tag(trace: &Trace) -> String {
     )
 }
 
-/// The entity tag of an answer that shows a resource's state and more.
+/// The entity tag of an answer that shows more than a resource's state.
 pub fn answer_tag(trace: &Trace, answer: &[u8]) -> String {
     let state = Expected::of(trace);
     let (version, integrity) = (state.version, const_hex::encode(state.integrity));
     format!("\"{version}.{integrity}.{}\"", tag_of(answer))
 }
 
-/// A tag for an answer's bytes. It uses SHA-256, for which most processors have instructions.
+/// A tag for an answer's bytes: SHA-256, for which most processors have instructions.
 pub fn tag_of(answer: &[u8]) -> String {
     const_hex::encode(sha256(answer).first_16())
 }
@@ -49,8 +47,8 @@ fn state_of(tag: &str) -> Option<Expected> {
     })
 }
 
-/// The states that `If-Match` names; `None` if the request has no condition, or accepts any state. Tags that this
-/// service never made match nothing, and so do weak ones (RFC 9110, 13.1.1): where all are weak, the error says why.
+/// The states named by `If-Match`; `None` if there is no condition or any state is accepted. Foreign tags match
+/// nothing, and neither do weak ones (RFC 9110, 13.1.1): if all are weak, the error says so.
 pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<Expected>>, ApiError> {
     let mut states = Vec::new();
     let mut are_all_weak = true;
@@ -79,7 +77,7 @@ pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<Expected>>, ApiError> 
     Ok(Some(states))
 }
 
-/// What a caller reads whose tags are all weak.
+/// Error text for a request whose tags are all weak.
 const WEAK: &str = "If-Match names weak tags alone (W/\"…\"), and a weak tag never matches. The tags of this service are \
      strong: a proxy that compresses has weakened this one. Read through it with \"Accept-Encoding: identity\", or let it \
      pass Accept-Encoding on, so that the service compresses";

@@ -1,6 +1,6 @@
-//! Pages of other origins (the Fetch standard's CORS protocol): which ones may call, and what of an answer they may
-//! read. A browser's preflight is answered before anything is counted. Nothing here authenticates: a browser sends no
-//! credentials by itself, and other callers are not held back.
+//! CORS (the Fetch standard): which origins' pages may call, and which parts of an answer they may read. Preflights are
+//! answered before anything is counted. This is no authentication: browsers send no credentials by themselves, and
+//! other callers are not affected.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -13,52 +13,45 @@ use crate::body::ACCEPT_PATCH;
 use crate::error::ApiError;
 use crate::reply::Reply;
 
-/// Headers that a page may send.
 const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, \
                     If-None-Match, If-Range, Last-Event-ID, Prefer, Range, X-Api-Key, X-Request-Id, \
                     X-Signature, X-Signature-Address, X-Signature-Deadline, X-Signature-Nonce, \
                     X-Signature-Salt, Traceparent, Tracestate";
-/// Headers of an answer that a page may read in addition to the plain ones.
+/// Headers of an answer that a page may read besides the safelisted ones.
 const READ: &str = "Accept-Patch, Accept-Ranges, Allow, Content-Digest, Content-Disposition, Content-Range, \
                     Deprecation, ETag, Idempotent-Replayed, Link, Location, RateLimit, \
                     RateLimit-Policy, Repr-Digest, Retry-After, Sunset, WWW-Authenticate, \
                     X-Nonce-Highest, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
                     X-Request-Id, X-Sequence";
-/// Seconds that a browser may cache a preflight answer: the most that browsers accept.
+/// `Access-Control-Max-Age`: the most that browsers accept.
 const REMEMBERED_S: &str = "7200";
-/// Stands for every origin.
 const ANY: &str = "*";
 
-/// The origins whose pages may call.
 pub struct Cors {
     origins: Vec<String>,
 }
 
-/// What the answers to one request state about who may read them.
+/// CORS headers of one request's answers.
 pub enum Readers {
-    /// Nothing: no origin is ever allowed.
+    /// No headers: no origin is ever allowed.
     Unsaid,
-    /// No other origin; the answer to another origin may differ.
+    /// No other origin may read; the answer to another origin may differ.
     Nobody,
-    /// Pages of this origin.
     Origin(HeaderValue),
-    /// All pages.
     All,
 }
 
 impl Cors {
-    /// Allows pages of these origins.
     pub fn new(origins: Vec<String>) -> Self {
         Self { origins }
     }
 
-    /// Determines who may read the answer to a request with these headers.
     pub fn readers(&self, headers: &HeaderMap) -> Readers {
         self.readers_of(headers.get(ORIGIN))
     }
 
-    /// The same for a request that could not be parsed, whose origin is known only sometimes. The only origin that may
-    /// read anything may read this too.
+    /// Like [`Self::readers`], for an unparsed request, whose origin is not always known. If only one origin is
+    /// allowed, it is assumed.
     pub fn readers_of_unparsed(&self, origin: Option<&HeaderValue>) -> Readers {
         let readers = self.readers_of(origin);
         match (&readers, origin, self.origins.as_slice()) {
@@ -86,8 +79,8 @@ impl Cors {
 }
 
 impl Readers {
-    /// The answer to a browser's preflight request; `None` for every other request. `refusal` is the answer that the
-    /// request would get otherwise; it names the path's methods.
+    /// Answers a preflight; `None` for other requests. `refusal` is the answer that the request would get otherwise; it
+    /// names the path's methods.
     pub fn preflight(
         &self,
         method: &Method,
@@ -115,7 +108,6 @@ impl Readers {
         })
     }
 
-    /// Writes into an answer's headers who may read it.
     pub fn write(&self, headers: &mut HeaderMap) {
         let origin = match self {
             Self::Unsaid => return,
@@ -123,7 +115,7 @@ impl Readers {
             Self::Origin(origin) => Some(origin.clone()),
             Self::All => Some(HeaderValue::from_static(ANY)),
         };
-        // With one value for all origins, caches cannot mix anything up.
+        // With one value for all origins, caches cannot mix up answers.
         if !matches!(self, Self::All) {
             headers.append(VARY, HeaderValue::from_static("Origin"));
         }

@@ -1,5 +1,5 @@
-//! Cursors of lists: a place, sealed with a key of this server, for one list alone. A cursor that was changed, or comes
-//! from another list, does not open.
+//! Cursors of lists: a position, authenticated with this server's key and bound to one list. A modified cursor, or one
+//! of another list, does not open.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,17 +12,16 @@ use crate::error::ApiError;
 
 const SEAL_BYTES: usize = 16;
 
-/// Makes and opens cursors.
 pub struct Cursors {
     key: MacKey,
 }
 
-/// The list that a cursor belongs to: the route, the caller, the filters and the order.
+/// Identity of a list: route, caller, filters and order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope(String);
 
 impl Scope {
-    /// A scope made of its parts; a length before each keeps them apart.
+    /// Parts are prefixed by their lengths, so they cannot run together.
     pub fn of(parts: &[&str]) -> Self {
         Self(parts.iter().fold(String::new(), |scope, part| {
             format!("{scope}{}:{part}", part.len())
@@ -31,14 +30,13 @@ impl Scope {
 }
 
 impl Cursors {
-    /// Cursors under a secret key.
     pub fn new(key: [u8; 32]) -> Self {
         Self {
             key: MacKey::new(key),
         }
     }
 
-    /// The length keeps place and scope apart.
+    /// The length separates place and scope.
     fn seal(&self, scope: &Scope, place: &[u8]) -> Hmac<Sha256> {
         let mut seal = self.key.mac(&(place.len() as u64).to_be_bytes());
         seal.update(place);
@@ -46,13 +44,13 @@ impl Cursors {
         seal
     }
 
-    /// The cursor for the entries after `place`, in the list's own form.
+    /// The cursor for the entries after `place`, an encoding chosen by the list.
     pub fn make(&self, scope: &Scope, place: &[u8]) -> String {
         let seal = self.seal(scope, place).finalize().into_bytes();
         URL_SAFE_NO_PAD.encode([place, &seal[..SEAL_BYTES]].concat())
     }
 
-    /// The place of a cursor that was made here for this list.
+    /// The place of a cursor made for this list.
     pub fn open(&self, scope: &Scope, cursor: &str) -> Result<Vec<u8>, ApiError> {
         let mut place = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
         let length = place.len().checked_sub(SEAL_BYTES).ok_or_else(invalid)?;

@@ -1,5 +1,5 @@
-//! How errors are written: the service's envelope `{code, status, body}`, RFC 9457's problem details for callers that
-//! ask for them, or v2's `{message}` under its paths.
+//! Encoding of errors: the service's envelope `{code, status, body}`, problem details (RFC 9457) on request, or
+//! `{message}` under v2 paths.
 
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
@@ -12,22 +12,19 @@ use crate::error::{ApiError, Detail};
 use crate::field::Field;
 use crate::scalars::AddressText;
 
-/// The media type of problem details.
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
-/// The form of errors that a caller reads.
+/// Encoding of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// `{code, status, body}`.
     Envelope,
-    /// RFC 9457.
     Problem,
     /// `{message}`, as in v2.
     Legacy,
 }
 
 impl Form {
-    /// Problem details for callers that name their media type, the envelope for all others.
+    /// Problem details for callers that accept their media type, the envelope for all others.
     pub fn of(headers: &HeaderMap) -> Self {
         let asks = headers
             .get_all(ACCEPT)
@@ -41,7 +38,6 @@ impl Form {
         if asks { Self::Problem } else { Self::Envelope }
     }
 
-    /// The error's media type.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Envelope | Self::Legacy => "application/json",
@@ -49,7 +45,6 @@ impl Form {
         }
     }
 
-    /// The error as JSON.
     pub fn write(self, error: &ApiError, request_id: &str) -> Vec<u8> {
         let written = match self {
             Self::Envelope => serde_json::to_vec(&Envelope { error, request_id }),
@@ -64,14 +59,13 @@ impl Form {
 
 /// An error in the service's envelope.
 pub struct Envelope<'a> {
-    /// The error.
     pub error: &'a ApiError,
-    /// The request that it answers.
+    /// Id of the request that it answers.
     pub request_id: &'a str,
 }
 
 impl Envelope<'_> {
-    /// The envelope's JSON, to be put into an answer.
+    /// The envelope's JSON, for embedding in an answer.
     pub fn to_raw(&self) -> Result<Box<RawValue>, ApiError> {
         to_raw_value(self).map_err(|error| ApiError::internal(&error))
     }

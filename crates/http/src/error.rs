@@ -1,5 +1,5 @@
-//! Errors as callers see them: one code each, with a status, words that say what to do, and nothing internal.
-//! [`crate::envelope`] writes them.
+//! Errors as callers see them: a code, its status, a text that says what to do, and nothing internal.
+//! [`crate::envelope`] encodes them.
 
 use std::borrow::Cow;
 
@@ -16,16 +16,14 @@ use kedge_storage::ReadError;
 use crate::limits::Share;
 use crate::outward;
 
-/// What an error states besides its code and message.
+/// Details of an error.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Detail {
-    /// Nothing.
     None,
-    /// What is wrong, and where.
+    /// Wrong places of the body.
     Fields(Vec<FieldError>),
-    /// What was not found.
+    /// The missing resource.
     Resource {
-        /// The kind of resource.
         resource: Cow<'static, str>,
         /// The identifier as the caller gave it.
         id: String,
@@ -34,60 +32,53 @@ pub enum Detail {
     NothingDone,
     /// The request may have been carried out, or may still be.
     Unknown {
-        /// The signer and the nonce of a signed request: it counts at most once.
+        /// Signer and nonce of a signed request, which counts at most once.
         spending: Option<(Address, u64)>,
     },
-    /// The limit that is used up.
+    /// The exhausted limit.
     Limit {
-        /// Its name.
         policy: &'static str,
     },
-    /// The outcome of the request that used the nonce before.
+    /// Outcome of the request that used the nonce before.
     Nonce(Past),
-    /// The address whose key made the signature.
+    /// Address recovered from the signature.
     Recovered(Address),
-    /// The caller asks for what is archived.
+    /// The requested part of the log is archived.
     Archived {
-        /// The first sequence that is here.
+        /// First sequence available here.
         minimum_sequence: u64,
-        /// The first batch that is here.
+        /// First batch available here.
         minimum_batch: u64,
     },
-    /// The first refused action of an all-or-none request.
+    /// First refused action of an all-or-none request.
     Action {
-        /// Its index in the request.
         index: usize,
-        /// Its error.
         error: Box<ApiError>,
     },
 }
 
-/// An error for the caller.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ApiError {
-    /// What went wrong, for programs.
     pub code: Code,
-    /// What went wrong and what to do, for people.
+    /// Text for people: what went wrong and what to do.
     pub message: Cow<'static, str>,
-    /// Details.
     pub detail: Detail,
-    /// Headers that the answer carries.
+    /// Additional headers of the answer.
     pub headers: Vec<(HeaderName, String)>,
 }
 
-/// What a caller reads when the outcome is unknown.
+/// Text of an unknown outcome.
 const UNKNOWN: &str = "the outcome of this request is unknown: it may be in the log, may still be added to it, or \
      may be lost. Do not sign it again with another nonce. Send exactly the same signed request again until you get \
      another answer: its nonce is spent at most once, so the request is done at most once. With the same \
      Idempotency-Key you then get the answer of the first time; without one, NONCE_REUSED with the reason \"done\" \
      means that it is in the log";
-/// Seconds until a caller should retry when too much is in flight.
+/// `Retry-After` when too much is in flight.
 const RETRY_SOON_S: u64 = 1;
-/// Seconds until a caller should retry when an operator has to act.
+/// `Retry-After` when an operator has to act.
 const RETRY_LATER_S: u64 = 60;
 
 impl ApiError {
-    /// An error with a code and a message.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
@@ -115,7 +106,7 @@ impl ApiError {
         }
     }
 
-    /// VALIDATION_ERROR for a parameter of the query or a header.
+    /// VALIDATION_ERROR for a query parameter or a header.
     pub fn parameter(name: &str, message: impl std::fmt::Display) -> Self {
         Self::new(Code::ValidationError, format!("{name} {message}"))
     }
@@ -130,7 +121,7 @@ impl ApiError {
         }
     }
 
-    /// RESOURCE_NOT_FOUND for a path that is none of the API's.
+    /// RESOURCE_NOT_FOUND for an unknown path.
     pub fn no_path(path: &str) -> Self {
         Self {
             message: "the API has no such path; /docs shows the paths that there are".into(),
@@ -138,7 +129,7 @@ impl ApiError {
         }
     }
 
-    /// UNAVAILABLE with the seconds until a retry makes sense. Nothing was done.
+    /// UNAVAILABLE with `Retry-After`. Nothing was done.
     pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after_s: u64) -> Self {
         Self {
             detail: Detail::NothingDone,
@@ -155,8 +146,7 @@ impl ApiError {
         }
     }
 
-    /// The same error for a request that changes something: if the server failed, the change may
-    /// have been made before that.
+    /// The error for a request that changes something: the change may have been made before the server failed.
     #[must_use]
     pub fn of_change(self) -> Self {
         if self.code != Code::Internal || self.detail != Detail::None {
@@ -176,7 +166,7 @@ impl ApiError {
         )
     }
 
-    /// INTERNAL; the details are in the log under the request's id, not in the answer.
+    /// INTERNAL. The details go to the log under the request's id, not into the answer.
     pub fn internal(what: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %what, "a request failed with an internal error");
         Self::new(
@@ -185,19 +175,17 @@ impl ApiError {
         )
     }
 
-    /// The answer's status.
     pub fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// Adds a header to the answer.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: String) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// Puts `prefix` before the pointers of its field errors.
+    /// Prepends `prefix` to the pointers of its field errors.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
         if let Detail::Fields(fields) = &mut self.detail {
@@ -213,7 +201,7 @@ impl ApiError {
     }
 }
 
-/// A refused action, as the caller sees it. Pointers are those of the payload.
+/// Error of a refused action; pointers are relative to the payload.
 impl From<json::ReadError> for ApiError {
     fn from(error: json::ReadError) -> Self {
         let mut field = match error {
@@ -246,9 +234,8 @@ impl From<&Refusal> for ApiError {
     }
 }
 
-/// A submission that failed as a whole. A valid signature by a key that is not the wallet's is
-/// FORBIDDEN, not SIGNATURE_INVALID: only the right is missing, and signing again with the same key
-/// cannot help.
+/// Error of a submission that failed as a whole. A valid signature by a foreign key is FORBIDDEN, not
+/// SIGNATURE_INVALID: only the right is missing, and signing again with the same key cannot help.
 impl From<CheckpointError> for ApiError {
     fn from(error: CheckpointError) -> Self {
         match error {
@@ -258,11 +245,11 @@ impl From<CheckpointError> for ApiError {
     }
 }
 
-/// What is archived is gone from here; every other failed read is the server's.
+/// Archived parts are gone; other failed reads are the server's fault.
 impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
-            // Where the archive is concerns the operator alone.
+            // The archive's location is for the operator alone.
             ReadError::Archived {
                 last_sequence,
                 first_batch,
@@ -378,7 +365,7 @@ mod tests {
         ];
         let refused = refused.map(|(refusal, code, status)| {
             let error = ApiError::from(refusal);
-            // Events report refusals in the same words.
+            // Events report refusals with the same texts.
             assert_eq!(
                 (error.code.text(), &error.message),
                 (refusal.code(), &refusal.message())

@@ -1,4 +1,4 @@
-//! What an error states of one place of a body.
+//! Field errors: an error at one place of the body.
 
 use kedge_rules::FieldError;
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
-//! Answers whose body never changes while the server runs, such as the API's document: compressed once, here or when the
-//! program was built, and sent in that form to callers that accept it.
+//! Answers whose body never changes while the server runs, such as the OpenAPI document: compressed once, here or at
+//! build time, and sent in that form to callers that accept it.
 
 use std::io::Write as _;
 
@@ -13,13 +13,13 @@ use crate::conditional::tag_of;
 use crate::reply::Reply;
 use kedge_net::coding::{Accepted, Coding};
 
-/// The coding in which bodies are compressed here.
+/// Coding used for compression at run time.
 const GZIP: &str = Coding::Gzip.name();
 
-/// A body in one of its forms.
+/// One encoding of a body.
 struct Form {
     bytes: Bytes,
-    /// Each form has a strong tag of its own (RFC 9110, 8.8.3.3).
+    /// Each encoding has its own strong tag (RFC 9110, 8.8.3.3).
     tag: String,
 }
 
@@ -30,16 +30,16 @@ impl Form {
     }
 }
 
-/// A body that never changes.
+/// An immutable body.
 pub struct Fixed {
     media_type: HeaderValue,
     plain: Form,
-    /// Its compressed forms with their codings, the best one first.
+    /// Compressed forms by coding, best first.
     coded: Vec<(&'static str, Form)>,
 }
 
 impl Fixed {
-    /// Compresses a body; its answers share both forms.
+    /// Compresses the body once; answers share the result.
     pub fn new(media_type: &'static str, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -48,7 +48,7 @@ impl Fixed {
         Self::with_forms(media_type, body, zipped)
     }
 
-    /// A body that was compressed before. `coded` are its forms with their codings, the best one first.
+    /// Takes precompressed forms; `coded` lists them by coding, best first.
     pub fn with_forms(
         media_type: &'static str,
         plain: Bytes,
@@ -75,7 +75,7 @@ impl Fixed {
             .headers
             .append(VARY, HeaderValue::from_static("Accept-Encoding"));
         match coded {
-            // A 304 has no body that would be coded.
+            // A 304 has no body.
             Some((coding, _)) if reply.status == StatusCode::OK => {
                 reply.with(CONTENT_ENCODING, coding)
             }

@@ -1,13 +1,13 @@
-//! HTTP as the server speaks it, and who may ask: this crate knows no route.
+//! HTTP and access control of the server, independent of its routes.
 //!
-//! - A connection: `server`, with what [`kedge_net`] keeps of each.
-//! - A request: `auth`, `limits`, `body`, `signing`, `files` (contents, received and kept), `query`, `conditional`,
-//!   `cors`, and the redirects of v2's paths (`v2`).
-//! - An answer: `reply`, `fixed` (bodies that never change), `batches` (sealed ones with their trees), `stream`, `events`
-//!   (streams of them), `range`, `cursor`, `error` and how it is written (`envelope`).
-//! - A change: `submit` (to the engine), `idempotency` (keys in flight, kept answers), `operator` (the operator's own actions),
-//!   `claims` (checking them), `trust` (what evidence is judged by).
-//! - `clock`, and the metrics of all of it (`metric_definitions`).
+//! - Connections: `server`, on top of [`kedge_net`].
+//! - Requests: `auth`, `limits`, `body`, `signing`, `files`, `query`, `conditional`, `cors`, and redirects of v2 paths
+//!   (`v2`).
+//! - Answers: `reply`, `fixed` (immutable bodies), `batches` (sealed batches with their trees), `stream`, `events`,
+//!   `range`, `cursor`, `error` and its encoding (`envelope`).
+//! - Changes: `submit` (to the engine), `idempotency`, `operator` (the operator's own actions), `claims`, `trust`
+//!   (facts that evidence is judged by).
+//! - `clock` and `metric_definitions`.
 
 pub mod auth;
 pub mod batches;

@@ -1,38 +1,33 @@
-//! The metrics of connections, limits, event streams and v2's paths: their names, descriptions and first values.
+//! Metrics of connections, limits, event streams and v2 paths: names, descriptions and first values.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 
-/// 1 while the start waits for something outside of the process.
+/// 1 while the start waits for something outside the process.
 pub const START_WAITS: &str = "kedge_start_waits";
-/// Open connections.
 pub const CONNECTIONS: &str = "kedge_http_connections";
-/// Connections that the server closed, by reason.
 pub const CONNECTIONS_ENDED: &str = "kedge_http_connections_ended_total";
-/// The reasons: the address has too many, too few files may be open, the caller reads no answer, sends no request, sends
-/// the head of one too slowly, or sends too many frames that serve none.
+/// Reasons: too many connections of the address, too few files, answers not read, no request, a slow head, or too many
+/// frames that serve no request.
 const ENDS: [&str; 6] = ["address", "files", "stalled", "idle", "late", "flood"];
-/// Requests refused by a limit, by the limit's name.
 pub const RATE_LIMITED: &str = "kedge_rate_limited_total";
-/// Questions of a node that follows for leases of limits, by what came of them.
+/// A follower's requests for limit leases, by outcome.
 pub const LIMIT_LEASES: &str = "kedge_limit_leases_total";
-/// What comes of them: a lease, nothing left, no answer; or too many questions wait already.
+/// Outcomes: a lease, nothing left, no answer, or too many requests pending.
 const OUTCOMES: [&str; 4] = ["leased", "spent", "unanswered", "crowded"];
-/// Organizations' day counts that were stored.
+/// Stored day counts of organizations.
 pub const USAGE_ROWS_WRITTEN: &str = "kedge_usage_rows_written_total";
-/// Bytes of the disk that a tier leaves to the others.
+/// Disk bytes that a tier leaves to the others.
 pub(crate) const DISK_KEPT_BYTES: &str = "kedge_disk_kept_bytes";
-/// Open event streams.
 pub const STREAMS: &str = "kedge_event_streams";
-/// Event streams that were ended because their client did not read.
+/// Event streams ended because their client did not read.
 pub const STREAMS_CUT_OFF: &str = "kedge_event_streams_cut_off_total";
-/// Places of downloads and event streams that went to a caller who held fewer, by what they are places for.
+/// Places of downloads and event streams that went to a caller with fewer, by kind.
 pub const PLACES_REASSIGNED: &str = "kedge_places_reassigned_total";
-/// What they are places for, by the names of shares.
+/// The kinds, by the names of shares.
 const PLACES: [&str; 2] = ["downloads", "event-streams"];
 /// Requests to v2 paths that have a successor, by area.
 pub const V2_REQUESTS: &str = "kedge_v2_requests_total";
 
-/// Describes the metrics.
 pub fn describe() {
     describe_gauge!(
         START_WAITS,
@@ -83,7 +78,7 @@ pub fn describe() {
     );
 }
 
-/// Makes each appear with its labels before its first event: the names of limits, and the areas of v2.
+/// Initializes the labelled metrics, so that they appear before their first event.
 pub fn start_at_zero(limits: impl Iterator<Item = &'static str>, areas: &[&'static str]) {
     for name in [USAGE_ROWS_WRITTEN, STREAMS_CUT_OFF] {
         counter!(name).increment(0);

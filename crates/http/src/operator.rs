@@ -1,4 +1,4 @@
-//! What the operator does in the log: signed by the operator's own key, with its own nonces, like everybody's actions.
+//! The operator's actions in the log: signed with the operator's key and its own nonces, like everyone's.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use tokio::sync::Mutex;
 
 use crate::submit::Submitter;
 
-/// How long an action of the operator may take.
+/// Time limit of an operator's action.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The operator's key. One action at a time: each takes the nonce after the last.
+/// Sends the operator's actions, one at a time: each takes the next nonce.
 pub struct Operator {
     key: SigningKey,
     submitter: Submitter,
@@ -29,7 +29,6 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Acts with this key.
     pub fn new(key: SigningKey, submitter: Submitter, verifier: Arc<Verifier>) -> Self {
         Self {
             key,
@@ -39,8 +38,8 @@ impl Operator {
         }
     }
 
-    /// Stores the key's address, if the log does not name it yet: no replay would accept the key's signature otherwise. The
-    /// start does this too, but not on a store that accepts no writes then.
+    /// Stores the key's address if the log does not name it yet: replays would refuse the key's signature otherwise.
+    /// The start does this too, unless the store accepts no writes then.
     async fn store_address(&self, engine: &Engine) -> Result<(), ApiError> {
         let mut known = engine.published().snapshot.operators()?;
         if !known.contains(&self.key.address()) {

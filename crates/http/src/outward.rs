@@ -1,7 +1,7 @@
-//! What callers may read of a text that is written for the operator: no paths of the operator's machine. The whole text
-//! is in the server's log and in `kedge admin status`.
+//! Redaction of operator texts for callers: no paths of the operator's machine. The full text is in the server's log
+//! and in `kedge admin status`.
 
-/// The text with every absolute path replaced.
+/// Replaces every absolute path.
 pub fn without_paths(text: &str) -> String {
     let words = text.split_inclusive(char::is_whitespace);
     words.map(without_path).collect()
@@ -11,7 +11,7 @@ fn without_path(word: &str) -> String {
     let is_around = |c: char| "\"'`()[]{}<>,;:".contains(c);
     let inner = word.trim_start_matches(is_around);
     let before = &word[..word.len() - inner.len()];
-    // A path may follow a name: `at=/var/lib/kedge`, `error:/var/lib/kedge`, but not the scheme of a URL.
+    // A path may follow a name (`at=/var/lib/kedge`, `error:/var/lib/kedge`), but not a URL's scheme.
     let at = inner.find(['=', ':']).filter(|at| {
         let rest = &inner[at + 1..];
         rest.starts_with('/') && !rest.starts_with("//")

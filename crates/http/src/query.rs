@@ -1,22 +1,20 @@
-//! The query of a request: `name=value` pairs, each name once, none that the endpoint does not know.
+//! Query parameters: `name=value` pairs, each name once, all known to the endpoint.
 
 use kedge_protocol::percent;
 use serde::Deserialize;
 
 use crate::error::ApiError;
 
-/// A parameter of the query, or a header.
+/// A query parameter or header of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name.
     pub name: &'static str,
-    /// Its JSON Schema: the name of a type, or the whole as JSON text.
+    /// JSON Schema: a type's name, or the whole schema as JSON.
     pub schema_type: &'static str,
-    /// What it does.
     pub description: &'static str,
 }
 
-/// What bounds a whole number in its JSON Schema.
+/// Bounds of a whole number in its JSON Schema.
 #[derive(Deserialize)]
 struct NumberSchema<'a> {
     #[serde(rename = "type")]
@@ -32,7 +30,7 @@ fn number_max() -> u64 {
 }
 
 impl Parameter {
-    /// Checks its value in a query, if it is a whole number, against the bounds that its schema states.
+    /// Checks the value, if it is a whole number, against its schema's bounds.
     pub fn check_number(&self, query: &Query) -> Result<(), ApiError> {
         let name = self.name;
         // A test parses every row's schema.
@@ -54,7 +52,7 @@ impl Parameter {
     }
 }
 
-/// The parameters of a request, decoded.
+/// Decoded query parameters.
 #[derive(Clone, Default, Debug)]
 pub struct Query(Vec<(String, String)>);
 
@@ -85,13 +83,11 @@ impl Query {
         Ok(Self(pairs))
     }
 
-    /// The value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
         let pair = self.0.iter().find(|(known, _)| known == name);
         pair.map(|(_, value)| value.as_str())
     }
 
-    /// A parameter that is a whole number.
     pub fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
         let number = |value| {
             let wrong = || ApiError::field(&format!("/{name}"), "type", "must be a whole number");
@@ -101,7 +97,7 @@ impl Query {
     }
 }
 
-/// A whole number in plain decimal digits: no sign, no white space.
+/// A whole number in decimal digits, without sign or white space.
 pub fn decimal(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }

@@ -1,34 +1,29 @@
-//! Ranges of bytes (RFC 9110, 14): one range is served. Several in one request are answered with the whole, as a server
-//! may.
+//! Byte ranges (RFC 9110, 14). A request for several ranges gets the whole content, as the RFC allows.
 
 use http_range_header::parse_range_header;
 use hyper::HeaderMap;
 use hyper::header::{IF_RANGE, RANGE};
 
-/// The requested part of a content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// All of it.
     Whole,
-    /// From one byte to another, both inclusive.
+    /// Inclusive range.
     Range {
-        /// The first byte.
         first: u64,
-        /// The last byte.
         last: u64,
     },
     /// No existing byte.
     Unsatisfiable,
 }
 
-/// The part of a content of `size_bytes` and this strong entity tag that a GET's headers request. A
-/// `Range` that is malformed, or whose `If-Range` names another content, is ignored.
+/// The part of a content of `size_bytes` and this strong tag that the headers request. A malformed `Range`, or one
+/// whose `If-Range` names another content, is ignored.
 pub fn asked(headers: &HeaderMap, size_bytes: u64, tag: &str) -> Part {
     let mut ranges = headers.get_all(RANGE).iter();
     let (Some(range), None) = (ranges.next(), ranges.next()) else {
         return Part::Whole;
     };
-    // A date never matches: contents have no date, only a tag.
+    // A date never matches: contents have only a tag.
     if headers.get(IF_RANGE).is_some_and(|known| known != tag) {
         return Part::Whole;
     }
@@ -38,7 +33,7 @@ pub fn asked(headers: &HeaderMap, size_bytes: u64, tag: &str) -> Part {
     if asked.len() > 1 {
         return Part::Whole;
     }
-    // An empty content has no bytes to send: then there is no range, whatever was requested.
+    // An empty content has no ranges.
     match asked.validate(size_bytes).unwrap_or_default().first() {
         Some(range) => Part::Range {
             first: *range.start(),

@@ -1,4 +1,4 @@
-//! The answer to a request, before the server completes its headers.
+//! Answers before the server completes their headers.
 
 use bytes::Bytes;
 use hyper::header::{
@@ -13,39 +13,33 @@ use crate::error::ApiError;
 use crate::stream::Body;
 use kedge_net::coding::{Accepted, CODED_BYTES_MIN, Coding, opaque_tag};
 
-/// An answer.
 #[derive(Debug)]
 pub struct Reply {
-    /// The status.
     pub status: StatusCode,
-    /// Headers in addition to those that every answer has.
+    /// Headers in addition to those of every answer.
     pub headers: HeaderMap,
-    /// The body.
     pub body: Body,
     /// The highest sequence that the answer reflects.
     pub sequence: u64,
     /// The caller named exactly this state with `If-None-Match`, so the answer is 304 and costs nothing.
     pub is_known: bool,
-    /// Its body stays as it is, whatever the caller accepts.
+    /// Never compressed.
     pub is_uncoded: bool,
 }
 
-/// The form in which a body is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyForm {
-    /// As it is.
     Plain,
-    /// Compressed.
     Coded(Coding),
 }
 
-/// Headers that most answers end up with; room for them is allocated once.
+/// Usual number of headers, allocated once.
 const HEADERS_USUAL: usize = 16;
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Reply {
-    /// A JSON answer that reflects the log up to `sequence`.
+    /// JSON that reflects the log up to `sequence`.
     pub fn json<T: Serialize + ?Sized>(
         status: StatusCode,
         sequence: u64,
@@ -55,12 +49,11 @@ impl Reply {
         Ok(Self::json_text(status, sequence, body))
     }
 
-    /// As [`Self::json`], for JSON that is written already.
+    /// [`Self::json`] for encoded JSON.
     pub fn json_text(status: StatusCode, sequence: u64, body: Vec<u8>) -> Self {
         Self::bytes(status, sequence, JSON, body)
     }
 
-    /// An answer of any type.
     pub fn bytes(
         status: StatusCode,
         sequence: u64,
@@ -80,14 +73,14 @@ impl Reply {
         }
     }
 
-    /// With a body that is never compressed.
+    /// Turns compression off.
     #[must_use]
     pub fn uncoded(mut self) -> Self {
         self.is_uncoded = true;
         self
     }
 
-    /// The form of a body for a caller with these headers; `None` if it has only one form, whatever a caller accepts.
+    /// The body's form for a caller with these headers; `None` if it has only one form.
     pub fn form(&self, headers: &HeaderMap) -> Option<BodyForm> {
         let Body::Whole(body) = &self.body else {
             return None;
@@ -102,7 +95,7 @@ impl Reply {
         Some(Coding::preferred(&accepted).map_or(BodyForm::Plain, BodyForm::Coded))
     }
 
-    /// Adds that the answer depends on what the caller accepts.
+    /// Marks the answer as dependent on `Accept-Encoding`.
     #[must_use]
     pub fn varied(mut self) -> Self {
         let accepted = HeaderValue::from_static("Accept-Encoding");
@@ -110,7 +103,7 @@ impl Reply {
         self
     }
 
-    /// With its body in a coding, and the tag of that form if a tag names the body.
+    /// Replaces the body by its coded form, and adapts its tag.
     #[must_use]
     pub fn coded(mut self, coding: Coding, body: Bytes, is_read: bool) -> Self {
         self.body = Body::Whole(body);
@@ -129,7 +122,7 @@ impl Reply {
         Self::json(StatusCode::OK, sequence, body)
     }
 
-    /// With a header; an invalid header value is left out.
+    /// Adds a header; an invalid value is dropped.
     #[must_use]
     pub fn with(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -138,10 +131,10 @@ impl Reply {
         self
     }
 
-    /// With a strong ETag made from the body, and 304 if the caller has it already.
+    /// Adds a strong ETag of the body; 304 if the caller has it.
     #[must_use]
     pub fn etagged(self, headers: &HeaderMap, cache: &'static str) -> Self {
-        // A body that is still being written has no tag.
+        // Streamed bodies have no tag.
         let Body::Whole(body) = &self.body else {
             return self;
         };
@@ -149,7 +142,7 @@ impl Reply {
         self.tagged(headers, &tag, cache)
     }
 
-    /// As [`Self::etagged`], with a tag that `If-Match` accepts for the resource with this trace.
+    /// [`Self::etagged`], with a tag that `If-Match` accepts for the resource with this trace.
     #[must_use]
     pub fn state_tagged(self, headers: &HeaderMap, trace: &Trace, cache: &'static str) -> Self {
         let Body::Whole(body) = &self.body else {
@@ -159,7 +152,7 @@ impl Reply {
         self.tagged(headers, &tag, cache)
     }
 
-    /// With this strong ETag, and 304 if the caller has it already.
+    /// Adds this strong ETag; 304 if the caller has it.
     #[must_use]
     pub fn tagged(mut self, headers: &HeaderMap, tag: &str, cache: &'static str) -> Self {
         let named = headers.get_all(hyper::header::IF_NONE_MATCH).iter();
@@ -168,10 +161,10 @@ impl Reply {
             .flat_map(|value| value.split(','))
             .map(|named| named.trim().trim_start_matches("W/"))
             .collect();
-        // The tag of every form of the body names this state.
+        // Tags of compressed forms match too.
         let opaque = opaque_tag(tag);
         self.is_known = named.iter().any(|named| opaque_tag(named) == opaque);
-        // `*` matches every state, and its sender may have none of them.
+        // `*` matches every state, but its sender may have none.
         let is_known = self.is_known || named.contains(&"*");
         self.headers
             .insert(CACHE_CONTROL, HeaderValue::from_static(cache));
@@ -182,7 +175,7 @@ impl Reply {
         self.status = StatusCode::NOT_MODIFIED;
         self.body = Body::default();
         self.headers.remove(CONTENT_TYPE);
-        // It states what the answer with the body would have stated (RFC 9110, 15.4.5).
+        // A 304 has the headers of the full answer (RFC 9110, 15.4.5).
         match form {
             None => self.with(ETAG, tag),
             Some(BodyForm::Plain) => self.varied().with(ETAG, tag),
@@ -190,7 +183,7 @@ impl Reply {
         }
     }
 
-    /// Marks an answer as deprecated (RFC 9745) and names what to use instead.
+    /// Marks the answer as deprecated (RFC 9745) and names the successor.
     #[must_use]
     pub fn deprecated(self, successor: &str) -> Self {
         self.with(DEPRECATION, DEPRECATED_SINCE)
@@ -200,7 +193,7 @@ impl Reply {
 
 /// `Deprecation` (RFC 9745).
 pub const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
-/// When v2, and `offset` with it, were deprecated: with v3, 2026-01-01.
+/// Deprecation date of v2 and `offset`: the release of v3, 2026-01-01.
 pub const DEPRECATED_SINCE: &str = "@1767225600";
 
 /// `Link` to the successor of something deprecated.

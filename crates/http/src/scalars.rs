@@ -1,5 +1,5 @@
-//! Values as answers write them. Hashes and ids go through a buffer on the stack: an answer to a
-//! batch holds thousands of them.
+//! Scalar values in answers. Hashes and ids are written through a buffer on the stack: an answer to a batch holds
+//! thousands of them.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -27,7 +27,7 @@ macro_rules! text_schema {
     };
 }
 
-/// Types that the document names as the protocol does.
+/// Schemas named like the protocol's types.
 macro_rules! protocol_schemas {
     ($($type:ident = $of:ty,)*) => {$(
         impl JsonSchema for $type {
@@ -73,8 +73,8 @@ pub struct IdText(pub Id);
 pub struct AddressText(pub Address);
 
 thread_local! {
-    /// The last address written, and its text: the checksum needs a hash, and the answer to a batch repeats one signer
-    /// up to 500 times.
+    /// The last address and its text: the checksum needs a hash, and the answer to a batch repeats one signer up to 500
+    /// times.
     static LAST_ADDRESS: RefCell<(Address, String)> =
         RefCell::new((Address::ZERO, Address::ZERO.to_string()));
 }
@@ -200,7 +200,7 @@ impl Serialize for Time {
 #[serde(transparent)]
 pub struct Decimal(#[serde(with = "kedge_protocol::proof::decimal")] pub u64);
 
-/// JSON that is already text, written unchanged. It came from an accepted body or the store.
+/// JSON text, written unchanged. It came from an accepted body or the store.
 #[derive(Clone, Debug)]
 pub struct Raw<'a>(pub Cow<'a, str>);
 
@@ -221,7 +221,7 @@ impl JsonSchema for Raw<'_> {
     }
 }
 
-/// A JSON object that is already text.
+/// JSON text of an object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct RawObject<'a>(pub Raw<'a>);

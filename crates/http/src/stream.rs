@@ -1,5 +1,5 @@
-//! Bodies of answers: whole ones, and ones that are written while they are read, such as contents and exports. Of the
-//! latter at most one piece waits: the writer waits until it is read, and gives up on a caller that reads nothing.
+//! Answer bodies: complete ones, and streams written while they are read, such as contents and exports. A stream
+//! buffers at most one piece; its writer waits for the reader and gives up on one that stalls.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,19 +13,16 @@ use hyper::body::{Body as HttpBody, Frame};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-/// Why a body was cut off.
+/// Reason of a truncated body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BrokenOff(pub String);
 
-/// A body that is written while it is read. Its producer makes no more than is read.
+/// A body written while it is read; its producer is never ahead of the reader.
 pub type Stream = UnsyncBoxBody<Bytes, BrokenOff>;
 
-/// The body of an answer.
 pub enum Body {
-    /// A complete body.
     Whole(Bytes),
-    /// A body that is still being written.
     Stream(Stream),
 }
 
@@ -69,7 +66,7 @@ impl From<Stream> for Body {
 }
 
 impl Body {
-    /// The bytes of a complete body; none of one that is still being written.
+    /// The bytes of a complete body; empty for a stream.
     pub fn into_whole(self) -> Bytes {
         match self {
             Self::Whole(bytes) => bytes,
@@ -77,7 +74,7 @@ impl Body {
         }
     }
 
-    /// A body that a separate task writes; a piece that is not read within `write_timeout` ends it.
+    /// A body written by a separate task; a piece not read within `write_timeout` ends it.
     pub fn written(write_timeout: Duration) -> (Writer, Self) {
         let (sender, pieces) = mpsc::channel(1);
         let broken_off = Arc::<Mutex<Option<BrokenOff>>>::default();
@@ -95,7 +92,7 @@ impl Body {
 /// The reading end of a [`Writer`].
 struct Written {
     pieces: mpsc::Receiver<Bytes>,
-    /// Why the writer cut the body off, until that is read.
+    /// Reason of a truncation, until it is read.
     broken_off: Arc<Mutex<Option<BrokenOff>>>,
 }
 
@@ -115,8 +112,8 @@ impl HttpBody for Written {
     }
 }
 
-/// Average bytes a second that a caller must read while a body waits for it. Otherwise a caller
-/// that reads a piece now and then could hold the body's resources for as long as it likes.
+/// Bytes a second that a caller must read on average while a body waits for it. Otherwise a caller that reads a piece
+/// now and then could hold the body's resources indefinitely.
 const BYTES_PER_S_MIN: u64 = 4 * 1024;
 
 /// Writes a body; dropping it ends the body.
@@ -127,15 +124,14 @@ pub struct Writer {
     pace: Mutex<Pace>,
 }
 
-/// The pace at which a body is read.
+/// Measures how fast a body is read.
 #[derive(Default)]
 struct Pace {
     bytes: u64,
-    /// How long the body waited for its caller.
+    /// Time that the body waited for its caller.
     waited: Duration,
 }
 
-/// Why nothing more can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// The caller has disconnected.
@@ -147,7 +143,7 @@ pub enum WriteError {
 }
 
 impl Writer {
-    /// Writes a piece; returns when only the caller is still to read it.
+    /// Writes a piece; returns once the reader can take it.
     pub async fn write(&self, bytes: Bytes) -> Result<(), WriteError> {
         let count = bytes.len() as u64;
         self.reserve().await?.send(bytes);
@@ -155,14 +151,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Waits until a piece can be written at once, as long as for writing it.
+    /// Waits until a piece can be written without waiting, with the same time limit.
     pub async fn ready(&self) -> Result<(), WriteError> {
         self.reserve().await.map(drop)
     }
 
-    /// Resolves when the last piece was picked up to be sent, or the caller has disconnected.
+    /// Resolves when the last piece was picked up for sending, or the caller has disconnected.
     pub async fn picked_up(&self) {
-        // Either way there is nothing to wait for any more.
+        // Either way the wait is over.
         let _ = self.sender.reserve().await;
     }
 
@@ -189,13 +185,13 @@ impl Writer {
         self.sender.closed().await;
     }
 
-    /// Writes a last piece if there is room for it, and ends the body.
+    /// Writes a last piece if there is room, and ends the body.
     pub fn finish(self, bytes: Bytes) {
-        // If there is no room, the body ends without it.
+        // Without room, the body ends without it.
         let _ = self.sender.try_send(bytes);
     }
 
-    /// Cuts the body off, so that the caller sees that it is incomplete. Waits for nobody.
+    /// Truncates the body visibly for the caller, without waiting.
     pub fn abort(self, why: impl Into<String>) {
         *self.broken_off.lock() = Some(BrokenOff(why.into()));
     }

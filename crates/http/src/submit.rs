@@ -1,5 +1,5 @@
-//! The way into the engine: a checked request is submitted while its bytes are held on its organization's share of the
-//! log, and an error gets what the caller needs to go on.
+//! Submission of checked requests to the engine. The request's bytes are held on its organization's log quota
+//! meanwhile, and errors get what the caller needs to retry.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use kedge_actors::api::{ActionOutcome, Asker, Committed, Made, Submission, Submi
 use kedge_protocol::Address;
 use kedge_rules::image::Image;
 
-/// Submits requests to the engine.
 #[derive(Clone)]
 pub struct Submitter {
     engine: Engine,
@@ -18,18 +17,16 @@ pub struct Submitter {
 }
 
 impl Submitter {
-    /// Submits to this engine, within these limits.
     pub fn new(engine: Engine, limits: Arc<RateLimits>) -> Self {
         Self { engine, limits }
     }
 
-    /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Submits a checked request. An error whose request came from the signer's organization
-    /// includes the signer's highest nonce.
+    /// Submits a checked request. If the caller is of the signer's organization, an error includes the signer's highest
+    /// nonce.
     pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
         let (signer, nonce) = (submission.head.signer, submission.head.nonce);
         let _room = match submission.asker {
@@ -61,7 +58,7 @@ impl Submitter {
         })
     }
 
-    /// Puts a tier in force as soon as it is stored. A request that changes one has only that one action.
+    /// Puts a stored tier in force. A request that changes a tier has only that one action.
     fn follow(&self, committed: &Committed) {
         let Some(ActionOutcome::Done(done)) = committed.actions.first() else {
             return;

@@ -1,5 +1,5 @@
-//! What this server knows of its log, to judge evidence by: its own anchors, and the contract's keys as the anchor
-//! actor last read them. No request causes a call to a node.
+//! Facts that evidence is judged by: this server's anchors, and the contract's keys as the anchor actor last read them.
+//! Requests cause no calls to a node.
 
 use kedge_actors::{Engine, Published};
 use kedge_protocol::evidence::{Evidence, NoFault, Trust};
@@ -7,8 +7,8 @@ use kedge_storage::AnchorStatus;
 
 use crate::error::ApiError;
 
-/// What evidence is checked against: the contract's keys as last read, and the server's own anchors. No node is asked.
-/// Until the contract's keys have been read, the server's own keys stand in for them.
+/// The facts for a piece of evidence. Until the contract's keys have been read, the server's own keys stand in for
+/// them.
 pub fn of(engine: &Engine, published: &Published, evidence: &Evidence) -> Result<Trust, ApiError> {
     let domain = *engine.domain();
     let mut trust = match engine.contract_keys() {
@@ -36,7 +36,7 @@ pub fn of(engine: &Engine, published: &Published, evidence: &Evidence) -> Result
     Ok(trust)
 }
 
-/// An addition to a refusal: the key may be one that this server does not know yet.
+/// Addition to a refusal: the key may be one that this server does not know yet.
 pub fn remark(engine: &Engine, refusal: &NoFault) -> &'static str {
     match refusal {
         NoFault::NotSigned { .. } if engine.contract_keys().is_none() => {

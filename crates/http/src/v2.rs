@@ -1,7 +1,6 @@
-//! What is left of the v2 interface: its paths lead to their successors. They leave before the table of endpoints,
-//! count on their address's limit, and touch nothing else. Renames are by path: whatever method a caller uses, the
-//! successor decides whether it accepts that. Refusals have v2's own shape of errors. Only plain path segments are
-//! redirected, so no redirect leaves the server.
+//! Redirects of v2 paths to their v3 successors. They are answered before the table of endpoints, count on the
+//! address's limit, and touch nothing else. Renames are by path; the successor decides about the method. Errors have
+//! v2's form. Only plain path segments are redirected, so no redirect leaves the server.
 
 use hyper::header::{ALLOW, HeaderName, HeaderValue, LINK, LOCATION};
 use hyper::{Method, StatusCode, Uri};
@@ -13,31 +12,28 @@ use crate::error::ApiError;
 use crate::metric_definitions::V2_REQUESTS;
 use crate::reply::{DEPRECATED_SINCE, DEPRECATION, Reply, successor_link};
 
-/// The beginning of every v2 path.
 const PREFIX: &str = "/v2";
-/// `Sunset` (RFC 8594): the announced end of the layer.
+/// `Sunset` (RFC 8594): the announced end of v2 paths.
 const SUNSET: &str = "Tue, 30 Jun 2026 23:59:59 GMT";
-/// The same time in Unix seconds.
+/// The same in Unix seconds.
 const SUNSET_S: u64 = 1_782_863_999;
 const SUNSET_HEADER: HeaderName = HeaderName::from_static("sunset");
 
-/// Answers v2 paths.
 pub struct Layer {
     mode: V2Mode,
-    /// The path segment of objects in v2.
+    /// Path segment of objects in v2.
     legacy_segment: String,
 }
 
 /// The parts of v2 that have successors.
 pub const AREAS: [&str; 4] = ["user", "objects", "templates", "activity"];
 
-/// The v3 path that replaces a v2 path.
 #[derive(PartialEq, Eq, Debug)]
 struct Successor {
     path: String,
-    /// The part of v2 that the path was in, one of [`AREAS`]: a label of the metrics.
+    /// The part of v2, one of [`AREAS`]: a label of the metrics.
     area: &'static str,
-    /// What the path alone does not express.
+    /// Text about what the path alone does not express.
     hint: &'static str,
 }
 
@@ -51,7 +47,7 @@ impl Successor {
     }
 }
 
-/// The rest of such a path after `/v2`.
+/// The rest of a v2 path after `/v2`.
 fn after_prefix(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX)
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -62,7 +58,6 @@ pub fn covers(path: &str) -> bool {
     after_prefix(path).is_some()
 }
 
-/// The path of `area` followed by the segments.
 fn joined(area: &str, segments: &[&str]) -> String {
     segments
         .iter()
@@ -70,7 +65,6 @@ fn joined(area: &str, segments: &[&str]) -> String {
 }
 
 impl Layer {
-    /// The configured layer.
     pub fn new(config: &Config) -> Self {
         Self {
             mode: config.v2_mode,
@@ -78,7 +72,7 @@ impl Layer {
         }
     }
 
-    /// The warning for the operator at start-up, if the layer has outlived its date.
+    /// A warning for the operator at the start if v2 has outlived its date.
     pub fn overdue(&self, now_s: u64) -> Option<String> {
         let stands = self.mode != V2Mode::Off && now_s > SUNSET_S;
         stands.then(|| {
@@ -89,7 +83,7 @@ impl Layer {
         })
     }
 
-    /// Answers a request to a path that [`covers`] recognises.
+    /// Answers a request whose path [`covers`] recognizes.
     pub fn answer(&self, method: &Method, uri: &Uri, sequence: u64) -> Result<Reply, ApiError> {
         let path = uri.path();
         let missing = || ApiError::no_path(path);
@@ -117,7 +111,7 @@ impl Layer {
         }
     }
 
-    /// The renames of the v3 announcement. A path that is listed takes precedence over its area.
+    /// The renames of the v3 announcement. A listed path takes precedence over its area.
     fn successor(&self, segments: &[&str]) -> Option<Successor> {
         match segments {
             ["user", "profile"] => Some(Successor::new("user", "/wallets/me")),

@@ -1,4 +1,5 @@
-//! Where requests come from, according to the connection or a trusted proxy, and how many of them name no organization.
+//! Client addresses: taken from the connection or a trusted proxy, each with a count of its requests that name no
+//! organization.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -11,11 +12,10 @@ use quick_cache::sync::Cache;
 use crate::window::{Count, Counter};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Bits of an IPv6 address that identify a subscriber (RFC 6177); subscribers choose the rest
-/// themselves.
+/// Bits of an IPv6 address that identify a subscriber (RFC 6177), who chooses the rest.
 const IPV6_SUBSCRIBER_BITS: u32 = 64;
 
-/// An address to which requests are attributed: an IPv4 address, or an IPv6 network of 64 bits.
+/// Address that requests are attributed to: an IPv4 address, or an IPv6 network of 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClientAddress(IpAddr);
 
@@ -31,7 +31,7 @@ impl From<IpAddr> for ClientAddress {
     }
 }
 
-/// The requests of one address, and how many of them were returned.
+/// Counts an address's requests and those given back.
 #[derive(Default, Debug)]
 pub struct Requests {
     taken: Counter,
@@ -39,32 +39,31 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Counts one request if `limit` leaves room for it; false if not.
+    /// Counts one request; false if `limit` leaves no room.
     pub fn take(&self, window: u32, limit: u32) -> bool {
         self.taken.take(window, limit)
     }
 
-    /// Returns one request, at most `limit` in one window.
+    /// Gives one request back, at most `limit` in one window.
     pub fn give_back_known(&self, window: u32, limit: u32) {
         if self.given_back.take(window, limit) {
             self.taken.give_back(window);
         }
     }
 
-    /// The count in this window.
     pub fn count(&self, window: u32) -> Count {
         self.taken.count(window)
     }
 }
 
-/// Determines where requests come from, and counts them.
+/// Resolves and counts client addresses.
 pub struct Addresses {
     trusted: Vec<Network>,
     counters: Cache<ClientAddress, Arc<Requests>>,
 }
 
 impl Addresses {
-    /// Trusts these proxies, and keeps about this many addresses in memory.
+    /// `trusted` are the proxies; `addresses_max` bounds the cached addresses, approximately.
     pub fn new(trusted: Vec<Network>, addresses_max: usize) -> Self {
         Self {
             trusted,
@@ -76,8 +75,8 @@ impl Addresses {
         self.trusted.iter().any(|network| network.contains(address))
     }
 
-    /// The caller's address: the peer, or, if that is a trusted proxy, the last address of
-    /// `X-Forwarded-For` that is not one. The entries before that may have been written by anybody.
+    /// The peer, or behind a trusted proxy the last address of `X-Forwarded-For` that is not such a proxy. Callers can
+    /// forge the entries before it.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         let mut client = peer;
         if self.trusted.is_empty() || !self.trusts(peer) {
@@ -97,7 +96,6 @@ impl Addresses {
         client.into()
     }
 
-    /// The address's counter.
     pub fn counter(&self, address: ClientAddress) -> Arc<Requests> {
         let made = self.counters.get_or_insert_with(&address, || {
             Ok::<_, std::convert::Infallible>(Arc::default())
@@ -105,13 +103,13 @@ impl Addresses {
         made.unwrap_or_else(|never| match never {})
     }
 
-    /// The address's counter, if it sent a request before.
+    /// The address's counter, if the address sent a request before.
     pub fn known(&self, address: ClientAddress) -> Option<Arc<Requests>> {
         self.counters.get(&address)
     }
 }
 
-/// The address of one entry of `X-Forwarded-For`; some proxies add a port.
+/// Parses one entry of `X-Forwarded-For`; some proxies add a port.
 fn address_of(hop: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(hop).ok()?.trim();
     let bare = text

@@ -4,7 +4,7 @@
 //! - Answers that show a secret: next to text that an attacker chooses, the compressed length would reveal the secret
 //!   piece by piece (BREACH). Their rows in the table of endpoints say so.
 //! - File contents: ranges, resumption and digests speak of the bytes that were uploaded.
-//! - Streams of events: a compressor for each of thousands of open streams would take more memory than all else.
+//! - Event streams: thousands of open streams would each need a compressor's memory.
 //!
 //! The form of an answer is part of its entity tag, as `"tag-gzip"`. Conditions accept the tag of every form.
 
@@ -16,23 +16,23 @@ use flate2::write::GzEncoder;
 use hyper::HeaderMap;
 use hyper::header::ACCEPT_ENCODING;
 
-/// Answers of at most this many bytes are sent as they are.
+/// Answers of at most this many bytes are not compressed.
 pub const CODED_BYTES_MIN: usize = 1024;
 /// Both compressors run at their fastest: an answer is compressed once and read once.
 const ZSTD_LEVEL: i32 = 1;
 const GZIP_LEVEL: Compression = Compression::fast();
-/// What a caller that refuses a coding gives it.
+/// Weight of a coding that the caller refuses.
 const REFUSED: u16 = 0;
-/// The weight of a coding without one, in thousandths.
+/// Default weight, in thousandths.
 const WEIGHT_MAX: u16 = 1000;
-/// The sending of bytes as they are.
+/// Name of the uncompressed form.
 const IDENTITY: &str = "identity";
-/// How callers name every coding that they do not list.
+/// Wildcard for codings that the caller does not list.
 const ANY: &str = "*";
-/// What a tag of a coded form ends with. Proxies that compress append the same.
+/// Endings of the tags of coded forms. Compressing proxies append the same.
 const TAG_ENDINGS: [&str; 4] = ["-gzip", "-zstd", "-br", "-deflate"];
 
-/// A coding of answers.
+/// Content coding of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coding {
     /// RFC 8878.
@@ -42,7 +42,6 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// Its name in `Content-Encoding`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Zstd => "zstd",
@@ -50,14 +49,13 @@ impl Coding {
         }
     }
 
-    /// The coding that a caller prefers; `None` for plain bytes.
+    /// The caller's preferred coding; `None` for plain bytes.
     pub fn preferred(accepted: &Accepted) -> Option<Self> {
         let offered = [Self::Zstd, Self::Gzip];
         let name = accepted.best(offered.iter().map(|coding| coding.name()))?;
         offered.into_iter().find(|coding| coding.name() == name)
     }
 
-    /// A whole body in this coding.
     pub fn encode(self, body: &[u8]) -> io::Result<Bytes> {
         match self {
             Self::Zstd => Ok(zstd::bulk::compress(body, ZSTD_LEVEL)?.into()),
@@ -65,30 +63,27 @@ impl Coding {
         }
     }
 
-    /// An entity tag with this coding's ending.
+    /// The entity tag with this coding's ending.
     pub fn tag(self, tag: &str) -> String {
         let inner = tag.strip_suffix('"').unwrap_or(tag);
         format!("{inner}-{}\"", self.name())
     }
 }
 
-/// The opaque part of an entity tag, without the ending of a coded form; `None` for weak tags and what is no tag.
+/// The opaque part of a strong entity tag, without the ending of a coded form; `None` for other texts.
 pub fn opaque_tag(tag: &str) -> Option<&str> {
     let opaque = tag.strip_prefix('"')?.strip_suffix('"')?;
     let plain = TAG_ENDINGS.iter().find_map(|end| opaque.strip_suffix(end));
     Some(plain.unwrap_or(opaque))
 }
 
-/// Compresses a body that is written in pieces.
+/// Streaming compressor.
 pub enum Encoder {
-    /// As zstd.
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
-    /// As gzip.
     Gzip(GzEncoder<Vec<u8>>),
 }
 
 impl Encoder {
-    /// An encoder.
     pub fn new(coding: Coding) -> io::Result<Self> {
         Ok(match coding {
             Coding::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?),
@@ -96,7 +91,7 @@ impl Encoder {
         })
     }
 
-    /// The next piece, from which a reader can decode everything so far.
+    /// Encodes a piece and flushes, so a reader can decode everything so far.
     pub fn piece(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
         let coded = match self {
             Self::Zstd(encoder) => {
@@ -113,7 +108,7 @@ impl Encoder {
         Ok(std::mem::take(coded).into())
     }
 
-    /// The last piece.
+    /// Encodes the last piece.
     pub fn finish(self, bytes: &[u8]) -> io::Result<Bytes> {
         let coded = match self {
             Self::Zstd(mut encoder) => {
@@ -129,15 +124,14 @@ impl Encoder {
     }
 }
 
-/// What a caller accepts, from its `Accept-Encoding`. A caller that states nothing gets plain bytes.
+/// A caller's `Accept-Encoding`. Without the header the caller gets plain bytes.
 #[derive(Debug)]
 pub struct Accepted<'a> {
-    /// Names with their weights in thousandths.
+    /// Codings with their weights, in thousandths.
     named: Vec<(&'a str, u16)>,
 }
 
 impl<'a> Accepted<'a> {
-    /// What the caller that sent these headers accepts.
     pub fn of(headers: &'a HeaderMap) -> Self {
         let values = headers.get_all(ACCEPT_ENCODING).iter();
         let members = values
@@ -152,7 +146,7 @@ impl<'a> Accepted<'a> {
         }
     }
 
-    /// The best of these codings for the caller, of equal ones the first; `None` if that is plain bytes.
+    /// The caller's best coding of those offered, the first of equal ones; `None` for plain bytes.
     pub fn best(&self, offered: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
         let plain = self.named(IDENTITY).unwrap_or(REFUSED);
         let mut best: Option<(&'static str, u16)> = None;
@@ -166,7 +160,6 @@ impl<'a> Accepted<'a> {
         best.map(|(coding, _)| coding)
     }
 
-    /// Whether plain bytes are refused.
     pub fn refuses_plain(&self) -> bool {
         let stated = self.named(IDENTITY).or_else(|| self.named(ANY));
         stated == Some(REFUSED)
@@ -179,7 +172,7 @@ impl<'a> Accepted<'a> {
         if coding != Coding::Gzip.name() {
             return REFUSED;
         }
-        // The one that every caller can read goes for any, and has an old name (RFC 9110, 8.4.1.3).
+        // gzip is the fallback for `*`, and has an old name (RFC 9110, 8.4.1.3).
         let any = self.named("x-gzip").or_else(|| self.named(ANY));
         any.unwrap_or(REFUSED)
     }
@@ -191,7 +184,7 @@ impl<'a> Accepted<'a> {
     }
 }
 
-/// A weight (RFC 9110, 12.4.2) in thousandths; `None` if it is malformed.
+/// Parses a weight (RFC 9110, 12.4.2), in thousandths.
 fn weight(parameter: &str) -> Option<u16> {
     let parameter = parameter.trim();
     if parameter.is_empty() {

@@ -1,7 +1,7 @@
-//! Frames of HTTP/2 that serve no request: pings, settings, priorities, empty pieces of bodies. They cost their caller
-//! next to nothing and the server about a microsecond each, and no limit of requests counts them. So a connection may
-//! send some for each request, and for what it sends and reads besides; more only slowly, and all connections of an
-//! address together no faster than that. A frame or a block of headers that is begun has to become whole in time.
+//! Limits on HTTP/2 frames that serve no request: pings, settings, priorities, empty DATA. They cost the caller next to
+//! nothing and the server about a microsecond each, and no request limit counts them. Each request, and each amount of
+//! bytes sent or read, allows some. Beyond that a connection gets a slow allowance, shared by all connections of its
+//! address. A frame or header block that has begun must become whole in time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,50 +10,50 @@ use parking_lot::Mutex;
 
 use crate::seats::Seat;
 
-/// Bytes of a frame's header (RFC 9113, 4.1).
+/// Bytes of a frame header (RFC 9113, 4.1).
 const HEADER_BYTES: usize = 9;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const PUSH_PROMISE: u8 = 5;
 const CONTINUATION: u8 = 9;
-/// The flag of a frame that ends a block of headers.
+/// Flag of the frame that ends a header block.
 const END_HEADERS: u8 = 4;
-/// Of the four bytes of a stream's number, the first bit has no meaning.
+/// Mask of a stream number, whose first bit is reserved.
 const STREAM_BITS: u32 = u32::MAX >> 1;
 
-/// Frames that a request brings with it: its window updates, its priority, its trailers and the end of its body.
+/// Frames that each request allows: window updates, priority, trailers, end of the body.
 const OF_REQUEST: u32 = 8;
-/// Bytes of a body, and of answers, that allow one more frame.
+/// Bytes of a request or answer body that allow one more frame.
 const BODY_BYTES: u32 = 16;
 const ANSWER_BYTES: usize = 64;
-/// The most frames that are saved up.
+/// The most frames that a connection can save up.
 const SAVED_MAX: u32 = 4_096;
 
-/// Frames a second that a connection may send whatever others of its address do, and how many of them it may save.
+/// Frames a second that a connection may send whatever others of its address do; also how many of those it may save.
 const OWN_PER_S: u32 = 1;
 const OWN_MAX: u32 = 64;
-/// More frames are taken in such amounts.
+/// Size of the portions in which further frames are granted.
 const PORTION: u32 = 64;
-/// Portions of one connection a second, the most that it saves, and what it has at first.
+/// Portions a second for one connection, its maximum, and its initial amount.
 const CONNECTION_PER_S: u32 = 2;
 const CONNECTION_MAX: u32 = 16;
 const CONNECTION_FIRST: u32 = 2;
-/// The same for all connections of an address.
+/// The same for all connections of one address.
 const ADDRESS_PER_S: u32 = 32;
 const ADDRESS_MAX: u32 = 128;
 
-/// A caller has sent too many frames that serve no request.
+/// The caller has sent too many frames that serve no request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the caller sent too many frames that serve no request")]
 pub struct Flooded;
 
-/// An amount that grows with time up to a bound.
+/// Token bucket.
 #[derive(Debug)]
 struct Allowance {
     left: u32,
     most: u32,
-    /// The time in which one more is allowed.
+    /// Time in which one token is added.
     interval: Duration,
     grown_at: Instant,
 }
@@ -68,7 +68,7 @@ impl Allowance {
         }
     }
 
-    /// Takes one; false if none is left.
+    /// Takes one token; false if none is left.
     fn take(&mut self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.grown_at);
         let grown = passed.as_nanos() / self.interval.as_nanos();
@@ -86,7 +86,7 @@ impl Allowance {
     }
 }
 
-/// What a connection has in common with others of its address: what they may send together, and its seat among theirs.
+/// State shared by the connections of one address: their frame allowance. Also holds this connection's own seat.
 #[derive(Clone)]
 pub struct Shared {
     allowance: Arc<Mutex<Allowance>>,
@@ -94,7 +94,7 @@ pub struct Shared {
 }
 
 impl Default for Shared {
-    /// A whole allowance.
+    /// Starts with a full allowance.
     fn default() -> Self {
         let whole = Allowance::new(ADDRESS_MAX, ADDRESS_PER_S, ADDRESS_MAX);
         Self {
@@ -105,7 +105,7 @@ impl Default for Shared {
 }
 
 impl Shared {
-    /// The same for the connection that has this seat.
+    /// Attaches a connection's seat.
     pub(crate) fn of(self, seat: Arc<Seat>) -> Self {
         Self {
             seat: Some(seat),
@@ -114,27 +114,27 @@ impl Shared {
     }
 }
 
-/// The frames that arrive on a connection.
+/// Parses and limits the incoming frames of one connection.
 pub struct Frames {
-    /// The header that has arrived in part.
+    /// The part of a frame header that has arrived.
     header: [u8; HEADER_BYTES],
     header_bytes: usize,
-    /// Bytes of the frame that are still missing.
+    /// Missing bytes of the current frame.
     missing: usize,
     kind: u8,
     flags: u8,
-    /// The first SETTINGS have arrived, which every caller begins with.
+    /// The first SETTINGS frame, which every client begins with, has arrived.
     has_settings: bool,
-    /// A block of headers has begun and not ended.
+    /// A header block has begun and not ended.
     is_in_block: bool,
-    /// What has begun and has to become whole in time, by its number.
+    /// Number of the unfinished item that is timed.
     begun: Option<u32>,
     begun_last: u32,
     /// The highest stream that a request has opened.
     opened: u32,
-    /// Frames that serve no request and are allowed.
+    /// Frames without a request that are still allowed.
     allowed: u32,
-    /// Bytes of answers that have allowed no frame yet.
+    /// Answer bytes that have not earned a frame yet.
     left: usize,
     own: Allowance,
     portions: Allowance,
@@ -142,7 +142,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Those of a new connection, which shares an allowance with others of its address, or with none.
+    /// `address` is the state shared with the address's other connections, if there is any.
     pub fn new(address: Option<Shared>) -> Self {
         Self {
             header: [0; HEADER_BYTES],
@@ -163,7 +163,7 @@ impl Frames {
         }
     }
 
-    /// Counts the frames in bytes that have arrived.
+    /// Counts the frames in newly arrived bytes.
     pub fn arrived(&mut self, mut bytes: &[u8]) -> Result<(), Flooded> {
         while !bytes.is_empty() {
             if self.missing > 0 {
@@ -198,7 +198,7 @@ impl Frames {
         self.missing = length as usize;
         (self.kind, self.flags) = (kind, flags);
         if kind == DATA {
-            // A body has rules of its own.
+            // Bodies have their own time limits.
             self.rest();
         }
         if self.missing == 0 {
@@ -207,7 +207,7 @@ impl Frames {
         self.count(kind, u32::from_be_bytes(stream) & STREAM_BITS, length)
     }
 
-    /// Notes that the frame has arrived as a whole.
+    /// Notes that the current frame is complete.
     fn is_whole(&mut self) {
         match self.kind {
             HEADERS | PUSH_PROMISE | CONTINUATION => {
@@ -219,25 +219,24 @@ impl Frames {
         self.rest();
     }
 
-    /// Notes that nothing has to become whole, unless something larger than a frame does.
+    /// Stops the timer, unless a header block or the first SETTINGS is still incomplete.
     fn rest(&mut self) {
         if self.has_settings && !self.is_in_block {
             self.begun = None;
         }
     }
 
-    /// What has to become whole in time, if anything: the first SETTINGS, a block of headers, a frame other than DATA.
-    /// The number changes with what it is.
+    /// The timed item: the first SETTINGS, a header block, or a frame other than DATA. The number changes with the
+    /// item.
     pub fn begun(&self) -> Option<u32> {
         self.begun
     }
 
-    /// The connection's seat among those of its address.
     pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
         self.address.as_ref()?.seat.as_ref()
     }
 
-    /// Notes that so many bytes have left.
+    /// Notes bytes sent to the caller.
     pub fn left(&mut self, bytes: usize) {
         self.left += bytes;
         self.allow((self.left / ANSWER_BYTES) as u32);
@@ -250,7 +249,7 @@ impl Frames {
 
     fn count(&mut self, kind: u8, stream: u32, length: u32) -> Result<(), Flooded> {
         match kind {
-            // Only the first of a stream is a request.
+            // Only the first HEADERS of a stream is a request.
             HEADERS if stream > self.opened => {
                 self.opened = stream;
                 self.allow(OF_REQUEST);
@@ -266,7 +265,7 @@ impl Frames {
         Ok(())
     }
 
-    /// How many more are allowed.
+    /// Grants further frames.
     fn more(&mut self, now: Instant) -> Option<u32> {
         if self.own.take(now) {
             return Some(1);
@@ -292,7 +291,7 @@ mod tests {
         bytes
     }
 
-    /// How many of these are accepted, up to a bound.
+    /// Counts the accepted repetitions, up to `most`.
     fn accepted(frames: &mut Frames, bytes: &[u8], most: usize) -> usize {
         (0..most)
             .take_while(|_| frames.arrived(bytes).is_ok())
@@ -312,7 +311,7 @@ mod tests {
         assert_eq!(whole, Err(Flooded));
         let empty = accepted(&mut Frames::new(None), &frame(DATA, 0, 0), 10_000);
         assert!(empty <= most, "{empty}");
-        // Nor is more on a stream that has been answered or reset a request.
+        // HEADERS on an answered or reset stream is no request either.
         let ends = accepted(&mut Frames::new(None), &frame(DATA, 1, 0), 10_000);
         assert!(ends <= most, "{ends}");
         let again = accepted(&mut Frames::new(None), &frame(HEADERS, 5, 20), 10_000);
@@ -331,7 +330,7 @@ mod tests {
             frames.arrived(&frame(DATA, 0, 40)).unwrap();
             frames.arrived(&frame(DATA, 1, 1)).unwrap();
         }
-        // An answer of events: each has its own frame, and its reader gives back two windows for it.
+        // An event stream: each event is a frame, and the reader sends two window updates for it.
         for _ in 0..10_000 {
             frames.left(130);
             frames
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(frames.begun(), first);
         frames.arrived(&[0]).unwrap();
         assert_eq!(frames.begun(), None);
-        // A block of headers is one thing, however many frames it has and however slowly they come.
+        // A header block is one item, however many frames it has and however slowly they come.
         frames.arrived(&frame(HEADERS, 0, 20)).unwrap();
         let block = frames.begun();
         assert!(block.is_some() && block != first);
@@ -362,7 +361,7 @@ mod tests {
         assert_eq!(frames.begun(), block);
         frames.arrived(&last[10..]).unwrap();
         assert_eq!(frames.begun(), None);
-        // A body may trickle; the header of its frame and a frame of control may not.
+        // A body may trickle; its frame header and control frames may not.
         let data = frame(DATA, 0, 100);
         frames.arrived(&data[..3]).unwrap();
         assert!(frames.begun().is_some());
@@ -389,7 +388,7 @@ mod tests {
             .collect();
         assert!(counts[0] > OWN_MAX as usize, "{counts:?}");
         let own = 200 * (OWN_MAX as usize + 1);
-        // A few more have grown meanwhile.
+        // A few more were granted meanwhile.
         let shared = (ADDRESS_MAX as usize + 8) * PORTION as usize;
         assert!(counts.iter().sum::<usize>() < own + shared, "{counts:?}");
     }

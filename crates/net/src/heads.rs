@@ -1,7 +1,6 @@
-//! What the bytes that arrive on a connection are: which protocol they speak, when the head of a request begins, and
-//! by when it must be whole; over HTTP/2 also every other frame but those of bodies. A caller that has connected, one
-//! that sends a head, and one that waits with its next request have a timer each: the first two are here, the third is
-//! the [`Line`]'s.
+//! Timers for the heads of a connection's requests. Detects the protocol, when a request's head begins and by when it
+//! must be whole; over HTTP/2 also every frame except bodies. This module times the first byte and each head; [`Line`]
+//! times the wait for the next request.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use crate::flood::{Flooded, Frames};
 use crate::line::Line;
 use crate::room::RESERVE_TIMEOUT;
 
-/// What a connection of HTTP/2 begins with (RFC 9113, 3.4).
+/// HTTP/2 connection preface (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Room for kept bytes that a connection holds on to between requests.
+/// Capacity of the buffer that a connection keeps between requests.
 const KEPT_ROOM: usize = 1_024;
 
-/// The heads of one connection's requests.
+/// Head timer of one connection.
 pub struct Heads {
     line: Arc<Line>,
     protocol: Protocol,
@@ -32,32 +31,29 @@ pub struct Heads {
     kept_bytes_max: usize,
 }
 
-/// The protocol that a caller speaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
-    /// So many bytes of HTTP/2's preface have arrived, and no others.
+    /// This many bytes of HTTP/2's preface have arrived, and nothing else.
     Unknown(usize),
     Http1,
     Http2,
 }
 
-/// What has to arrive in time.
+/// What has to arrive before the timer ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WaitsFor {
     /// The first byte of the first head.
     FirstByte,
-    /// The rest of a head, which comes after so many requests.
+    /// The rest of a head; holds the number of requests before it.
     Head(usize),
-    /// The rest of what has begun over HTTP/2, by its number.
+    /// The rest of an HTTP/2 item, by its number.
     Frame(u32),
-    /// Nothing.
     Nothing,
 }
 
 impl Heads {
-    /// Those of a new connection: its first byte must arrive within `timeout`, and each head within as long from its
-    /// own first byte. At most `kept_bytes_max` bytes of a head are kept while it arrives. From here on the connection
-    /// can be asked to give way to another.
+    /// The first byte must arrive within `timeout`, and each head within `timeout` of its first byte. At most
+    /// `kept_bytes_max` bytes of an incomplete head are kept. The connection can be asked to give way from here on.
     pub fn new(line: Arc<Line>, frames: Frames, timeout: Duration, kept_bytes_max: usize) -> Self {
         if let Some(seat) = frames.seat() {
             line.takes(Arc::clone(seat));
@@ -79,7 +75,7 @@ impl Heads {
         }
     }
 
-    /// Notes bytes that have arrived.
+    /// Processes bytes that have arrived.
     pub fn arrived(&mut self, bytes: &[u8]) -> Result<(), Flooded> {
         match self.protocol {
             Protocol::Unknown(matched) => self.distinguish(matched, bytes),
@@ -92,7 +88,7 @@ impl Heads {
         }
     }
 
-    /// Notes that so many bytes have left.
+    /// Notes bytes sent to the caller.
     pub fn left(&mut self, bytes: usize) {
         if self.protocol == Protocol::Http2 {
             self.frames.left(bytes);
@@ -108,7 +104,7 @@ impl Heads {
         let same = same.count();
         if same == missing.len() {
             self.protocol = Protocol::Http2;
-            // The first SETTINGS belong to the preface, so they have no time of their own.
+            // The first SETTINGS belong to the preface and have no separate timer.
             if let Some(begun) = self.frames.begun() {
                 self.waits_for = WaitsFor::Frame(begun);
             }
@@ -124,7 +120,6 @@ impl Heads {
         Ok(())
     }
 
-    /// Follows bytes of HTTP/2.
     fn follow_frames(&mut self, bytes: &[u8]) -> Result<(), Flooded> {
         self.frames.arrived(bytes)?;
         let waits_for = self
@@ -138,7 +133,7 @@ impl Heads {
         Ok(())
     }
 
-    /// Stops waiting for a head that has become a request.
+    /// Stops the timer once the head has become a request.
     fn pass_over_whole(&mut self) {
         if let WaitsFor::Head(begun) = self.waits_for
             && begun != self.line.begun()
@@ -149,14 +144,14 @@ impl Heads {
         }
     }
 
-    /// Follows bytes of HTTP/1. What arrives while an answer is on its way may be a body; it is not timed here.
+    /// Processes HTTP/1 bytes. Bytes that arrive during an answer may be a body, which is not timed here.
     fn follow(&mut self, bytes: &[u8]) {
         let may_begin = match self.waits_for {
             WaitsFor::FirstByte => true,
             WaitsFor::Nothing => self.line.is_quiet(),
             WaitsFor::Head(_) | WaitsFor::Frame(_) => false,
         };
-        // Empty lines before a request line mean nothing (RFC 9112, 2.2).
+        // Empty lines before a request line are ignored (RFC 9112, 2.2).
         if may_begin && bytes.iter().any(|byte| !b"\r\n".contains(byte)) {
             self.waits_for = WaitsFor::Head(self.line.begun());
             self.by.as_mut().reset(Instant::now() + self.timeout);
@@ -168,7 +163,7 @@ impl Heads {
         }
     }
 
-    /// Ready once what has to arrive in time is late.
+    /// Ready once the timer has run out.
     pub fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.pass_over_whole();
         if self.waits_for == WaitsFor::Nothing {
@@ -178,7 +173,7 @@ impl Heads {
         Poll::Ready(())
     }
 
-    /// The origin that the head names which has arrived in part or cannot be parsed, as far as it can be read.
+    /// The `Origin` of an incomplete or malformed head, as far as it can be read.
     pub fn origin(&self) -> Option<HeaderValue> {
         let mut fields = self.kept.split(|byte| *byte == b'\n').filter_map(|field| {
             let colon = field.iter().position(|byte| *byte == b':')?;
@@ -224,7 +219,7 @@ mod tests {
         heads.arrived(b"\r\n").unwrap();
         sleep(3 * TIMEOUT).await;
         assert!(!is_late(&mut heads).await, "the next head has not begun");
-        // A head that trickles is late all the same.
+        // A trickling head is late all the same.
         for _ in 0..10 {
             heads.arrived(b"x").unwrap();
             sleep(TIMEOUT / 5).await;
@@ -270,7 +265,7 @@ mod tests {
         heads.arrived(&[0; 7]).unwrap();
         heads.arrived(HEADERS).unwrap();
         assert!(!is_late(&mut heads).await);
-        // What trickles is late all the same.
+        // Trickling frames are late all the same.
         for _ in 0..10 {
             heads.arrived(CONTINUATION).unwrap();
             sleep(TIMEOUT / 5).await;

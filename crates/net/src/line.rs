@@ -1,5 +1,4 @@
-//! What the parts of one connection know of each other: hyper, the requests that it brings, their answers on the way
-//! out, and the stream below.
+//! State shared by one connection's request handlers, response bodies and socket.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,78 +13,75 @@ use tokio::time::Instant;
 
 use crate::seats::Seat;
 
-/// How often a connection is checked in the shorter of its two times.
+/// Checks in the shorter of a connection's two timeouts.
 const LOOKS: u32 = 4;
-/// How long the caller of a connection that gives way has to end it in good order.
+/// Time for a connection that gives way to end cleanly.
 const PARTING: Duration = Duration::from_secs(1);
 
-/// One connection.
+/// State of one connection.
 pub struct Line {
-    /// The caller's address.
     pub peer: IpAddr,
-    /// It arrived when there was no room, so it gets answers about the server's health only.
+    /// The connection was accepted from the reserve and gets only health answers.
     pub is_reserve: bool,
-    /// Requests that have arrived; it wraps.
+    /// Requests that have arrived; wraps.
     begun: AtomicUsize,
     /// Requests whose answers have not been handed to hyper yet.
     requests: AtomicUsize,
-    /// A request or its head arrived, or an answer left, since the last check.
+    /// A request, a head or an answer has moved since the last check.
     used: AtomicBool,
     /// The connection takes no further request.
     is_ending: AtomicBool,
-    /// The origin that a request named which could not be parsed.
+    /// Origin named by a request that could not be parsed.
     origin: OnceLock<HeaderValue>,
-    /// A request arrived whose answer hyper has not fully written.
+    /// A request arrived, and hyper has not fully written its answer.
     writing: AtomicBool,
-    /// The caller may still be sending when the connection is closed.
+    /// The caller may still be sending when the connection closes.
     lingers: AtomicBool,
     pieces: Mutex<Pieces>,
     made_at: Instant,
-    /// When the last answer was written, microseconds after that.
+    /// When the last answer was written, microseconds after `made_at`.
     answered_us: AtomicU64,
-    /// Its seat among those of its address.
     seat: OnceLock<Arc<Seat>>,
 }
 
-/// Pieces of answers that hyper was given and the caller has not read.
+/// Pieces of answers handed to hyper and not yet read by the caller.
 #[derive(Default)]
 struct Pieces {
     next: u64,
-    /// When each was given, and its kind.
+    /// When each piece was handed over, and its kind.
     given: BTreeMap<u64, (Instant, Kind)>,
 }
 
-/// The kind of answer that a piece is part of.
+/// Kind of answer that a piece belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// An answer that is in memory as a whole. Over HTTP/2, the whole connection has to end: hyper does not poll a body
-    /// while its stream has no window, so no error of the body can reset the stream. If the stream's handle is dropped,
-    /// h2 sends the reset only after the data that waits for a window.
+    /// An answer held in memory as a whole. Over HTTP/2 the whole connection has to end: hyper does not poll a body
+    /// while its stream has no window, so an error of the body cannot reset the stream. If the stream's handle is
+    /// dropped, h2 sends the reset only after the data that waits for a window.
     Whole,
-    /// An answer that is written while it is read. Its writer gives up by itself and leaves other answers of the
-    /// connection alone, so this connection only has to end at some time.
+    /// An answer written while it is read. Its writer gives up by itself without harm to other answers, so the
+    /// connection only has to end eventually.
     Stream,
 }
 
-/// Why a connection should end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// Its caller reads no answer.
+    /// The caller reads no answer.
     Stalled,
-    /// Its caller sends no request, for too long or while others need its place.
+    /// The caller sends no request, for too long or while others need the seat.
     Idle,
 }
 
-/// How long a caller may leave a connection idle.
+/// Idle timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Without reading a piece of an answer.
+    /// Without a piece of an answer being read.
     pub stalled: Duration,
     /// Without a request.
     pub idle: Duration,
 }
 
-/// A request, until its answer is handed over.
+/// A request whose answer has not been handed over.
 pub struct Using(Arc<Line>);
 
 /// A piece that the caller has not read yet.
@@ -109,14 +105,12 @@ impl Drop for Given {
 }
 
 impl Using {
-    /// The connection.
     pub fn line(&self) -> &Arc<Line> {
         &self.0
     }
 }
 
 impl Line {
-    /// A new connection.
     pub fn new(peer: IpAddr, is_reserve: bool) -> Arc<Self> {
         Arc::new(Self {
             peer,
@@ -139,7 +133,7 @@ impl Line {
         self.pieces.lock()
     }
 
-    /// Notes that a request arrived.
+    /// Registers a request that has arrived.
     pub fn begin(self: &Arc<Self>) -> Using {
         self.begun.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::SeqCst);
@@ -151,17 +145,17 @@ impl Line {
         Using(Arc::clone(self))
     }
 
-    /// How many requests have arrived; the number wraps.
+    /// Number of requests that have arrived; wraps.
     pub fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Notes that the head of a request begins to arrive.
+    /// Notes that a request's head begins to arrive.
     pub fn heard(&self) {
         self.used.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that hyper has written everything it had. The caller's wait for its next request begins now.
+    /// Notes that hyper has written everything it had. The wait for the next request begins now.
     pub fn flushed(&self) {
         if self.requests.load(Ordering::SeqCst) == 0 && self.is_writing() {
             let passed_us = self.made_at.elapsed().as_micros() as u64;
@@ -176,8 +170,8 @@ impl Line {
         self.writing.load(Ordering::SeqCst)
     }
 
-    /// Since when the connection has waited for a request, if it does. Who has sent a part of a head only still waits,
-    /// and so does who has its answers and may still be sending.
+    /// Since when the connection has waited for a request, if it does. A caller that has sent only part of a head still
+    /// waits, and so does one that has its answers and may still be sending.
     pub(crate) fn waits_since(&self) -> Option<Instant> {
         let waits = self.requests.load(Ordering::SeqCst) == 0
             && !self.is_writing()
@@ -186,14 +180,14 @@ impl Line {
             .then(|| self.made_at + Duration::from_micros(self.answered_us.load(Ordering::Relaxed)))
     }
 
-    /// Takes a seat, which the connection may have to give up from now on.
+    /// Takes a seat, which the connection may have to give up later.
     pub(crate) fn takes(self: &Arc<Self>, seat: Arc<Seat>) {
-        // A connection has one.
+        // A connection has one seat.
         let seat = self.seat.get_or_init(|| seat);
         seat.is_taken_by(self);
     }
 
-    /// Lets others have the seat again, if they found that this connection does not wait and now it does.
+    /// Offers the seat again if others found the connection at work and it now waits.
     fn settle(&self) {
         if let Some(seat) = self.seat.get()
             && seat.is_aside()
@@ -203,13 +197,13 @@ impl Line {
         }
     }
 
-    /// Resolves when the connection should end because another needs its seat.
+    /// Resolves when the connection should end because another one needs its seat.
     async fn gives_way(&self) {
         let Some(seat) = self.seat.get() else {
             return std::future::pending().await;
         };
         seat.asked().await;
-        // It has been asked already, and what it still has to do takes its time.
+        // It was asked before, and may finish what it is doing.
         let mut time = if self.is_reserve {
             Duration::ZERO
         } else {
@@ -229,38 +223,36 @@ impl Line {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it takes none.
     pub fn ends_soon(&self) -> bool {
         self.is_ending.load(Ordering::Relaxed)
     }
 
-    /// Notes the origin that a request named which could not be parsed.
+    /// Notes the origin named by a request that could not be parsed.
     pub fn came_from(&self, origin: HeaderValue) {
         // A connection ends after one such request.
         let _first = self.origin.set(origin);
     }
 
-    /// The origin that a request named which could not be parsed, if it is known.
+    /// The origin named by a request that could not be parsed.
     pub fn origin(&self) -> Option<&HeaderValue> {
         self.origin.get()
     }
 
-    /// True if hyper has none of our answers to write: what it writes now is its own.
+    /// True if hyper has none of our answers to write, so it is writing its own.
     pub fn is_quiet(&self) -> bool {
         !self.is_writing()
     }
 
-    /// Notes that the caller may still be sending when the connection is closed.
+    /// Notes that the caller may still be sending when the connection closes.
     pub fn linger(&self) {
         self.lingers.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the caller may still be sending then.
     pub fn lingers(&self) -> bool {
         self.lingers.load(Ordering::Relaxed)
     }
 
-    /// Notes a piece that is given to hyper.
+    /// Registers a piece handed to hyper.
     pub fn give(self: &Arc<Self>, kind: Kind) -> Given {
         let mut pieces = self.pieces();
         let number = pieces.next;
@@ -283,7 +275,7 @@ impl Line {
         })
     }
 
-    /// Whether the connection should end, checked a `look` after the last time. It had been `idle` that long by then.
+    /// Checks the connection, `look` after the last check; `idle` accumulates its idle time.
     fn end_after(&self, patience: Patience, look: Duration, idle: &mut Duration) -> Option<End> {
         if self.is_stalled(patience) {
             return Some(End::Stalled);
@@ -297,7 +289,6 @@ impl Line {
         (*idle >= patience.idle).then_some(End::Idle)
     }
 
-    /// Resolves when the connection should end.
     pub async fn over(&self, patience: Patience) -> End {
         let look = patience.stalled.min(patience.idle) / LOOKS;
         let mut idle = Duration::ZERO;

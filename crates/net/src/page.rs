@@ -1,5 +1,5 @@
-//! Small listeners next to the API's, for whoever runs the server: the metrics' page and the operator's page. Each has
-//! few callers, and each connection is one request with a short answer.
+//! Small listeners for the operator, separate from the API's: metrics and the operator's page. They have few callers,
+//! and each connection carries one request with a short answer.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,19 +17,19 @@ use tokio::sync::Semaphore;
 
 use crate::HEADERS_MAX;
 
-/// Bytes of a request's line and headers.
+/// Bytes of a request line and its headers.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
-/// Connections that are served at one time; more wait in the kernel.
+/// Concurrent connections; more wait in the kernel.
 const CONNECTIONS_MAX: usize = 16;
-/// How long a caller may take to send a request's headers.
+/// Time limit for a request's headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait after the system refused a connection, for instance for want of file descriptors.
+/// Pause after a failed accept, for instance when file descriptors run out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers requests with `answer` until the process ends, each within `patience`; returns the bound address.
+/// Answers requests with `answer` until the process ends, each within `patience`. Returns the bound address.
 ///
 /// # Errors
-/// The system's, if it cannot listen there.
+/// If the address cannot be bound.
 pub async fn serve<F, A>(
     address: SocketAddr,
     patience: Duration,

@@ -1,32 +1,30 @@
-//! Refusals of requests that there is no room for. Many callers retry as soon as they have their answer. If each got it
-//! at once, refusing would take the time that admitted requests need. So refusals go out at a bounded rate, and a
-//! caller above it waits for a turn, for a second at most.
+//! Pacing of refused requests. Many callers retry as soon as they have their answer, so instant refusals would take the
+//! time that admitted requests need. Refusals therefore leave at a bounded rate, each delayed for at most a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time between two refusals when there are many, microseconds.
+/// Time between two refusals under load, microseconds.
 const INTERVAL_US: u64 = 200;
-/// The longest wait of a refusal, microseconds.
+/// Longest delay of a refusal, microseconds.
 const WAIT_MAX_US: u64 = 1_000_000;
-/// Timers are no finer, and a shorter wait is pointless.
+/// Shortest delay, microseconds: timers are no finer.
 const WAIT_MIN_US: u64 = 1_000;
 
-/// Schedules refusals (the virtual schedule of the generic cell rate algorithm).
+/// Schedules refusals (virtual scheduling, GCRA).
 pub struct Refusals {
     epoch: Instant,
-    /// The time of the next turn, microseconds after `epoch`.
+    /// Time of the next slot, microseconds after `epoch`.
     next_us: AtomicU64,
 }
 
-/// The turn of a refusal at `now_us`, and of the next one.
+/// The slot of a refusal at `now_us`, and the one after it.
 fn turn(next_us: u64, now_us: u64) -> (u64, u64) {
     let turn_us = next_us.clamp(now_us, now_us + WAIT_MAX_US);
     (turn_us, turn_us + INTERVAL_US)
 }
 
 impl Default for Refusals {
-    /// No refusal has had its turn.
     fn default() -> Self {
         Self {
             epoch: Instant::now(),
@@ -72,7 +70,7 @@ mod tests {
         assert_eq!(waits[..3], [0, INTERVAL_US, 2 * INTERVAL_US]);
         assert_eq!(waits[999], 999 * INTERVAL_US);
         assert_eq!(waits[19_999], WAIT_MAX_US);
-        // A moment later the wait is that much shorter.
+        // A later caller waits that much less.
         assert_eq!(turn(next_us, now_us + 500_000).0, next_us);
         assert_eq!(turn(next_us, next_us + 1).0, next_us + 1);
     }

@@ -1,4 +1,4 @@
-//! Ids of requests: a caller's own, or one that is made here.
+//! Request ids: the caller's own, or a new one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,20 +7,19 @@ use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_config::secrets::{self, SecretError};
 
-/// The header with the id, of requests and of answers.
+/// Header with the id, on requests and answers.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The longest request id that is adopted from a caller.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
-/// Ids for requests without one: unique across restarts, cheap to make.
+/// Makes ids for requests without one: unique across restarts, cheap.
 pub struct RequestIds {
     process: String,
     next: AtomicU64,
 }
 
 impl RequestIds {
-    /// Ids that no other process makes.
+    /// Chooses a random prefix that separates this process's ids from others'.
     ///
     /// # Errors
     /// If the system has no randomness.
@@ -31,20 +30,18 @@ impl RequestIds {
         })
     }
 
-    /// The id of a request with these headers.
     pub fn of(&self, headers: &HeaderMap) -> Arc<str> {
         let brought = headers.get(REQUEST_ID).and_then(sane);
         brought.unwrap_or_else(|| self.next())
     }
 
-    /// The next id.
     pub fn next(&self) -> Arc<str> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         format!("{}-{number:x}", self.process).into()
     }
 }
 
-/// A client's request id, if it can safely be written anywhere.
+/// The caller's request id, if it is safe to write anywhere.
 fn sane(value: &HeaderValue) -> Option<Arc<str>> {
     let text = value.to_str().ok()?;
     let is_sane = !text.is_empty()

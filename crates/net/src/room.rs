@@ -1,6 +1,6 @@
-//! Room for connections: a bounded number at one time, a bounded number for each address, and a reserve that gets
-//! answers about the server's health when all others are taken. When all are taken, the address that has the most gives
-//! up one that it does not use for one that has clearly fewer.
+//! Admission of connections: a total limit, a limit for each address, and a reserve that answers health checks when the
+//! rest is taken. When everything is taken, the address with the most connections gives up an idle one to an address
+//! that has clearly fewer.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,29 +15,28 @@ use crate::addresses::ClientAddress;
 use crate::flood::Shared;
 use crate::seats::{Seat, Seats};
 
-/// Reserve connections.
 const RESERVE: usize = 64;
-/// Files above the bound of usual connections that reserve connections may take.
+/// File numbers above the usual bound that reserve connections may take.
 const RESERVE_FILES: u64 = RESERVE as u64;
-/// One address may take this part of the files for usual connections: a half.
+/// Divisor: one address may take half of the usual connections' files.
 const OF_ADDRESS_PART: u64 = 2;
-/// Reserve connections that one address may have.
+/// Reserve connections of one address.
 const RESERVE_OF_ADDRESS: usize = 4;
-/// How many more usual connections an address must have than the one that gets one of them, with that one.
+/// Usual connections by which an address must exceed the one that gets one of them, counting that one.
 const MARGIN: usize = 2;
-/// The longest that a connection of the reserve is waited for, since others may need its place to ask about health.
+/// Time limit of a reserve connection, since others may need its place for health checks.
 pub(crate) const RESERVE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a connection gets no place, as the metric names it.
+/// Reasons for refusing a connection, as labels of the metric.
 const ADDRESS: &str = "address";
 const FILES: &str = "files";
 
-/// Room for connections.
+/// Admits connections.
 pub struct Room {
-    /// One at a time is looked for a place.
+    /// Connections look for a place one after the other.
     door: Arc<Semaphore>,
     held: Mutex<Held>,
-    /// A place may have become free.
+    /// Signals that a place may have become free.
     changed: Notify,
     numbers: AtomicU64,
     /// Usual connections have files with lower numbers.
@@ -45,7 +44,7 @@ pub struct Room {
     proxies: Vec<Network>,
 }
 
-/// The places.
+/// Usual and reserve seats.
 struct Held {
     usual: Seats,
     reserve: Seats,
@@ -61,12 +60,12 @@ impl Held {
     }
 }
 
-/// Room for one connection, before its address is known.
+/// Permission for one more connection, before its address is known.
 pub struct Free {
     _turn: OwnedSemaphorePermit,
 }
 
-/// A connection's place, until it is dropped.
+/// A connection's place, released on drop.
 pub struct Place {
     room: Arc<Room>,
     seat: Option<Arc<Seat>>,
@@ -75,9 +74,9 @@ pub struct Place {
 }
 
 impl Room {
-    /// The configured room. A connection has a usual place if its file has a number below `files_below`.
+    /// A connection is usual if its file's number is below `files_below`.
     pub fn new(config: &Config, files_below: u64) -> Arc<Self> {
-        // Where few files are allowed, one address does not get most of them.
+        // With few files, one address does not get most of them.
         let of_address_max = (config.connections_per_address as u64)
             .min((files_below / OF_ADDRESS_PART).max(1)) as usize;
         Arc::new(Self {
@@ -93,10 +92,10 @@ impl Room {
         })
     }
 
-    /// Waits for room for one more connection. There is some if a place is free, or if one is held that its holder does
-    /// not use: who gets that depends on the address.
+    /// Waits for room for one more connection. Seats that their holders do not use count as room; the address decides
+    /// later who gets one.
     pub async fn free(&self) -> Option<Free> {
-        // It is never closed.
+        // The semaphore is never closed.
         let turn = Arc::clone(&self.door).acquire_owned().await.ok()?;
         loop {
             let changed = self.changed.notified();
@@ -116,13 +115,12 @@ impl Room {
         self.held.lock()
     }
 
-    /// Whether a trusted proxy has this address.
     fn is_proxy(&self, peer: IpAddr) -> bool {
         self.proxies.iter().any(|network| network.contains(peer))
     }
 
-    /// The place of a connection from `peer`, whose file has this number, or why it gets none: its address has too many,
-    /// or too many files are open.
+    /// Gives a place to the connection from `peer` with this file number, or the reason why not: its address has too
+    /// many connections, or too many files are open.
     pub fn place(
         self: &Arc<Self>,
         free: Free,
@@ -139,7 +137,7 @@ impl Room {
         let is_reserve = !(has_file && held.usual.make_room(address));
         let seats = held.of(is_reserve);
         if seats.is_full_for(address) || (is_reserve && !seats.make_room(address)) {
-            // Without a file it is in the reserve only because none is left for a usual connection.
+            // Without a file number, it is in the reserve because no file was left.
             return Err(if has_file { ADDRESS } else { FILES });
         }
         let of = address.map(|address| {
@@ -161,30 +159,29 @@ impl Room {
         self.changed.notify_one();
     }
 
-    /// Notes that a connection stays which was asked to leave.
+    /// Notes that a connection asked to leave stays.
     pub(crate) fn stays(&self, seat: &Seat) {
         self.held().of(seat.is_reserve).stays(seat);
     }
 }
 
 impl Place {
-    /// Whether it is in the reserve.
     pub fn is_reserve(&self) -> bool {
         self.is_reserve
     }
 
-    /// Whether a trusted proxy has it.
+    /// Whether the peer is a trusted proxy.
     pub fn is_of_proxy(&self) -> bool {
         self.seat.is_none()
     }
 
-    /// What the connections of its address share; a proxy's share nothing.
+    /// State shared with the address's other connections; `None` for proxies.
     pub fn frames(&self) -> Option<Shared> {
         self.shared.clone()
     }
 
-    /// Resolves when a connection that cannot be read yet, since it still shakes hands, should end: another needs its
-    /// place, or its short time in the reserve is over.
+    /// Resolves when a connection still in its TLS handshake should end: another one needs its place, or its time in
+    /// the reserve is over.
     pub async fn gives_way(&self) {
         let asked = async {
             let Some(seat) = &self.seat else {
@@ -250,7 +247,6 @@ mod tests {
         (held.usual.taken(), held.reserve.taken())
     }
 
-    /// A connection as the listener keeps it.
     struct Connection {
         place: Place,
         line: Arc<Line>,
@@ -270,13 +266,11 @@ mod tests {
             }
         }
 
-        /// Answers a request.
         fn answer(&self, using: Using) {
             drop(using);
             self.line.flushed();
         }
 
-        /// Whether it is asked to end.
         async fn must_end(&self) -> bool {
             let over = self.line.over(PATIENCE);
             let end = tokio::time::timeout(Duration::from_millis(20), over).await;
@@ -291,7 +285,7 @@ mod tests {
         let second = enter(&room, [192, 0, 2, 1]).await.unwrap();
         assert!(enter(&room, [192, 0, 2, 1]).await.is_none());
         let third = enter(&room, [192, 0, 2, 2]).await.unwrap();
-        // All places are taken, so later connections use the reserve.
+        // Everything is taken, so later connections use the reserve.
         let mut reserve = Vec::new();
         for _ in 0..RESERVE_OF_ADDRESS {
             let place = enter(&room, [192, 0, 2, 1]).await.unwrap();
@@ -305,7 +299,7 @@ mod tests {
         assert!(!again.is_reserve());
         drop(reserve);
         assert_eq!(taken(&room), (3, 0));
-        // A wait that began while all were taken gives its caller the place that is free by now.
+        // A wait that began when everything was taken gets the place that is free by now.
         let waited = room.free().await.unwrap();
         drop(second);
         let address = IpAddr::from([192, 0, 2, 9]);
@@ -323,7 +317,7 @@ mod tests {
             of_one.push(Connection::open(&room, 1).await);
         }
         let other = Connection::open(&room, 2).await;
-        // The first is at work, the second has answered just now, and so the third has waited longest.
+        // The first is at work and the second has just answered, so the third has waited longest.
         let working = of_one[0].line.begin();
         let answered = of_one[1].line.begin();
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -335,7 +329,7 @@ mod tests {
             assert_eq!(connection.must_end().await, ends);
         }
         assert!(!other.must_end().await);
-        // Three are one more than two, which is not enough; for another address they are.
+        // Three are one more than two, which is not enough; for an address without any they are.
         assert!(Connection::open(&room, 3).await.place.is_reserve());
         let next = Connection::open(&room, 4).await;
         assert!(!next.place.is_reserve() && of_one[3].must_end().await);
@@ -355,7 +349,7 @@ mod tests {
         }
         let mut working: Vec<Using> = open.iter().map(|one| one.line.begin()).collect();
         assert!(Connection::open(&room, 2).await.place.is_reserve());
-        // Its answer is handed over, and not written; then written, and not taken.
+        // Its answer is handed over but not written; then written but not read.
         let unread = open[3].line.give(Kind::Stream);
         drop(working.pop());
         assert!(Connection::open(&room, 2).await.place.is_reserve());
@@ -365,7 +359,7 @@ mod tests {
         assert!(!Connection::open(&room, 2).await.place.is_reserve());
         assert!(open[3].must_end().await);
         assert!(!open[2].must_end().await);
-        // A request that came in the same moment is answered, and its connection counts until then.
+        // A request of the same moment is answered, and its connection counts until then.
         let late = open[3].line.begin();
         open[3].line.end_soon();
         assert_eq!(taken(&room).0, 4);
@@ -391,7 +385,7 @@ mod tests {
         let probe = Connection::open(&room, 100).await;
         assert!(probe.place.is_reserve() && silent[0].must_end().await);
         assert!(!silent[1].must_end().await);
-        // Those that are answered stay, and whoever comes waits for them.
+        // Connections with requests stay, and new ones wait for them.
         let working: Vec<Using> = silent.iter().map(|one| one.line.begin()).collect();
         let using = probe.line.begin();
         let waiting = tokio::time::timeout(Duration::from_millis(50), room.free()).await;

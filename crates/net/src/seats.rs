@@ -1,8 +1,8 @@
-//! Seats for connections, and who gives up theirs when none is left. The address that has the most gives up the one that
-//! has waited the longest for a request, so that no few addresses keep all others out by holding what they do not use.
+//! Seats for connections. When none is left, the address with the most connections gives up the one that has waited
+//! longest for a request, so a few addresses cannot keep others out with idle connections.
 //!
-//! A request costs no look at all this: how long a connection has waited is asked only when a seat is needed. One that
-//! turns out to be at work is set aside until it waits again, so each look is paid for by a request or a connection.
+//! Requests do no bookkeeping here: how long a connection has waited is read only when a seat is needed. A connection
+//! found at work is set aside until it waits again, so each look is paid for by a request or a connection.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -17,21 +17,20 @@ use crate::flood::Shared;
 use crate::line::Line;
 use crate::room::Room;
 
-/// The most connections that have given up their seats and are not gone yet.
+/// Limit of connections that have given up their seats and are still open.
 const LEAVING_MAX: usize = 64;
-/// Seats that are given up for one connection, so that a crowd shrinks which has grown by those that stayed.
+/// Seats given up for one new connection, so that a crowd grown by lingering connections shrinks.
 const GIVEN_UP_FOR_ONE: usize = 2;
 
-/// A connection's seat.
 pub(crate) struct Seat {
     room: Weak<Room>,
     pub(crate) number: u64,
     pub(crate) is_reserve: bool,
     made_at: Instant,
     line: OnceLock<Weak<Line>>,
-    /// It was found at work, so nobody looks at it until it waits again.
+    /// Found at work; not examined until it waits again.
     is_aside: AtomicBool,
-    /// Another has it, or is about to.
+    /// The seat has gone, or is about to go, to another connection.
     is_given_up: AtomicBool,
     is_asked: AtomicBool,
     asked: Notify,
@@ -52,14 +51,14 @@ impl Seat {
         })
     }
 
-    /// Notes whose it is.
+    /// Attaches the connection.
     pub(crate) fn is_taken_by(&self, line: &Arc<Line>) {
-        // A seat has one line.
+        // A seat has one connection.
         let _first = self.line.set(Arc::downgrade(line));
         self.waits_again();
     }
 
-    /// Since when its connection has waited for a request, if it does. Before its first byte can be read it waits too.
+    /// Since when its connection has waited for a request, if it does. The wait for the first byte counts too.
     fn waits_since(&self) -> Option<Instant> {
         let Some(line) = self.line.get() else {
             return Some(self.made_at);
@@ -67,19 +66,18 @@ impl Seat {
         line.upgrade()?.waits_since()
     }
 
-    /// Whether nobody looks at it.
     pub(crate) fn is_aside(&self) -> bool {
         self.is_aside.load(Ordering::SeqCst)
     }
 
-    /// Lets it be given up from now on.
+    /// Makes the seat available to others.
     pub(crate) fn waits_again(&self) {
         if let Some(room) = self.room.upgrade() {
             room.waits(self);
         }
     }
 
-    /// Notes that a request begins. If the connection has just been asked to leave, it stays until the answer is out.
+    /// Notes that a request begins. A connection that was just asked to leave stays until the answer is out.
     pub(crate) fn begins(&self) {
         if self.is_given_up.load(Ordering::SeqCst)
             && let Some(room) = self.room.upgrade()
@@ -104,39 +102,39 @@ impl Seat {
     }
 }
 
-/// One address.
+/// Connections of one address.
 #[derive(Default)]
 struct Party {
-    /// Its connections that have a seat.
+    /// Connections with a seat.
     count: usize,
-    /// All that have not ended.
+    /// All open connections.
     open: usize,
-    /// What they share.
+    /// State shared by them.
     shared: Shared,
-    /// Those that may wait for a request: since when at least, and their numbers.
+    /// Connections that may wait for a request: since when at least, and their numbers.
     waiting: BTreeSet<(Instant, u64)>,
-    /// Its place among the addresses.
+    /// Key of the address in `ranks`.
     rank: Option<Rank>,
 }
 
-/// By how many an address has, and since when the one has waited that has waited longest.
+/// Order of addresses: number of connections, then the longest wait.
 type Rank = (usize, Reverse<Instant>, ClientAddress);
 
-/// A connection that has not ended.
+/// An open connection.
 struct Sitting {
     seat: Arc<Seat>,
     address: ClientAddress,
-    /// Its time among those that may wait.
+    /// Its key among the connections that may wait.
     since: Option<Instant>,
-    /// Its seat is another's.
+    /// Its seat belongs to another connection.
     is_leaving: bool,
 }
 
-/// Seats of one kind.
+/// Seats of one class, usual or reserve.
 pub(crate) struct Seats {
     most: usize,
     of_address_max: usize,
-    /// How many more an address must have than one that gets a seat of it, with that seat.
+    /// Connections by which an address must exceed the one that gets one of its seats, counting that seat.
     margin: usize,
     taken: usize,
     leaving: usize,
@@ -160,37 +158,35 @@ impl Seats {
         }
     }
 
-    /// Those that are taken.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> usize {
         self.taken
     }
 
-    /// Whether nothing is known of anybody.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         let rest = (self.parties.len(), self.ranks.len(), self.sitting.len());
         (self.taken, self.leaving) == (0, 0) && rest == (0, 0, 0)
     }
 
-    /// The connections of an address; a proxy's are not counted.
+    /// Connections of an address; proxies' are not counted.
     fn count(&self, address: Option<ClientAddress>) -> usize {
         let party = address.and_then(|address| self.parties.get(&address));
         party.map_or(0, |party| party.count)
     }
 
-    /// Whether an address has as many as it may have.
+    /// Whether the address has reached its limit.
     pub(crate) fn is_full_for(&self, address: Option<ClientAddress>) -> bool {
         self.count(address) >= self.of_address_max
     }
 
-    /// Whether somebody who has none could get one.
+    /// Whether an address without connections could get a seat.
     pub(crate) fn has_one(&mut self) -> bool {
         self.taken < self.most
             || (self.leaving < LEAVING_MAX && self.longest_waiting(1 + self.margin).is_some())
     }
 
-    /// Makes sure that one is free for a connection of this address, if that is fair; false if not.
+    /// Frees a seat for a connection of this address if that is fair; false if not.
     pub(crate) fn make_room(&mut self, address: Option<ClientAddress>) -> bool {
         let least = self.count(address) + 1 + self.margin;
         for _ in 0..GIVEN_UP_FOR_ONE {
@@ -201,7 +197,7 @@ impl Seats {
         self.taken < self.most
     }
 
-    /// Takes a free one. A proxy's connections share nothing, and are asked to leave by nobody.
+    /// Takes a free seat. Connections of proxies share nothing and are never asked to leave.
     pub(crate) fn take(&mut self, of: Option<(ClientAddress, Arc<Seat>)>) -> Option<Shared> {
         self.taken += 1;
         let (address, seat) = of?;
@@ -252,7 +248,7 @@ impl Seats {
         }
     }
 
-    /// Notes that a connection stays which was asked to leave.
+    /// Notes that a connection asked to leave stays.
     pub(crate) fn stays(&mut self, seat: &Seat) {
         let Some(sitting) = self.sitting.get_mut(&seat.number) else {
             return;
@@ -269,7 +265,7 @@ impl Seats {
         self.rank(address);
     }
 
-    /// Brings an address to its place among the others.
+    /// Updates the order of an address.
     fn rank(&mut self, address: ClientAddress) {
         let Some(party) = self.parties.get_mut(&address) else {
             return;
@@ -284,12 +280,12 @@ impl Seats {
         }
     }
 
-    /// Notes since when a connection may have waited, or that it does not wait.
+    /// Sets since when a connection may have waited; `None` if it does not wait.
     fn queue(&mut self, number: u64, since: Option<Instant>) {
         let Some(sitting) = self.sitting.get_mut(&number) else {
             return;
         };
-        // Who leaves has nothing left to give up.
+        // A leaving connection has nothing left to give up.
         let since = since.filter(|_| !sitting.seat.is_given_up.load(Ordering::SeqCst));
         let before = std::mem::replace(&mut sitting.since, since);
         let address = sitting.address;
@@ -304,18 +300,18 @@ impl Seats {
         self.rank(address);
     }
 
-    /// Looks at a connection no more until it waits again.
+    /// Ignores a connection until it waits again.
     fn set_aside(&mut self, seat: &Seat) {
         self.queue(seat.number, None);
         seat.is_aside.store(true, Ordering::SeqCst);
-        // It may have begun to wait before it could know that it has to say so.
+        // It may have begun to wait before `is_aside` was visible to it.
         if let Some(since) = seat.waits_since() {
             seat.is_aside.store(false, Ordering::SeqCst);
             self.queue(seat.number, Some(since));
         }
     }
 
-    /// The connection that has waited longest, of the address that has the most, if it has at least so many.
+    /// The longest-waiting connection of the address that has the most, if that has at least `least`.
     fn longest_waiting(&mut self, least: usize) -> Option<Arc<Seat>> {
         loop {
             let &(count, _, address) = self.ranks.last()?;
@@ -332,14 +328,14 @@ impl Seats {
         }
     }
 
-    /// Lets a connection of an address with at least so many give up its seat; false if there is none.
+    /// Has a connection of an address with at least `least` connections give up its seat; false if there is none.
     fn give_up_one(&mut self, least: usize) -> bool {
         while self.leaving < LEAVING_MAX {
             let Some(seat) = self.longest_waiting(least) else {
                 return false;
             };
             seat.is_given_up.store(true, Ordering::SeqCst);
-            // A request that begins now is served here or seen by `stays`.
+            // A request that begins now is either served here or seen by `stays`.
             if seat.waits_since().is_none() {
                 seat.is_given_up.store(false, Ordering::SeqCst);
                 self.set_aside(&seat);

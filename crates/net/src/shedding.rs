@@ -1,7 +1,6 @@
-//! Overload before the edge. When callers send more than the workers can read and check, requests wait unseen, as
-//! connections that have something to read. Their wait is measured with a task that another thread wakes and that has
-//! to wait its turn like them. Where that takes too long for a while, new signed requests are refused as long as it
-//! does; bursts pass.
+//! Load shedding before requests are read. When callers send more than the workers can read and check, requests wait
+//! unseen in sockets. Their wait is measured with a task that another thread wakes and that queues like them. While it
+//! stays too long, new signed requests are refused; bursts pass.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -9,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// How often the wait is measured.
+/// Interval of the measurements.
 const INTERVAL: Duration = Duration::from_millis(5);
-/// Measurements above the bound, net of those below it, after which requests are refused: half a second.
+/// Measurements above the bound, net of those below it, that start the refusals: half a second.
 const SLOW_MAX: u32 = 100;
-/// Measurements of almost no wait in a row after which no request is refused any more: two seconds.
+/// Consecutive measurements of almost no wait that end the refusals: two seconds.
 const CALM_MIN: u32 = 400;
-/// The highest wait, as a part of the time that a request may take.
+/// Divisor: the bound of the wait as a part of a request's target time.
 const PART: u32 = 4;
 
-/// The trend of the measurements.
+/// Hysteresis of the measured waits.
 #[derive(Default)]
 struct Trend {
     slow: u32,
@@ -46,7 +45,7 @@ impl Trend {
     }
 }
 
-/// Whether requests are refused because too many wait to be read.
+/// Measures the wait of unread requests and decides about refusals.
 pub struct Shedding {
     bound: Duration,
     connections_min: usize,
@@ -55,12 +54,12 @@ pub struct Shedding {
     epoch: Instant,
     /// When the task was woken, if it has not run since, microseconds after `epoch`; otherwise 0.
     woken_at_us: AtomicU64,
-    /// How long it waited last time.
+    /// Its last wait.
     waited_us: AtomicU64,
     wake: Notify,
 }
 
-/// A connection that is counted until it is dropped.
+/// A counted connection, released on drop.
 pub struct Connected(Arc<Shedding>);
 
 impl Drop for Connected {
@@ -70,8 +69,8 @@ impl Drop for Connected {
 }
 
 impl Shedding {
-    /// Starts measuring, in the runtime that serves connections. A request should take at most
-    /// `wait_target`; with `connections_min` connections or fewer none is ever refused.
+    /// Starts measuring in the runtime that serves connections. `wait_target` is the target time of a request; with at
+    /// most `connections_min` connections no request is refused.
     pub fn start(wait_target: Duration, connections_min: usize) -> std::io::Result<Arc<Self>> {
         let shedding = Arc::new(Self {
             bound: wait_target / PART,
@@ -91,7 +90,6 @@ impl Shedding {
         Ok(shedding)
     }
 
-    /// Counts a connection.
     pub fn connected(self: &Arc<Self>) -> Connected {
         self.connections.fetch_add(1, Ordering::Relaxed);
         Connected(Arc::clone(self))
@@ -108,7 +106,7 @@ impl Shedding {
         self.epoch.elapsed().as_micros() as u64
     }
 
-    /// The estimated wait of a task that is woken now.
+    /// Estimated wait of a task woken now.
     fn wait(&self) -> Duration {
         let waited_us = self.waited_us.load(Ordering::Relaxed);
         let still_us = match self.woken_at_us.load(Ordering::Relaxed) {
@@ -139,7 +137,7 @@ fn wake_often(shedding: &Weak<Shedding>) {
 
 async fn run_when_woken(shedding: Weak<Shedding>) {
     while let Some(shedding) = shedding.upgrade() {
-        // Only this task waits, and the waking thread holds nothing, so both end when the server is dropped.
+        // Only this task waits, and the waking thread keeps nothing alive, so both end with the server.
         let woken = tokio::time::timeout(Duration::from_secs(1), shedding.wake.notified());
         if woken.await.is_err() {
             continue;
@@ -193,7 +191,7 @@ mod tests {
         let _one = shedding.connected();
         assert!(!shedding.refuses());
         let held = Instant::now();
-        // This runs on the runtime's only worker.
+        // Runs on the runtime's only worker.
         let watched = Arc::clone(&shedding);
         let seen = tokio::spawn(async move {
             while !watched.refuses() && held.elapsed() < Duration::from_mins(1) {

@@ -1,4 +1,4 @@
-//! TLS: certificate and key from PEM files, which a SIGHUP reloads.
+//! TLS certificate and key from PEM files, reloaded on SIGHUP.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,34 +9,21 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use tokio_rustls::TlsAcceptor;
 
-/// Why TLS is not available.
+/// Error while loading the TLS files.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read.
     #[error("TLS: {path}: {source}", path = .path.display())]
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: io::Error,
-    },
-    /// Certificate and key do not match.
+    File { path: PathBuf, source: io::Error },
     #[error(
         "tls_certificate_file and tls_key_file do not match: the key in {key} is not that of the certificate in {certificate}",
         key = .key.display(), certificate = .certificate.display()
     )]
-    NoPair {
-        /// The certificate's file.
-        certificate: PathBuf,
-        /// The key's file.
-        key: PathBuf,
-    },
-    /// They cannot be used.
+    NoPair { certificate: PathBuf, key: PathBuf },
     #[error("TLS: {0}")]
     Rustls(#[from] rustls::Error),
 }
 
-/// The certificate in use.
+/// Certificate in use.
 pub struct Tls {
     certificate_file: PathBuf,
     key_file: PathBuf,
@@ -80,7 +67,6 @@ fn load(certificate_file: &Path, key_file: &Path) -> Result<ServerConfig, TlsErr
 }
 
 impl Tls {
-    /// Reads the files.
     pub fn open(certificate_file: PathBuf, key_file: PathBuf) -> Result<Self, TlsError> {
         let current = ArcSwap::from_pointee(load(&certificate_file, &key_file)?);
         Ok(Self {
@@ -90,14 +76,13 @@ impl Tls {
         })
     }
 
-    /// Reads the files again; the certificate in use stays if they cannot be used.
+    /// Reads the files again; on an error the current certificate stays.
     pub fn reload(&self) -> Result<(), TlsError> {
         let fresh = load(&self.certificate_file, &self.key_file)?;
         self.current.store(Arc::new(fresh));
         Ok(())
     }
 
-    /// An acceptor for the next connection.
     pub fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.current.load_full())
     }

@@ -1,8 +1,6 @@
-//! Whom a program of Kedge trusts when it connects to others by TLS: the certificate authorities of the system's store,
-//! or of what `SSL_CERT_FILE` and `SSL_CERT_DIR` name instead, and those of one more file. A system without a store, such
-//! as a container with one program in it, gets the public authorities that Mozilla's programs trust.
-//!
-//! A program has one answer to this, so it is kept here for the whole process.
+//! Root certificates for outbound TLS connections: the system's store, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name
+//! instead, plus one more file. A system without a store, such as a minimal container, gets Mozilla's public roots. The
+//! choice is global to the process.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -11,40 +9,32 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 
-/// What names the store in place of the system's.
+/// Variables that replace the system's store.
 const NAMED_BY: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Why it is not known whom to trust.
+/// Error while loading root certificates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
-    /// A file of certificates cannot be used.
     #[error("{path}: {why}")]
-    File {
-        /// The file.
-        path: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The environment names a store that has no certificates.
+    File { path: String, why: String },
     #[error("SSL_CERT_FILE or SSL_CERT_DIR: {0}")]
     Named(String),
-    /// No version of TLS is available.
     #[error("TLS: {0}")]
     Tls(String),
 }
 
-/// The authorities of the file that the program was given.
+/// Certificates of the additional file.
 static ADDED: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 static ROOTS: OnceLock<Result<Arc<RootCertStore>, TrustError>> = OnceLock::new();
 
-/// Trusts the authorities of a PEM file too, from now on and in the whole process. Call it once, before any connection.
+/// Adds the certificates of a PEM file for the whole process. Call it once, before any connection.
 ///
 /// # Errors
 /// If the file has no certificate or cannot be read, or the store that the environment names cannot be used.
 pub fn trust(file: Option<&Path>) -> Result<(), TrustError> {
     if let Some(file) = file {
         let read = certificates(file)?;
-        // A file that is given twice stays as it was first.
+        // The first file stays if this is called again.
         let _first = ADDED.set(read);
     }
     let is_named = NAMED_BY.iter().any(|name| std::env::var_os(name).is_some());
@@ -54,7 +44,7 @@ pub fn trust(file: Option<&Path>) -> Result<(), TrustError> {
     Ok(())
 }
 
-/// The authorities that this process trusts.
+/// The root certificates of this process.
 ///
 /// # Errors
 /// If the store that the environment names cannot be used.
@@ -62,20 +52,20 @@ pub fn roots() -> Result<Arc<RootCertStore>, TrustError> {
     ROOTS.get_or_init(|| read().map(Arc::new)).clone()
 }
 
-/// As [`roots`], with the authorities of another PEM file.
+/// [`roots`] plus the certificates of another PEM file.
 ///
 /// # Errors
-/// As [`roots`], and if the file cannot be used.
+/// Those of [`roots`], and if the file cannot be used.
 pub fn roots_with(file: &Path) -> Result<RootCertStore, TrustError> {
     let mut roots = RootCertStore::clone(&*roots()?);
     roots.add_parsable_certificates(certificates(file)?);
     Ok(roots)
 }
 
-/// What clients connect with.
+/// Client configuration with [`roots`].
 ///
 /// # Errors
-/// As [`roots`].
+/// Those of [`roots`].
 pub fn client_config() -> Result<ClientConfig, TrustError> {
     of(roots()?)
 }
@@ -91,12 +81,12 @@ pub fn client_config_with(file: Option<&Path>) -> Result<ClientConfig, TrustErro
     }
 }
 
-/// What clients connect with that trust these authorities.
+/// Client configuration with these root certificates.
 ///
 /// # Errors
 /// If no version of TLS is available.
 pub fn of(roots: impl Into<Arc<RootCertStore>>) -> Result<ClientConfig, TrustError> {
-    // The provider is named explicitly, so another one in the dependency tree changes nothing.
+    // The provider is explicit, so another one in the dependency tree changes nothing.
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -125,7 +115,7 @@ fn read() -> Result<RootCertStore, TrustError> {
     Ok(roots)
 }
 
-/// The certificates of a PEM file: at least one, each of a form that can be trusted.
+/// Reads a PEM file; it must have at least one certificate, and only usable ones.
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TrustError> {
     let wrong = |why: String| TrustError::File {
         path: file.display().to_string(),

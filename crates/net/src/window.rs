@@ -1,27 +1,22 @@
-//! Counting in fixed windows: minutes, quarters of an hour and UTC days, on the wall clock. A count and its window
-//! share one atomic word, so a new window and the first request in it are one step, and a limit never lets in more than
-//! it allows.
+//! Counters in fixed windows of the wall clock: minutes, quarters of an hour, hours and UTC days. A count and its
+//! window share one atomic word, so starting a window and counting its first request are one step, and a limit never
+//! admits more than it allows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most that a counter counts; higher limits are cut to it.
+/// Highest count; higher limits are cut to it.
 pub const COUNT_MAX: u64 = u32::MAX as u64;
 
-/// The length of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Period {
-    /// From one full minute to the next.
     Minute,
-    /// From a quarter of an hour to the next.
     QuarterHour,
-    /// From a full hour to the next.
     Hour,
     /// From midnight to midnight, UTC.
     Day,
 }
 
 impl Period {
-    /// Its length.
     pub const fn seconds(self) -> u64 {
         match self {
             Self::Minute => 60,
@@ -31,28 +26,26 @@ impl Period {
         }
     }
 
-    /// The number of the window that holds this moment, Unix seconds.
+    /// The number of the window at this Unix time in seconds.
     pub fn window(self, now_s: u64) -> u32 {
         u32::try_from(now_s / self.seconds()).unwrap_or(u32::MAX)
     }
 
-    /// When a window begins, Unix seconds.
+    /// Start of a window, Unix seconds.
     pub fn begins_s(self, window: u32) -> u64 {
         u64::from(window) * self.seconds()
     }
 
-    /// When a window ends and the next begins, Unix seconds.
+    /// End of a window, Unix seconds.
     pub fn ends_s(self, window: u32) -> u64 {
         (u64::from(window) + 1) * self.seconds()
     }
 }
 
-/// The count of a window.
+/// Count of one window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Count {
-    /// The window's number.
     pub window: u32,
-    /// The count.
     pub used: u32,
 }
 
@@ -68,9 +61,8 @@ impl Count {
         u64::from(self.window) << 32 | u64::from(self.used)
     }
 
-    /// The count that a request of this window sees. A request that read the clock just before the
-    /// window changed belongs to the next one, which another request has begun. A clock that was
-    /// set back further than that starts again at zero.
+    /// The count that a request of this window sees. A request that read the clock just before the window changed
+    /// counts in the next one, which another request has begun. A clock that was set back further starts again at zero.
     fn seen_from(self, window: u32) -> Self {
         if self.window == window || self.window.checked_sub(1) == Some(window) {
             self
@@ -80,17 +72,15 @@ impl Count {
     }
 }
 
-/// Counts in the current window.
 #[derive(Default, Debug)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// A counter that continues from a stored count.
+    /// Continues from a stored count.
     pub fn from_count(count: Count) -> Self {
         Self(AtomicU64::new(count.word()))
     }
 
-    /// The count in this window.
     pub fn count(&self, window: u32) -> Count {
         Count::of_word(self.0.load(Ordering::Acquire)).seen_from(window)
     }
@@ -100,7 +90,7 @@ impl Counter {
         Count::of_word(self.0.load(Ordering::Acquire))
     }
 
-    /// Counts one if `limit` leaves room for it; false if not.
+    /// Counts one; false if `limit` leaves no room.
     pub fn take(&self, window: u32, limit: u32) -> bool {
         let more = |word| {
             let count = Count::of_word(word).seen_from(window);
@@ -112,7 +102,7 @@ impl Counter {
             .is_ok()
     }
 
-    /// Counts a share of what `limit` leaves, which `share` chooses from the limit and what is left; returns it.
+    /// Counts the part of the rest that `share` chooses, given the limit and the rest; returns it.
     pub fn take_share(&self, window: u32, limit: u32, share: impl Fn(u32, u32) -> u32) -> u32 {
         let mut taken = 0;
         let more = |word| {
@@ -134,33 +124,31 @@ impl Counter {
         self.take_share(window, u32::MAX, |_, _| more);
     }
 
-    /// Raises the count of this window to what is known to be counted elsewhere.
+    /// Raises the count of this window to at least `used`, which is counted elsewhere.
     pub fn raise_to(&self, window: u32, used: u32) {
         let higher = |word| {
             let count = Count::of_word(word).seen_from(window);
             (count.used < used).then(|| Count { used, ..count }.word())
         };
-        // It is no error if the count is that high.
+        // The count may be that high already.
         let _ = self
             .0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, higher);
     }
 
-    /// Returns one that was counted in this window; once the window has ended there is nothing to
-    /// return.
+    /// Gives back one that was counted in this window; does nothing once the window has ended.
     pub fn give_back(&self, window: u32) {
         let less = |word| {
             let count = Count::of_word(word);
             let used = count.used.checked_sub(1)?;
             (count.window == window).then(|| Count { used, ..count }.word())
         };
-        // It is no error if there is nothing to return.
+        // There may be nothing to give back.
         let _ = self
             .0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Resets the count.
     pub fn clear(&self) {
         self.0.store(0, Ordering::Release);
     }
@@ -280,7 +268,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain model: whatever the requests, a window never counts more than its limit.
+        /// Compares with a plain model: a window never counts more than its limit.
         #[test]
         fn a_counter_is_its_model(
             limit in 0u32..5,

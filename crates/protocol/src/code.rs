@@ -1,8 +1,8 @@
-//! The codes of errors, each with its meaning and its HTTP status.
+//! Error codes, each with its meaning and HTTP status.
 
 macro_rules! codes {
     ($(#[doc = $meaning:literal] $name:ident = $text:literal, $status:literal;)*) => {
-        /// What went wrong, for programs. Codes are never renamed.
+        /// Error code for programs. Codes are never renamed.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Code { $(#[doc = $meaning] $name),* }
 
@@ -10,12 +10,12 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The code's text.
+            /// The code's text in answers.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$name => $text),* }
             }
 
-            /// What it means, in one sentence.
+            /// The meaning in one sentence.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$name => $meaning.trim_ascii()),* }
             }

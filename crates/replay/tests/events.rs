@@ -1,5 +1,4 @@
-//! Reading events of a store that holds a random log: any part, in any pieces, is that part of the one order that a
-//! plain list of all events gives.
+//! Event reads from a store with a random log: any part, in any pieces, equals that part of a plain list of all events.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -34,7 +33,7 @@ fn organization(number: u64) -> Id {
     id(Prefix::Organization, number)
 }
 
-/// Numbers derived from a seed (splitmix64).
+/// Random numbers from a seed (splitmix64).
 struct Rng(u64);
 
 impl Rng {
@@ -47,7 +46,7 @@ impl Rng {
     }
 }
 
-/// What must be read: an event's place, its type, its object's number, who sees it.
+/// An expected event: position, type, object number, viewers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Expected {
     position: Position,
@@ -61,7 +60,7 @@ struct Log {
     store: Store,
     head: LogHead,
     all: Vec<Expected>,
-    /// Events outside the log so far, by organization; the last counts the public ones.
+    /// Number of events outside the log, by organization; the last counts public ones.
     numbers: [u64; ORGANIZATIONS as usize + 1],
     last: Position,
 }
@@ -74,7 +73,7 @@ fn open(path: &Path) -> Store {
     Store::open(options).unwrap()
 }
 
-/// Objects belong to the organizations in turn, and all of one organization have one template.
+/// Objects belong to the organizations in turn, and each organization has one template.
 fn issuer(object: u64) -> u64 {
     object % ORGANIZATIONS
 }
@@ -125,7 +124,7 @@ impl Log {
         self.store.commit(group).unwrap();
     }
 
-    /// A commit with only some events outside the log.
+    /// A commit with only events outside the log.
     fn side_event(&mut self, rng: &mut Rng) {
         let mut group = Group::new();
         for _ in 0..=rng.below(3) {
@@ -222,7 +221,7 @@ impl Log {
         });
     }
 
-    /// Adds a request to a group, after `sequence`. Returns the organizations that see its actions.
+    /// Adds a request to a group after `sequence`. Returns the organizations that see its actions.
     fn request(&mut self, rng: &mut Rng, group: &mut Group, sequence: &mut u64) -> Vec<u64> {
         let asker = rng.below(ORGANIZATIONS);
         let actions: Vec<(Kind, u64, u64)> = (0..=rng.below(4))
@@ -307,7 +306,7 @@ impl Log {
         }
     }
 
-    /// What an organization must see, in order.
+    /// The events that an organization must see, in order.
     fn seen(&self, organization: u64) -> Vec<Expected> {
         let seen = |expected: &&Expected| expected.seen_by.contains(&organization);
         self.all.iter().filter(seen).cloned().collect()
@@ -329,7 +328,7 @@ fn positions(snapshot: &Snapshot, viewer: u64, filter: &Filter, span: Span) -> V
     piece.events.iter().map(|event| event.position).collect()
 }
 
-/// Reads piece by piece, each continuing where the previous one ended.
+/// Reads in pieces, each continuing after the previous one.
 fn in_pieces(snapshot: &Snapshot, viewer: u64, span: Span, rng: &mut Rng) -> Vec<Position> {
     let mut found = Vec::new();
     let mut span = span;
@@ -382,7 +381,7 @@ fn every_part_is_that_part_of_the_one_order() {
                 in_pieces(&snapshot, viewer, descending, &mut rng),
                 backwards
             );
-            // From any place, seen or not, there is no gap and nothing comes twice.
+            // From any position, seen or not, there are no gaps and no repetitions.
             for from in log.all.iter().map(|event| event.position) {
                 let span = Span {
                     after: Some(from),
@@ -440,7 +439,7 @@ fn filters_and_bounds_leave_out_the_rest() {
             template_id: Some(template(viewer)),
             ..Filter::default()
         };
-        // A failure names an object, but not whose it is.
+        // A refusal names an object, but not whose it is.
         let expected = kept(&|event| {
             let of_object = event.object.is_some_and(|object| issuer(object) == viewer);
             let made_here = event.event_type == EventType::VariationCreated;

@@ -1,5 +1,5 @@
-//! The POST to the collector: HTTP/1.1 over the connections of one client, by TLS if the URL says so, within a bounded
-//! time. Redirects are not followed, and little of an answer is read.
+//! HTTP client of the collector: POST over HTTP/1.1, with TLS if the URL says so, in bounded time. Redirects are not
+//! followed, and the answer's size is limited.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,23 +16,22 @@ use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
 use prost::Message as _;
 
-/// Bytes of the longest answer that is read.
+/// Size limit of an answer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// How long connecting may take.
+/// Time limit of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long an unused connection is kept.
+/// Idle timeout of a connection.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
-/// Sends to the collector.
 pub(crate) struct Collector {
     http: Connections<Full<Bytes>>,
     timeout: Duration,
-    /// Spans that its answers refused, until they are asked for.
+    /// Spans refused in answers, until they are read from here.
     rejected: Arc<AtomicU64>,
 }
 
 impl Collector {
-    /// Trusts the system's authorities, and those of a file. One attempt may take `timeout`.
+    /// Trusts the system's roots, and those of a file. `timeout` bounds one attempt.
     pub(crate) fn new(
         ca_file: Option<&Path>,
         timeout: Duration,

@@ -1,31 +1,27 @@
-//! The headers of W3C Trace Context, level 2: `traceparent` names the caller's span, `tracestate` carries what other
-//! systems add. A `traceparent` that breaks the rules is ignored, and the trace begins here.
+//! Headers of W3C Trace Context, level 2: `traceparent` names the caller's span, `tracestate` carries data of other
+//! systems. A malformed `traceparent` is ignored, and the trace begins here.
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_actors::timing::SpanRef;
 use opentelemetry::trace::TraceState;
 
-/// Names the caller's span.
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-/// What other tracing systems add.
 pub(crate) const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// The flag of a trace that is recorded.
+/// Flag of a recorded trace.
 pub(crate) const SAMPLED: u8 = 1;
-/// The flag of a trace whose id is random.
+/// Flag of a random trace id.
 pub(crate) const RANDOM: u8 = 2;
-/// The flags that this version knows.
 const KNOWN_FLAGS: u8 = SAMPLED | RANDOM;
 
 /// Bytes of a `traceparent` of version 00; later versions have at least as many.
 const PARENT_BYTES: usize = 55;
-/// Bytes of the longest `tracestate` that is adopted. All systems should pass on 512.
+/// Size limit of an adopted `tracestate`. The standard asks for 512.
 const STATE_BYTES_MAX: usize = 1_024;
-/// Members of the longest list that is valid.
+/// Limit of list members in the standard.
 const STATE_MEMBERS_MAX: usize = 32;
 
-/// The caller's span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Parent {
     pub(crate) span: SpanRef,
@@ -38,7 +34,7 @@ impl Parent {
         self.flags & SAMPLED != 0
     }
 
-    /// The caller's span according to a request's headers; `None` if they name none, or several.
+    /// The caller's span according to the headers; `None` if they name none, or several.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();
         let value = values.next()?;
@@ -54,7 +50,7 @@ impl Parent {
         }
         let version = number(&text[..2])?;
         let is_longer = text.len() > PARENT_BYTES;
-        // Version ff is forbidden; 00 has nothing more, and a later one separates what it adds.
+        // Version ff is forbidden; 00 ends here, and later ones separate additions by a dash.
         if version == 0xff || (is_longer && (version == 0 || text[PARENT_BYTES] != b'-')) {
             return None;
         }
@@ -67,7 +63,7 @@ impl Parent {
     }
 }
 
-/// A number in lower-case hexadecimal digits.
+/// Parses lower-case hexadecimal digits.
 fn number(digits: &[u8]) -> Option<u128> {
     digits.iter().try_fold(0u128, |value, digit| {
         let digit = match digit {
@@ -79,14 +75,13 @@ fn number(digits: &[u8]) -> Option<u128> {
     })
 }
 
-/// The value of `traceparent` that names a span.
 pub(crate) fn traceparent(span: SpanRef, flags: u8) -> Option<HeaderValue> {
     let SpanRef { trace_id, span_id } = span;
     let text = format!("00-{trace_id:032x}-{span_id:016x}-{flags:02x}");
     HeaderValue::from_str(&text).ok()
 }
 
-/// The caller's `tracestate`; empty if it breaks the rules.
+/// The caller's `tracestate`; empty if it is malformed.
 pub(crate) fn trace_state(headers: &HeaderMap) -> TraceState {
     state(headers).unwrap_or_default()
 }
@@ -159,11 +154,11 @@ mod tests {
         );
     }
 
-    /// The cases of the standard's own test suite (w3c/trace-context, `test/test.py`), with other ids, and more of ours.
+    /// The cases of the standard's test suite (w3c/trace-context, `test/test.py`), with other ids, and more of ours.
     #[test]
     fn the_suites_cases_of_traceparent_are_decided_as_there() {
         let valid = [
-            // Flags that nobody has defined are ignored.
+            // Undefined flags are ignored.
             (format!("00-{TRACE}-{SPAN}-ff"), 3),
             (format!("00-{TRACE}-{SPAN}-00"), 0),
             (format!("00-{TRACE}-{SPAN}-02"), 2),

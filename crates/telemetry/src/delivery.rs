@@ -1,6 +1,5 @@
-//! An attempt to report an action to a webhook. It has a trace of its own, because it may happen hours after the
-//! request, and many times; a link leads to the request that the action came with. The receiver's spans are its
-//! children.
+//! Traces of webhook deliveries. Each attempt has a separate trace, because it may happen hours after the request, and
+//! many times; a link leads to the action's request. The receiver's spans are its children.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +14,7 @@ use super::context::{RANDOM, SAMPLED, TRACEPARENT, traceparent};
 use super::span::{Epoch, Span};
 use super::tracer::Inner;
 
-/// An attempt in flight. If it is dropped without an end, it was given up.
+/// An attempt in flight. Dropped without an end, it was given up.
 pub struct Delivery {
     tracer: Arc<Inner>,
     span: SpanRef,
@@ -44,12 +43,11 @@ impl Delivery {
             .collect()
     }
 
-    /// The span.
     pub fn span(&self) -> SpanRef {
         self.span
     }
 
-    /// The attempt has ended so. `event` is the event's type; the receiver's URL belongs to its owner, and is left out.
+    /// Ends the attempt. `event` is the event's type; the receiver's URL is private and left out.
     pub fn end(self, event: &str, webhook: String, delivery: String, verdict: &Verdict) {
         let times = (
             self.epoch.time(self.epoch.instant()),

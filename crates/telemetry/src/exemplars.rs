@@ -1,5 +1,4 @@
-//! Exemplars: for each bucket of a histogram, the newest traced request that fell into it. The histogram itself is
-//! kept elsewhere; this holds only what leads from a bucket to a trace.
+//! Exemplars: the newest traced request of each histogram bucket. The histograms themselves are stored elsewhere.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kedge_actors::timing::SpanRef;
 use parking_lot::Mutex;
 
-/// A traced request, and what it took.
+/// A traced request and its measured value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exemplar {
     of: SpanRef,
@@ -27,7 +26,7 @@ impl Exemplar {
         }
     }
 
-    /// As OpenMetrics writes it after a bucket's count.
+    /// The OpenMetrics text after a bucket's count.
     pub(crate) fn text(&self) -> String {
         let (trace, span) = (self.of.trace_id, self.of.span_id);
         let (seconds, at_s) = (self.seconds, self.at_s);
@@ -35,14 +34,14 @@ impl Exemplar {
     }
 }
 
-/// The newest exemplar of each bucket. There are as many as the histograms have buckets.
+/// The newest exemplar of each bucket; bounded by the number of buckets.
 pub(crate) struct Exemplars {
     bounds: &'static [f64],
     kept: Mutex<BTreeMap<String, Vec<Option<Exemplar>>>>,
 }
 
 impl Exemplars {
-    /// Of histograms with these upper bounds.
+    /// `bounds` are the histograms' upper bounds.
     pub(crate) fn new(bounds: &'static [f64]) -> Self {
         Self {
             bounds,
@@ -50,7 +49,7 @@ impl Exemplars {
         }
     }
 
-    /// Keeps an exemplar of this histogram; `labels` in the order in which it has them.
+    /// Stores an exemplar of this histogram; `labels` in its order.
     pub(crate) fn note(&self, metric: &str, labels: &[(&str, &str)], exemplar: Exemplar) {
         let mut series = format!("{metric}_bucket{{");
         for (name, value) in labels {

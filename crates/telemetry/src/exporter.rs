@@ -1,6 +1,6 @@
-//! The queue of finished spans, and the thread that sends them to the collector. Whoever has spans hands them over
-//! without waiting; if the queue is full, they are dropped and counted. So a collector that is slow, down or wrong
-//! costs spans and nothing else: memory stays within the queue's bound, and no request waits.
+//! Queue of finished spans, and the thread that sends them to the collector. Spans are queued without waiting; if the
+//! queue is full, they are dropped and counted. So a slow or broken collector costs spans and nothing else: memory
+//! stays bounded, and no request waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,25 +11,24 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::metric_definitions::{DROPPED, EXPORTED, FAILED, REJECTED, count};
 
-/// A collector that still fails is logged again after this long.
+/// Interval of log lines while the collector fails.
 const LOG_AGAIN_AFTER: Duration = Duration::from_mins(5);
 
 enum Message {
     Spans(Vec<SpanData>),
-    /// Everything before it is sent, and then the thread ends.
+    /// Sends everything queued before it; then the thread ends.
     Stop(oneshot::Sender<()>),
 }
 
-/// Where finished spans are put.
 pub(crate) struct Queue {
     sender: mpsc::UnboundedSender<Message>,
-    /// Spans that are not sent yet.
+    /// Unsent spans.
     waiting: Arc<AtomicUsize>,
     waiting_max: usize,
 }
 
 impl Queue {
-    /// Hands over the spans of one occasion: all of them, or none.
+    /// Queues the spans of one occasion: all of them, or none.
     pub(crate) fn put(&self, spans: Vec<SpanData>) {
         let many = spans.len();
         let before = self.waiting.fetch_add(many, Ordering::Relaxed);
@@ -39,7 +38,7 @@ impl Queue {
         }
     }
 
-    /// Has everything sent that was put here, for at most `patience`.
+    /// Flushes the queue and stops the thread, for at most `patience`.
     pub(crate) async fn stop(&self, patience: Duration) {
         let (done, stopped) = oneshot::channel();
         if self.sender.send(Message::Stop(done)).is_err() {
@@ -52,18 +51,18 @@ impl Queue {
     }
 }
 
-/// What the thread needs.
+/// State of the thread.
 pub(crate) struct Sending {
     pub(crate) exporter: opentelemetry_otlp::SpanExporter,
     /// Spans that the collector refused.
     pub(crate) rejected: Arc<AtomicU64>,
     /// Spans of one POST, at most.
     pub(crate) batch_max: usize,
-    /// How long spans wait for others.
+    /// Time for collecting spans before a POST.
     pub(crate) interval: Duration,
 }
 
-/// Starts the thread. `waiting_max`: spans that may wait in memory.
+/// Starts the thread. `waiting_max` bounds the spans in memory.
 pub(crate) fn start(sending: Sending, waiting_max: usize) -> std::io::Result<Queue> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let waiting = Arc::new(AtomicUsize::new(0));
@@ -76,7 +75,7 @@ pub(crate) fn start(sending: Sending, waiting_max: usize) -> std::io::Result<Que
         waiting: Arc::clone(&waiting),
         health: Health::default(),
     };
-    // It ends with the process at the latest; nothing waits for it.
+    // Detached; it ends with the process at the latest.
     let _detached = std::thread::Builder::new()
         .name("tracing".to_owned())
         .spawn(move || runtime.block_on(thread.run()))?;
@@ -109,14 +108,14 @@ impl Thread {
             }
             self.send(spans).await;
             if let Some(stop) = stop {
-                // The caller may not wait any longer.
+                // The caller may have stopped waiting.
                 let _ = stop.send(());
                 return;
             }
         }
     }
 
-    /// Sends spans, in as many POSTs as they need.
+    /// Sends spans, in as many POSTs as needed.
     async fn send(&mut self, mut spans: Vec<SpanData>) {
         while !spans.is_empty() {
             let rest = spans.split_off(spans.len().min(self.sending.batch_max));
@@ -141,7 +140,7 @@ impl Thread {
     }
 }
 
-/// Adds spans; returns who waits for the end, if this is it.
+/// Adds spans; returns the waiting caller if this is the end.
 fn add(spans: &mut Vec<SpanData>, message: Message) -> Option<oneshot::Sender<()>> {
     match message {
         Message::Spans(more) => {
@@ -152,7 +151,7 @@ fn add(spans: &mut Vec<SpanData>, message: Message) -> Option<oneshot::Sender<()
     }
 }
 
-/// Whether the collector takes spans, logged when that changes and now and then while it does not.
+/// State of the collector; changes are logged, and failures repeated now and then.
 #[derive(Default)]
 struct Health {
     logged: Option<Instant>,

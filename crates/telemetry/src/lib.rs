@@ -1,16 +1,15 @@
-//! What a server shows of itself: its log (`logging`), its metrics (`scrape`), and distributed traces, which are
-//! the rest of this crate (docs/adr/0022-tracing.md): which requests are sampled, the spans of what happens to them, and
-//! their way to a collector by OTLP over HTTP. Off unless a collector is named; then no thread, no connection and no
-//! header comes of it.
+//! Observability of a server: its log (`logging`), its metrics (`scrape`), and distributed traces
+//! (docs/adr/0022-tracing.md), sent to a collector by OTLP over HTTP. Tracing is off unless a collector is configured;
+//! then it has no threads, connections or headers.
 //!
-//! - `context`: the headers of W3C Trace Context. `sampling`: who decides that a request is traced.
-//! - `tracer`: the way in. `request`: a sampled request at the edge. `observer`: what the engine noted of it, commit
-//!   groups and anchors. `delivery`: attempts at webhooks. `recent`: which request an action came with.
-//! - `span`: the library's form of a span. `exporter`: the queue and the thread that empties it. `collector`: the POST.
+//! - `context`: headers of W3C Trace Context. `sampling`: the choice of traced requests.
+//! - `tracer`: the entry point. `request`: a sampled request at the edge. `observer`: reports of the engine, commit
+//!   groups and anchors. `delivery`: attempts at webhooks. `recent`: from an action to its request.
+//! - `span`: spans in the library's form. `exporter`: the queue and its thread. `collector`: the POST.
 //! - `exemplars`: sampled requests in histograms. `openmetrics`: metrics with exemplars, as `scrape` serves them.
 //!
-//! Spans are made after the fact, from times that were noted on the way. So an unsampled request costs no more than
-//! reading its header, and a sampled one no more than noting times, until it has been answered.
+//! Spans are made after the answer, from times noted meanwhile. So an unsampled request only has its header read, and a
+//! sampled one only notes times.
 
 mod collector;
 mod context;

@@ -1,4 +1,4 @@
-//! The log: lines for people, or one JSON object a line, on standard error. Standard output is for the results of
+//! Logging to standard error: lines for people, or one JSON object a line. Standard output is for the results of
 //! commands.
 
 use std::io::IsTerminal as _;
@@ -7,10 +7,8 @@ use kedge_config::{Config, LogFormat};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 
-/// Why the log could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
-    /// The filter is invalid.
     #[error("option log_filter: {0}")]
     Filter(#[from] tracing_subscriber::filter::ParseError),
     /// A log is already set up.
@@ -18,20 +16,19 @@ pub enum LoggingError {
     Set(String),
 }
 
-/// Colours are for people at a terminal who have not asked for none (<https://no-color.org>).
+/// Colours are for terminals without `NO_COLOR` (<https://no-color.org>).
 fn is_coloured() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     std::io::stderr().is_terminal() && !refused
 }
 
-/// Sets up the process's log.
 pub fn init(config: &Config) -> Result<(), LoggingError> {
     let filter = EnvFilter::try_new(&config.log_filter)?;
     let builder = fmt()
         .with_env_filter(filter)
         .with_ansi(is_coloured())
         .with_writer(std::io::stderr)
-        // A report that the log cannot be written would itself go to the log, and panic.
+        // A report about a failed log line would go to the log too, and panic.
         .log_internal_errors(false);
     let set = match config.log_format {
         LogFormat::Human => builder.try_init(),

@@ -1,24 +1,23 @@
-//! The names and meanings of this crate's metrics, in one place.
+//! Names and descriptions of this crate's metrics.
 
 use metrics::{Unit, counter, describe_counter};
 
 use super::sampling::Why;
 
-/// Requests that are traced, by why.
+/// Traced requests, by reason.
 pub const TRACES: &str = "kedge_traces_total";
-/// Spans, by what became of them.
+/// Spans, by outcome.
 pub const SPANS: &str = "kedge_trace_spans_total";
 
-/// Spans that the collector accepted.
 pub(crate) const EXPORTED: &str = "exported";
-/// Spans that found the queue full.
+/// The queue was full.
 pub(crate) const DROPPED: &str = "dropped";
-/// Spans that did not reach the collector.
+/// The collector was not reached.
 pub(crate) const FAILED: &str = "failed";
-/// Spans that the collector refused.
+/// The collector refused them.
 pub(crate) const REJECTED: &str = "rejected";
 
-/// Describes them, and makes each appear with its labels. Only a server that traces has them.
+/// Describes and initializes the metrics, on a server that traces.
 pub(crate) fn describe() {
     describe_counter!(TRACES, Unit::Count, "Requests that are traced, by reason");
     describe_counter!(
@@ -34,7 +33,6 @@ pub(crate) fn describe() {
     }
 }
 
-/// Counts spans.
 pub(crate) fn count(outcome: &'static str, spans: usize) {
     counter!(SPANS, "outcome" => outcome).increment(spans as u64);
 }

@@ -1,4 +1,4 @@
-//! What the engine reports: commit groups with sampled requests, and anchors. Each has a trace of its own, because many
+//! Traces of engine reports: commit groups with sampled requests, and anchors. Each has a separate trace, because many
 //! requests share it; links lead to the requests.
 
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use opentelemetry::trace::Status;
 use super::span::{Epoch, Span, nth, unix_ms};
 use super::tracer::{Inner, new_span};
 
-/// The parts of a group's way: the span's name, and where it begins and ends.
+/// Spans of a group: name, begin and end.
 const PARTS: [(&str, GroupPassed, GroupPassed); 5] = [
     ("form", GroupPassed::Begun, GroupPassed::Formed),
     ("append", GroupPassed::Formed, GroupPassed::Appended),
@@ -25,7 +25,7 @@ fn number(value: u64) -> i64 {
 
 impl Observer for Inner {
     fn group_span(&self) -> SpanRef {
-        // Without randomness the group's spans are not made.
+        // Without randomness the group has no spans.
         new_span().unwrap_or(SpanRef {
             trace_id: 0,
             span_id: 0,
@@ -78,7 +78,7 @@ impl Observer for Inner {
     }
 }
 
-/// Which batches the sampled requests of a group are in, and how many requests there are.
+/// The batches of a group's sampled requests, and the number of requests.
 fn attributes(members: &[Member]) -> Vec<KeyValue> {
     let sampled = number(members.len() as u64);
     let mut attributes = vec![KeyValue::new("kedge.requests.sampled", sampled)];

@@ -1,12 +1,12 @@
-//! OpenMetrics 1.0 from Prometheus's text format, as `metrics-exporter-prometheus` writes it, with exemplars. The two
-//! formats have the same lines but for the names of counters, the form of bounds, empty lines and the end.
+//! Conversion of Prometheus's text format, as `metrics-exporter-prometheus` writes it, to OpenMetrics 1.0 with
+//! exemplars. The formats differ in counter names, bounds, empty lines and the end.
 
 use super::exemplars::Exemplars;
 
-/// The media type of what [`of`] returns.
+/// Media type of the result of [`of`].
 pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Whether a scraper that sends this `Accept` wants OpenMetrics: it names the type, and does not refuse it.
+/// Whether an `Accept` value asks for OpenMetrics and does not refuse it.
 pub(crate) fn is_asked_for(accept: &str) -> bool {
     accept.split(',').any(|range| {
         let mut parts = range.split(';').map(str::trim);
@@ -23,13 +23,12 @@ pub(crate) fn is_asked_for(accept: &str) -> bool {
     })
 }
 
-/// The same metrics as OpenMetrics.
 pub(crate) fn of(text: &str, exemplars: &Exemplars) -> String {
     let mut out = String::with_capacity(text.len() + 1_024);
     let mut help = None;
     for line in text.lines().filter(|line| !line.is_empty()) {
         if let Some(description) = line.strip_prefix("# HELP ") {
-            // Whether the name changes follows from the type, which comes next.
+            // The name depends on the type, which comes next.
             help = Some(description);
             continue;
         }

@@ -1,20 +1,19 @@
-//! Which sampled request an action came with, for the deliveries that report it. Only the newest are known, and none
-//! after a restart: a delivery whose request is not known here is not traced.
+//! Requests of recent sampled actions, for the deliveries that report them. Older ones, and those from before a
+//! restart, are not traced.
 
 use std::collections::VecDeque;
 
 use kedge_actors::timing::{Member, SpanRef};
 use parking_lot::Mutex;
 
-/// How many requests are remembered.
 const REQUESTS_MAX: usize = 16_384;
 
-/// The newest sampled requests, in the order of the log.
+/// The newest sampled requests, in the log's order.
 #[derive(Default)]
 pub(crate) struct Recent(Mutex<VecDeque<Member>>);
 
 impl Recent {
-    /// Remembers requests with what was done of them.
+    /// Adds committed requests.
     pub(crate) fn add(&self, members: &[Member]) {
         let mut all = self.0.lock();
         for member in members.iter().filter(|member| member.count > 0) {

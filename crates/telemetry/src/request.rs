@@ -1,5 +1,5 @@
-//! A sampled request at the edge: one span for the request (OpenTelemetry's conventions for HTTP servers), one for each
-//! of its phases, and those of the engine's steps within the phase that waits for the engine. All are made at the end.
+//! Spans of a sampled request at the edge: the request (OpenTelemetry's conventions for HTTP servers), its phases, and
+//! the engine's steps within the phase that waits for the engine. All are made at the end.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use super::context::{self, Parent, RANDOM, SAMPLED, TRACEPARENT};
 use super::span::{Epoch, Span, nth};
 use super::tracer::Inner;
 
-/// The status of a request whose caller went away, as proxies log it.
+/// Status of a request whose caller disconnected, as proxies log it.
 const GONE: &str = "cancelled";
-/// The numbers of the engine's spans within a trace begin here; those of phases come before.
+/// First number of the engine's spans within a trace; phases have lower ones.
 const ENGINE_SPANS: u64 = 1_000;
 
 /// The engine's steps: the span's name, and where it begins and ends.
@@ -27,14 +27,14 @@ const STEPS: [(&str, Passed, Passed); 4] = [
     ("wait for committer", Passed::Placed, Passed::Taken),
 ];
 
-/// A phase of the request's way through the edge.
+/// A phase of the request's handling at the edge.
 struct Phase {
     name: &'static str,
     begun: Instant,
     kind: SpanKind,
 }
 
-/// A request that is traced. If it is dropped without an end, its caller went away.
+/// A traced request. Dropped without an end, its caller disconnected.
 pub struct Traced {
     tracer: Arc<Inner>,
     span: SpanRef,
@@ -43,7 +43,7 @@ pub struct Traced {
     parent: Option<Parent>,
     epoch: Epoch,
     phases: Vec<Phase>,
-    /// The phase within which the engine works.
+    /// The phase in which the engine works.
     engine: Option<(usize, Arc<RequestTiming>)>,
     name: Cow<'static, str>,
     has_route: bool,
@@ -51,20 +51,15 @@ pub struct Traced {
     is_ended: bool,
 }
 
-/// How a request was answered.
+/// Attributes of an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered<'a> {
-    /// The status.
     pub status: u16,
-    /// The error's code, if it is one.
     pub code: Option<&'static str>,
-    /// The version of HTTP.
     pub version: Version,
-    /// The request's id, as its answer states it.
     pub request_id: &'a str,
-    /// The server's scheme.
     pub scheme: &'static str,
-    /// The path that was asked for.
+    /// The requested path.
     pub path: &'a str,
 }
 
@@ -94,24 +89,23 @@ impl Traced {
         }
     }
 
-    /// The request's span.
     pub fn span(&self) -> SpanRef {
         self.span
     }
 
-    /// The trace's id, as logs and headers show it.
+    /// The trace's id, as in logs and headers.
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.span.trace_id)
     }
 
-    /// States the path of the table's row: no part of it comes from the caller.
+    /// Sets the path of the table's row, which contains no caller data.
     pub fn route(&mut self, path: &'static str) {
         self.name = format!("{} {path}", self.name).into();
         self.has_route = true;
         self.attributes.push(KeyValue::new("http.route", path));
     }
 
-    /// Begins a phase, which ends the one before it.
+    /// Begins a phase, which ends the previous one.
     pub fn phase(&mut self, name: &'static str) {
         self.phases.push(Phase {
             name,
@@ -120,7 +114,7 @@ impl Traced {
         });
     }
 
-    /// Begins the phase that waits for the engine, and returns where the engine notes its times.
+    /// Begins the phase that waits for the engine; returns where the engine notes its times.
     pub fn engine(&mut self, name: &'static str, actions: usize) -> Arc<RequestTiming> {
         self.phase(name);
         let many = i64::try_from(actions).unwrap_or(i64::MAX);
@@ -132,7 +126,7 @@ impl Traced {
         timing
     }
 
-    /// Begins a phase in which another server answers the request, and names it in the headers for that.
+    /// Begins a phase in which another server answers, and adds the trace headers for it.
     pub fn call(&mut self, name: &'static str, headers: &mut HeaderMap) {
         self.phase(name);
         if let Some(phase) = self.phases.last_mut() {
@@ -144,7 +138,7 @@ impl Traced {
         }
     }
 
-    /// The request is answered.
+    /// Ends the request.
     pub fn end(mut self: Box<Self>, answered: &Answered<'_>) {
         let status = i64::from(answered.status);
         let version = match answered.version {
@@ -159,8 +153,8 @@ impl Traced {
             KeyValue::new("url.scheme", answered.scheme),
             KeyValue::new("kedge.request_id", id),
         ]);
-        // What a caller puts into a path that leads nowhere may be anything. One that leads somewhere consists of the
-        // route and of ids.
+        // Callers can put anything into a path that leads nowhere. One that leads somewhere consists of the route and
+        // ids.
         if self.has_route && answered.status < 400 {
             let path = answered.path.to_owned();
             self.attributes.push(KeyValue::new("url.path", path));
@@ -238,7 +232,7 @@ impl Traced {
         let formed = group.at(GroupPassed::Formed);
         let synced = group.at(GroupPassed::Synced);
         add("form group", timing.at(Passed::Taken), formed, Vec::new());
-        // The group has spans of its own, which many requests share.
+        // Many requests share the group's spans.
         add("commit", formed, synced, vec![group.span]);
         let published = group.at(GroupPassed::Published);
         add("release", synced, published, Vec::new());

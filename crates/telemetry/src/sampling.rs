@@ -1,19 +1,19 @@
-//! Which requests are traced. A configured part of them is, chosen by chance; and those whose caller says that it
-//! records the trace, as far as the operator permits. A caller that says that it does not is followed too.
+//! Sampling of requests: a configured part at random, plus requests whose caller records the trace, as far as the
+//! operator permits. A caller's decision not to record is followed too.
 //!
-//! The choice does not depend on the trace's id: a caller chooses that, and could have all of its requests traced.
+//! The choice is independent of the trace id: a caller chooses that, and could have all of its requests traced.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::context::Parent;
 
-/// Why a request is traced.
+/// Reason for tracing a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
-    /// By chance.
+    /// Chosen at random.
     Ratio,
-    /// Its caller traces it.
+    /// The caller traces it.
     Caller,
 }
 
@@ -28,20 +28,20 @@ impl Why {
     }
 }
 
-/// Decides.
+/// Decides which requests are traced.
 pub(crate) struct Sampler {
     /// A random number below this chooses a request; `None` chooses all.
     threshold: Option<u64>,
     state: AtomicU64,
-    /// Requests a second that are traced because their callers say so.
+    /// Requests a second that are traced because of their callers.
     callers_per_s: u32,
     began: Instant,
-    /// The current second, and how many of its requests were accepted: 32 bits each.
+    /// The current second and its accepted requests, 32 bits each.
     window: AtomicU64,
 }
 
 impl Sampler {
-    /// Chooses this part of all requests, from 0 to 1.
+    /// `ratio` is the traced part of all requests, from 0 to 1.
     pub(crate) fn new(ratio: f64, callers_per_s: u32, seed: u64) -> Self {
         Self {
             threshold: (ratio < 1.0).then(|| (ratio.max(0.0) * 2f64.powi(64)) as u64),
@@ -52,7 +52,7 @@ impl Sampler {
         }
     }
 
-    /// Why a request is traced; `None` if it is not.
+    /// The reason for tracing a request; `None` if it is not traced.
     pub(crate) fn decide(&self, parent: Option<Parent>) -> Option<Why> {
         match parent {
             Some(parent) if self.callers_per_s > 0 => {
@@ -97,7 +97,7 @@ impl Sampler {
     }
 }
 
-/// What SplitMix64 adds for each number.
+/// SplitMix64's increment.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// SplitMix64's mixing.
@@ -150,7 +150,7 @@ mod tests {
         let decided = |sampler: &Sampler, flags| sampler.decide(Some(caller(flags)));
         assert_eq!(decided(&Sampler::new(0.0, 3, 7), 1), Some(Why::Caller));
         assert_eq!(decided(&Sampler::new(1.0, 3, 7), 0), None);
-        // Not permitted: its flag means nothing, whatever it is.
+        // Not permitted: the flag means nothing.
         assert_eq!(decided(&Sampler::new(0.0, 0, 7), 1), None);
         assert_eq!(decided(&Sampler::new(1.0, 0, 7), 0), Some(Why::Ratio));
         let exhausted = Sampler::new(1.0, 1, 7);

@@ -1,6 +1,6 @@
-//! The listener that serves all metrics of the process: in Prometheus's text format, and as OpenMetrics with exemplars
-//! while requests are traced and the scraper asks for that. Without tracing the answer is always the text format, so
-//! that the series of an existing installation keep their names.
+//! The metrics listener: Prometheus's text format, or OpenMetrics with exemplars if requests are traced and the scraper
+//! asks for it. Without tracing it is always the text format, so the series of an existing installation keep their
+//! names.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,14 +14,12 @@ use hyper::{Request, Response, StatusCode};
 use super::openmetrics::{self, is_asked_for};
 use super::tracer::Tracer;
 
-/// The media type of Prometheus's text format.
 const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// How long one scrape may take.
+/// Time limit of one scrape.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is served.
+/// State of the listener.
 struct Page<R> {
-    /// All metrics in Prometheus's text format.
     render: R,
     tracer: Option<Tracer>,
 }
@@ -30,7 +28,7 @@ struct Page<R> {
 /// text format.
 ///
 /// # Errors
-/// The system's, if it cannot listen there.
+/// If the address cannot be bound.
 pub async fn serve<R>(
     address: SocketAddr,
     render: R,

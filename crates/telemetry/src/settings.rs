@@ -1,4 +1,4 @@
-//! The exporter as configured: where it sends, with which headers, and what it says of this process.
+//! Exporter settings from the configuration: endpoint, headers, and attributes of the process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::exporter::Sending;
 /// The path of traces at a collector (OTLP/HTTP).
 const TRACES_PATH: &str = "/v1/traces";
 
-/// Why requests cannot be traced with this configuration.
+/// Error of the tracing options.
 #[derive(Debug, thiserror::Error)]
 pub enum TracingError {
     /// The file of headers.
@@ -32,13 +32,12 @@ pub enum TracingError {
         "option tracing_headers_file: line {line} must be a name, a colon and a value, such as Authorization: Bearer …"
     )]
     Header {
-        /// The line's number, from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
-    /// Whom to trust.
+    /// The root certificates.
     #[error("option tracing_ca_file: {0}")]
     Trust(#[from] TrustError),
-    /// The endpoint.
     #[error("option tracing_endpoint: {0}")]
     Endpoint(String),
     /// The thread or the system's randomness.
@@ -46,7 +45,6 @@ pub enum TracingError {
     System(#[from] std::io::Error),
 }
 
-/// The exporter for this endpoint.
 pub(crate) fn sending(config: &Config, endpoint: &str) -> Result<Sending, TracingError> {
     let timeout = Duration::from_secs(config.tracing_timeout_s);
     let rejected = Arc::new(AtomicU64::new(0));
@@ -70,7 +68,7 @@ pub(crate) fn sending(config: &Config, endpoint: &str) -> Result<Sending, Tracin
     })
 }
 
-/// The URL of traces; a URL without a path is the collector's.
+/// The URL for traces; a URL without a path gets the standard one.
 fn url(endpoint: &str) -> Result<String, TracingError> {
     let wrong = || TracingError::Endpoint("must be an http:// or https:// URL".to_owned());
     let uri: Uri = endpoint.parse().map_err(|_| wrong())?;
@@ -107,7 +105,7 @@ fn headers(config: &Config) -> Result<HashMap<String, String>, TracingError> {
         .collect()
 }
 
-/// What the collector learns about this process.
+/// Attributes of this process.
 fn resource(config: &Config) -> Resource {
     let attributes = config.tracing_attributes.iter().filter_map(|attribute| {
         let (name, value) = attribute.split_once('=')?;

@@ -1,4 +1,4 @@
-//! A span in the library's form, made once everything about it is known.
+//! Spans in the library's form, made once they are complete.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,10 +13,10 @@ use opentelemetry_sdk::trace::{SpanData, SpanLinks};
 use super::context::{RANDOM, SAMPLED};
 use super::sampling::{GOLDEN, mixed};
 
-/// Links of one span, at most.
+/// Limit of links of one span.
 const LINKS_MAX: usize = 128;
 
-/// When a moment of the steady clock was.
+/// Maps the steady clock to wall-clock time.
 #[derive(Clone, Copy)]
 pub(crate) struct Epoch {
     instant: Instant,
@@ -48,7 +48,7 @@ pub(crate) fn unix_ms(time_ms: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(time_ms)
 }
 
-/// The span within a trace with this number: of one trace, no two are equal.
+/// The n-th span of a trace; all are distinct.
 pub(crate) fn nth(span: SpanRef, number: u64) -> SpanRef {
     let state = span.span_id.wrapping_add(number.wrapping_mul(GOLDEN));
     SpanRef {
@@ -57,13 +57,13 @@ pub(crate) fn nth(span: SpanRef, number: u64) -> SpanRef {
     }
 }
 
-/// What is known of a span.
+/// Attributes of a span.
 pub(crate) struct Span {
     pub(crate) of: SpanRef,
     pub(crate) flags: u8,
     pub(crate) state: TraceState,
     pub(crate) parent: Option<u64>,
-    /// The parent is another process's.
+    /// The parent is in another process.
     pub(crate) is_remote: bool,
     pub(crate) kind: SpanKind,
     pub(crate) name: Cow<'static, str>,
@@ -91,7 +91,7 @@ impl Span {
             kind: SpanKind::Internal,
             name: name.into(),
             begun,
-            // Clocks may be set back; time does not.
+            // Clocks may be set back; time does not go back.
             ended: ended.max(begun),
             attributes: Vec::new(),
             links: Vec::new(),
@@ -99,7 +99,7 @@ impl Span {
         }
     }
 
-    /// As the library exports it.
+    /// Converts it to the exporter's form.
     pub(crate) fn data(mut self, scope: &InstrumentationScope) -> SpanData {
         let mut links = SpanLinks::default();
         let dropped = self.links.len().saturating_sub(LINKS_MAX);

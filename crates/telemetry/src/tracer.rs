@@ -1,4 +1,4 @@
-//! The way in: what a server that traces has, and one that does not has not.
+//! Entry point of distributed tracing; `None` when tracing is disabled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::sampling::Sampler;
 use super::settings::{self, TracingError};
 use super::span::Span;
 
-/// How long the end of the process waits for the last spans to be sent.
+/// Time for sending the last spans at the end of the process.
 const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Traces requests. Cheap to clone.
@@ -45,7 +45,7 @@ impl Inner {
     }
 }
 
-/// The name of a span that begins a trace; `None` if the system has no randomness.
+/// The id of a span that begins a trace; `None` if the system has no randomness.
 pub(crate) fn new_span() -> Option<SpanRef> {
     let bytes = secrets::random::<24>().ok()?;
     let (trace, span) = bytes.split_at(16);
@@ -56,7 +56,7 @@ pub(crate) fn new_span() -> Option<SpanRef> {
 }
 
 impl Tracer {
-    /// Starts to trace, if a collector is configured. `bounds`: of the histograms of times, in seconds.
+    /// Starts tracing if a collector is configured. `bounds` are the buckets of time histograms, in seconds.
     ///
     /// # Errors
     /// [`TracingError`], if an option cannot be used.
@@ -83,7 +83,7 @@ impl Tracer {
         }))))
     }
 
-    /// Begins to trace a request with these headers, if it is sampled. `method` is one that is known, or `_OTHER`.
+    /// Begins to trace a request if it is sampled. `method` is a known one, or `_OTHER`.
     pub fn begin(&self, headers: &HeaderMap, method: &'static str) -> Option<Box<Traced>> {
         let parent = Parent::of(headers);
         let why = self.0.sampler.decide(parent)?;
@@ -94,12 +94,12 @@ impl Tracer {
         Some(Box::new(Traced::new(inner, own, parent, state, method)))
     }
 
-    /// What the engine reports to.
+    /// Receiver of the engine's reports.
     pub fn observer(&self) -> Arc<dyn Observer> {
         Arc::clone(&self.0) as Arc<dyn Observer>
     }
 
-    /// Begins to trace an attempt to report an action, if the request that it came with is traced and still known.
+    /// Begins to trace a delivery attempt, if the action's request is traced and still known.
     pub fn delivery(&self, sequence: u64) -> Option<Delivery> {
         let request = self.0.recent.of(sequence)?;
         Some(Delivery::new(
@@ -110,18 +110,18 @@ impl Tracer {
         ))
     }
 
-    /// Notes what a histogram of times was given for a traced request.
+    /// Notes the value that a traced request added to a time histogram.
     pub fn exemplify(&self, metric: &str, labels: &[(&str, &str)], seconds: f64, of: SpanRef) {
         let exemplar = Exemplar::now(of, seconds);
         self.0.exemplars.note(metric, labels, exemplar);
     }
 
-    /// Metrics in Prometheus's text format as OpenMetrics, with exemplars.
+    /// Converts Prometheus's text format to OpenMetrics with exemplars.
     pub fn open_metrics(&self, text: &str) -> String {
         openmetrics::of(text, &self.0.exemplars)
     }
 
-    /// Has everything sent that is finished, for at most a second.
+    /// Sends all finished spans, for at most a second.
     pub async fn stop(&self) {
         self.0.queue.stop(STOP_PATIENCE).await;
     }

@@ -1,6 +1,5 @@
-//! What a receiver sends, within bounds. hyper skips interim answers (`100 Continue`), however many there are, and reads
-//! as long as there is something: a receiver that sends without end would hold the thread, and with it all other
-//! deliveries.
+//! Read limit of a receiver's connection. hyper skips interim answers (`100 Continue`) without end and reads while
+//! there is data, so a receiver that never stops sending would hold the thread and all other deliveries.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,13 +9,13 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that a receiver may send for one message, with TLS's own. Of an answer only the status, a few headers and the
-/// body's first 16 KiB are of use.
+/// Bytes that a receiver may send for one message, including TLS. Only the status, a few headers and the first 16 KiB
+/// of the body are used.
 pub(super) const MESSAGE_BYTES_MAX: u64 = 256 * 1024;
-/// Bytes that are read before others have their turn.
+/// Bytes read before the task yields.
 const TURN_BYTES: usize = 16 * 1024;
 
-/// How many bytes a receiver may still send for the present message.
+/// Bytes that a receiver may still send for the current message.
 #[derive(Clone, Debug)]
 pub(super) struct Allowance(Arc<AtomicU64>);
 
@@ -25,7 +24,7 @@ impl Allowance {
         Self(Arc::new(AtomicU64::new(MESSAGE_BYTES_MAX)))
     }
 
-    /// Begins the next message.
+    /// Resets the allowance for the next message.
     pub(super) fn renew(&self) {
         self.0.store(MESSAGE_BYTES_MAX, Ordering::Relaxed);
     }
@@ -41,11 +40,11 @@ impl Allowance {
     }
 }
 
-/// A connection to a receiver.
+/// Connection with a read limit.
 pub(super) struct Bounded<S> {
     stream: S,
     allowance: Allowance,
-    /// Bytes read in this turn.
+    /// Bytes read since the last yield.
     turn_bytes: usize,
 }
 

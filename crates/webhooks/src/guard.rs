@@ -1,6 +1,6 @@
-//! Where webhooks may go. The owner of a webhook chooses where this server connects to, so addresses of its own
-//! networks are refused: when the webhook is made, where the URL names an address, and at every delivery, where a name
-//! has become one. The connection goes to the address that was checked; the name is not looked up a second time.
+//! Destination checks of webhooks. Owners of webhooks choose where this server connects, so internal addresses are
+//! refused: at creation if the URL names one, and at every delivery after the name is resolved. The connection goes to
+//! the checked address; the name is not resolved twice.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::{Arc, LazyLock};
@@ -11,13 +11,13 @@ use kedge_actors::fair::{Turns, share};
 use kedge_config::Network;
 use kedge_protocol::Id;
 
-/// Names looked up at one time: a resolver that hangs must not occupy every thread.
+/// Concurrent lookups: a hanging resolver must not occupy every thread.
 const LOOKUPS_MAX: usize = 64;
-/// The longest name (RFC 1035, 2.3.4).
+/// Longest host name (RFC 1035, 2.3.4).
 const NAME_BYTES_MAX: usize = 253;
 
-/// Networks that are not the public internet: IANA's special-purpose registries (RFC 6890), and the
-/// addresses where clouds serve credentials.
+/// Networks outside the public internet: IANA's special-purpose registries (RFC 6890), and the addresses where clouds
+/// serve credentials.
 const SPECIAL: &[&str] = &[
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -46,7 +46,7 @@ const SPECIAL: &[&str] = &[
 ];
 
 static SPECIAL_NETWORKS: LazyLock<Vec<Network>> = LazyLock::new(|| networks(SPECIAL));
-/// The part of IPv6 that is the public internet.
+/// The public part of IPv6.
 static GLOBAL_UNICAST: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["2000::/3"]));
 /// IPv4 addresses mapped by a translator (RFC 6052).
 static TRANSLATED: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["64:ff9b::/96"]));
@@ -60,7 +60,7 @@ fn holds(networks: &[Network], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 
-/// True for an address of the public internet, in whatever form it is given.
+/// True for a public address, in any form.
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V6(address) if holds(&TRANSLATED, address.into()) => {
@@ -74,19 +74,15 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Why a URL is refused, or not connected to. The messages are for the webhook's owner.
+/// Reasons to refuse a URL or a connection. The messages are for the webhook's owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TargetError {
-    /// It is not a URL.
     #[error("must be an https URL with a host name or address")]
     Form,
-    /// The address is in a private or reserved network.
     #[error("must not lead to a private, local or reserved address")]
     Address,
-    /// It is not encrypted.
     #[error("must begin with https://")]
     Plain,
-    /// The name has no address.
     #[error("the host name could not be looked up")]
     Unknown,
 }
@@ -97,23 +93,19 @@ enum Host {
     Name(String),
 }
 
-/// A parsed URL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// True for https.
     pub is_https: bool,
-    /// The authority, for the `Host` field.
+    /// Authority for the `Host` field.
     pub authority: String,
-    /// The name in the certificate.
+    /// Name in the certificate.
     pub name: String,
-    /// Path and query.
     pub path: PathAndQuery,
     host: Host,
     port: u16,
 }
 
 impl Target {
-    /// Parses a URL.
     pub fn parse(url: &str) -> Result<Self, TargetError> {
         let uri: Uri = url.parse().map_err(|_| TargetError::Form)?;
         let is_https = match uri.scheme_str() {
@@ -126,7 +118,7 @@ impl Target {
             return Err(TargetError::Form);
         }
         let host = host(authority.host()).ok_or(TargetError::Form)?;
-        // Whatever follows a colon must be a port: hyper ignores one that is empty or too large.
+        // Anything after a colon must be a port: hyper ignores one that is empty or too large.
         let has_port = authority.as_str().len() > authority.host().len();
         let port = match authority.port_u16() {
             Some(0) => return Err(TargetError::Form),
@@ -151,7 +143,7 @@ impl Target {
     }
 }
 
-/// The host of a URL. Addresses are recognised in every form that a resolver accepts.
+/// Parses a host. Addresses are recognized in every form that a resolver accepts.
 fn host(text: &str) -> Option<Host> {
     if let Some(inside) = text.strip_prefix('[') {
         let address: Ipv6Addr = inside.strip_suffix(']')?.parse().ok()?;
@@ -167,7 +159,7 @@ fn host(text: &str) -> Option<Host> {
     if name.len() > NAME_BYTES_MAX || !labels.iter().all(is_label) {
         return None;
     }
-    // RFC 6761, 6.3: names under localhost are this machine.
+    // Names under localhost are this machine (RFC 6761, 6.3).
     let last = *labels.last()?;
     if last == "localhost" {
         return Some(Host::Address(Ipv4Addr::LOCALHOST.into()));
@@ -178,8 +170,8 @@ fn host(text: &str) -> Option<Host> {
     Some(Host::Name(name.to_owned()))
 }
 
-/// The forms of inet_aton: one to four numbers, decimal, octal or hexadecimal, the last one filling
-/// the rest of the address.
+/// Parses the forms of inet_aton: one to four numbers, decimal, octal or hexadecimal; the last one fills the rest of
+/// the address.
 fn number_form(labels: &[&str]) -> Option<Ipv4Addr> {
     let number = |label: &&str| -> Option<u32> {
         if let Some(digits) = label.strip_prefix("0x") {
@@ -214,8 +206,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that also allows these networks, encrypted or not. One organization may have at most
-    /// this percentage of the names looked up at one time.
+    /// `allowed` networks are permitted too, encrypted or not. One organization may use `share_percent` of the
+    /// concurrent lookups.
     pub fn new(allowed: Vec<Network>, share_percent: u8) -> Self {
         let each = share(LOOKUPS_MAX, share_percent);
         Self {
@@ -236,7 +228,7 @@ impl Guard {
         }
     }
 
-    /// Checks a URL as far as possible without looking up a name.
+    /// Checks a URL as far as possible without a lookup.
     pub fn check_url(&self, url: &str) -> Result<(), TargetError> {
         let target = Target::parse(url)?;
         match target.host {
@@ -246,8 +238,8 @@ impl Guard {
         }
     }
 
-    /// The addresses of an organization's target, each of them checked. One forbidden address
-    /// refuses all, because such a name is meant to mislead.
+    /// Resolves and checks an organization's target. One forbidden address refuses all: such a name is meant to
+    /// mislead.
     pub async fn addresses(
         &self,
         organization: Id,
@@ -276,7 +268,7 @@ impl Guard {
         let turn = self.lookups.take(organization).await;
         let turn = turn.map_err(|_| TargetError::Unknown)?;
         let lookup = tokio::task::spawn_blocking(move || {
-            // Held until the resolver is done, even if nobody waits for it any more.
+            // Held until the resolver is done, even if the caller has gone.
             let _turn = turn;
             (name.as_str(), port)
                 .to_socket_addrs()
@@ -448,7 +440,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_checked_by_what_it_leads_to() {
-        // The only name that every machine's resolver resolves to an inside address.
+        // The only name that every machine's resolver resolves to an internal address.
         let target = Target {
             host: Host::Name("localhost".to_owned()),
             ..Target::parse("https://example.com/").unwrap()

@@ -1,5 +1,5 @@
-//! Connections to receivers that are kept for the next message: a handshake costs two to three round trips, and more of
-//! both sides' time than the message itself.
+//! Idle connections to receivers, kept for the next message: a handshake costs two to three round trips, and both sides
+//! more time than the message itself.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use tokio::time::Instant;
 
 use super::bounded::Allowance;
 
-/// How long a connection is kept without a message. Many servers close theirs after five seconds.
+/// Idle timeout. Many servers close theirs after five seconds.
 const IDLE_MAX: Duration = Duration::from_secs(4);
-/// How long a connection is used: a receiver that has moved to another address is found there after that time.
+/// Age limit, after which a receiver that moved to another address is found there.
 const AGE_MAX: Duration = Duration::from_mins(1);
-/// Connections that are kept in all, and to one receiver of an organization.
+/// Kept connections in all, and to one receiver of an organization.
 const KEPT_MAX: usize = 256;
 const KEPT_OF_ONE_MAX: usize = 8;
 
-/// A connection, which ends when this is dropped.
+/// A connection, closed on drop.
 pub(super) struct Connection {
     pub(super) sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
-    /// What the receiver may send for a message.
+    /// Bytes that the receiver may send for a message.
     pub(super) allowance: Allowance,
     begun: Instant,
 }
@@ -57,7 +57,7 @@ impl Drop for Connection {
     }
 }
 
-/// Whose messages a connection carries, and where it leads: no organization uses another's.
+/// Key of a connection: connections are never shared between organizations.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Route {
     pub(super) organization: Id,
@@ -81,12 +81,12 @@ impl Kept {
 struct State {
     by_route: HashMap<Route, Vec<Kept>>,
     count: usize,
-    /// Closes connections in time. It ends with the runtime that it was begun in.
+    /// Task that closes old connections; it ends with its runtime.
     watcher: Option<AbortHandle>,
 }
 
 impl State {
-    /// Closes what has been kept for too long; true if something is left.
+    /// Closes connections that were kept for too long; true if any is left.
     fn close_old(&mut self) -> bool {
         self.by_route.retain(|_, kept| {
             kept.retain(Kept::is_usable);
@@ -97,12 +97,12 @@ impl State {
     }
 }
 
-/// The connections that are kept.
+/// Pool of idle connections.
 #[derive(Clone, Default)]
 pub(super) struct IdleConnections(Arc<Mutex<State>>);
 
 impl IdleConnections {
-    /// The connection to this receiver that was used last.
+    /// Takes the most recently used connection to this receiver.
     pub(super) fn take(&self, route: &Route) -> Option<Connection> {
         let mut state = self.0.lock();
         loop {
@@ -134,7 +134,7 @@ impl IdleConnections {
         }
     }
 
-    /// Closes connections in time, until none is left.
+    /// Closes old connections until none is left.
     async fn watch(self) {
         loop {
             tokio::time::sleep(IDLE_MAX).await;
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// The other side sees the end of the connection.
+    /// The peer sees the end of the connection.
     async fn is_closed(mut theirs: DuplexStream) {
         assert_eq!(theirs.read(&mut [0; 8]).await.unwrap(), 0);
     }
@@ -191,7 +191,7 @@ mod tests {
         tokio::time::sleep(IDLE_MAX / 2).await;
         let one = idle.take(&route(1)).unwrap();
         idle.keep(route(1), one);
-        // Nobody asks for it again.
+        // The connection is not asked for again.
         tokio::time::sleep(2 * IDLE_MAX).await;
         is_closed(theirs).await;
         let state = idle.0.lock();

@@ -1,4 +1,4 @@
-//! Webhooks, seen from outside: what is sent, signed, and where to. The engine's [`webhooks`](kedge_actors::webhooks)
+//! Sending of webhook messages: content, signature and destination. The engine's [`webhooks`](kedge_actors::webhooks)
 //! decide when and in which order.
 
 mod bounded;
@@ -21,14 +21,13 @@ use kedge_protocol::resource::Webhook;
 
 use post::{Poster, PosterError};
 
-/// The message's id: that of the delivery.
+/// Header of the message's id, which is the delivery's.
 pub const MESSAGE_ID: HeaderName = HeaderName::from_static("webhook-id");
-/// When the attempt was made, Unix seconds.
+/// Header of the attempt's time, Unix seconds.
 pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-/// The signatures, separated by spaces.
+/// Header of the signatures, separated by spaces.
 pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// Sends messages to webhooks.
 pub struct Sender {
     engine: Engine,
     poster: Poster,
@@ -36,7 +35,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender with the configured settings; the engine has the webhooks' secrets and the time.
+    /// The engine provides the webhooks' secrets and the time.
     pub fn new(config: &Config, engine: Engine) -> Result<Self, PosterError> {
         let poster = Poster::new(
             config.webhook_allowed_networks.clone(),
@@ -55,22 +54,22 @@ impl Sender {
         })
     }
 
-    /// The guard that decides where webhooks may go.
+    /// The guard over destinations.
     pub fn guard(&self) -> &guard::Guard {
         self.poster.guard()
     }
 
-    /// Takes a turn for a test message of an organization, which lasts until it is dropped.
+    /// Takes one of an organization's places for test messages, released on drop.
     pub fn begin_test(&self, organization: Id) -> Result<Turn<Id>, Full> {
         self.tests.try_take(organization)
     }
 
-    /// How many test messages of one organization may be in flight.
+    /// Test messages of one organization that may be in flight.
     pub fn tests_share(&self) -> usize {
         self.tests.share()
     }
 
-    /// Signs a message with the webhook's current secrets, and sends it once. `headers` go with it, unsigned.
+    /// Signs a message with the webhook's current secrets and sends it once. `headers` go with it, unsigned.
     pub async fn send(
         &self,
         webhook: &Webhook,
@@ -107,7 +106,7 @@ impl Sender {
     }
 }
 
-/// What the owner sees when this server itself failed.
+/// The owner's error text when this server failed.
 const INSIDE: &str = "the message could not be made; it will be retried";
 
 fn failed(why: &str) -> Verdict {
@@ -118,7 +117,6 @@ fn failed(why: &str) -> Verdict {
     }
 }
 
-/// The verdict if the message could not be made.
 pub fn not_made() -> Verdict {
     failed(INSIDE)
 }

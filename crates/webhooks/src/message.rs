@@ -1,5 +1,5 @@
-//! The message of a webhook: the event as the API shows it, and the receipt of its action, so that the receiver can
-//! check that the log holds it without asking.
+//! Body of a webhook message: the event as the API shows it, and the receipt of its action, so the receiver can check
+//! that the log holds it without asking.
 
 use kedge_protocol::limits::WEBHOOK_BODY_BYTES_MAX;
 use kedge_protocol::receipt::Receipt;
@@ -10,7 +10,7 @@ use kedge_rules::event::Event;
 use serde::Serialize;
 use serde_json::json;
 
-/// The type of the event that a test call sends.
+/// Event type of test messages.
 pub const TEST_TYPE: &str = "webhook.test";
 
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ struct Message<'a> {
     receipt: Option<&'a Receipt>,
 }
 
-/// The body that reports an event. Leaves out data that would make it too large: the action itself contains it.
+/// Makes the body for an event. Data that would make it too large is left out: the action itself contains it.
 pub fn body(mut event: Event, receipt: Option<&Receipt>) -> Result<Vec<u8>, serde_json::Error> {
     let message = |event: &Event| serde_json::to_vec(&Message { event, receipt });
     let body = message(&event)?;
@@ -31,7 +31,7 @@ pub fn body(mut event: Event, receipt: Option<&Receipt>) -> Result<Vec<u8>, serd
     message(&event)
 }
 
-/// The body of a test call: it has the form of an event, but nothing happened.
+/// Makes the body of a test message, which looks like an event.
 pub fn test_body(webhook: &Webhook, event_id: Id, sequence: u64, now_ms: u64) -> Vec<u8> {
     json!({
         "id": event_id,
@@ -49,7 +49,7 @@ pub fn test_body(webhook: &Webhook, event_id: Id, sequence: u64, now_ms: u64) ->
     .into_bytes()
 }
 
-/// An identifier for the event of a test call.
+/// Event id of a test message.
 pub fn test_event_id(random: [u8; 16]) -> Id {
     Id {
         prefix: Prefix::Event,

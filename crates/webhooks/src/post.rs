@@ -1,5 +1,5 @@
-//! One POST to a receiver: over a connection of its organization, to an address that was checked, within a bounded time.
-//! Redirects are answers like others, and little of the answer's body is read.
+//! One POST to a receiver: over a connection of its organization, to a checked address, in bounded time. Redirects are
+//! not followed, and only the beginning of the answer's body is read.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,13 +26,12 @@ use super::bounded::{Allowance, Bounded, MESSAGE_BYTES_MAX};
 use super::guard::{Guard, Target, TargetError};
 use super::idle::{Connection, IdleConnections, Route};
 
-/// How long to wait for the body of an answer, which decides nothing.
+/// Time limit for the answer's body, which decides nothing.
 const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);
-/// Bytes of an answer that hyper holds at once; its head must fit.
+/// hyper's read buffer; an answer's head must fit.
 const BUFFER_BYTES: usize = 32 * 1024;
 const AGENT: &str = concat!("kedge-webhooks/", env!("CARGO_PKG_VERSION"));
 
-/// Sends to receivers.
 pub struct Poster {
     guard: Guard,
     tls: TlsConnector,
@@ -40,19 +39,18 @@ pub struct Poster {
     idle: IdleConnections,
 }
 
-/// Why webhooks cannot be sent with this configuration.
+/// Configuration error of the webhooks.
 #[derive(Debug, thiserror::Error)]
 pub enum PosterError {
-    /// It is not known whom to trust.
     #[error("TLS to webhooks: {0}")]
     Tls(TrustError),
-    /// The file of additional authorities.
+    /// The file of additional certificates.
     #[error("option webhook_ca_file: {0}")]
     Roots(TrustError),
 }
 
-/// Why there was no answer. The messages are for the webhook's owner, and reveal nothing of this
-/// server's networks.
+/// Reasons for a missing answer. The messages are for the webhook's owner, and reveal nothing of this server's
+/// networks.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     #[error("the URL {0}")]
@@ -70,8 +68,8 @@ enum NoAnswer {
 }
 
 impl Poster {
-    /// Sends to the public internet and to the allowed networks, each POST within `timeout`. One
-    /// organization may have at most this percentage of the names looked up at one time.
+    /// Sends to the public internet and to the `allowed` networks, each POST within `timeout`. One organization may use
+    /// the given percentage of concurrent lookups.
     pub fn new(
         allowed: Vec<Network>,
         share_percent: u8,
@@ -90,7 +88,6 @@ impl Poster {
         })
     }
 
-    /// The guard over addresses.
     pub fn guard(&self) -> &Guard {
         &self.guard
     }
@@ -137,7 +134,7 @@ impl Poster {
         {
             return Ok(answer);
         }
-        // The receiver may have closed the one that was kept at that moment: this is still the same attempt.
+        // The receiver may have just closed the kept connection; this is still the same attempt.
         let connection = self.open(organization, target).await?;
         self.answer(connection, route, request).await
     }
@@ -172,7 +169,7 @@ impl Poster {
             }
         };
         let (parts, body) = response.map_err(broken)?.into_parts();
-        // The body is read and dropped, so that a receiver that writes first can close cleanly.
+        // The body is drained, so that a receiver that writes first can close cleanly.
         let rest = async {
             let body = Limited::new(body, WEBHOOK_ANSWER_BYTES_MAX).collect();
             body.await.is_ok() && connection.sender.ready().await.is_ok()
@@ -208,7 +205,7 @@ fn request(
 async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, NoAnswer> {
     for address in addresses {
         if let Ok(stream) = TcpStream::connect(address).await {
-            // A message is one write: nothing is gained by waiting for more.
+            // A message is one write, so there is nothing to wait for.
             let _slower = stream.set_nodelay(true);
             return Ok(stream);
         }
@@ -232,7 +229,7 @@ where
     Ok(Connection::new(sender, driver.abort_handle(), allowance))
 }
 
-/// The verdict for an answer.
+/// Maps an answer to a verdict.
 fn verdict(status: u16, headers: &HeaderMap) -> Verdict {
     let error = match status {
         200..300 => return Verdict::Delivered { status },
@@ -251,7 +248,7 @@ fn verdict(status: u16, headers: &HeaderMap) -> Verdict {
     }
 }
 
-/// `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
+/// Parses `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
 fn retry_after_ms(value: &str, now: SystemTime) -> Option<u64> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<u64>() {
@@ -270,7 +267,7 @@ mod tests {
 
     use super::*;
 
-    /// Interim answers, which hyper would skip for ever.
+    /// Sends interim answers, which hyper would skip forever.
     #[tokio::test]
     async fn a_receiver_that_never_comes_to_an_end_is_cut_off() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,5 @@
-//! Signing secrets and signatures of Standard Webhooks 1.0: HMAC-SHA256 over the message's id, the time of the attempt
-//! and the body, under each secret that is valid now.
+//! Signing secrets and signatures of Standard Webhooks 1.0: HMAC-SHA256 over message id, time of the attempt and body,
+//! under each valid secret.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,10 +10,9 @@ use sha2::Sha256;
 
 /// Bytes of a secret; the standard asks for 24 to 64.
 const SECRET_BYTES: usize = 32;
-/// What a secret's text begins with.
+/// Prefix of a secret's text.
 const PREFIX: &str = "whsec_";
 
-/// A new secret.
 pub fn new() -> Result<[u8; SECRET_BYTES], SecretError> {
     secrets::random()
 }
@@ -23,7 +22,7 @@ pub fn text(secret: &[u8]) -> String {
     format!("{PREFIX}{}", BASE64.encode(secret))
 }
 
-/// The signature of a message under one secret: `v1,` and base64.
+/// Signature under one secret: `v1,` and base64.
 pub fn sign(secret: &[u8], message_id: &str, timestamp_s: u64, body: &[u8]) -> Option<String> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).ok()?;
     mac.update(format!("{message_id}.{timestamp_s}.").as_bytes());
@@ -31,7 +30,7 @@ pub fn sign(secret: &[u8], message_id: &str, timestamp_s: u64, body: &[u8]) -> O
     Some(format!("v1,{}", BASE64.encode(mac.finalize().into_bytes())))
 }
 
-/// The `webhook-signature` field: one signature for each secret that is valid at this time.
+/// The `webhook-signature` field: one signature for each secret valid at this time.
 pub fn signatures(row: &SecretRow, message_id: &str, timestamp_s: u64, body: &[u8]) -> String {
     let previous = row
         .previous
@@ -47,7 +46,7 @@ pub fn signatures(row: &SecretRow, message_id: &str, timestamp_s: u64, body: &[u
 mod tests {
     use super::*;
 
-    /// The result of the npm package standardwebhooks 1.0.0 for this secret, id, time and body.
+    /// Result of the npm package standardwebhooks 1.0.0 for this secret, id, time and body.
     const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLw==";
     const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
     const TIME_S: u64 = 1_614_265_330;

@@ -1,4 +1,4 @@
-//! Accounts: registering, logging in, new tokens, the caller's own wallet.
+//! Accounts: registration, login, token refresh, the caller's own wallet.
 
 use kedge_actors::api::{Committed, NewSecret, Submission, SubmitError, SubmittedAction};
 use kedge_http::auth::password;
@@ -72,7 +72,7 @@ pub async fn registered(call: &Call, committed: &Committed) -> Result<Reply, Api
     let phc = call.published().snapshot.password_hash(wallet.id)?;
     let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
     if call.earlier.is_some() {
-        // A replay logs in again, and no old password does.
+        // A replay logs in again, which needs the current password.
         let registration: RegisterBody = body::parse(&call.body.text)?;
         let (passwords, address) = (&call.app.passwords, call.client_address);
         let verified = passwords.verify(address, registration.password, Some(phc.clone()));
@@ -86,8 +86,7 @@ pub async fn registered(call: &Call, committed: &Committed) -> Result<Reply, Api
     call.changed(committed, LoggedIn { wallet, tokens })
 }
 
-/// Checks what the rules cannot: that the invitation has not expired, and that it is for the named
-/// organization.
+/// Checks what the rules cannot: that the invitation has not expired, and that it is for the named organization.
 fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiError> {
     let code = registration.invitation.as_deref();
     let Some(id) = code.and_then(|code| call.app.invitations.open(code)) else {
@@ -128,7 +127,7 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
         // No account can have this address, so an immediate refusal reveals nothing.
         return Err(wrong_login());
     }
-    // Accounts of before may have a form of their address that no new one has.
+    // Older accounts may have an address in a form that no new one has.
     let email = normal_email(&login.email);
     let form = one_form(&login.email);
     let published = call.published();
@@ -136,7 +135,7 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
         (None, Some(form)) => published.snapshot.wallet_by_email(form)?,
         (wallet, _) => wallet,
     };
-    // Guesses count for the address as the account has it, in whatever form it was given.
+    // Guesses count for the account's own form of the address, however it was given.
     let account = wallet.as_ref().map(|wallet| &wallet.email);
     let account = account.or(form.as_ref()).unwrap_or(&email);
     let attempt = (call.app.limits).begin_login(call.client_address, account, false, now_s())?;
@@ -215,7 +214,7 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
     Ok(Reply::ok(published.head.sequence, &answer)?.state_tagged(&call.headers, &trace, PRIVATE))
 }
 
-/// Whether a change names an e-mail address.
+/// Whether a change sets an e-mail address.
 fn names_email(submission: &Submission) -> bool {
     #[derive(Deserialize)]
     struct Named {
@@ -250,7 +249,7 @@ async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiErro
         return Err(SubmitError::SignerNotOfWallet.into());
     }
     let (limits, address) = (&call.app.limits, call.client_address);
-    // The token and the signature show who asks; guesses from elsewhere do not keep them out.
+    // Token and signature identify the owner; guesses from elsewhere do not lock it out.
     let attempt = limits.begin_login(address, &wallet.email, true, now_s())?;
     let passwords = &call.app.passwords;
     let current = patch.current_password.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Accounts: wallets, their logins and their keys.
+//! Endpoints of accounts: wallets, logins and keys.
 
 use hyper::Method;
 use kedge_http::auth::rights::{Access, Right};
@@ -26,12 +26,10 @@ const CHANGES_WALLET: Option<Right> = Some(Right {
     access: Access::Update,
 });
 
-/// The rows.
 pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
     logins().into_iter().chain(changes())
 }
 
-/// Registering and logging in.
 fn logins() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -92,7 +90,6 @@ fn logins() -> Vec<Endpoint> {
     ]
 }
 
-/// Changing a wallet and its keys.
 fn changes() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -1,4 +1,4 @@
-//! Reading actions, and their proofs.
+//! Reads of actions and their proofs.
 
 use std::sync::Arc;
 
@@ -25,14 +25,12 @@ use crate::api::objects::handlers::sees;
 use crate::api::shown;
 use crate::app::App;
 
-/// The parameter of a proof.
 pub const FORM: &[Parameter] = &[Parameter {
     name: "form",
     schema_type: r#"{"type": "string", "enum": ["inclusion", "authorship"], "default": "inclusion"}"#,
     description: "inclusion (the default), or authorship: with the signature, for the caller's organization's actions.",
 }];
 
-/// An action's position in a list.
 pub(in crate::api) fn place(placed: &PlacedAction) -> u64 {
     placed.sequence
 }
@@ -62,8 +60,8 @@ fn view_in(batch: &Batch, placed: PlacedAction) -> Result<ActionView<'static>, A
     Ok(shown::logged(placed, batch.id, head))
 }
 
-/// The action of the path, by id or sequence, if the caller may see it: the caller's organization
-/// made it, or it acted on an object that the caller sees.
+/// The action of the path, by id or sequence, if the caller may see it: the caller's organization made it, or it acted
+/// on an object that the caller sees.
 fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiError> {
     let missing = || ApiError::not_found("action", call.id.as_str());
     let sequence = if let Some(sequence) = decimal(&call.id) {
@@ -166,7 +164,7 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
     }
     let anchor = anchor_proof(snapshot, placed.batch_number)?;
     let (placed, authorship) = if with_authorship {
-        // All of the request is read and hashed for it, which may have 16 MiB.
+        // It reads and hashes the whole request, which may have 16 MiB.
         let state = Arc::clone(&published);
         let read = move || Ok((authorship(&state.snapshot, &placed)?, placed));
         let (authorship, placed) = call.app.read_long(call.holder, read).await?;
@@ -213,7 +211,7 @@ pub fn proof_file(
     })
 }
 
-/// The path to an anchor that the chain has finalized; none before that.
+/// The path to a finalized anchor, if there is one.
 fn anchor_proof(snapshot: &Snapshot, batch: u64) -> Result<Option<AnchorProof>, ApiError> {
     let Some(anchor) = snapshot
         .anchor_covering(batch)?

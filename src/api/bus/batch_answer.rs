@@ -1,19 +1,19 @@
-//! The text of the answer to a batch. Its lines are alike and there are two for each action, so their members' names are
-//! copied: serde looks at each byte of a name each time.
+//! JSON of the answer to a batch. Two similar lines follow for each action, so member names are copied: serde looks at
+//! each byte of a name each time.
 
 use kedge_protocol::receipt::{BatchReceipt, ReceiptAction};
 
 use crate::api::bus::views::{BatchAnswer, BatchResult, MinimalAction};
 
-/// Bytes of what an answer holds besides its lines.
+/// Bytes of an answer besides its lines.
 const FRAME_BYTES: usize = 2_048;
 /// Bytes of an action's two lines.
 const LINES_BYTES: usize = 288;
-/// What is before the list of actions in a receipt whose list is empty.
+/// The text before the list of actions in a receipt whose list is empty.
 const EMPTY_LIST: &str = "\"actions\":[";
 
 impl BatchAnswer<'_> {
-    /// The answer as JSON: the same text as serde's.
+    /// The answer as JSON, identical to serde's output.
     ///
     /// # Errors
     /// If serde reports one.
@@ -39,7 +39,7 @@ impl BatchAnswer<'_> {
     }
 }
 
-/// JSON that is being written.
+/// JSON being written.
 struct Text(Vec<u8>);
 
 impl Text {

@@ -1,4 +1,4 @@
-//! The action bus.
+//! Bodies of the action bus.
 
 #![expect(
     dead_code,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::api::document::component::component;
 use crate::api::objects::bodies::{ObjectPatch, Properties, Recipient, TransferBody};
 
-/// The kinds of the bus as a pattern: the built-in ones, and a template's own.
+/// Pattern of the bus's kinds: the built-in ones, and a template's own.
 pub(in crate::api) struct BusKind;
 
 impl JsonSchema for BusKind {
@@ -33,7 +33,7 @@ impl JsonSchema for BusKind {
     }
 }
 
-/// `x.` and at most 64 bytes in all.
+/// `x.`, and at most 64 bytes in all.
 const CUSTOM_KIND: &str = r"x\.[A-Za-z0-9._-]{1,62}";
 
 /// What a mint makes.
@@ -69,7 +69,7 @@ struct DeleteAttributesPayload {
     attributes: Vec<String>,
 }
 
-/// The form of a change of objects: the beginning of its name among the document's components.
+/// Form of a change of objects: the prefix of its component's name.
 fn form_of(change: Change) -> &'static str {
     match change {
         Change::Update => "Update",
@@ -81,7 +81,7 @@ fn form_of(change: Change) -> &'static str {
     }
 }
 
-/// The form of a template's own kinds, and of the built-in ones that change only the version.
+/// Form of a template's own kinds, and of the built-in ones that change only the version.
 const CUSTOM: &str = "Custom";
 
 /// The built-in kinds of a form, in the order of their numbers.
@@ -94,25 +94,22 @@ fn kinds_of(form: &str) -> Vec<&'static str> {
     of_form.map(Kind::text).collect()
 }
 
-/// The form of what makes an object.
+/// Form of mints.
 const MINT: &str = "Mint";
 
-/// The kinds of actions that have one schema, with the members that an action of them has.
+/// Kinds of actions with the same schema.
 struct Form {
-    /// The beginning of its name among the document's components.
+    /// Prefix of the component's name.
     name: &'static str,
-    /// The schema of the kind.
     kind: Value,
-    /// What names the target.
+    /// Name and schema of the target's member.
     target: (&'static str, Schema),
-    /// The schema of the payload.
     payload: Schema,
-    /// Whether the payload may be absent.
     optional: bool,
 }
 
 impl Form {
-    /// All of them; each action of the bus has exactly one.
+    /// All forms; each action of the bus has exactly one.
     fn all(generator: &mut SchemaGenerator) -> [Self; 7] {
         let object_id = generator.subschema_for::<ObjectId>();
         let template_id = generator.subschema_for::<TemplateId>();
@@ -151,7 +148,7 @@ impl Form {
         ]
     }
 
-    /// The schema of an action, with more members than the bus accepts.
+    /// The schema of an action, with further members.
     fn schema(&self, more: &[(&'static str, Value)]) -> Schema {
         let (target, id) = &self.target;
         let mut schema = json_schema!({
@@ -173,7 +170,7 @@ impl Form {
     }
 }
 
-/// One action of the bus. Each kind has its own payload.
+/// An action of the bus. Each kind has its own payload.
 pub struct ActionBody;
 
 impl JsonSchema for ActionBody {
@@ -201,7 +198,7 @@ pub struct BatchBody {
     atomic: bool,
 }
 
-/// One action as the bus accepts it, or several in `actions`; and the signer that is assumed.
+/// An action as the bus accepts it, or several in `actions`; and the assumed signer.
 pub struct PreviewRequest;
 
 impl JsonSchema for PreviewRequest {

@@ -15,7 +15,7 @@ use crate::api::bus::views::{BatchAnswer, BatchResult, MinimalAction, RefusedAct
 use crate::api::call::Call;
 use crate::api::shown::Position;
 
-/// The pointer to the bus payload in the body.
+/// Pointer to the bus payload in the body.
 pub(in crate::api) const PAYLOAD: &str = "/payload";
 
 /// The answer to `POST /ebus/actions`
@@ -72,7 +72,6 @@ fn failed(index: usize, refusal: &Refusal, nonce_highest: u64) -> ApiError {
     failed.with_header(NONCE_HIGHEST, nonce_highest.to_string())
 }
 
-/// The error of a batch's refused action.
 fn refused(index: usize, refusal: &Refusal) -> ApiError {
     ApiError::from(refusal).under(&format!("/actions/{index}{PAYLOAD}"))
 }

@@ -1,5 +1,5 @@
-//! What actions would do, and what to sign for them (`POST /ebus/actions/preview`). Nothing is stored and no nonce is
-//! used.
+//! Previews of actions: expected outcomes, and the typed data to sign (`POST /ebus/actions/preview`). Nothing is stored
+//! and no nonce is used.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,13 +31,12 @@ use crate::api::call::Call;
 use crate::api::listing::PAGE_BYTES_MAX;
 use crate::app::App;
 
-/// Seconds until the deadline that a preview proposes: time for a person to read and sign.
+/// Seconds until the deadline that a preview proposes: time to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;
-/// Bytes of the objects that one preview shows.
+/// Bytes of the objects shown by one preview.
 const BYTES_MAX: usize = PAGE_BYTES_MAX;
 
-/// The wallet that would act: the caller's. For an API key alone, the wallet that the signer
-/// belongs to, if it is of the key's organization.
+/// The acting wallet: the caller's. For an API key alone, the signer's wallet, if it is of the key's organization.
 fn wallet_of(
     call: &Call,
     snapshot: &Snapshot,
@@ -146,7 +145,7 @@ struct Decided {
     sequence: u64,
 }
 
-/// Decides the actions in order, each on the state that the earlier ones would leave.
+/// Decides the actions in order, each on the state left by the earlier ones.
 async fn decide(
     (app, holder): (&App, Holder),
     wallet: &Wallet,

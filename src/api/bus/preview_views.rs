@@ -1,4 +1,4 @@
-//! The result of a preview: what actions would do, and what to sign.
+//! The result of a preview: the expected outcome of actions, and the typed data to sign.
 
 use kedge_http::scalars::{AddressText, Decimal, HashText, IdText, RawObject};
 use kedge_http::signing::SignedWords;
@@ -143,7 +143,7 @@ impl<'a> TypedData<'a> {
     }
 }
 
-/// The types' members, parsed from the texts that are hashed.
+/// Members of the types, parsed from the hashed texts.
 fn types() -> Map<String, Value> {
     let texts = [DOMAIN_TYPE, REQUEST_TYPE];
     let types = texts.iter().flat_map(|text| text.split_terminator(')'));

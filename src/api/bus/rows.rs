@@ -1,4 +1,4 @@
-//! The action bus.
+//! Endpoints of the action bus.
 
 use hyper::Method;
 use kedge_http::auth::rights::{Access, Right};
@@ -20,7 +20,6 @@ use crate::api::listing;
 use crate::api::listing::Page;
 use crate::api::row::{answer, get, handler, signed, unsigned};
 
-/// The rows.
 pub(in crate::api) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -1,4 +1,4 @@
-//! Evidence and claim files.
+//! Bodies of disputes: evidence and claim files.
 
 use kedge_http::scalars::{AddressText, HashText};
 use kedge_protocol::batch::SignedBatch;
@@ -22,7 +22,7 @@ const HASH_LISTS: [&str; 3] = ["leaves", "path", "proof"];
 /// Members that are hashes.
 const HASHES: [&str; 3] = ["beginning", "held", "previous"];
 
-/// The members of all kinds of evidence; PROTOCOL.md lists which kind has which.
+/// Members of all kinds of evidence; PROTOCOL.md lists which kind has which.
 fn members(fault: &Schema) -> serde_json::Value {
     let mut members = serde_json::Map::new();
     members.insert("fault".to_owned(), fault.clone().to_value());
@@ -70,13 +70,13 @@ impl JsonSchema for EvidenceBody {
     }
 }
 
-/// A list of this many hashes.
+/// Schema of a list of this many hashes.
 fn hashes(generator: &mut SchemaGenerator, count: usize) -> Schema {
     let items = generator.subschema_for::<HashText>();
     json_schema!({ "type": "array", "items": items, "minItems": count, "maxItems": count })
 }
 
-/// An object with these members and no others; all are required, or all are optional.
+/// Schema of an object with exactly these members; all are required, or all are optional.
 fn object(members: &[(&str, Schema)], all_required: bool) -> Schema {
     let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     let required = if all_required { names } else { Vec::new() };
@@ -92,7 +92,7 @@ fn object(members: &[(&str, Schema)], all_required: bool) -> Schema {
     })
 }
 
-/// What a claim discloses.
+/// Schema of a claim's disclosures.
 fn disclosed(generator: &mut SchemaGenerator) -> Schema {
     let text = json_schema!({
         "type": "object",
@@ -112,7 +112,7 @@ fn disclosed(generator: &mut SchemaGenerator) -> Schema {
     object(&members, false)
 }
 
-/// The anchor of a claim.
+/// Schema of a claim's anchor.
 fn anchor(generator: &mut SchemaGenerator) -> Schema {
     let hash = generator.subschema_for::<HashText>();
     let path = json_schema!({ "type": "array", "items": hash.clone() });

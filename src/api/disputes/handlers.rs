@@ -1,4 +1,4 @@
-//! Disputes: submitting evidence and claims, and what was decided.
+//! Disputes: submission of evidence and claims, and reads of verdicts.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ use crate::api::idempotency::unsigned::Begun;
 use crate::api::listing::list_own;
 use crate::disputes::{Recorded, answer_at, check, of_claim};
 
-/// Bytes of the longest file that can be submitted.
+/// Size limit of a submitted file.
 const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {
     CLAIM_BYTES_MAX
 } else {
     EVIDENCE_BYTES_MAX
 };
 
-/// The format that a file names.
+/// The member that names a file's format.
 #[derive(Deserialize)]
 struct Named {
     format: String,
@@ -80,7 +80,7 @@ async fn fault(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     recorded.await
 }
 
-/// Only its claimant may submit a claim, so that nobody can use up its context with a copy.
+/// Only its claimant may submit a claim, so that a copy cannot use up its context.
 async fn claim(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     let session = call.session()?;
     let wallet_id = session.wallet()?;
@@ -121,7 +121,7 @@ fn other_format() -> ApiError {
     ApiError::field("/format", "range", message)
 }
 
-/// Where a file is wrong, which its own error does not state.
+/// Locates a file's fault, which its own error does not state.
 fn unread<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ApiError {
     let read: Result<T, ApiError> = body::parse(text);
     read.err().unwrap_or_else(|| ApiError::internal(error))
@@ -143,7 +143,7 @@ fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
     }
 }
 
-/// What the caller may see of a dispute: evidence and claims repeat what actions contain.
+/// The part of a dispute that the caller may see: evidence and claims repeat content of actions.
 fn seen(
     call: &Call,
     view: Result<DisputeView, serde_json::Error>,

@@ -1,4 +1,4 @@
-//! Disputes.
+//! Endpoints of disputes.
 
 use hyper::Method;
 use kedge_http::auth::rights::{Access, Right};
@@ -16,13 +16,12 @@ use crate::api::listing;
 use crate::api::listing::Page;
 use crate::api::row::{get, handler, unsigned};
 
-/// A submission is not signed, because it proves itself; but submitting it is more than a read.
+/// A submission is unsigned, because it proves itself, but needs more than a right to read.
 const BRINGS: Option<Right> = Some(Right {
     area: Area::Batches,
     access: Access::Create,
 });
 
-/// The rows.
 pub(in crate::api) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

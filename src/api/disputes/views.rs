@@ -118,8 +118,8 @@ impl ClaimShownView {
     }
 }
 
-/// A [`Fault`] in the document. Generators for Go name a constant after each value of an enum, and a kind of dispute is
-/// `fault`.
+/// A [`Fault`] in the document, as a separate component: generators for Go name a constant after each enum value, and a
+/// kind of dispute is `fault` too.
 pub struct FaultName;
 
 impl JsonSchema for FaultName {
@@ -176,7 +176,7 @@ pub struct DisputeView {
 }
 
 impl DisputeView {
-    /// A dispute with its evidence or claim; fails if its stored verdict cannot be read.
+    /// A dispute with its evidence or claim; fails if its stored verdict cannot be parsed.
     pub fn whole(dispute: &Dispute) -> Result<Self, serde_json::Error> {
         let bare = Self::bare(dispute);
         match dispute.matter {
@@ -216,7 +216,7 @@ impl DisputeView {
         })
     }
 
-    /// Without what actions contain, for who may not read that.
+    /// Removes the content of actions, for callers that may not read it.
     #[must_use]
     pub fn without_content(self) -> Self {
         let hidden = |text: Option<DisclosedTextView>| {
@@ -238,7 +238,7 @@ impl DisputeView {
         }
     }
 
-    /// The part that does not depend on the verdict.
+    /// The members that do not depend on the verdict.
     fn bare(dispute: &Dispute) -> Self {
         let trace = &dispute.trace;
         Self {

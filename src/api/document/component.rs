@@ -1,8 +1,9 @@
-//! Components of the document that have no Rust type. Generators name what has a component's name, and number the rest.
+//! Named components of the document without a Rust type. Generators take a type's name from the component, and number
+//! all other types.
 
 use schemars::{Schema, SchemaGenerator};
 
-/// Makes a schema a component, and refers to it.
+/// Registers a schema as a component, and returns a reference.
 pub(in crate::api) fn component(
     generator: &mut SchemaGenerator,
     name: &str,

@@ -1,4 +1,4 @@
-//! Errors as the document describes them; the server's envelope writes them.
+//! Schemas of errors; the server's envelope writes them.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use kedge_protocol::Code;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// An error in the service's envelope. Its name in the document is not `Error`, which is a type of its own in
-/// JavaScript and elsewhere.
+/// An error in the service's envelope. In the document it is not called `Error`, which is a built-in type in JavaScript
+/// and elsewhere.
 pub struct Error;
 
 impl JsonSchema for Error {

@@ -1,5 +1,5 @@
-//! Recorded requests with a server's real answers: one story from a new wallet to a proof. `make examples` sends them
-//! again and rewrites the file. A test sends them and fails where an answer has another form than the file.
+//! Recorded requests with real answers: one story from a new wallet to a proof. `make examples` sends them again and
+//! rewrites the file. A test sends them and fails if an answer's form differs from the file.
 
 use std::sync::LazyLock;
 
@@ -10,32 +10,29 @@ use serde_json::{Map, Value};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
-    /// `operationId`; absent if this part of the story is not a request.
+    /// `operationId`; empty if this part of the story is not a request.
     #[serde(default)]
     pub operation: String,
     /// The example's name in the document; unique in its operation.
     #[serde(default)]
     pub name: String,
-    /// One line about it.
     pub summary: String,
     /// The sender: the story's name for a wallet.
     #[serde(default, rename = "as")]
     _caller: String,
-    /// Parameters of the path.
+    /// Path parameters.
     #[serde(default)]
     pub path: Map<String, Value>,
-    /// Parameters of the query.
+    /// Query parameters.
     #[serde(default)]
     pub query: Map<String, Value>,
     /// Headers other than token and signature.
     #[serde(default)]
     pub headers: Map<String, Value>,
-    /// The signature's headers.
+    /// Signature headers.
     #[serde(default)]
     pub signature: Map<String, Value>,
-    /// The body.
     pub body: Option<Value>,
-    /// The answer's status.
     #[serde(default)]
     pub status: u16,
     /// Headers of the answer that later requests use.
@@ -43,10 +40,10 @@ pub struct Example {
     _response_headers: Map<String, Value>,
     /// The answer's body, if it is JSON and not too long to show.
     pub response: Option<Value>,
-    /// By how many milliseconds its evidence is forged.
+    /// Milliseconds by which its evidence is forged.
     #[serde(default, rename = "forged")]
     _forged: u64,
-    /// The answer with the proof file that its claim is about.
+    /// The answer with the proof file of its claim.
     #[serde(default, rename = "claimed")]
     _claimed: String,
     /// The key that consents to join the caller's wallet.
@@ -94,7 +91,6 @@ pub fn signature_header(name: &str) -> Option<&'static str> {
         .find_map(|example| example.signature.get(name)?.as_str())
 }
 
-/// All examples.
 pub fn all() -> &'static [Example] {
     &STORY
 }

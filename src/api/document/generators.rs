@@ -1,12 +1,12 @@
-//! Schemas in the forms that generators of clients understand. JSON Schema can state one thing in several ways, and
-//! generators know the plainest one.
+//! Normalization of schemas for client generators. JSON Schema has several ways to state the same, and generators know
+//! the plainest one.
 
 use serde_json::{Value, json};
 
-/// Members of the document whose values are data, in which nothing is a schema.
+/// Members of the document whose values are data and contain no schemas.
 const DATA: [&str; 4] = ["default", "enum", "example", "examples"];
 
-/// Rewrites all schemas of a document: what is one of some words is an `enum` of them, not a `oneOf` of `const`s.
+/// Rewrites all schemas of a document: a `oneOf` of `const`s becomes an `enum`.
 pub(super) fn simplify(node: &mut Value) {
     match node {
         Value::Array(items) => items.iter_mut().for_each(simplify),
@@ -27,7 +27,7 @@ pub(super) fn simplify(node: &mut Value) {
     }
 }
 
-/// A `const` as an `enum` of one value, with its type.
+/// Rewrites a `const` as an `enum` of one value, with its type.
 fn name_constant(schema: &mut Value) {
     let Some(value) = schema.get("const").cloned() else {
         return;
@@ -44,7 +44,7 @@ fn name_constant(schema: &mut Value) {
     }
 }
 
-/// What is null if it is absent may be absent. For some generators a member with a default is always there.
+/// Removes null defaults. Some generators take a member with a default for always present.
 fn drop_null_default(schema: &mut Value) {
     if schema.get("default").is_some_and(Value::is_null)
         && let Some(members) = schema.as_object_mut()
@@ -53,7 +53,7 @@ fn drop_null_default(schema: &mut Value) {
     }
 }
 
-/// A `oneOf` of words as one `enum`, whose description says what each word means.
+/// Rewrites a `oneOf` of words as one `enum`, whose description has the meaning of each word.
 fn join_words(schema: &mut Value) {
     let alternatives = schema["oneOf"].as_array().cloned().unwrap_or_default();
     let mut words = Vec::new();

@@ -1,28 +1,25 @@
-//! The document's headings, in the order in which a reader needs them, with what follows from each: the area of the
-//! rights that API keys need, and what the parameters of its paths name.
+//! Headings of the document in reading order, each with the area of the rights that API keys need, and the meaning of
+//! its path parameters.
 
 use kedge_protocol::Prefix;
 use kedge_protocol::resource::Area;
 use serde_json::{Value, json};
 
-/// A heading.
 struct Heading {
     name: &'static str,
     description: &'static str,
-    /// What a right to its endpoints is about; `None` if they need none.
+    /// The area of rights to its endpoints; `None` if they need none.
     area: Option<Area>,
-    /// What a parameter of the path names, by the path up to it.
+    /// Meaning of a path parameter, by the path up to it.
     ids: &'static [(&'static str, Named)],
 }
 
-/// What a parameter of a path can be.
+/// Kind of a path parameter.
 #[derive(Clone, Copy)]
 pub(crate) enum Named {
-    /// An identifier.
     Id(Prefix),
     /// An identifier, or a number of this name.
     IdOr(Prefix, &'static str),
-    /// An address.
     Address,
 }
 
@@ -105,25 +102,23 @@ const HEADINGS: &[Heading] = &[
     },
 ];
 
-/// The headings as the document has them.
 pub(crate) fn tags() -> Value {
     let tags = HEADINGS.iter();
     tags.map(|heading| json!({ "name": heading.name, "description": heading.description }))
         .collect()
 }
 
-/// Whether a heading is known.
 pub fn is_tag(name: &str) -> bool {
     HEADINGS.iter().any(|heading| heading.name == name)
 }
 
-/// What a right to the endpoints under a heading is about.
+/// The area of rights to the endpoints under a heading.
 pub(crate) fn area(name: &str) -> Option<Area> {
     let heading = HEADINGS.iter().find(|heading| heading.name == name);
     heading.and_then(|heading| heading.area)
 }
 
-/// What the parameter after this part of a path names.
+/// Meaning of the parameter after this part of a path.
 pub(crate) fn named(before: &str) -> Option<Named> {
     let ids = HEADINGS.iter().flat_map(|heading| heading.ids);
     let fits = ids.filter(|(path, _)| before.starts_with(path));

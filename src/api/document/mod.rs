@@ -33,7 +33,7 @@ pub use doc::{Doc, Link};
 pub use headings::is_tag;
 pub use parameters::schema as parameter_schema;
 
-/// The document of these rows, which are the same at each call: it is generated once.
+/// The document of these rows, which must be the same at each call.
 pub fn served(rows: &[Endpoint]) -> &'static Fixed {
     static DOCUMENT: OnceLock<Fixed> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
@@ -42,7 +42,6 @@ pub fn served(rows: &[Endpoint]) -> &'static Fixed {
     })
 }
 
-/// The schema of an endpoint's body.
 pub fn body_schema(endpoint: &Endpoint) -> Option<BodySchema> {
     let request = endpoint.request?;
     let mut schemas = Schemas::new();
@@ -53,11 +52,11 @@ pub fn body_schema(endpoint: &Endpoint) -> Option<BodySchema> {
     }))
 }
 
-/// Generates the schemas and collects them.
+/// Generates and collects the schemas.
 struct Schemas {
-    /// Bodies are described as they are read.
+    /// Schemas of bodies, as they are read.
     reading: SchemaGenerator,
-    /// Answers are described as they are written.
+    /// Schemas of answers, as they are written.
     writing: SchemaGenerator,
 }
 
@@ -86,14 +85,13 @@ impl Schemas {
     }
 }
 
-/// Builds the document.
 pub fn document(rows: &[Endpoint]) -> Value {
     let mut schemas = Schemas::new();
     let mut responses = Responses::default();
     let mut paths: Map<String, Value> = Map::new();
     for (place, endpoint) in rows.iter().enumerate() {
         let mut operation = operation::of(endpoint, &mut schemas, &mut responses);
-        // A JSON object has no order of its own; readers want the table's.
+        // JSON objects are unordered; readers want the table's order.
         operation["x-order"] = json!(place);
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;

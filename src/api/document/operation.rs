@@ -1,4 +1,4 @@
-//! One operation of the document.
+//! An operation of the document.
 
 use std::borrow::Cow;
 
@@ -15,10 +15,8 @@ use crate::api::document::responses::{Responses, success_headers};
 use crate::api::document::{Schemas, parameters, webhooks};
 use crate::api::endpoint::{ANY, Auth, Endpoint};
 
-/// The media type of bytes of any type.
 const BYTES: &str = "application/octet-stream";
 
-/// Describes an endpoint.
 pub(crate) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses) -> Value {
     let id = endpoint.operation_id();
     let mut operation = json!({
@@ -84,13 +82,13 @@ fn request_type(endpoint: &Endpoint) -> &'static str {
     }
 }
 
-/// An example under its name; `place` is its place in the story's order.
+/// An example under its name; `place` is its place in the story.
 fn named(place: usize, example: &Example, value: &Value) -> Option<(String, Value)> {
     let described = json!({ "summary": example.summary, "value": value, "x-order": place });
     (!example.name.is_empty()).then(|| (example.name.clone(), described))
 }
 
-/// What is signed: the words of the action, or where to find them in the request.
+/// The signed text: the words of the action, or where to find them in the request.
 fn signature(signs: &Signs) -> Option<Value> {
     let place = |target: &Target| match target {
         Target::Empty => "",
@@ -151,7 +149,7 @@ fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses
             "content": { endpoint.media_type: content(endpoint, status, schema.as_value()) },
         });
         if endpoint.media_type == ANY {
-            // Generators need one type to receive bytes by.
+            // Generators need one type for received bytes.
             success["content"][BYTES] =
                 json!({ "schema": { "type": "string", "format": "binary" } });
         }
@@ -212,7 +210,7 @@ impl Endpoint {
         self.path.starts_with("/wallets/me")
     }
 
-    /// `operationId`: the documented one, or one built from method and path if there is none yet.
+    /// `operationId`: the documented one, or one built from method and path.
     pub fn operation_id(&self) -> Cow<'static, str> {
         if !self.doc.id.is_empty() {
             return self.doc.id.into();

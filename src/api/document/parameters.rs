@@ -1,4 +1,4 @@
-//! Parameters: of the path, the query, and the headers that requests may or must have.
+//! Parameters of operations: path, query and headers.
 
 use kedge_http::query::Parameter;
 use kedge_http::scalars::id_pattern;
@@ -9,14 +9,13 @@ use crate::api::document::examples;
 use crate::api::document::headings::{Named, named};
 use crate::api::endpoint::Endpoint;
 
-/// A parameter's JSON Schema, from the name of a type or a whole schema.
+/// A parameter's JSON Schema, from a type's name or a whole schema.
 pub fn schema(parameter: &Parameter) -> Value {
     let text = parameter.schema_type;
     // A test parses every row's schema.
     serde_json::from_str(text).unwrap_or_else(|_| json!({ "type": text }))
 }
 
-/// All of an endpoint's parameters.
 pub(crate) fn of(endpoint: &Endpoint) -> Vec<Value> {
     let example = examples::first(endpoint.operation_id().as_ref());
     let mut parameters: Vec<Value> = Vec::new();
@@ -99,8 +98,7 @@ fn path_parameter(name: &str, before: &str) -> Value {
     })
 }
 
-/// `x-signature-nonce` becomes `X-Signature-Nonce`: the usual spelling of headers, and the
-/// component's name.
+/// `x-signature-nonce` becomes `X-Signature-Nonce`: the usual spelling, and the component's name.
 fn written(name: &str) -> String {
     let capital = |word: &str| {
         let (first, rest) = word.split_at(usize::from(!word.is_empty()));
@@ -113,7 +111,7 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/parameters/{}", written(name)) })
 }
 
-/// The form of a header that signs, what it is, and an example of one that a caller chooses.
+/// Schema, description and, if a caller chooses the value, example of a signature header.
 fn signing_header(name: &str) -> (&'static str, &'static str, Option<&'static str>) {
     match name {
         "x-signature" => (
@@ -169,7 +167,7 @@ pub(crate) fn components() -> Value {
         "example": "3f1c9a52-order-118",
     });
     components.insert("Idempotency-Key".to_owned(), key);
-    // No request is ever refused because of them, so neither has a required form.
+    // They never cause a refusal, so their schemas require nothing.
     let more = [
         (
             "If-None-Match",

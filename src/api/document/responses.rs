@@ -1,4 +1,4 @@
-//! Answers: their headers, and the errors of each status with all their codes.
+//! Answers of operations: their headers, and the errors of each status with all their codes.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::endpoint::{Auth, Endpoint};
 
-/// Headers of answers: name, JSON Schema type, whether it is always present where it is documented, meaning.
+/// Answer headers: name, JSON Schema type, whether it is always present where documented, meaning.
 const HEADERS: &[(&str, &str, bool, &str)] = &[
     (
         "X-Request-Id",
@@ -82,15 +82,13 @@ const HEADERS: &[(&str, &str, bool, &str)] = &[
     ),
 ];
 
-/// Headers of every answer. The fields of limits are missing only for an organization without any
-/// limit.
+/// Headers of every answer. The limits' fields are missing only for an organization without limits.
 fn common() -> Vec<&'static str> {
     let of_limits = limits::fields::DESCRIPTIONS.map(|(name, ..)| name);
     let always = ["X-Request-Id", "X-Sequence", "Cache-Control"];
     always.into_iter().chain(of_limits).collect()
 }
 
-/// The components of all headers.
 pub(crate) fn header_components() -> Value {
     let of_limits = limits::fields::DESCRIPTIONS
         .map(|(name, description, schema_type)| (name, schema_type, false, description));
@@ -114,7 +112,7 @@ fn headers(names: &[&str]) -> Map<String, Value> {
     names.iter().map(reference).collect()
 }
 
-/// Adds to the successes of a path's GET that the path has a PATCH.
+/// Adds `Accept-Patch` to the successes of a path's GET if the path has a PATCH.
 pub(crate) fn state_patch(path: &mut Value) {
     if path.get("patch").is_none() {
         return;
@@ -130,7 +128,6 @@ pub(crate) fn state_patch(path: &mut Value) {
     }
 }
 
-/// The headers of success.
 pub(crate) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
     let mut names = common();
     if endpoint.etag {
@@ -156,12 +153,12 @@ pub(crate) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
     headers
 }
 
-/// The errors of all endpoints; identical ones share a component.
+/// Errors of all endpoints; identical ones share a component.
 #[derive(Default)]
 pub(crate) struct Responses(BTreeMap<String, Value>);
 
 impl Responses {
-    /// The errors of an endpoint, by status.
+    /// An endpoint's errors, by status.
     pub(crate) fn errors(&mut self, endpoint: &Endpoint) -> BTreeMap<u16, Value> {
         let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
         for code in endpoint.codes() {
@@ -185,7 +182,7 @@ impl Responses {
         if status == 415 && endpoint.method == Method::PATCH {
             names.push("Accept-Patch");
         }
-        // Nonces are only revealed once the signature is known.
+        // Nonces are revealed only once the signature is known.
         let signed = endpoint.signs != Signs::Nothing;
         if signed && matches!(status, 403..=422) && status != 415 {
             names.push("X-Nonce-Highest");
@@ -218,7 +215,7 @@ fn response(codes: &[Code], names: &[&str]) -> Value {
     let lines = codes
         .iter()
         .map(|code| format!("`{}`: {}", code.text(), code.meaning()));
-    // A schema of its own for each set of codes would be a type of its own in generated clients.
+    // A schema for each set of codes would be a type in generated clients.
     let form = |schema: &str| json!({ "$ref": format!("#/components/schemas/{schema}") });
     json!({
         "description": lines.collect::<Vec<_>>().join("\n\n"),

@@ -1,5 +1,5 @@
-//! What is sent to webhooks: a callback of the request that creates one. Generators take callbacks, where some break at
-//! the document's own `webhooks`.
+//! Webhook messages in the document: a callback of the request that creates a webhook. Generators support callbacks,
+//! while some break at the document's `webhooks`.
 
 use serde_json::{Value, json};
 
@@ -11,10 +11,10 @@ const DESCRIPTION: &str = "What a webhook's URL receives, at least once for ever
     `webhook-timestamp` and the body, joined by dots, under the secret after `whsec_`. The same \
     event has the same `webhook-id` at every attempt.";
 
-/// The operation that creates what sends.
+/// The operation with the callback.
 const CREATES: &str = "createWebhook";
 
-/// The callbacks of an operation, where it has any.
+/// The callbacks of an operation, if it has any.
 pub(crate) fn callbacks_of(operation: &str, schemas: &mut Schemas) -> Option<Value> {
     (operation == CREATES).then(|| json!({ "event": { "{$request.body#/url}": message(schemas) } }))
 }

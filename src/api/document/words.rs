@@ -1,4 +1,4 @@
-//! The document's opening words.
+//! Introduction of the document.
 
 pub(crate) const SUMMARY: &str =
     "Digital objects whose every change is signed, ordered, durable and provable.";

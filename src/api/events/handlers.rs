@@ -1,4 +1,4 @@
-//! Events: what happened to an organization's things, as a list, and as a live stream.
+//! Events of an organization: a list, and a live stream.
 
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
@@ -32,10 +32,9 @@ pub const RESUME: &[Parameter] = &[Parameter {
 }];
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// How long a stream lasts that was opened with an API key alone: an expired key is noticed when
-/// the caller reconnects.
+/// Duration of a stream opened with an API key alone: an expired key is noticed when the caller reconnects.
 const KEY_STREAM_S: u64 = 15 * 60;
-/// Tells nginx and similar proxies not to buffer what should pass at once.
+/// Keeps nginx and similar proxies from buffering the stream.
 const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
 /// `GET /ebus/events`
@@ -83,7 +82,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     listing.reply(&call, published.head.sequence, &page)
 }
 
-/// Events that are read at once.
+/// Events read in one step.
 const PIECE_EVENTS: usize = 256;
 
 /// `GET /ebus/events/stream`
@@ -120,7 +119,7 @@ pub async fn stream(call: Call) -> Result<Reply, ApiError> {
     Ok(reply.with(NO_BUFFERING.0, NO_BUFFERING.1))
 }
 
-/// The position that the caller has seen already.
+/// The position that the caller has already seen.
 fn resumed(call: &Call) -> Result<Option<Position>, ApiError> {
     let header = call.headers.get(LAST_EVENT_ID);
     // A browser that has not seen an id yet may send an empty one.

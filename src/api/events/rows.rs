@@ -1,4 +1,4 @@
-//! Events.
+//! Endpoints of events.
 
 use kedge_http::events::filter;
 use kedge_http::query::Parameter;
@@ -12,7 +12,6 @@ use crate::api::listing;
 use crate::api::listing::Page;
 use crate::api::row::{get, handler};
 
-/// The rows.
 pub(in crate::api) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

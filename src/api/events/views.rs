@@ -1,5 +1,4 @@
-//! Events, described for the document: `rules` writes them. The API's tests parse every event that they see into
-//! these shapes.
+//! Schemas of events, which `rules` writes. The API's tests parse every event they see into these types.
 
 #![expect(dead_code, reason = "read by tests alone, described by its schema")]
 

@@ -1,6 +1,6 @@
-//! The export: every batch and leaf, and the caller's own requests, as a stream that anybody can replay. It is written
-//! while it is read. Its extent is fixed at the beginning, but each piece is read from the store as it stands then: the
-//! log only grows, so no caller keeps an old snapshot for long.
+//! The export: all batches and leaves, and the caller's own requests, as a stream that can be replayed independently.
+//! It is written while it is read. Its extent is fixed at the beginning, but each piece is read from the store's
+//! current state: the log only grows, so no caller holds an old snapshot for long.
 
 use std::io;
 use std::sync::Arc;
@@ -27,9 +27,8 @@ use crate::api::PLACE_LOST;
 use crate::api::call::Call;
 use crate::app::App;
 
-/// The media type of lines of JSON.
 pub const LINES: &str = "application/x-ndjson";
-/// Lines are collected to at least this many bytes before they are sent.
+/// Size at which collected lines are sent.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Where the export begins.
@@ -39,7 +38,7 @@ pub const FROM: &[Parameter] = &[Parameter {
     description: "The number of the first batch; 0 if absent.",
 }];
 
-/// What is exported; fixed at the start.
+/// Extent of an export, fixed at the start.
 struct Export {
     app: Arc<App>,
     holder: Holder,
@@ -58,7 +57,7 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     } else {
         None
     };
-    // The checkpoint comes first: the state published after it holds all of it.
+    // The checkpoint comes first: the state published after it covers it.
     let checkpoint = app.engine.checkpoint()?;
     let export = Arc::new(Export {
         app: Arc::clone(app),
@@ -97,7 +96,7 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     })
 }
 
-/// A piece as it is sent, and the encoder of the next one.
+/// An encoded piece, and the encoder of the next one.
 fn encoded(
     encoder: Option<Encoder>,
     bytes: Vec<u8>,
@@ -150,7 +149,7 @@ impl Export {
         let published = self.app.published();
         let snapshot = &published.snapshot;
         let engine = &self.app.engine;
-        // The first batch states what is before it, because the batch before may be archived.
+        // The first batch states what is before it, because the previous batch may be archived.
         let (sequence, head) = match snapshot.batch(from)? {
             Some(batch) => (batch.header.first_sequence - 1, batch.header.previous_head),
             None => (published.head.sequence, published.head.head),
@@ -176,8 +175,7 @@ impl Export {
         Ok(out)
     }
 
-    /// Appends lines to `out`, starting at a batch; returns the next batch, and whether that was
-    /// all.
+    /// Appends lines to `out`, starting at a batch; returns the next batch, and whether that was all.
     fn piece(&self, from: u64, mut out: Vec<u8>) -> Result<(u64, Vec<u8>, bool), ApiError> {
         let published = self.app.published();
         let mut number = from;

@@ -1,4 +1,4 @@
-//! Files: descriptions, and contents that are streamed from disk.
+//! Files: descriptions, and contents streamed from disk.
 
 use std::io::{self, Read as _, SeekFrom};
 use std::sync::Arc;
@@ -29,17 +29,16 @@ use crate::api::listing::list_own;
 use crate::api::{PLACE_LOST, PRIVATE};
 use crate::app::App;
 
-/// Bytes of a content that are read at once.
+/// Bytes of a content read in one step.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Bytes that are hashed in one turn of the long reads: some milliseconds.
+/// Bytes hashed with one permit of the long reads: some milliseconds.
 const TURN_BYTES: u64 = 4 * 1024 * 1024;
-/// A content must never run as a program: not even in a browser that displays it against all
-/// advice.
+/// A content must never run as a program, even in a browser that displays it against all advice.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
-/// Submits an upload: the content is kept before the log names it.
+/// Submits an upload: the content is stored before the log names it.
 pub async fn submit(
     app: Arc<App>,
     upload: Upload,
@@ -118,7 +117,7 @@ pub async fn content(call: Call) -> Result<Reply, ApiError> {
     }
 }
 
-/// Sends the content, or the bytes of it from one to another, both inclusive.
+/// Sends the content, or an inclusive range of it.
 async fn send(
     call: &Call,
     file: &File,
@@ -184,8 +183,8 @@ async fn piece(content: &mut tokio::fs::File, left: u64) -> io::Result<BytesMut>
     Ok(bytes)
 }
 
-/// The digest of the next bytes. Those of a large part take as long as a search, so they have their turns among the long
-/// reads, and each turn is short.
+/// The digest of the next bytes. Hashing a large part takes as long as a search, so it uses the permits of long reads,
+/// each for a short time.
 async fn digest_of(
     call: &Call,
     file: &File,
@@ -254,8 +253,8 @@ fn unsatisfiable(size_bytes: u64) -> ApiError {
         .with_header(CONTENT_RANGE, format!("bytes */{size_bytes}"))
 }
 
-/// `Content-Disposition` with a name that no header, shell or file system can misread (RFC 6266,
-/// RFC 8187): slashes become underscores, and unusual characters are escaped.
+/// `Content-Disposition` with a name that no header, shell or file system can misread (RFC 6266, RFC 8187): slashes
+/// become underscores, and unusual characters are escaped.
 fn attachment(name: &str) -> String {
     let mut out = "attachment; filename*=UTF-8''".to_owned();
     for byte in name.bytes() {

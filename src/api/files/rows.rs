@@ -1,4 +1,4 @@
-//! What travels as bytes or lines: files and the export.
+//! Endpoints of files and the export.
 
 use hyper::Method;
 use kedge_http::limits::LimitClass::FileUploads;
@@ -18,7 +18,6 @@ use crate::api::listing;
 use crate::api::listing::Page;
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed};
 
-/// The rows.
 pub(in crate::api) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

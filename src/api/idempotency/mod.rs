@@ -1,10 +1,9 @@
-//! `Idempotency-Key`: a retry with the same key is answered as the first time, and nothing is done twice. The key is
-//! checked after the signature and before the deadline and the nonce, so a retry of the same bytes is answered for as long
-//! as the key is remembered. Whatever the key leads to, the asker's right is judged before (`rights.rs`), and the stored
-//! answer is for the asker of the first request alone. What is needed is stored in the commit of the change itself: a
-//! hash of the request, its place in the log, and what the log does not hold (the resource as it was, why actions
-//! failed). From these the outcome is rebuilt, and the row's `answer` makes the same answer from it. A secret that the
-//! answer shows once is kept sealed, so that the key itself opens it (adr/0020).
+//! `Idempotency-Key`: a retry with the same key gets the first answer, and nothing is done twice. The key is checked
+//! after the signature and before deadline and nonce, so a retry of the same bytes is answered for as long as the key
+//! is kept. The asker's right is checked first (`rights.rs`), and only the first request's asker gets the stored
+//! answer. The change's own commit stores what is needed: a hash of the request, its place in the log, and what the log
+//! does not hold (the resource's state at that time, reasons of failed actions). The outcome is rebuilt from these, and
+//! the row's `answer` makes the same answer. One-time secrets are sealed so that the key itself opens them (adr/0020).
 
 mod rights;
 pub mod secrets;
@@ -40,14 +39,12 @@ use kedge_http::auth::Session;
 use kedge_http::idempotency::in_flight::{Claimed, claim, used_by_another};
 use kedge_http::signing::Signs;
 
-/// The header.
 pub const HEADER: &str = "idempotency-key";
 /// Marks an answer as a replay: nothing was done again.
 pub const REPLAYED: &str = "idempotent-replayed";
 /// The longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
 
-/// The request's key, if it has one.
 pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(HEADER).iter();
     let Some(value) = values.next() else {
@@ -69,8 +66,8 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     }
 }
 
-/// Begins a request with a key. If it is new, `submission` learns what to keep; otherwise `call` becomes the earlier
-/// request, whose outcome is returned.
+/// Begins a request with a key. For a new key, `submission` gets a record of what to keep; otherwise `call` becomes the
+/// earlier request, and its outcome is returned.
 pub fn begin(
     call: &mut Call,
     path: &str,
@@ -78,7 +75,7 @@ pub fn begin(
     submission: &mut Submission,
 ) -> Result<Option<Committed>, ApiError> {
     let app = &call.app;
-    // A caller that registers has no organization yet, but has an address.
+    // A registering caller has no organization yet, but has an address.
     let caller: &[u8] = match &call.session {
         Some(session) => &session.organization_id.bytes,
         None => &submission.head.signer.0,
@@ -89,7 +86,7 @@ pub fn begin(
     let claimed = claim(&app.idempotency, &app.engine, key, request);
     let (held, published) = match claimed {
         Ok(Claimed::New { held, published }) => (held, published),
-        // That the key is known is for those to know who may make the request.
+        // Only callers with the right to the request learn that the key is known.
         Err(known) => {
             if call.session.is_some() {
                 rights::check(&app.published().snapshot, submission)?;
@@ -119,7 +116,7 @@ pub fn begin(
     Ok(None)
 }
 
-/// Keys of different callers, methods and paths are different keys.
+/// Separates keys of different callers, methods and paths.
 fn scope(caller: &[u8], endpoint: &Endpoint, path: &str, key: &str) -> [u8; 32] {
     let method = endpoint.method.as_str();
     let caller_bytes = [caller.len() as u8];
@@ -135,8 +132,8 @@ fn scope(caller: &[u8], endpoint: &Endpoint, path: &str, key: &str) -> [u8; 32] 
     keccak_parts(&parts).0
 }
 
-/// A hash of what a request asks for, independent of its nonce. An API key alone is part of it; the signer's wallet is
-/// not, because the log knows that.
+/// A hash of the request, independent of its nonce. An API key alone is part of it; the signer's wallet is not, because
+/// the log has it.
 fn request_hash(session: Option<Session>, submission: &Submission) -> [u8; 32] {
     let mut bytes = vec![u8::from(submission.head.atomic)];
     if let Some(session) = session.filter(|session| session.wallet_id.is_none()) {
@@ -155,7 +152,7 @@ fn words(submission: &Submission, action: &kedge_actors::SubmittedAction) -> Act
     ActionWords::of(&action.kind, target, payload.as_bytes())
 }
 
-/// How many objects were made from the template that the request acts on: part of its answer.
+/// Number of objects made from the request's template, which is part of its answer.
 fn minted(snapshot: &Snapshot, submission: &Submission) -> Result<u64, ApiError> {
     let target = submission
         .actions
@@ -167,8 +164,8 @@ fn minted(snapshot: &Snapshot, submission: &Submission) -> Result<u64, ApiError>
     }
 }
 
-/// Makes `call` the request that was carried out then, from the log and from what was kept besides; returns its
-/// outcome. `again` is the same request as received now, from the wallet `asker`.
+/// Turns `call` into the earlier request, from the log and the stored row; returns its outcome. `again` is the same
+/// request as received now, from the wallet `asker`.
 fn rebuild(
     snapshot: &Snapshot,
     call: &mut Call,
@@ -221,7 +218,7 @@ fn missing() -> ApiError {
     ApiError::internal(&"the log lacks a request that was kept")
 }
 
-/// A request as it was signed when it was carried out: possibly with another nonce and signature.
+/// The request as it was signed then, possibly with another nonce and signature.
 fn as_signed_then(again: &Submission, record: &RequestRecord<'_>) -> Submission {
     let mut submission = Submission {
         head: record.head,
@@ -248,8 +245,8 @@ fn as_signed_then(again: &Submission, record: &RequestRecord<'_>) -> Submission 
     submission
 }
 
-/// The outcomes of a request's actions that were done; `images` is what a single one made. The others are still to be
-/// filled in.
+/// The outcomes of a request's successful actions; `images` is the result of a single one. The others are filled in
+/// later.
 fn done(
     submission: &Submission,
     record: &RequestRecord<'_>,

@@ -1,6 +1,5 @@
-//! Who may have what is stored for a key: a signer of the asker whose role still allows the request. What rests on the
-//! state of objects is not judged again: a transfer takes the sender's right away, and its retry is answered all the
-//! same.
+//! Access to stored answers: the signer must be the asker, and its role must still allow the request. Rules that depend
+//! on objects' states are not checked again: a transfer takes the sender's right away, and its retry is still answered.
 
 use kedge_actors::api::{Asker, Submission, SubmitError};
 use kedge_http::error::ApiError;

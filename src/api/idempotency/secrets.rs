@@ -1,12 +1,12 @@
-//! Secrets that an answer shows once, for the replays of its request (adr/0020): sealed so that the `Idempotency-Key`
-//! itself opens them, for the signer of the first request alone.
+//! One-time secrets of answers, for replays of the request (adr/0020): the `Idempotency-Key` itself opens them, for the
+//! first request's signer only.
 
 use kedge_actors::api::Submission;
 use kedge_http::error::ApiError;
 
 use crate::api::call::Call;
 
-/// What opens a secret, besides this server's key.
+/// Inputs of the sealing key besides this server's key.
 struct Scope<'a> {
     signer: [u8; 20],
     method: &'a str,
@@ -30,7 +30,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Keeps the secret that was made for a new request, if there is one.
+/// Seals the secret of a new request, if there is one.
 pub fn keep(call: &Call, submission: &Submission, path: &str, key: &str) -> Result<(), ApiError> {
     let (Some(keep), Some(secret)) = (&submission.keep, &call.shown_once) else {
         return Ok(());
@@ -38,7 +38,7 @@ pub fn keep(call: &Call, submission: &Submission, path: &str, key: &str) -> Resu
     let scope = Scope::of(call, submission, path, key);
     let sealed = call.app.shown_once.seal(&scope.parts(), secret);
     let sealed = sealed.map_err(|error| ApiError::internal(&error))?;
-    // It is set once: the request was begun a moment ago.
+    // It is set once: the request has just begun.
     let _first = keep.sealed_secret.set(sealed);
     Ok(())
 }

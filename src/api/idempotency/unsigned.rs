@@ -1,6 +1,5 @@
-//! `Idempotency-Key` on requests that send or record something and are not signed (disputes, webhooks' tests,
-//! deliveries made again). If the log does not hold what they did, the whole answer is kept: in the commit of what they
-//! stored, if they stored anything.
+//! `Idempotency-Key` on unsigned requests that send or record something (disputes, webhook tests, redeliveries). If the
+//! log does not hold the result, the whole answer is stored, in the commit of the request's own writes if it has any.
 
 use std::sync::Arc;
 
@@ -16,22 +15,21 @@ use kedge_storage::Snapshot;
 use crate::api::call::Call;
 use crate::api::idempotency::{REPLAYED, key_of, scope};
 
-/// How a request with a key begins.
 pub enum Begun {
-    /// It has no key, or an unused one.
+    /// Without a key, or with an unused one.
     New(Option<Key>),
     /// It was carried out before.
     Before(Reply),
 }
 
-/// Begins a request whose right was checked before. The stored answer is for the asker of the first request alone.
+/// Begins a request whose right was checked before. Only the first request's asker gets the stored answer.
 pub fn begin(call: &Call) -> Result<Begun, ApiError> {
     begin_logged(call, |_, _| {
         Err(ApiError::internal(&"a kept answer is not in the log"))
     })
 }
 
-/// As [`begin`], for a request that may have led to an action of the log: `logged` makes the answer from the snapshot and
+/// [`begin`] for a request that may have caused an action of the log: `logged` makes the answer from the snapshot and
 /// that action's sequence.
 pub fn begin_logged(
     call: &Call,

@@ -16,7 +16,7 @@ use crate::api::call::Call;
 use crate::api::keys::views::{ApiKeyView, ShownKey};
 use crate::api::listing::list_own;
 
-/// The members of a key's body that are checked here: one needs a clock, the other the caller's own API key.
+/// Members of a key's body that are checked here: one needs a clock, the other the caller's own API key.
 #[derive(Deserialize)]
 struct Body {
     expires_at: Option<String>,
@@ -37,7 +37,7 @@ pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), 
 pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
     let session = call.session()?;
     let id = call.id_of(Prefix::Key)?;
-    // A key of another organization, or none, is left to the rules.
+    // A foreign or unknown key is left to the rules.
     let key = call.published().snapshot.resource::<ApiKey>(id)?;
     if let Some(key) = key.filter(|key| key.organization_id == session.organization_id) {
         session.check_grant(Rights::of(&key.permissions))?;
@@ -64,7 +64,7 @@ fn check_body(call: &Call, submission: &Submission) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Adds a new secret of a key, which is shown once the action is done.
+/// Adds a key's new secret, shown once the action is done.
 fn add_secret(call: &mut Call, submission: &mut Submission, id: Id) -> Result<(), ApiError> {
     let issued = call.app.api_keys.issue(id);
     let (text, hash) = issued.map_err(|error| ApiError::internal(&error))?;
@@ -98,7 +98,7 @@ pub fn deleted(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 /// A key that the request changed.
 fn changed_view(call: &Call, key: ApiKey) -> Result<ApiKeyView, ApiError> {
     match call.earlier {
-        // When the key was last used then is not known any more.
+        // The key's last use at that time is not known any more.
         Some(_) => Ok(ApiKeyView::of(key, None)),
         None => view(call, &call.published().snapshot, key),
     }

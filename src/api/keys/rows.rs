@@ -1,4 +1,4 @@
-//! API keys.
+//! Endpoints of API keys.
 
 use hyper::Method;
 use kedge_http::auth::rights::{Access, Right};
@@ -23,7 +23,6 @@ const CHANGES_KEY: Option<Right> = Some(Right {
     access: Access::Update,
 });
 
-/// The rows.
 pub(in crate::api) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -1,4 +1,4 @@
-//! Anchors, the newest signed head, and proofs that the log only grew. All public.
+//! Anchors, checkpoints and consistency proofs. All public.
 
 use kedge_http::error::ApiError;
 use kedge_http::query::Parameter;

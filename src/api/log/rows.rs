@@ -1,4 +1,4 @@
-//! The public log.
+//! Endpoints of the public log.
 
 use kedge_http::limits::LimitClass::Lists;
 
@@ -14,12 +14,10 @@ use crate::api::log::views::{AnchorView, BatchView, CheckpointView, ConsistencyV
 use crate::api::log::{anchors, batches, sequencer_keys};
 use crate::api::row::{get, handler};
 
-/// The rows.
 pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
     batches().into_iter().chain(anchors())
 }
 
-/// Batches and what is in them.
 fn batches() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -57,7 +55,6 @@ fn batches() -> Vec<Endpoint> {
     ]
 }
 
-/// Anchors, and what ties the log together.
 fn anchors() -> Vec<Endpoint> {
     vec![
         Endpoint {

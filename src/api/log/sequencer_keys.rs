@@ -1,4 +1,4 @@
-//! The sequencer's keys, according to the log and to the contract. Public.
+//! Sequencer keys, according to the log and to the contract. Public.
 
 use kedge_actors::Published;
 use kedge_chain::contract::KeyTrust;
@@ -16,18 +16,16 @@ use crate::api::listing::{Listing, Source, part_of};
 use crate::api::log::sequencer_key_view::SequencerKeyView;
 use crate::app::App;
 
-/// A key of the list.
 struct Named {
     entry: KeyFrom,
-    /// The action of the log that names it.
+    /// The action that names it in the log.
     by: Option<SequencerKey>,
     in_log: bool,
     in_contract: bool,
 }
 
 impl Named {
-    /// Its position in the list: by its first batch; of equals, the key that only the contract
-    /// names comes last.
+    /// Its position in the list: by its first batch; of equals, the key that only the contract names comes last.
     fn place(&self) -> u64 {
         self.entry.from_batch.saturating_mul(2) + u64::from(!self.in_log)
     }
@@ -51,7 +49,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     )
 }
 
-/// All keys that the log or the contract names, in order of their first batches.
+/// All keys named by the log or the contract, in order of their first batches.
 fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named>, ApiError> {
     let snapshot = &published.snapshot;
     let first = Named {

@@ -1,4 +1,4 @@
-//! Batches, anchors, checkpoints and what proves them.
+//! Batches, anchors, checkpoints and their proofs.
 
 use kedge_http::scalars::{AddressText, HashText, IdText, SignatureText, Time};
 use kedge_protocol::checkpoint::SignedCheckpoint;

@@ -1,4 +1,4 @@
-//! Objects.
+//! Reads of objects, and answers to changes of them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

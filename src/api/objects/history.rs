@@ -1,7 +1,7 @@
-//! An object as it once stood (`GET /objects/{id}?at_sequence=`), rebuilt from its own actions with the rules that
+//! Past states of an object (`GET /objects/{id}?at_sequence=`), rebuilt from its own actions with the rules that
 //! decided them (`crates/rules/src/replay.rs`), as far back as its history is listed. Milestones
 //! (`storage/src/tables/objects.rs`) keep that below 1,000 actions. A template whose objects are all burned can be
-//! changed again; what its objects began with before is then read from the template's own actions.
+//! changed again; the initial values of its earlier objects are then read from the template's own actions.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,18 +16,17 @@ use kedge_rules::replay::{ObjectReplay, PastAction};
 use kedge_rules::{TemplateRules, World, template};
 use kedge_storage::{LogReader, PlacedAction};
 
-/// The parameter of a read.
 pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
     name: "at_sequence",
     schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
     description: "The object as it was at this sequence of the log, as far back as its listed history reaches.",
 }];
 
-/// Bytes of payloads that are read in one turn.
+/// Bytes of payloads read in one step.
 const TURN_BYTES: usize = 4 << 20;
-/// What an action counts in addition to its payload.
+/// Cost of an action in addition to its payload.
 const ACTION_BYTES: usize = 1 << 10;
-/// Actions on a template that are read to find what its objects began with.
+/// Actions on a template that are read to find its objects' initial values.
 const TEMPLATE_ACTIONS_MAX: usize = 10_000;
 
 fn lost(object: &Object, sequence: u64) -> ApiError {
@@ -41,35 +40,36 @@ fn gone(message: String) -> ApiError {
     ApiError::new(Code::Gone, message)
 }
 
-/// A past state of an object, while it is rebuilt in turns: nobody waits longer for a turn of the long reads because of how
-/// much one object's history has to be read, and what nobody waits for any more is not continued.
+/// A rebuild of a past state, in steps: an object with a long history does not delay other long reads, and an abandoned
+/// rebuild stops.
 pub(in crate::api) struct Rebuild<W> {
     published: Arc<Published>,
     world: W,
-    /// The object as it is now.
+    /// The object's current state.
     object: Object,
     sequence: u64,
     stage: Stage,
-    /// The actions that are to be applied, newest first.
+    /// The actions to apply, newest first.
     sequences: Vec<u64>,
     replay: ObjectReplay,
 }
 
-/// What is read next.
 enum Stage {
-    /// The object's listed actions from here back, so many at most: the first that is not too new is the last to apply.
+    /// Search through at most `left` listed actions back from `here`: the first that is not too new is the last to
+    /// apply.
     Last { here: u64, left: u64 },
-    /// The actions from here back to a milestone, or to the mint. Only their sequences are kept, so that at most one payload
-    /// is held at a time.
+    /// Collection of sequences back from `here` to a milestone or the mint. Only sequences are kept, so at most one
+    /// payload is held at a time.
     Back { here: u64, milestone: Option<u64> },
-    /// The template's actions from here back, so many at most: what it began its objects with when this one was minted.
+    /// Search through at most `left` actions of the template back from `here`, for its initial values at the object's
+    /// mint.
     Beginning { here: u64, left: usize },
-    /// The actions, oldest first.
+    /// Application of the actions, oldest first.
     Apply,
 }
 
 impl<W: World> Rebuild<W> {
-    /// The state of `object` (its current state) at `sequence`, if that is known at once.
+    /// The state of `object` at `sequence`, if it is known without reading.
     pub(in crate::api) fn begin(
         published: Arc<Published>,
         world: W,
@@ -104,7 +104,7 @@ impl<W: World> Rebuild<W> {
         }))
     }
 
-    /// Reads and applies as much as one turn allows. Gives the state once it is complete.
+    /// Performs one step. Returns the state once it is complete.
     pub(in crate::api) fn turn(mut self) -> Result<ControlFlow<Object, Self>, ApiError> {
         let published = Arc::clone(&self.published);
         let mut reader = published.snapshot.log_reader();

@@ -17,7 +17,6 @@ use crate::api::objects::handlers::sees;
 use crate::api::objects::views::ObjectView;
 use crate::api::templates::handlers::seen_template;
 
-/// A time in UTC.
 const TIME: &str = r#"{"type": "string", "format": "date-time", "pattern": "Z$"}"#;
 
 const fn parameter(
@@ -67,7 +66,6 @@ pub const FILTERS: &[Parameter] = &[
     ),
 ];
 
-/// The filters that narrow the list.
 struct Narrowing {
     template_id: Option<Id>,
     owner_id: Option<Id>,
@@ -137,7 +135,7 @@ fn times(call: &Call, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
             let message = "must be an RFC 3339 time in UTC, such as 2026-01-31T12:00:00Z";
             ApiError::parameter(name, message)
         })?;
-        // Times are stored in milliseconds: this is the first that is not before the given time.
+        // Times are stored in milliseconds, so this rounds up.
         Ok(u64::try_from(ns.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     };
     Ok(read(from, 0)?..read(until, u64::MAX)?)

@@ -1,4 +1,4 @@
-//! Objects.
+//! Endpoints of objects.
 
 use hyper::Method;
 use kedge_http::auth::rights::{Access, Right};
@@ -22,12 +22,10 @@ use crate::api::objects::views::ObjectView;
 use crate::api::objects::{handlers, history, list, search};
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed, unsigned};
 
-/// The rows.
 pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
     objects().into_iter().chain(object())
 }
 
-/// Minting and finding objects.
 fn objects() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -74,7 +72,6 @@ fn objects() -> Vec<Endpoint> {
     ]
 }
 
-/// One object.
 fn object() -> Vec<Endpoint> {
     vec![
         Endpoint {

@@ -1,4 +1,4 @@
-//! Searching and counting objects.
+//! Searches and counts of objects.
 
 use std::sync::Arc;
 
@@ -20,10 +20,9 @@ use crate::api::objects::search_bodies::{CountBody, CountView, SearchBody};
 use crate::api::objects::views::ObjectView;
 use crate::metrics::SEARCH_ROWS;
 
-/// What a search asks for.
 struct Asked {
     filter: Filter,
-    /// The filter's text, in one form.
+    /// The filter's text, normalized.
     text: String,
     sort: Sort,
     limit: usize,
@@ -73,7 +72,7 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
     };
     let published = call.published();
     let (app, route) = (Arc::clone(&call.app), call.endpoint.path);
-    // The page is written on the same thread as it is read, because it may be large.
+    // A large page is encoded on the thread that reads it.
     let read = move || {
         let found = kedge_search::search(&published.snapshot, &viewer, &filter, &wanted);
         let found = found.map_err(refused)?;
@@ -107,11 +106,11 @@ fn count_rows(route: &'static str, rows: usize) {
     metrics::histogram!(SEARCH_ROWS, "route" => route).record(rows as f64);
 }
 
-/// A refused or failed search, for the caller.
+/// The caller's error for a refused or failed search.
 fn refused(error: SearchError) -> ApiError {
     match error {
         SearchError::Field(field) => ApiError::fields(vec![field]),
-        // The place comes from a sealed cursor, so this server made it.
+        // The position comes from a sealed cursor, so this server made it.
         SearchError::Place => ApiError::new(Code::CursorInvalid, error.to_string()),
         SearchError::Read(error) => error.into(),
     }

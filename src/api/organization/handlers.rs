@@ -1,4 +1,4 @@
-//! The caller's organization: its tier, its limits, and how far they will reach.
+//! The caller's organization: its tier, its limits, and forecasts of their use.
 
 use hyper::StatusCode;
 use hyper::header::IF_NONE_MATCH;
@@ -130,14 +130,14 @@ struct Forecast {
     exhausted_at: Option<Time>,
 }
 
-/// When `limit` is reached at the pace of this window so far, if that is before it ends.
+/// When `limit` is reached at the rate of this window so far, if that is before it ends.
 fn exhausted_at_ms(limit: u64, used: u64, period: Period, now_ms: u64) -> Option<u64> {
     if used >= limit {
         return Some(now_ms);
     }
     let window = period.window(now_ms / 1000);
     let (begun_ms, ends_ms) = (period.begins_s(window) * 1000, period.ends_s(window) * 1000);
-    // The first requests of a window do not show a rate yet.
+    // The first requests of a window show no rate yet.
     let gone_ms = (now_ms - begun_ms).max(1_000);
     // In 128 bits: the factors are far below 2^64, but their product may not be.
     let left_ms = u128::from(limit - used) * u128::from(gone_ms) / u128::from(used.max(1));
@@ -190,7 +190,7 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
     let now_ms = now_ms();
     let usage = call.app.limits.used(id, now_ms / 1000)?;
     let log = call.app.limits.log_use(id)?;
-    // The cost of this request is returned if the answer is 304. So the caller's cached answer is compared with the
+    // The count of this request is given back if the answer is 304. So the caller's cached answer is compared with the
     // answer as it would be without this request.
     if call.headers.contains_key(IF_NONE_MATCH) {
         let shown = without_one(&usage);
@@ -203,7 +203,7 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
     }
     let tag = tag(&organization, &usage, log, now_ms)?;
     let reply = answer(&organization, &usage, log, now_ms, published.head.sequence)?;
-    // Other requests' costs may have been returned meanwhile, so that this is the answer that the caller has.
+    // Other requests may have been given back meanwhile, which leads to the caller's cached answer.
     Ok(reply.tagged(&call.headers, &tag, PRIVATE))
 }
 
@@ -220,8 +220,7 @@ fn answer(
     )
 }
 
-/// The tag of an answer. It covers everything except the moments at which limits would run out: these are estimates and
-/// differ in each millisecond.
+/// The tag of an answer. It covers everything except the forecasts: these are estimates and differ in each millisecond.
 fn tag(
     organization: &Organization,
     usage: &Use,
@@ -243,7 +242,7 @@ fn tag(
     Ok(conditional::answer_tag(&organization.trace, &bytes))
 }
 
-/// The counts before the request that asks.
+/// The counts before the current request.
 fn without_one(usage: &Use) -> Use {
     let mut before = usage.clone();
     for count in [

@@ -1,4 +1,4 @@
-//! The caller's organization: its members and the invitations to it.
+//! Members of the caller's organization, and its invitations.
 
 use kedge_actors::api::{Committed, Submission};
 use kedge_http::error::ApiError;
@@ -12,13 +12,11 @@ use crate::api::call::Call;
 use crate::api::listing::list_own;
 use crate::api::organization::views::{InvitationView, ShownInvitation};
 
-/// A member's new role.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RoleBody {
-    /// The member, as in the path: the signed body must name them.
+    /// The member, as in the path: the signed body must name it.
     wallet_id: Id,
-    /// The new role.
     #[serde(rename = "role")]
     _role: Role,
 }

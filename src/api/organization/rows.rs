@@ -1,4 +1,4 @@
-//! The caller's organization: its members and its invitations.
+//! Endpoints of the caller's organization: members and invitations.
 
 use hyper::Method;
 use kedge_http::signing::{PathMember, Signs, Target};
@@ -16,12 +16,10 @@ use crate::api::organization::views::{InvitationView, ShownInvitation};
 use crate::api::organization::{handlers, members};
 use crate::api::row::{IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed};
 
-/// The rows.
 pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
     members().into_iter().chain(invitations())
 }
 
-/// The organization and its members.
 fn members() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -67,7 +65,6 @@ fn members() -> Vec<Endpoint> {
     ]
 }
 
-/// Its invitations.
 fn invitations() -> Vec<Endpoint> {
     vec![
         Endpoint {

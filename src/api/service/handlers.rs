@@ -1,4 +1,4 @@
-//! The service itself: its domain, its keys, its health.
+//! The service itself: domain, token keys, health, version.
 
 use hyper::StatusCode;
 use kedge_actors::{NodeHealth, Published};
@@ -80,7 +80,7 @@ pub async fn health(call: Call) -> Result<Reply, ApiError> {
     Reply::ok(sequence(&call), &HealthView { status: "ok" })
 }
 
-/// A follower that lags by more is not ready.
+/// A follower with a larger lag is not ready.
 const LAG_MAX_S: f64 = 1.0;
 
 fn cluster_of(node: &str, standing: Standing) -> ClusterView {
@@ -97,7 +97,7 @@ fn cluster_of(node: &str, standing: Standing) -> ClusterView {
     }
 }
 
-/// Why a node among several is not ready, if so.
+/// Why a cluster's node is not ready, if so.
 fn why_not(cluster: &ClusterView) -> Option<String> {
     let lags = || match cluster.lag_s {
         Some(lag_s) if lag_s <= LAG_MAX_S => None,
@@ -137,8 +137,7 @@ fn anchoring_of(published: &Published, now_ms: u64) -> Result<AnchoringView, Rea
     })
 }
 
-/// How many of the newest anchors are searched for the last finalized one: only the newest few can
-/// be in another state.
+/// Newest anchors searched for the last finalized one: only the newest few can be in another state.
 const ANCHORS_LOOKED_AT: usize = 64;
 
 /// `GET /readyz`
@@ -163,7 +162,7 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
             .filter(|unfit| unfit.bars_reads)
             .map(|unfit| unfit.why)
     });
-    // The answer is public; the whole reason is the operator's.
+    // The answer is public; the full reason is for the operator.
     let reason = reason.as_deref().map(without_paths);
     let (status, text, mode) = if reason.is_none() {
         (StatusCode::OK, "ready", "read_write")

@@ -1,5 +1,5 @@
-//! The reference for people (`/docs`): a page with its style sheet and its script. The script shows the document by
-//! creating elements, never markup, and loads nothing from anywhere else.
+//! The API reference (`/docs`): a page with its style sheet and script. The script renders the document by creating
+//! elements, never markup, and loads nothing from elsewhere.
 
 use std::sync::LazyLock;
 
@@ -11,15 +11,11 @@ use kedge_http::reply::Reply;
 use crate::api::PUBLIC;
 use crate::api::call::Call;
 
-/// The page's media type.
 pub const PAGE_TYPE: &str = "text/html; charset=utf-8";
-/// The media type of the style sheet.
 pub const STYLE_TYPE: &str = "text/css; charset=utf-8";
-/// The media type of the script.
 pub const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 
-/// Style, script and document come from this server, nothing comes from elsewhere, and nothing is
-/// sent anywhere. The icon is embedded in the page.
+/// Style, script and document come from this server, and nothing is sent anywhere. The icon is embedded in the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");

@@ -1,4 +1,4 @@
-//! The service itself.
+//! Endpoints of the service itself.
 
 use kedge_http::limits::LimitClass::Free;
 use kedge_http::query::Parameter;
@@ -11,12 +11,10 @@ use crate::api::row::{get, handler};
 use crate::api::service::views::{DomainView, HealthView, ReadyView, VersionView};
 use crate::api::service::{handlers, reference};
 
-/// The rows.
 pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
     state().into_iter().chain(document())
 }
 
-/// What the server is, and how it is.
 fn state() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -58,7 +56,6 @@ fn state() -> Vec<Endpoint> {
     ]
 }
 
-/// Its document.
 fn document() -> Vec<Endpoint> {
     vec![
         Endpoint {

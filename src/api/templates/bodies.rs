@@ -1,4 +1,4 @@
-//! Templates and variations.
+//! Bodies for templates and variations.
 
 #![expect(
     dead_code,

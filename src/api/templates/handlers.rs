@@ -29,7 +29,7 @@ pub fn updated(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
     call.changed(committed, TemplateView::of(template, minted))
 }
 
-/// How many objects were minted of a template when it was changed.
+/// Number of objects minted from a template at the time of the change.
 fn minted(call: &Call, template: Id) -> Result<u64, ApiError> {
     match &call.earlier {
         Some(earlier) => Ok(earlier.minted),
@@ -59,7 +59,7 @@ pub fn varied(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
     call.answered(committed, position.done.sequence, &answer)
 }
 
-/// A template that the caller may see.
+/// The template, if the caller may see it.
 pub(in crate::api) fn seen_template(
     call: &Call,
     snapshot: &Snapshot,

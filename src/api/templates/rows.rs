@@ -1,4 +1,4 @@
-//! Templates and their variations.
+//! Endpoints of templates and variations.
 
 use hyper::Method;
 use kedge_http::limits::LimitClass::{Lists, TemplateWrites};
@@ -17,7 +17,6 @@ use crate::api::templates::bodies::{TemplateBody, TemplatePatch, VariationsBody}
 use crate::api::templates::handlers;
 use crate::api::templates::views::{TemplateView, VariationView, VariationsMade};
 
-/// The rows.
 pub(in crate::api) fn rows() -> Vec<Endpoint> {
     vec![
         Endpoint {

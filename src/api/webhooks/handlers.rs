@@ -1,4 +1,4 @@
-//! Webhooks: what they are, what they were sent, and trying them out.
+//! Webhooks: reads, deliveries and tests.
 
 use hyper::{HeaderMap, StatusCode};
 use kedge_actors::api::{Committed, NewSecret, Submission};
@@ -27,7 +27,7 @@ use crate::api::listing::{Listing, Source, list_own};
 use crate::api::shown;
 use crate::api::webhooks::views::{DeliveryView, WebhookView, WebhookWithSecret};
 
-/// The members of a body that are checked here; the rules check the rest.
+/// Members of a body that are checked here; the rules check the rest.
 #[derive(Deserialize, Default)]
 struct Checked {
     url: Option<String>,
@@ -42,7 +42,7 @@ impl Checked {
         serde_json::from_str(payload).unwrap_or_default()
     }
 
-    /// Refuses a URL to which no connection would ever be made, and an API key that may not read what would be sent.
+    /// Refuses a URL that could never be connected to, and an API key that may not read what would be sent.
     fn check(&self, call: &Call) -> Result<(), ApiError> {
         check_events(call, self.events.as_deref().unwrap_or_default())?;
         let Some(url) = &self.url else {
@@ -53,7 +53,7 @@ impl Checked {
     }
 }
 
-/// Refuses an API key that may not read events of these types: what is sent to a webhook is read there.
+/// Refuses an API key that may not read events of these types: a webhook would show them.
 fn check_events(call: &Call, events: &[String]) -> Result<(), ApiError> {
     let mut types = Vec::new();
     for event in events {
@@ -96,7 +96,7 @@ pub async fn check(call: &mut Call, submission: &mut Submission) -> Result<(), A
     Checked::of(submission).check(call)
 }
 
-/// Before `POST /webhooks/{id}/rotate`: its new secret, with which one could send what the webhook sends.
+/// Before `POST /webhooks/{id}/rotate`: its new secret, which allows forging the webhook's messages.
 pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
     check_sent(call)?;
     add_secret(call, submission)

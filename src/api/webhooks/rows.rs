@@ -1,4 +1,4 @@
-//! Webhooks.
+//! Endpoints of webhooks.
 
 use hyper::Method;
 use kedge_http::auth::rights::{Access, Right};
@@ -21,14 +21,13 @@ use crate::api::webhooks::bodies::{WebhookBody, WebhookPatch};
 use crate::api::webhooks::handlers;
 use crate::api::webhooks::views::{DeliveryView, WebhookView, WebhookWithSecret};
 
-/// A new secret changes a webhook. Sending an event again is not signed, but it is more than a
-/// read.
+/// A new secret changes a webhook. Redelivering an event is unsigned, but needs more than a right to read.
 const CHANGES: Option<Right> = Some(Right {
     area: Area::Webhooks,
     access: Access::Update,
 });
 
-/// Creating, changing and deleting: signed.
+/// Signed requests: creation, changes, deletion.
 fn changes() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -84,7 +83,6 @@ fn changes() -> Vec<Endpoint> {
     ]
 }
 
-/// Reading and testing.
 fn looks() -> Vec<Endpoint> {
     vec![
         Endpoint {
@@ -132,7 +130,6 @@ fn looks() -> Vec<Endpoint> {
     ]
 }
 
-/// Every row of webhooks.
 pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
     changes().into_iter().chain(looks())
 }

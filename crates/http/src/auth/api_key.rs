@@ -1,9 +1,8 @@
-//! API keys: made, and checked on every request that shows one.
+//! API keys: creation, and the check on every request that shows one.
 //!
-//! The result of a check is remembered until an API key changes or a wallet is removed (`Published::keys_changed_at`):
-//! keys are made, renewed and ended by actions, so until then a key has one answer. The first request after such a
-//! commit reads the two rows again. So a key that was ended is refused from the commit on, and a busy key costs two
-//! reads after such a commit, not two a request.
+//! The result of a check is cached until an API key changes or a wallet is removed (`Published::keys_changed_at`). Keys
+//! change only by actions, so the cache is exact: a revoked key is refused from the commit on, and a busy key costs two
+//! reads after such a commit instead of two a request.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,29 +24,26 @@ use super::rights::Rights;
 use crate::clock::now_s;
 use crate::error::ApiError;
 
-/// The header that carries a key.
+/// Header of an API key.
 pub const API_KEY: &str = "x-api-key";
 
 /// What a key grants its bearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyHolder {
-    /// The key.
     pub id: Id,
-    /// The organization that the key acts for.
     pub organization_id: Id,
-    /// What it may do.
     pub rights: Rights,
 }
 
-/// A key that passed the check.
+/// A cached result of the check.
 #[derive(Clone)]
 struct Checked {
     holder: KeyHolder,
-    /// When the key expires, or the secret shown stops being valid: Unix milliseconds.
+    /// Expiry of the key or of the shown secret: Unix milliseconds.
     ends_at_ms: Option<u64>,
-    /// The log's sequence at which that was checked.
+    /// Sequence of the log at the time of the check.
     sequence: u64,
-    /// When its use was last noted.
+    /// Time of the last noted use.
     used_ms: Arc<AtomicU64>,
 }
 
@@ -57,7 +53,6 @@ impl Checked {
     }
 }
 
-/// Makes and checks API keys.
 pub struct ApiKeys {
     mac_key: MacKey,
     checked: Cache<Hash, Checked>,
@@ -72,7 +67,7 @@ fn unknown() -> ApiError {
     unauthenticated("x-api-key: the key is unknown, was deleted, or was replaced by a new one")
 }
 
-/// A key that a caller has shown, for what lasts longer than a request.
+/// A presented key, for uses that outlast a request.
 pub struct ShownKey {
     keys: Arc<ApiKeys>,
     text: String,
@@ -86,7 +81,6 @@ impl ShownKey {
         Some(Self { keys, text })
     }
 
-    /// Whether it is still valid.
     pub fn is_valid(&self, published: &Published) -> bool {
         let now_ms = now_s().saturating_mul(1_000);
         self.keys.check(&self.text, published, now_ms).is_ok()
@@ -94,7 +88,7 @@ impl ShownKey {
 }
 
 impl ApiKeys {
-    /// Secrets of keys are hashed with `mac_key`; `cache_entries` checks are remembered.
+    /// Secrets are hashed with `mac_key`; `cache_entries` bounds the cached checks.
     pub fn new(mac_key: [u8; 32], cache_entries: usize, engine: Engine) -> Self {
         Self {
             mac_key: MacKey::new(mac_key),
@@ -103,14 +97,14 @@ impl ApiKeys {
         }
     }
 
-    /// Makes the text of a new secret for a key, which is shown once, and what is stored of it.
+    /// Makes a new secret: its text, which is shown once, and its stored form.
     pub fn issue(&self, id: Id) -> Result<(String, Vec<u8>), SecretError> {
         let text = code::new_key(id)?;
         let hash = self.mac_key.hash(text.as_bytes());
         Ok((text, hash.to_vec()))
     }
 
-    /// The holder of this `x-api-key` header; `None` if there is none.
+    /// Checks the `x-api-key` header; `None` if there is none.
     pub fn authenticate(
         &self,
         headers: &HeaderMap,
@@ -197,8 +191,8 @@ impl ApiKeys {
         })
     }
 
-    /// Whether the key that these headers show may be new: it has the form of one, and the store holds no key of this id, or
-    /// only other secrets of it. Anybody can make a text of that form.
+    /// Whether the shown key may be newer than this node's state: it has the form of a key, and the store holds no such
+    /// key or only other secrets of it. Such a text proves nothing by itself.
     pub fn may_be_new(&self, headers: &HeaderMap, snapshot: &Snapshot) -> Result<bool, ApiError> {
         let value = headers.get(API_KEY).and_then(|value| value.to_str().ok());
         let text = value.unwrap_or_default().trim();
@@ -216,7 +210,7 @@ impl ApiKeys {
         Ok(!key.deleted && is_other)
     }
 
-    /// When a key was last used, to the minute; Unix milliseconds.
+    /// The last use, to the minute; Unix milliseconds.
     pub fn last_used(&self, snapshot: &Snapshot, id: Id) -> Result<Option<u64>, ApiError> {
         let stored = snapshot.key_used(id)?;
         Ok(self.uses.noted(id).max(stored))

@@ -1,4 +1,4 @@
-//! Access tokens: JWTs (RFC 7519) signed with Ed25519. Checks are remembered by the token's SHA-256: an asymmetric
+//! Access tokens: JWTs (RFC 7519) signed with Ed25519. Checked tokens are cached by their SHA-256, since a signature
 //! check on every request would cost more than a read.
 
 use std::path::{Path, PathBuf};
@@ -31,41 +31,34 @@ const TOKEN_BYTES_MAX: usize = 2_048;
 struct Claims {
     iss: String,
     aud: String,
-    /// The wallet.
     sub: Id,
-    /// Its organization.
     org: Id,
     iat: u64,
     exp: u64,
     jti: String,
 }
 
-/// What a token states about its bearer. A wallet belongs to its organization for ever, so the
-/// token may name both.
+/// Bearer according to a token. Wallets never change their organization, so the token names both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenHolder {
-    /// The wallet.
     pub wallet_id: Id,
-    /// Its organization.
     pub organization_id: Id,
-    /// When the token ends, Unix seconds.
+    /// Unix seconds.
     pub expires_at_s: u64,
 }
 
-/// Makes and checks access tokens.
 pub struct AccessTokens {
     dir: PathBuf,
     issuer: String,
     lifetime_s: u64,
     cache_entries: usize,
     in_use: ArcSwap<InUse>,
-    /// Wallets found to be members of their organizations, with the sequence at which that was
-    /// read.
+    /// Wallets known to be members of their organizations, with the sequence of that read.
     members: Cache<Id, u64>,
 }
 
-/// The keys, and the tokens checked with them. They are replaced together, so a check that began with a key that is
-/// retired meanwhile is cached where nothing looks any more.
+/// The keys, and the tokens checked with them. Both are replaced together, so a check that began with a key retired
+/// meanwhile is cached in the discarded set.
 struct InUse {
     keys: TokenKeys,
     checked: Cache<Hash, TokenHolder>,
@@ -98,41 +91,37 @@ impl AccessTokens {
         })
     }
 
-    /// Reads the keys again: added keys are published and sign when their time has come, removed keys are no longer
-    /// valid.
+    /// Reads the keys again: added keys are published and sign when their time has come, removed keys lose their
+    /// validity.
     pub fn reload(&self) -> Result<(), KeysError> {
         let in_use = InUse::load(&self.dir, self.cache_entries)?;
         self.in_use.store(Arc::new(in_use));
         Ok(())
     }
 
-    /// Retires the key with this id, or all keys: tokens they signed are invalid from now on.
-    /// Returns the retired ids.
+    /// Retires the key with this id, or all keys: tokens they signed become invalid. Returns the retired ids.
     pub fn retire(&self, id: Option<&str>) -> Result<Vec<String>, KeysError> {
         let retired = super::keys::retire(&self.dir, id);
-        // Also if only some of them were removed.
+        // Needed even if only some of them were removed.
         self.reload()?;
         retired
     }
 
-    /// Makes a new key. It is published now, and signs from a time on, in Unix seconds.
+    /// Makes a key, published now and signing from `from_s` on (Unix seconds).
     pub fn rotate(&self, from_s: u64) -> Result<PathBuf, KeysError> {
         let path = super::keys::add(&self.dir, from_s)?;
         self.reload()?;
         Ok(path)
     }
 
-    /// The public keys.
     pub fn public_keys(&self) -> JwkSet {
         self.in_use.load().keys.public.clone()
     }
 
-    /// How long a token is valid, in seconds.
     pub fn lifetime_s(&self) -> u64 {
         self.lifetime_s
     }
 
-    /// Makes a token.
     pub fn issue(
         &self,
         wallet_id: Id,
@@ -157,7 +146,7 @@ impl AccessTokens {
         Ok(jsonwebtoken::encode(&header, &claims, &signing.key)?)
     }
 
-    /// The holder of this `Authorization` header.
+    /// Checks the `Authorization` header.
     pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<TokenHolder, ApiError> {
         let value = headers.get(AUTHORIZATION).ok_or_else(|| {
             unauthenticated("this endpoint needs a token: Authorization: Bearer <access_token>")
@@ -172,8 +161,8 @@ impl AccessTokens {
         self.holder(token, now_s)
     }
 
-    /// As [`Self::authenticate`], for a wallet that has not been removed from its organization since the token was
-    /// made. The store is read once per wallet, and again after any wallet's removal.
+    /// [`Self::authenticate`], for a wallet that has not been removed from its organization since. The store is read
+    /// once for each wallet, and again after any wallet's removal.
     pub fn authenticate_member(
         &self,
         headers: &HeaderMap,
@@ -249,7 +238,6 @@ impl AccessTokens {
     }
 }
 
-/// True if a wallet is no longer a member of its organization.
 pub fn is_removed(snapshot: &Snapshot, wallet: Id) -> Result<bool, ApiError> {
     let wallet = snapshot.wallet(wallet)?;
     Ok(wallet.is_none_or(|wallet| wallet.is_removed()))
@@ -259,7 +247,7 @@ fn unauthenticated(message: &'static str) -> ApiError {
     ApiError::new(Code::Unauthenticated, message)
 }
 
-/// RFC 6750, 3.1.
+/// Error of an expired token (RFC 6750, 3.1).
 fn expired() -> ApiError {
     ApiError::new(
         Code::TokenExpired,
@@ -271,16 +259,13 @@ fn expired() -> ApiError {
     )
 }
 
-/// Why a token could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    /// No key signs.
+    /// No key signs at this time.
     #[error("there is no token key to sign with")]
     NoKey,
-    /// No randomness.
     #[error(transparent)]
     Random(#[from] SecretError),
-    /// The library.
     #[error("an access token: {0}")]
     Jwt(#[from] jsonwebtoken::errors::Error),
 }
@@ -404,13 +389,13 @@ mod tests {
         let begins = now + SIGNS_AFTER_S;
         tokens.rotate(begins).unwrap();
         assert_eq!(tokens.public_keys().keys.len(), 2);
-        // A restart, or another node with the same files, keeps to the same time.
+        // A restart, or another node with the same files, uses the same time.
         for tokens in [&tokens, &open(&dir, "https://a")] {
             assert_eq!(kid(tokens, now), old);
             assert_eq!(kid(tokens, begins - 1), old);
             assert_ne!(kid(tokens, begins), old);
         }
-        // A key that is needed before its time signs early.
+        // A key needed before its time signs early.
         tokens.retire(Some(&old)).unwrap();
         assert_ne!(kid(&tokens, now), old);
         assert_eq!(tokens.public_keys().keys.len(), 1);
@@ -431,7 +416,7 @@ mod tests {
         let old = issue();
         tokens.rotate(0).unwrap();
         let new = issue();
-        // Both are cached as good.
+        // Both are cached as valid.
         assert!(counts(&old) && counts(&new));
         let (stolen, other) = (kid(&old), kid(&new));
         let retired = tokens.retire(Some(&stolen)).unwrap();

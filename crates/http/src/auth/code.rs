@@ -1,5 +1,5 @@
-//! Texts that stand for a record of this server and for a secret: API keys and invitation codes. The record's id is
-//! part of the text, so one read finds it. The store knows the secret by a keyed hash alone, or not at all.
+//! Texts that name a record and carry a secret: API keys and invitation codes. The record's id is part of the text, so
+//! one read finds it. The store has only a keyed hash of the secret, or nothing.
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -7,22 +7,22 @@ use kedge_config::secrets::{self, SecretError};
 use kedge_protocol::{Id, Prefix};
 use sha2::Sha256;
 
-/// The service's own prefix, and a mark for keys of a live service: secret scanners look for it.
+/// Prefix of keys of a live service, known to secret scanners.
 const KEY_HEAD: &str = "kdg_live_";
-/// What an invitation code begins with.
+/// Prefix of invitation codes.
 const INVITATION_HEAD: &str = "kdi_";
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Digits of 128 bits.
+/// Base62 digits of 128 bits.
 const WORD_DIGITS: usize = 22;
-/// Digits of 32 bits.
+/// Base62 digits of 32 bits.
 const CHECKSUM_DIGITS: usize = 6;
-/// Digits of a key: its id, 256 random bits, the checksum.
+/// Digits of a key: id, 256 random bits, checksum.
 const KEY_DIGITS: usize = 3 * WORD_DIGITS + CHECKSUM_DIGITS;
 
 /// The CRC of Ethernet, gzip and PNG.
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// A number as base62 digits, highest first, with zeros in front.
+/// Appends a number in base62, highest digit first, padded with zeros.
 fn push_base62(text: &mut String, mut number: u128, count: usize) {
     let mut digits = [b'0'; WORD_DIGITS];
     for digit in digits[..count].iter_mut().rev() {
@@ -44,14 +44,14 @@ fn of_base62(digits: &[u8]) -> Option<u128> {
     })
 }
 
-/// The key of keyed hashes.
+/// Key of keyed hashes.
 #[derive(Clone)]
 pub struct MacKey(Hmac<Sha256>);
 
 impl MacKey {
-    /// A key as it was read from its file.
+    /// The key as stored in its file.
     pub fn new(key: [u8; 32]) -> Self {
-        // RFC 2104, 2: a key shorter than a block is padded with zeros.
+        // A key shorter than a block is padded with zeros (RFC 2104, 2).
         let mut block = [0; 64];
         block[..32].copy_from_slice(&key);
         Self(Hmac::new(&block.into()))
@@ -63,12 +63,12 @@ impl MacKey {
         mac
     }
 
-    /// HMAC-SHA-256 (RFC 2104) of a text.
+    /// HMAC-SHA-256 (RFC 2104).
     pub fn hash(&self, text: &[u8]) -> [u8; 32] {
         self.mac(text).finalize().into_bytes().into()
     }
 
-    /// True if this is the text's hash. Takes the same time wherever they differ.
+    /// Compares a hash in constant time.
     pub fn is_hash_of(&self, hash: &[u8], text: &[u8]) -> bool {
         self.mac(text).verify_slice(hash).is_ok()
     }
@@ -79,8 +79,7 @@ pub fn is_key(text: &str) -> bool {
     text.starts_with(KEY_HEAD)
 }
 
-/// Makes the text of an API key: `kdg_live_`, the id and 32 random bytes in base62, and the CRC-32
-/// of all that in base62.
+/// Makes an API key: `kdg_live_`, then id and 32 random bytes in base62, then their CRC-32 in base62.
 pub fn new_key(id: Id) -> Result<String, SecretError> {
     let random: [u8; 32] = secrets::random()?;
     let (halves, _) = random.as_chunks::<16>();
@@ -95,8 +94,7 @@ pub fn new_key(id: Id) -> Result<String, SecretError> {
     Ok(text)
 }
 
-/// The id that a key's text names; `None` if it does not have the form of a key or its checksum is
-/// wrong.
+/// The id named by a key; `None` if form or checksum is wrong.
 pub fn key_id(text: &str) -> Option<Id> {
     let digits = text.strip_prefix(KEY_HEAD)?.as_bytes();
     if digits.len() != KEY_DIGITS {
@@ -112,17 +110,15 @@ pub fn key_id(text: &str) -> Option<Id> {
     })
 }
 
-/// Makes and reads invitation codes: the invitation's id and a keyed hash of it. Nothing of a code
-/// is stored.
+/// Invitation codes: the invitation's id and a keyed hash of it. Nothing of a code is stored.
 pub struct InvitationCodes(MacKey);
 
 impl InvitationCodes {
-    /// Codes under a secret key.
     pub fn new(key: MacKey) -> Self {
         Self(key)
     }
 
-    /// The code of an invitation; always the same for the same invitation.
+    /// The code of an invitation, which is deterministic.
     pub fn of(&self, invitation: Id) -> String {
         let mut half = [0; 16];
         half.copy_from_slice(&self.0.hash(&invitation.bytes)[..16]);
@@ -136,7 +132,7 @@ impl InvitationCodes {
         text
     }
 
-    /// The invitation whose code this is.
+    /// The invitation of a code.
     pub fn open(&self, code: &str) -> Option<Id> {
         let digits = code.strip_prefix(INVITATION_HEAD)?.as_bytes();
         if digits.len() != 2 * WORD_DIGITS {
@@ -181,7 +177,7 @@ mod tests {
         }
     }
 
-    /// The check value of CRC-32/ISO-HDLC, and the digits of a known number.
+    /// Check value of CRC-32/ISO-HDLC, and the digits of a known number.
     #[test]
     fn the_checksum_is_the_common_one_in_base62() {
         assert_eq!(CHECKSUM.checksum(b"123456789"), 0xcbf4_3926);
@@ -211,7 +207,7 @@ mod tests {
         }
     }
 
-    /// RFC 4231, test case 2, its key padded with zeros to 32 bytes (RFC 2104, 2: the same key).
+    /// RFC 4231, test case 2, its key padded with zeros to 32 bytes (the same key by RFC 2104, 2).
     #[test]
     fn hashes_are_hmac_sha_256() {
         let mut key = [0; 32];

@@ -1,4 +1,4 @@
-//! When API keys were last used: recorded coarsely, stored in groups, outside the log.
+//! Last uses of API keys: coarse, written in groups, outside the log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use kedge_storage::SideWrite;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-/// How often a key's use is noted at most.
+/// Shortest interval between two noted uses of a key.
 const NOTED_EVERY_MS: u64 = 60_000;
-/// How long uses are collected before they are stored.
+/// Interval between two writes to the store.
 const GATHERING: Duration = Duration::from_secs(1);
-/// Keys whose uses are collected at one time. Further keys are noted at a later use.
+/// Keys collected for one write. Further keys are noted at a later use.
 const GATHERED_MAX: usize = 10_000;
 
 #[derive(Default)]
@@ -30,7 +30,6 @@ impl Gathered {
     }
 }
 
-/// Notes uses and stores them.
 pub struct KeyUses {
     gathered: Arc<Gathered>,
     storing: tokio::task::AbortHandle,
@@ -53,8 +52,7 @@ impl KeyUses {
         }
     }
 
-    /// Notes a use, unless one was noted within the last minute; `last_ms` holds the time of that
-    /// one.
+    /// Notes a use, unless one was noted within the last minute; `last_ms` holds that time.
     pub fn note(&self, key: Id, last_ms: &AtomicU64, now_ms: u64) {
         let before = last_ms.load(Ordering::Relaxed);
         if now_ms < before.saturating_add(NOTED_EVERY_MS) {
@@ -72,7 +70,7 @@ impl KeyUses {
         }
     }
 
-    /// A use that is noted but not stored yet.
+    /// The last use noted but not stored yet.
     pub fn noted(&self, key: Id) -> Option<u64> {
         self.gathered.uses().get(&key).copied()
     }

@@ -1,7 +1,7 @@
-//! The Ed25519 keys of access tokens: files `token-<number>.key` of one directory. All of them verify and are published;
-//! a new one needs no restart. The highest number signs, except that a file `token-<number>-from-<Unix seconds>.key`
-//! signs from that time on: by then every verifier has asked for the published keys again. The
-//! time is in the name, so it survives a restart, and nodes that copy the file begin together.
+//! Ed25519 keys of access tokens: files `token-<number>.key` of one directory. All of them verify and are published;
+//! adding one needs no restart. The highest number signs, except that a file `token-<number>-from-<Unix seconds>.key`
+//! signs only from that time on, when every verifier has fetched it. The time is in the file's name, so it survives a
+//! restart, and nodes that copy the file switch together.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,30 +12,25 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
 use kedge_config::durable;
 use kedge_config::secrets::{self, SecretError};
 
-/// PKCS #8 around an Ed25519 seed (RFC 8410, 7): everything before the seed.
+/// PKCS #8 header of an Ed25519 seed (RFC 8410, 7).
 const PKCS8_ED25519: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// Seconds for which others may keep the published keys.
+/// Seconds for which the published keys may be cached.
 const PUBLIC_AGE_S: u64 = 300;
-/// The same, as the header of the published keys.
+/// `Cache-Control` of the published keys.
 pub const PUBLIC_CACHE: &str = "public, max-age=300";
-/// Seconds after which a published key signs: verifiers that have just asked for the keys ask again after half a minute.
+/// Delay in seconds before a published key signs: caches have expired by then, with a margin.
 pub const SIGNS_AFTER_S: u64 = PUBLIC_AGE_S + 30;
 
-/// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// A file.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The directory.
     #[error("{path}: {source}", path = .path.display())]
     Directory {
-        /// Its path.
         path: PathBuf,
-        /// The system's error.
         source: std::io::Error,
     },
     /// No key has this id.
@@ -46,36 +41,33 @@ pub enum KeysError {
     Key(#[from] JwtError),
 }
 
-/// The keys in use.
 pub struct TokenKeys {
-    /// The keys that sign, in their order.
+    /// Signing keys in their order.
     signing: Vec<SigningKey>,
     /// All keys, by `kid`.
     pub verifying: HashMap<String, DecodingKey>,
-    /// The public keys as served (RFC 7517).
+    /// The published keys (RFC 7517).
     pub public: JwkSet,
 }
 
 /// A key that signs from some time on.
 pub struct SigningKey {
-    /// Its `kid`.
+    /// The `kid`.
     pub id: String,
-    /// The key.
     pub key: EncodingKey,
     from_s: u64,
 }
 
-/// The file of a key.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct KeyFile {
     number: u64,
-    /// When it begins to sign, Unix seconds.
+    /// Start of its signing, Unix seconds.
     from_s: u64,
     path: PathBuf,
 }
 
 impl KeyFile {
-    /// A file, if its name is that of a key.
+    /// Parses the file's name.
     fn of(path: PathBuf) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let name = name.strip_prefix("token-")?.strip_suffix(".key")?;
@@ -88,7 +80,7 @@ impl KeyFile {
     }
 }
 
-/// The key files of a directory, lowest number first.
+/// Key files of a directory, lowest number first.
 fn files(dir: &Path) -> Result<Vec<KeyFile>, KeysError> {
     let error = |source| KeysError::Directory {
         path: dir.to_owned(),
@@ -102,7 +94,7 @@ fn files(dir: &Path) -> Result<Vec<KeyFile>, KeysError> {
     Ok(files)
 }
 
-/// Makes a key, which is published from the next [`TokenKeys::load`] on, and signs from a time on, in Unix seconds.
+/// Makes a key, published from the next [`TokenKeys::load`] on and signing from `from_s` on (Unix seconds).
 pub fn add(dir: &Path, from_s: u64) -> Result<PathBuf, KeysError> {
     let number = files(dir)?.last().map_or(1, |last| last.number + 1);
     let from = match from_s {
@@ -114,7 +106,7 @@ pub fn add(dir: &Path, from_s: u64) -> Result<PathBuf, KeysError> {
     Ok(path)
 }
 
-/// Reads a key from its file; returns it with its public half and its id.
+/// Reads a key's file: the key, its public half, and its id.
 fn read(path: &Path) -> Result<(EncodingKey, Jwk, String), KeysError> {
     let seed = secrets::read_32(path)?;
     let key = EncodingKey::from_ed_der(&[PKCS8_ED25519.as_slice(), &seed].concat());
@@ -126,8 +118,8 @@ fn read(path: &Path) -> Result<(EncodingKey, Jwk, String), KeysError> {
     Ok((key, public, id))
 }
 
-/// Removes the key with this id, or all keys, for good; returns the ids removed. If nothing would
-/// be left to sign with, a new key is made first.
+/// Removes the key with this id, or all keys, permanently; returns the removed ids. If no signing key would be left, a
+/// new one is made first.
 pub fn retire(dir: &Path, id: Option<&str>) -> Result<Vec<String>, KeysError> {
     let all = files(dir)?;
     let mut retired = Vec::new();
@@ -179,8 +171,7 @@ impl TokenKeys {
         Ok(keys)
     }
 
-    /// The key that signs at a time: the newest one that has begun to. Where all others were retired before one has
-    /// begun, it signs early.
+    /// The newest key whose time has come. If all others were retired before that, the next one signs early.
     pub fn signing_at(&self, now_s: u64) -> Option<&SigningKey> {
         let begun = self.signing.iter().rfind(|key| key.from_s <= now_s);
         begun.or(self.signing.first())

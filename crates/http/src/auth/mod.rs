@@ -1,6 +1,6 @@
-//! Who calls: passwords, access tokens, refresh tokens, API keys, invitations. An access token, an API key or both
-//! identify the caller. A removed wallet's access tokens, and the API keys that it made, are refused from the commit on
-//! (`Published::keys_changed_at`).
+//! Authentication: passwords, access tokens, refresh tokens, API keys, invitations. Callers are identified by an access
+//! token, an API key or both. A removed wallet's access tokens, and the API keys it made, are refused from the commit
+//! on (`Published::keys_changed_at`).
 
 pub mod api_key;
 pub mod bearer;
@@ -26,23 +26,20 @@ use api_key::ApiKeys;
 use bearer::AccessTokens;
 use rights::{READS_ACTIONS, Right, Rights, reads_event};
 
-/// A caller who showed an access token, an API key, or both.
+/// A caller identified by an access token, an API key, or both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Session {
-    /// The organization.
     pub organization_id: Id,
-    /// The wallet, if an access token was shown; an API key alone has none.
+    /// The wallet; `None` for an API key alone.
     pub wallet_id: Option<Id>,
-    /// The API key, if one was shown.
     pub key_id: Option<Id>,
-    /// What the API key may do, if one was shown. A token's wallet may do everything.
+    /// Rights of the API key. A token alone has all rights.
     pub rights: Option<Rights>,
-    /// When the access token expires, Unix seconds. An API key alone is checked at each request.
+    /// Expiry of the access token, Unix seconds. An API key alone is checked at each request.
     pub expires_at_s: Option<u64>,
 }
 
 impl Session {
-    /// The caller's wallet.
     pub fn wallet(&self) -> Result<Id, ApiError> {
         self.wallet_id.ok_or_else(|| {
             ApiError::new(
@@ -58,16 +55,14 @@ impl Session {
         self.wallet_id.unwrap_or(self.organization_id)
     }
 
-    /// Who asks, as one id: the wallet or, without an access token, the API key. A stored answer is for the one who asked
-    /// for it.
+    /// The owner of a stored answer: the wallet or, without an access token, the API key.
     pub fn asker(&self) -> Id {
         self.wallet_id
             .or(self.key_id)
             .unwrap_or(self.organization_id)
     }
 
-    /// Checks that the API key, if there is one, grants this right. If a token was shown too, the
-    /// narrower right holds, and a key's is never the wider one.
+    /// Checks that the API key, if there is one, grants this right. With a token too, the key's narrower rights hold.
     pub fn check(&self, right: Option<Right>) -> Result<(), ApiError> {
         let Some(rights) = self.rights else {
             return Ok(());
@@ -82,7 +77,7 @@ impl Session {
         Err(ApiError::new(Code::Forbidden, message))
     }
 
-    /// Checks that the API key, if one was shown, may read what events of these types show.
+    /// Checks that the API key, if there is one, may read what events of these types show.
     pub fn check_events(&self, types: &[EventType]) -> Result<(), ApiError> {
         let Some(rights) = self.rights else {
             return Ok(());
@@ -105,8 +100,8 @@ impl Session {
         Err(ApiError::new(Code::Forbidden, message))
     }
 
-    /// Checks that the API key, if one was shown, has all rights that the caller grants to another key or whose new
-    /// secret it asks for. Otherwise a key that may only make keys would be as good as one with every right.
+    /// Checks that the API key, if there is one, has all rights that the caller grants to another key or whose new
+    /// secret it requests. Otherwise a key that may only make keys would be as good as one with every right.
     pub fn check_grant(&self, granted: Rights) -> Result<(), ApiError> {
         let Some(own) = self.rights else {
             return Ok(());
@@ -127,7 +122,7 @@ impl Session {
     }
 }
 
-/// Identifies the caller by these headers. A token and a key together must be of one organization.
+/// Identifies the caller by these headers. A token and a key must be of the same organization.
 pub fn authenticate(
     tokens: &AccessTokens,
     keys: &ApiKeys,

@@ -1,5 +1,4 @@
-//! Passwords: Argon2id with the crate's defaults (19 MiB, two passes), on threads of their own, a bounded number at a
-//! time.
+//! Passwords: Argon2id with the crate's defaults (19 MiB, two passes), on separate threads, a bounded number at a time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,15 +13,13 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::turns::Turns;
 
-/// Hashes and checks passwords.
 #[derive(Clone)]
 pub struct Passwords {
     turns: Turns,
-    /// A hash that no password has, so that an unknown e-mail address takes as long as a known one.
+    /// A hash that matches no password, so that an unknown e-mail address takes as long as a known one.
     nobody: Arc<str>,
 }
 
-/// The first password hash could not be made.
 #[derive(Debug, thiserror::Error)]
 #[error("hashing a password: {0}")]
 pub struct PasswordError(String);
@@ -34,15 +31,14 @@ fn hash(password: &[u8]) -> Result<String, PasswordError> {
         .map_err(|error| PasswordError(error.to_string()))
 }
 
-/// The one form of a password that can be typed in several ways (NIST SP 800-63B, 3.1.1.2: NFKC).
+/// The normal form (NFKC) of a password that can be typed in several ways (NIST SP 800-63B, 3.1.1.2).
 fn normal(password: &str) -> String {
     password.nfkc().collect()
 }
 
-/// Bytes of the longest name that a password is compared with: the longest nickname in the widest
-/// characters.
+/// Bytes of the longest name that a password is compared with: a full nickname in the widest characters.
 const NAME_BYTES_MAX: usize = 4 * NAME_CHARS_MAX;
-/// Words in the passwords that attackers guess first, including words of this service.
+/// Words of the passwords guessed first, including words of this service.
 const GUESSED_WORDS: &[&str] = &[
     "password",
     "passwort",
@@ -94,11 +90,11 @@ const GUESSED_WORDS: &[&str] = &[
     "wallet",
     "digitalobjectservice",
 ];
-/// Different letters that must be left of a password once the guessed words are removed.
+/// Different letters that must remain once the guessed words are removed.
 const LEFT_LETTERS_MIN: usize = 4;
 
-/// True for passwords made only of words that are guessed first, the caller's own names, digits and
-/// repetitions (NIST SP 800-63B, 3.1.1.2: the block list).
+/// True for passwords made only of commonly guessed words, the caller's names, digits and repetitions (NIST SP 800-63B,
+/// 3.1.1.2: the block list).
 fn is_guessed<'a>(password: &str, names: impl IntoIterator<Item = &'a str>) -> bool {
     let letters = |text: &str| -> String {
         let lower = text.to_lowercase();
@@ -113,7 +109,7 @@ fn is_guessed<'a>(password: &str, names: impl IntoIterator<Item = &'a str>) -> b
         words.extend(name.split(['@', '.', '-', '_', '+', ' ']).map(letters));
     }
     words.retain(|word| word.chars().count() > 2);
-    // The longest first: removing a shorter word inside a longer one would leave the rest of it.
+    // Longest first: removing a shorter word inside a longer one would leave the rest of it.
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     let mut left = letters(password);
     for word in &words {
@@ -123,14 +119,13 @@ fn is_guessed<'a>(password: &str, names: impl IntoIterator<Item = &'a str>) -> b
     different.len() < LEFT_LETTERS_MIN && !is_random(password)
 }
 
-/// Different pairs of neighbours among a password's digits that make it random: more than a telephone number and a date
-/// have.
+/// Different pairs of neighbouring digits that make a password random: more than a telephone number and a date have.
 const RANDOM_PAIRS_MIN: usize = 8;
-/// Different pairs and different signs that together make a password random.
+/// Different pairs plus different characters that make a password random.
 const RANDOM_PARTS_MIN: usize = 11;
 
-/// True for a password without words that still has many digits in no order, or many different signs: hexadecimal that a
-/// password manager makes may have few letters.
+/// True for a password without words that has many unordered digits or many different characters: hexadecimal from a
+/// password manager may have few letters.
 fn is_random(password: &str) -> bool {
     let signs: HashSet<char> = password.chars().filter(|c| !c.is_alphanumeric()).collect();
     let digits = || password.bytes().filter(u8::is_ascii_digit);
@@ -146,8 +141,8 @@ fn wrong(code: &'static str, message: impl Into<String>) -> ApiError {
     ApiError::field("/password", code, message)
 }
 
-/// Checks a new password's length (NIST SP 800-63B, 3.1.1.2): first the bytes, before any other work, then the
-/// characters of its normalised form.
+/// Checks a new password's length (NIST SP 800-63B, 3.1.1.2): first its bytes, before any other work, then the
+/// characters of its normal form.
 pub fn check_length(password: &str) -> Result<(), ApiError> {
     if password.len() > PASSWORD_BYTES_MAX {
         let message = format!("must have at most {PASSWORD_BYTES_MAX} bytes");
@@ -160,9 +155,8 @@ pub fn check_length(password: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Checks that a new password of the right length is not one that is guessed first (NIST SP
-/// 800-63B, 3.1.1.2: a block list, no rules of composition). `names` are the caller's own: e-mail
-/// address, nickname. This takes longer than checking a signature, so it comes after that.
+/// Checks that a new password is not commonly guessed (NIST SP 800-63B, 3.1.1.2: a block list, no composition rules).
+/// `names` are the caller's e-mail address and nickname. Slower than a signature check, so it comes after that.
 pub fn check_guessed<'a>(
     password: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -180,7 +174,7 @@ pub fn check_guessed<'a>(
 }
 
 impl Passwords {
-    /// At most `at_once` passwords are hashed at one time.
+    /// `at_once` bounds the concurrent hashes.
     pub fn new(at_once: usize) -> Result<Self, PasswordError> {
         Ok(Self {
             turns: Turns::new(at_once),
@@ -188,7 +182,7 @@ impl Passwords {
         })
     }
 
-    /// Does work on a separate thread, when it is the address's turn.
+    /// Runs work on a separate thread when it is the address's turn.
     async fn in_turn<T, F>(&self, address: ClientAddress, work: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
@@ -203,7 +197,7 @@ impl Passwords {
         .map_err(|error| ApiError::internal(&error))
     }
 
-    /// The PHC string of a password set by a caller from this address.
+    /// The PHC string of a new password.
     pub async fn hash(&self, address: ClientAddress, password: String) -> Result<String, ApiError> {
         let work = move || hash(normal(&password).as_bytes());
         self.in_turn(address, work)
@@ -211,7 +205,7 @@ impl Passwords {
             .map_err(|error| ApiError::internal(&error))
     }
 
-    /// True if the password has this hash; `None` takes the same time and is never true.
+    /// Verifies a password; a hash of `None` takes the same time and is never true.
     pub async fn verify(
         &self,
         address: ClientAddress,
@@ -221,7 +215,7 @@ impl Passwords {
         let known = phc.is_some();
         let phc = phc.unwrap_or_else(|| self.nobody.to_string());
         let verify = move || {
-            // A password longer than any that can be set is wrong and not worth hashing.
+            // A password longer than allowed is wrong, and not worth hashing.
             let password = if password.len() > PASSWORD_BYTES_MAX {
                 String::new()
             } else {
@@ -314,8 +308,8 @@ mod tests {
         }
     }
 
-    /// 16 random bytes in hexadecimal, as password managers make them: one in forty has few different letters. One in 30,000 is refused
-    /// even so.
+    /// 16 random bytes in hexadecimal, as password managers make them: one in forty has few different letters. One in
+    /// 30,000 is still refused.
     #[test]
     fn random_hexadecimal_is_not_guessed() {
         let names = ["demo@example.com", "abc"];

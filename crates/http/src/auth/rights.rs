@@ -1,4 +1,4 @@
-//! What an API key may be used for: an area and one of four things to do there.
+//! Rights of API keys: an area and one of four kinds of access.
 
 use std::fmt;
 
@@ -10,25 +10,18 @@ const _: () = assert!(4 * Area::ALL.len() <= u64::BITS as usize);
 
 const ACCESSES: [Access; 4] = [Access::Create, Access::Read, Access::Update, Access::Delete];
 
-/// One of the four kinds of access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Make.
     Create,
-    /// Read.
     Read,
-    /// Change.
     Update,
-    /// End.
     Delete,
 }
 
-/// A right that an endpoint asks for.
+/// A right that an endpoint requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Right {
-    /// The area it applies to.
     pub area: Area,
-    /// The kind of access.
     pub access: Access,
 }
 
@@ -38,13 +31,13 @@ impl Right {
     }
 }
 
-/// The right to read the content of actions, in whichever answer.
+/// The right to read the content of actions in any answer.
 pub const READS_ACTIONS: Right = Right {
     area: Area::Actions,
     access: Access::Read,
 };
 
-/// The right to read what events of a type show, for a key that may not read all actions; `None` for what is public.
+/// The right to read events of a type, for a key that may not read all actions; `None` if they are public.
 pub fn reads_event(event_type: EventType) -> Option<Right> {
     let area = match event_type {
         EventType::ObjectCreated
@@ -67,7 +60,7 @@ pub fn reads_event(event_type: EventType) -> Option<Right> {
     })
 }
 
-/// As a permission spells it: `objects.read`.
+/// Permission syntax: `objects.read`.
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let access = match self.access {
@@ -80,12 +73,12 @@ impl fmt::Display for Right {
     }
 }
 
-/// Everything a key may do: a set of rights.
+/// Set of an API key's rights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rights(u64);
 
 impl Rights {
-    /// The rights that permissions grant.
+    /// The rights granted by permissions.
     pub fn of(permissions: &[Permission]) -> Self {
         let granted = permissions.iter().flat_map(|permission| {
             let crud = permission.crud;
@@ -105,7 +98,7 @@ impl Rights {
         Self(granted.fold(0, |set, right| set | right.bit()))
     }
 
-    /// The rights of this set that `other` does not have.
+    /// The rights in this set but not in `other`.
     pub fn without(self, other: Self) -> impl Iterator<Item = Right> {
         let rights = Area::ALL
             .iter()
@@ -113,13 +106,12 @@ impl Rights {
         rights.filter(move |right| self.allow(*right) && !other.allow(*right))
     }
 
-    /// True if events of this type may be seen: what they show is an action's, or that of its area.
+    /// True if events of this type may be seen, by the right to read all actions or the event's area.
     pub fn see(self, event_type: EventType) -> bool {
         let right = reads_event(event_type);
         self.allow(READS_ACTIONS) || right.is_none_or(|right| self.allow(right))
     }
 
-    /// True if this right is among them.
     pub fn allow(self, right: Right) -> bool {
         self.0 & right.bit() != 0
     }

@@ -1,5 +1,5 @@
-//! Refresh tokens: 32 random bytes, known to the store by their hash alone, good for one use. Using one twice ends
-//! every token of its login: one of the two users stole it.
+//! Refresh tokens: 32 random bytes, stored as a hash, for one use each. A second use ends all tokens of the login,
+//! because one of the two users stole the token.
 
 use std::collections::HashSet;
 
@@ -33,17 +33,15 @@ pub struct Tokens {
     pub expires_in: u64,
 }
 
-/// Gives out and exchanges refresh tokens.
 pub struct Sessions {
     lifetime_s: u64,
-    /// Hashes of the tokens that are being exchanged: two exchanges of one token must not both find
-    /// it unused.
+    /// Hashes of the tokens being exchanged: two exchanges of one token must not both find it unused.
     exchanging: Mutex<HashSet<[u8; 32]>>,
-    /// What the store does not hold because it accepts no writes.
+    /// Writes kept in memory while the store accepts none.
     unstored: Unstored,
 }
 
-/// Holds a token's place among those being exchanged.
+/// Claim on a token being exchanged, released on drop.
 struct Exchange<'a> {
     sessions: &'a Sessions,
     hash: [u8; 32],
@@ -55,17 +53,16 @@ impl Drop for Exchange<'_> {
     }
 }
 
-/// Random bytes of a family; the rest identifies the password that its login was made with.
+/// Random bytes of a family; the rest identifies the login's password.
 const FAMILY_RANDOM_BYTES: usize = 8;
 
-/// Identifies, within a family, the password that its login was made with. Each time a password is set, its hash gets a
-/// new salt. The commit that stores the new hash therefore invalidates all earlier families.
+/// Identifies the password of a login within a family. Setting a password makes a new salt, so the commit of the new
+/// hash invalidates all earlier families.
 fn password_mark(phc: &str) -> [u8; 8] {
     let hash = keccak(phc.as_bytes());
     std::array::from_fn(|i| hash.0[i])
 }
 
-/// The family of a new login.
 fn family_of(phc: &str) -> Result<[u8; 16], secrets::SecretError> {
     let mut family: [u8; 16] = secrets::random()?;
     family[FAMILY_RANDOM_BYTES..].copy_from_slice(&password_mark(phc));
@@ -90,7 +87,7 @@ impl Sessions {
         self.exchanging.lock()
     }
 
-    /// Tokens of a new login with the password that has this hash.
+    /// Tokens of a new login with the password of this hash.
     pub async fn begin(
         &self,
         engine: &Engine,
@@ -104,7 +101,7 @@ impl Sessions {
         Ok(tokens)
     }
 
-    /// Ends the login that a refresh token belongs to. For an unknown token there is nothing to end.
+    /// Ends the login of a refresh token; an unknown token is ignored.
     pub async fn end(&self, engine: &Engine, refresh_token: &str) -> Result<(), ApiError> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
         let published = engine.published();
@@ -117,7 +114,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// New tokens, and the writes that must be stored before the tokens are sent.
+    /// New tokens, and the writes to be stored before they are sent.
     fn issue(
         &self,
         access: &AccessTokens,
@@ -149,7 +146,7 @@ impl Sessions {
         Ok((tokens, write))
     }
 
-    /// Exchanges a refresh token for new tokens; returns the wallet with them.
+    /// Exchanges a refresh token; returns the wallet with the new tokens.
     pub async fn refresh(
         &self,
         engine: &Engine,
@@ -157,8 +154,8 @@ impl Sessions {
         refresh_token: &str,
     ) -> Result<(Id, Tokens), ApiError> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
-        // The lock is released before the place is held, because giving the place back takes the
-        // lock again. Only the exchange that took the place gives it back.
+        // The lock is released first, because dropping the claim takes it again. Only the exchange that made the claim
+        // drops it.
         let fresh = self.exchanging().insert(token_hash);
         let exchange = fresh.then(|| Exchange {
             sessions: self,
@@ -171,7 +168,7 @@ impl Sessions {
             .ok_or_else(|| invalid("the refresh token is not known; log in again"))?;
         if row.used || exchange.is_none() {
             let family = row.family;
-            // Every outstanding token of the login expires by then.
+            // All outstanding tokens of the login expire by then.
             let until_s = now_s() + self.lifetime_s;
             let ended = SideWrite::RevokeFamily { family, until_s };
             self.unstored.write(engine, vec![ended]).await?;

@@ -1,19 +1,17 @@
-//! Secrets that an answer shows once, sealed for the replays of its request. What opens one is made of this server's key
-//! and of the `Idempotency-Key` itself, of which the store has only a hash: neither the store nor the key alone suffices.
+//! One-time secrets of answers, sealed for replays of their request. The sealing key derives from this server's key and
+//! the `Idempotency-Key`, of which the store has only a hash: neither the store nor the key alone opens a secret.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use kedge_config::secrets::{self, SecretError};
 
 use super::code::MacKey;
 
-/// Keeps these keys apart from other uses of the server's key.
+/// Separates this use of the server's key from others.
 const LABEL: &[u8] = b"kedge: a secret for the replays of a request";
 
-/// Seals and opens such secrets.
 pub struct ShownOnce(MacKey);
 
 impl ShownOnce {
-    /// Seals under this key of the server.
     pub fn new(key: [u8; 32]) -> Self {
         Self(MacKey::new(key))
     }
@@ -29,10 +27,10 @@ impl ShownOnce {
         LessSafeKey::new(key.expect("a hash has as many bytes as a key"))
     }
 
-    /// Seals a secret, for one request with this scope.
+    /// Seals a secret for the request with this scope.
     ///
     /// # Errors
-    /// If the system gives no random bytes.
+    /// If the system has no randomness.
     pub fn seal(&self, scope: &[&[u8]], secret: &str) -> Result<Vec<u8>, SecretError> {
         let nonce: [u8; NONCE_LEN] = secrets::random()?;
         let mut sealed = secret.as_bytes().to_vec();
@@ -43,7 +41,7 @@ impl ShownOnce {
         Ok([&nonce[..], &sealed].concat())
     }
 
-    /// What was sealed; `None` if the scope or the server's key is another one.
+    /// Opens a sealed secret; `None` for another scope or server key.
     pub fn open(&self, scope: &[&[u8]], sealed: &[u8]) -> Option<String> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let mut sealed = sealed.to_vec();

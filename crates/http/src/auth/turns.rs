@@ -1,5 +1,5 @@
-//! Turns at work that occupies a core for long, such as hashing a password: a bounded number at one time, and waiting
-//! addresses take turns, however many requests each has waiting.
+//! Fair queue for work that occupies a core for long, such as hashing a password: a bounded number runs concurrently,
+//! and waiting addresses take turns, however many requests each has.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,14 +11,13 @@ use tokio::sync::oneshot;
 use crate::error::ApiError;
 use crate::limits::{ClientAddress, budget};
 
-/// How long a caller waits for a turn.
+/// Longest wait.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Waiting requests of one address; more are refused.
 const OF_ADDRESS_MAX: usize = 16;
 /// Waiting requests of all addresses.
 const ALL_MAX: usize = 1_024;
 
-/// Gives turns.
 #[derive(Clone)]
 pub(super) struct Turns(Arc<Queues>);
 
@@ -32,7 +31,7 @@ struct Queues {
 struct State {
     running: usize,
     waiting: usize,
-    /// One queue for each address that waits; the first one's is the next turn.
+    /// One queue for each waiting address, the next one first.
     queues: VecDeque<Queue>,
 }
 
@@ -41,7 +40,7 @@ struct Queue {
     waiting: VecDeque<oneshot::Sender<Turn>>,
 }
 
-/// A turn; it ends when dropped.
+/// A permit, released on drop.
 pub(super) struct Turn(Option<Arc<Queues>>);
 
 impl Drop for Turn {
@@ -52,15 +51,14 @@ impl Drop for Turn {
     }
 }
 
-/// How a caller gets a turn.
+/// Result of asking for a permit.
 enum Place {
     Now,
     Later(oneshot::Receiver<Turn>),
 }
 
 impl State {
-    /// Removes the next in line: the first of the first address. That address then goes to the end
-    /// of the line.
+    /// Removes the first request of the first address, and moves that address to the end.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         let mut queue = self.queues.pop_front()?;
         let next = queue.waiting.pop_front();
@@ -71,7 +69,7 @@ impl State {
         next
     }
 
-    /// Removes those of an address that no longer wait.
+    /// Removes an address's requests whose callers are gone.
     fn forget_gone(&mut self, index: usize) {
         let waiting = &mut self.queues[index].waiting;
         let before = waiting.len();
@@ -79,8 +77,8 @@ impl State {
         self.waiting -= before - waiting.len();
     }
 
-    /// Makes room for one more of an address: by those that no longer wait, or by the last of the address with the most, if
-    /// that has more than this one would have. So addresses that are many fill the line, and keep nobody out of it.
+    /// Makes room for one more request: by dropping gone ones, or the last of the address with the most, if that has
+    /// more than this one would have. So many addresses can fill the queue, but not shut others out.
     fn make_room(&mut self, known: Option<usize>) -> Result<(), ApiError> {
         for index in 0..self.queues.len() {
             self.forget_gone(index);
@@ -140,7 +138,7 @@ impl Queues {
         self.state.lock()
     }
 
-    /// Passes a turn that has ended to the next one that still waits.
+    /// Passes a released permit to the next waiting request.
     fn pass_on(self: Arc<Self>) {
         loop {
             let next = {
@@ -157,7 +155,7 @@ impl Queues {
             };
             match next.send(Turn(Some(Arc::clone(&self)))) {
                 Ok(()) => return,
-                // That one no longer waits, so the turn is still ours to pass on.
+                // That request is gone, so the permit stays here.
                 Err(mut turn) => turn.0 = None,
             }
         }
@@ -165,7 +163,6 @@ impl Queues {
 }
 
 impl Turns {
-    /// Allows this many turns at one time.
     pub(super) fn new(at_once: usize) -> Self {
         Self::with_timeout(at_once, TIMEOUT)
     }
@@ -178,7 +175,7 @@ impl Turns {
         }))
     }
 
-    /// Waits for a turn of this address.
+    /// Waits for a permit.
     pub(super) async fn turn(&self, address: ClientAddress) -> Result<Turn, ApiError> {
         let place = self.0.state().enter(address, self.0.at_once)?;
         match place {
@@ -204,7 +201,7 @@ mod tests {
         IpAddr::from([192, 0, 2, number]).into()
     }
 
-    /// How many turns run, and how many callers wait.
+    /// Numbers of running and waiting requests.
     fn counts(turns: &Turns) -> (usize, usize) {
         let state = turns.0.state();
         (state.running, state.waiting)
@@ -234,7 +231,7 @@ mod tests {
         drop(first);
         tasks.join_all().await;
         assert_eq!(*order.lock(), [1, 2, 3, 1, 2, 1, 1]);
-        // The last turn was given back.
+        // The last permit was returned.
         assert_eq!(counts(&turns), (0, 0));
     }
 
@@ -252,7 +249,7 @@ mod tests {
         while counts(&turns).1 < ALL_MAX {
             settle().await;
         }
-        // The place of one who has several goes to who has none.
+        // The place of an address with several requests goes to one without any.
         let own = turns.clone();
         let own = tokio::spawn(async move { own.turn(address(200)).await.is_ok() });
         settle().await;
@@ -275,13 +272,13 @@ mod tests {
         settle().await;
         let refused = turns.turn(address(1)).await.err().unwrap();
         assert_eq!(refused.code, Code::RateLimited);
-        // Another address still finds a place; none of the callers gets a turn here.
+        // Another address still finds a place; none of the callers gets a permit here.
         let other = turns.turn(address(2)).await.err().unwrap();
         assert_eq!(other.code, Code::Unavailable);
         for code in waiting.join_all().await {
             assert_eq!(code, Code::Unavailable);
         }
-        // A caller that has left keeps no place, and the turn goes to nobody.
+        // A caller that left keeps no place and gets no permit.
         drop(held);
         assert_eq!(counts(&turns), (0, 0));
         assert!(turns.turn(address(1)).await.is_ok());

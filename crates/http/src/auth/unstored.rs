@@ -1,6 +1,6 @@
-//! Logins while the store accepts no writes: what would be stored of them is kept in memory. Reading needs a token, and
-//! a read-only store should still be readable. What is kept here is lost with the process, which costs a login. It goes
-//! into the store with the first login after the store accepts writes again.
+//! Session writes kept in memory while the store accepts none. Reading needs a token, and a read-only store should stay
+//! readable. A crash loses them, which costs a login. They are stored with the first login after the store accepts
+//! writes again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,21 +13,20 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::clock::now_s;
 use crate::error::ApiError;
 
-/// Tokens and ended logins that are kept at most: some tens of MiB.
+/// Limit of kept tokens and ended logins: some tens of MiB.
 const ROWS_MAX: usize = 200_000;
-/// How often a write in flight is checked: the store may stop accepting writes before it is durable.
+/// Poll interval during a write: the store may stop accepting writes before it is durable.
 const LOOK: Duration = Duration::from_millis(200);
-/// Seconds until a retry makes sense when there is no room.
+/// `Retry-After` when there is no room.
 const RETRY_AFTER_S: u64 = 60;
 
 #[derive(Default)]
 struct Rows {
     tokens: HashMap<[u8; 32], SessionRow>,
-    /// Ended logins, each with the time until which its end must be known, Unix seconds.
+    /// Ended logins, with the Unix time in seconds until which they must be remembered.
     ended: HashMap<[u8; 16], u64>,
 }
 
-/// What the store does not hold yet.
 #[derive(Default)]
 pub(super) struct Unstored {
     rows: Mutex<Rows>,
@@ -73,7 +72,7 @@ impl Rows {
         tokens.chain(ended).collect()
     }
 
-    /// Forgets what has been stored, unless it changed since.
+    /// Removes what has been stored, unless it changed since.
     fn forget(&mut self, stored: &[SideWrite]) {
         for write in stored {
             match write {
@@ -102,7 +101,7 @@ impl Unstored {
         self.rows.lock()
     }
 
-    /// Stores writes of logins, or keeps them while the store accepts no writes.
+    /// Stores session writes, or keeps them while the store accepts no writes.
     pub(super) async fn write(
         &self,
         engine: &Engine,
@@ -119,8 +118,8 @@ impl Unstored {
             tokio::select! {
                 stored = &mut storing => break stored,
                 () = tokio::time::sleep(LOOK) => {
-                    // The store has stopped accepting writes meanwhile. If this write still gets stored, it equals what
-                    // is kept.
+                    // The store stopped accepting writes meanwhile. If this write still gets stored, it equals the kept
+                    // one.
                     if takes_no_writes(engine) {
                         return self.rows().add(writes);
                     }
@@ -137,7 +136,7 @@ impl Unstored {
         }
     }
 
-    /// What is known of a refresh token.
+    /// The state of a refresh token.
     pub(super) fn session(
         &self,
         snapshot: &Snapshot,
@@ -150,7 +149,6 @@ impl Unstored {
         }
     }
 
-    /// Whether a login was ended.
     pub(super) fn is_ended(&self, snapshot: &Snapshot, family: [u8; 16]) -> Result<bool, ApiError> {
         let kept = self.rows().ended.contains_key(&family);
         Ok(kept || snapshot.family_revoked(family)?)

@@ -1,5 +1,5 @@
-//! A body on its way in. Nothing is reserved for the announced length: only what has arrived counts, and it must arrive
-//! fast enough.
+//! Incoming request bodies. The announced length reserves nothing: only bytes that have arrived count, and they must
+//! arrive fast enough.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,34 +11,33 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_LENGTH, EXPECT};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a body may arrive more slowly than the minimum before it is given up.
+/// Time below the minimum rate after which a body is given up.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// Why a body ends early.
+/// Reasons for an incomplete body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Broken {
     /// The caller stopped sending.
     #[error("the body broke off before its end")]
     Off,
-    /// It arrives too slowly; the minimum in bytes a second.
+    /// Too slow; the minimum in bytes a second.
     #[error("the body arrived more slowly than {0} bytes a second; send it faster")]
     Slow(u64),
 }
 
-/// The body of a request.
 pub struct Arriving {
     body: Incoming,
     pace: Pace,
     announced: Option<u64>,
     read: u64,
-    /// The caller waits to be asked for the body (`Expect: 100-continue`), and has not been asked.
+    /// The caller waits for `100 Continue`, which has not been sent.
     waits: bool,
     ended: bool,
     broken: bool,
 }
 
 impl Arriving {
-    /// The body of a request with these headers, which must arrive at this rate.
+    /// The body must arrive at this rate or faster.
     pub fn new(headers: &HeaderMap, body: Incoming, bytes_per_s_min: u64) -> Self {
         let announced = headers
             .get(CONTENT_LENGTH)
@@ -54,23 +53,22 @@ impl Arriving {
         }
     }
 
-    /// The length announced in the headers.
+    /// `Content-Length`.
     pub fn announced(&self) -> Option<u64> {
         self.announced
     }
 
-    /// True if all of it has been read.
     pub fn is_over(&self) -> bool {
         self.ended || self.body.is_end_stream()
     }
 
-    /// True if it makes sense to read on: the caller is sending, and at most `most` bytes are left.
+    /// True if reading on makes sense: the caller is sending, and at most `most` bytes are left.
     pub fn can_pass(&self, most: u64) -> bool {
         let left = self.announced.map(|bytes| bytes.saturating_sub(self.read));
         !self.waits && !self.broken && left.is_none_or(|left| left <= most)
     }
 
-    /// True if the caller may still be sending and nothing has gone wrong so far.
+    /// True if the caller may still be sending and nothing has failed so far.
     pub fn may_come(&self) -> bool {
         !self.is_over() && !self.waits && !self.broken
     }
@@ -80,7 +78,6 @@ impl Arriving {
         self.broken = true;
     }
 
-    /// The next piece.
     pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
         if self.is_over() || self.broken {
             return Poll::Ready(None);
@@ -104,7 +101,7 @@ impl Arriving {
                     return Poll::Ready(Some(Err(slow)));
                 }
             };
-            // Trailers carry no meaning here.
+            // Trailers are ignored.
             if let Ok(piece) = frame.into_data() {
                 self.read += piece.len() as u64;
                 self.pace.came(piece.len());
@@ -113,12 +110,11 @@ impl Arriving {
         }
     }
 
-    /// The next piece.
     pub async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
         std::future::poll_fn(|context| self.poll_piece(context)).await
     }
 
-    /// Reads and drops at most `most` more bytes; true if that was the rest of it.
+    /// Drops at most `most` more bytes; true if that was the rest.
     pub async fn discard(&mut self, most: u64) -> bool {
         let end = self.read.saturating_add(most);
         while let Some(Ok(_)) = self.next().await {
@@ -130,7 +126,7 @@ impl Arriving {
     }
 }
 
-/// Holds a body to a rate. The clock is read only when there is a wait.
+/// Enforces a minimum rate. The clock is read only when there is a wait.
 struct Pace {
     bytes_per_s_min: u64,
     came: u64,
@@ -153,7 +149,7 @@ impl Pace {
     /// Ready once a whole window has brought too little.
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let window = self.window.get_or_insert_with(|| {
-            // Bytes that arrived before the first wait were fast enough.
+            // Bytes before the first wait were fast enough.
             self.came = 0;
             Box::pin(sleep_until(Instant::now() + WINDOW))
         });
@@ -166,7 +162,7 @@ impl Pace {
         Poll::Pending
     }
 
-    /// Whether the window that has ended brought too little; the next one starts at zero.
+    /// Whether the last window brought too little; starts the next one.
     fn is_too_little(came: &mut u64, bytes_per_s_min: u64) -> bool {
         std::mem::take(came) < bytes_per_s_min * WINDOW.as_secs()
     }

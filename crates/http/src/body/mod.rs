@@ -1,6 +1,6 @@
-//! Request bodies: read with a bound, in time, and as strict JSON whose errors say where. A body takes memory as it
-//! arrives; past 16 KiB it counts on its caller's share. Whatever the request comes to, what is left of the body is
-//! then read and dropped, up to a bound, so that the answer reaches a caller that is still sending.
+//! Reading of request bodies: bounded, timed, and as strict JSON with located errors. Memory is taken as a body
+//! arrives; beyond 16 KiB it counts on the caller's share. Whatever becomes of the request, the rest of its body is
+//! drained up to a bound, so that the answer reaches a caller that is still sending.
 
 mod arriving;
 mod public;
@@ -27,57 +27,52 @@ pub use arriving::{Arriving, Broken};
 pub use kedge_protocol::json::Object;
 pub use kedge_rules::pointer::escape;
 
-/// Longest body of a caller that showed no credentials, in bytes. The longest registration, written
-/// entirely in escapes, has about 12,000.
+/// Size limit without credentials, in bytes. The longest registration, written entirely in escapes, has about 12,000.
 pub const PUBLIC_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of a body that count towards no budget: the permits for requests bound them.
+/// Bytes of a body outside every budget: the permits for requests bound them.
 const SMALL_BYTES: usize = 16 * 1024;
-/// The part of the budget kept for bodies without credentials, and the part of that which one address may hold.
+/// Divisor: the part of the budget for bodies without credentials, and the part of that for one address.
 const PUBLIC_PART: usize = 16;
 const ADDRESS_PART: usize = 8;
-/// How long the rest of a body is read after its answer has been sent.
+/// Time for which the rest of a body is drained after its answer.
 pub const LINGER: Duration = Duration::from_secs(10);
-/// The most bytes of it that are read.
+/// Bytes drained at most.
 pub const LINGER_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Bytes of room for the first part of a body, unless the body is shorter; and without credentials.
+/// Initial capacity for a body, unless the body is shorter or has no credentials.
 const ROOM_BYTES_MIN: usize = 4 * 1024;
 const PUBLIC_ROOM_BYTES_MIN: usize = 512;
-/// `Accept-Patch` (RFC 5789, 3.1): the media types of a body that PATCH takes.
+/// `Accept-Patch` (RFC 5789, 3.1): media types accepted by PATCH.
 pub const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
-/// The media type of a JSON Merge Patch (RFC 7396), which is what every PATCH takes.
+/// JSON Merge Patch (RFC 7396), the format of every PATCH.
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
-/// The value of `Accept-Patch`.
 pub const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
-/// A patch of another kind (RFC 6902): a list of operations, and no JSON that stands for itself.
+/// JSON Patch (RFC 6902), which is refused: a list of operations rather than a partial document.
 const JSON_PATCH: &str = "application/json-patch+json";
-/// Bytes of a multipart body besides its file.
+/// Bytes of a multipart body in addition to its file.
 pub const FRAME_BYTES_MAX: u64 = 64 * 1024;
 
-/// Reads bodies.
 #[derive(Clone)]
 pub struct Reader {
     bytes_max: usize,
     timeout: Duration,
     bytes_per_s_min: u64,
-    /// Bytes read and dropped of a body that is not wanted.
+    /// Bytes of an unwanted body that are drained.
     passed_bytes_max: u64,
-    /// Memory for bodies of callers with credentials, and for those of all others.
+    /// Memory for bodies with credentials, and for the others.
     memory: Arc<Budget>,
     public_memory: Arc<Public>,
 }
 
-/// A body as text, and its share of the bodies' memory.
+/// A body's text with its share of the memory.
 #[derive(Default, Debug)]
 pub struct Text {
-    /// The text.
     pub text: String,
-    /// The file that was sent instead of a text.
+    /// The uploaded file, in place of a text.
     pub upload: Option<Box<Upload>>,
     _memory: Option<Held>,
 }
 
 impl Text {
-    /// A body that was a file.
     pub fn of_upload(upload: Upload) -> Self {
         Self {
             upload: Some(Box::new(upload)),
@@ -87,7 +82,6 @@ impl Text {
 }
 
 impl Reader {
-    /// A reader with the configured limits.
     pub fn new(config: &Config) -> Self {
         let all = config.body_bytes_total_max;
         let public = (all / PUBLIC_PART).max(ADDRESS_PART * PUBLIC_BYTES_MAX);
@@ -102,13 +96,11 @@ impl Reader {
         }
     }
 
-    /// The body of a request with these headers.
     pub fn arriving(&self, headers: &HeaderMap, body: Incoming) -> Arriving {
         Arriving::new(headers, body, self.bytes_per_s_min)
     }
 
-    /// Reads a JSON body; its headers are checked before any byte of it is read. Without
-    /// credentials (`is_public`) it must be short.
+    /// Reads a JSON body, after checking its headers. Without credentials (`is_public`) it must be short.
     pub async fn read(
         &self,
         headers: &HeaderMap,
@@ -151,8 +143,8 @@ impl Reader {
         gathered.finish()
     }
 
-    /// Reads and drops the rest of a body whose request already has its answer: many callers read no answer before they
-    /// have sent everything. False if the rest is too long or too slow, or the caller waits to be asked for it.
+    /// Drains the rest of a body whose request has its answer: many callers read no answer before they have sent
+    /// everything. False if the rest is too long or too slow, or the caller waits for `100 Continue`.
     pub async fn pass_over(&self, body: &mut Arriving) -> bool {
         if body.is_over() {
             return true;
@@ -168,20 +160,18 @@ impl Reader {
         passed == Ok(true)
     }
 
-    /// For HTTP/2, where an answer leaves before its request has ended: reads and drops the rest, up to a time and a
-    /// size limit. A stream that is no longer read is reset, and some clients (curl 7.88) then drop the answer they
-    /// have received.
+    /// Drains the rest over HTTP/2, where an answer leaves before its request has ended, up to limits of time and size.
+    /// A stream that is no longer read is reset, and some clients (curl 7.88) then drop the answer.
     pub fn linger(mut body: Arriving) {
         if body.may_come() {
             tokio::spawn(async move {
-                // However this ends, the answer has been sent.
+                // The answer has been sent in any case.
                 let _ended = tokio::time::timeout(LINGER, body.discard(LINGER_BYTES_MAX)).await;
             });
         }
     }
 }
 
-/// The part of a body that has arrived.
 struct Gathered<'a> {
     reader: &'a Reader,
     holder: Holder,
@@ -208,8 +198,8 @@ impl Gathered<'_> {
         Ok(())
     }
 
-    /// Makes room for the bytes that have arrived, and for as many again. The room counts, because that is what takes
-    /// memory. Never waits: bodies waiting for each other's memory would wait for ever.
+    /// Grows the buffer for the bytes that have arrived, at least doubling it. The capacity counts, because it is what
+    /// takes memory. Never waits: bodies waiting for each other's memory would deadlock.
     fn make_room(&mut self, bytes: usize) -> Result<(), ApiError> {
         let end = self.announced.unwrap_or(self.most);
         let least = match self.public {
@@ -244,18 +234,16 @@ fn too_large(bytes_max: usize) -> ApiError {
     ApiError::new(Code::PayloadTooLarge, message)
 }
 
-/// The answer to a caller whose body broke off.
 pub fn of_broken(broken: Broken) -> ApiError {
     ApiError::new(Code::ValidationError, broken.to_string())
 }
 
-/// The answer to a caller whose request has a body that is not wanted, and that cannot be read and dropped.
+/// Error for an unwanted body that cannot be drained.
 pub fn unwanted() -> ApiError {
     let message = "this request takes no body: the one that was announced is too large, too slow, or waits for 100 Continue";
     ApiError::new(Code::ValidationError, message)
 }
 
-/// The answer to a caller whose body did not arrive in time.
 pub fn late(timeout: Duration) -> ApiError {
     let seconds = timeout.as_secs();
     let message = format!("the body did not arrive within {seconds} s");
@@ -267,7 +255,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     Some(value.to_str().unwrap_or("unreadable"))
 }
 
-/// Refuses bodies that are encoded.
+/// Refuses compressed bodies.
 pub fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
     match header(headers, &CONTENT_ENCODING) {
         Some(coding) if !coding.eq_ignore_ascii_case("identity") => Err(ApiError::new(
@@ -295,7 +283,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-/// Whether a body of this type is JSON (RFC 6839, 3.1).
+/// Whether a media type is JSON (RFC 6839, 3.1).
 fn is_json(given: &Mime) -> bool {
     let is_plain = given.essence_str() == mime::APPLICATION_JSON.essence_str();
     let has_suffix = given.type_() == mime::APPLICATION && given.suffix() == Some(mime::JSON);
@@ -308,12 +296,11 @@ fn is_utf8(given: &Mime) -> bool {
         .is_none_or(|charset| charset == mime::UTF_8 || charset == "utf8")
 }
 
-/// Checks that a whole body is acceptable JSON: no key twice, not too deep.
+/// Checks that a body is acceptable JSON: no duplicate keys, not too deep.
 pub fn check(text: &str) -> Result<(), ApiError> {
     Ok(json::check(text).map_err(json::ReadError::from)?)
 }
 
-/// Reads a body strictly.
 pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ApiError> {
     Ok(json::read(text)?)
 }

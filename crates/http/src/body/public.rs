@@ -1,6 +1,6 @@
-//! Memory for bodies that arrive without credentials. Addresses are many, so shares alone would leave all of it to whoever
-//! has more of them: when it is full, the oldest body of the caller that holds the most gives way to one of a caller that
-//! holds less. A body that has arrived holds none of it: the permits for requests bound those.
+//! Memory for bodies without credentials. Callers can have many addresses, so per-address shares do not suffice: when
+//! the memory is full, the oldest body of the address that holds the most gives way to a body of an address that holds
+//! less. Complete bodies hold none of it: the permits for requests bound those.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use crate::error::ApiError;
 use crate::limits::{Holder, budget};
 
-/// The memory that bodies share.
+/// Shared memory.
 pub(super) struct Public {
     all_max: usize,
     each_max: usize,
@@ -23,19 +23,19 @@ struct State {
     held: usize,
     begun: u64,
     callers: HashMap<Holder, Caller>,
-    /// Callers by what they hold, and by their number.
+    /// Callers by amount held, then by number.
     by_amount: BTreeMap<(usize, u64), Holder>,
 }
 
 struct Caller {
-    /// That of its first body.
+    /// Number of its first body.
     number: u64,
     held: usize,
-    /// What each of its bodies holds, and how it learns that it has given way; the oldest first.
+    /// Amount and notification of each body, oldest first.
     bodies: BTreeMap<u64, (usize, Arc<Notify>)>,
 }
 
-/// What one body holds, until it is dropped or gives way.
+/// Memory of one body, until it is dropped or gives way.
 pub(super) struct Part {
     of: Arc<Public>,
     holder: Holder,
@@ -45,7 +45,7 @@ pub(super) struct Part {
 }
 
 impl State {
-    /// Sets what a body holds; one that holds nothing is forgotten.
+    /// Sets a body's amount; zero removes it.
     fn set(&mut self, holder: Holder, number: u64, amount: usize, gives_way: &Arc<Notify>) {
         let caller = self.callers.entry(holder).or_insert_with(|| Caller {
             number,
@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// Ends the oldest body of the caller that holds the most, if that is more than `own`.
+    /// Evicts the oldest body of the caller that holds the most, if that is more than `own`.
     fn make_room(&mut self, own: usize) -> Result<(), ApiError> {
         let most = self.by_amount.last_key_value();
         let most = most.filter(|((held, _), _)| *held > own);
@@ -85,7 +85,7 @@ impl State {
 }
 
 impl Public {
-    /// Memory of `all_max` bytes, of which one caller holds at most `each_max`.
+    /// One caller holds at most `each_max` of `all_max` bytes.
     pub(super) fn new(all_max: usize, each_max: usize) -> Arc<Self> {
         Arc::new(Self {
             all_max,
@@ -94,7 +94,7 @@ impl Public {
         })
     }
 
-    /// The part of a body that begins; it holds nothing yet.
+    /// Registers a body, which holds nothing yet.
     pub(super) fn part(self: &Arc<Self>, holder: Holder) -> Part {
         let mut state = self.state.lock();
         state.begun += 1;
@@ -109,12 +109,12 @@ impl Public {
 }
 
 impl Part {
-    /// Notified once the body has given way.
+    /// Notified once the body has been evicted.
     pub(super) fn gives_way(&self) -> Arc<Notify> {
         Arc::clone(&self.gives_way)
     }
 
-    /// Holds this much from now on, or as much as before if there is no room.
+    /// Raises the amount; without room it stays as it was.
     pub(super) fn grow_to(&mut self, amount: usize) -> Result<(), ApiError> {
         let mut state = self.of.state.lock();
         let caller = state.callers.get(&self.holder);
@@ -172,7 +172,7 @@ mod tests {
     #[tokio::test]
     async fn many_addresses_keep_nobody_out() {
         let public = Public::new(1_024 * KIB, 128 * KIB);
-        // What is announced holds nothing, however many announce it.
+        // Announced bodies hold nothing, however many there are.
         let mut parts: Vec<Part> = (0..5_000).map(|n| public.part(address(n))).collect();
         assert_eq!(held(&public), (0, 0, 0));
         // Some send all that they may.
@@ -180,7 +180,7 @@ mod tests {
         let refused = got.find_map(Result::err).unwrap();
         assert_eq!(refused.code, Code::Unavailable);
         assert_eq!(held(&public), (1_024 * KIB, 64, 64));
-        // They give way, one at a time, the oldest of those with the most first, and only to who holds less.
+        // They give way one at a time, to callers that hold less: the oldest of the largest holder first.
         let mut own = public.part(address(9_999));
         for size in [KIB / 2, KIB, 2 * KIB, 15 * KIB] {
             own.grow_to(size).unwrap();
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(gone.len(), 1);
         assert!(!gave_way(&own).await);
         assert!(parts[gone[0]].grow_to(16 * KIB).is_err(), "it has ended");
-        // Others whose bodies are short find room in between.
+        // Others with short bodies find room in between.
         let short: Vec<Part> = (0..4_000)
             .map(|number| {
                 let mut part = public.part(address(20_000 + number));
@@ -220,7 +220,7 @@ mod tests {
         other.grow_to(3 * KIB).unwrap();
         assert!(gave_way(&parts[0]).await && !gave_way(&parts[1]).await);
         assert_eq!(held(&public), (8 * KIB, 2, 2));
-        // Nobody gives way to who would hold as much.
+        // A body never gives way to a caller that would hold as much.
         assert!(other.grow_to(5 * KIB).is_err());
         assert_eq!(held(&public), (8 * KIB, 2, 2));
     }

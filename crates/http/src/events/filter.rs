@@ -1,4 +1,4 @@
-//! Which events a caller wants, from the query.
+//! Event filters from the query.
 
 use kedge_protocol::event::EventType;
 use kedge_protocol::{Id, Prefix};
@@ -15,7 +15,7 @@ macro_rules! types {
     };
 }
 
-/// Types, or beginnings of types, separated by commas.
+/// Types, or prefixes of types, separated by commas.
 const TYPES_SCHEMA: &str = concat!(
     r#"{"type": "string", "pattern": "^("#,
     types!(),
@@ -24,7 +24,7 @@ const TYPES_SCHEMA: &str = concat!(
     r#"))*$"}"#
 );
 
-/// Filters of lists and of streams.
+/// Filters of lists and streams.
 pub const FILTERS: &[Parameter] = &[
     Parameter {
         name: "type",
@@ -48,7 +48,7 @@ pub const FILTERS: &[Parameter] = &[
     },
 ];
 
-/// Reads the filter of a caller. What an API key may not read is left out, and refused if it is asked for by its type.
+/// Reads the caller's filter. Types that an API key may not read are left out, and refused if requested by name.
 pub fn of_caller(query: &Query, session: &Session) -> Result<Filter, ApiError> {
     let mut filter = read(query)?;
     session.check_events(&filter.types)?;
@@ -64,7 +64,7 @@ pub fn of_caller(query: &Query, session: &Session) -> Result<Filter, ApiError> {
     Ok(filter)
 }
 
-/// Reads the filter; every given parameter must be valid.
+/// Parses the filter; every given parameter must be valid.
 fn read(query: &Query) -> Result<Filter, ApiError> {
     let id = |name: &str, prefix| -> Result<Option<Id>, ApiError> {
         query

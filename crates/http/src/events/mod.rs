@@ -1,6 +1,5 @@
-//! Events for callers that keep listening: streams of server-sent events (the WHATWG HTML standard, 9.2). A stream
-//! holds a position and a socket. All streams of an organization are fed from a bounded tail that they share, and from
-//! the store where one has fallen further back.
+//! Event streams: server-sent events (WHATWG HTML, 9.2). A stream holds a position and a socket. All streams of an
+//! organization share a bounded tail of recent events; one that has fallen further back reads the store.
 
 pub mod filter;
 mod stream;

@@ -1,5 +1,5 @@
-//! One stream of events to one caller. It keeps a position and nothing else: what it sends comes from the
-//! organization's tail or, where the tail no longer reaches back that far, from the store.
+//! One event stream. Its only state is a position: events come from the organization's tail or, if that no longer
+//! reaches back far enough, from the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,23 +25,22 @@ use tokio::time::Instant;
 use super::tail::{Frame, Tail, Tails};
 use crate::metric_definitions::{STREAMS, STREAMS_CUT_OFF};
 
-/// About how many bytes are sent at one time.
+/// Approximate bytes of one send.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// Events that a stream reads at once while it catches up.
+/// Events read from the store in one step.
 const BEHIND_ROWS: usize = 512;
-/// How long a caller whose connection broke should wait before it reconnects, milliseconds.
+/// Reconnection delay for clients, milliseconds.
 const RETRY_MS: u64 = 2_000;
-/// Streams that send at one time. All of them at once would make the workers late for everybody's requests: each costs a
-/// worker a look at the tail and a write to a socket.
+/// Streams that send concurrently. More would delay all requests, since each costs a worker a look at the tail and a
+/// write to a socket.
 const SENDING_MAX: usize = 8;
-/// How long a stream keeps its turn until its connection picks up what it sends. It takes longer only if the caller does
-/// not read.
+/// Time for which a stream keeps its sending permit while its connection picks up a chunk. It takes longer only if the
+/// caller does not read.
 const PICK_UP: Duration = Duration::from_millis(20);
-/// How long a stream keeps its place at least while its organization and its address hold no more than others. Streams
+/// Time for which a stream is sure of its place while its organization and address hold no more than others. Streams
 /// end with their tokens anyway, and resume without a gap.
 const PLACE_PATIENCE: Duration = Duration::from_mins(1);
 
-/// All streams.
 pub struct Streams {
     engine: Engine,
     tails: Tails,
@@ -52,26 +51,20 @@ pub struct Streams {
     stopping: watch::Sender<bool>,
 }
 
-/// The request for a stream.
 pub struct Subscription {
-    /// The organization whose events are sent.
     pub organization: Id,
-    /// The filter of its events.
     pub filter: Filter,
-    /// Only events after this position; `None`: only events from now on.
+    /// Events after this position; `None`: from now on.
     pub after: Option<Position>,
-    /// The wallet that reads, if an access token was shown.
+    /// The reading wallet, if an access token was shown.
     pub wallet: Option<Id>,
-    /// The API key that was shown, if one was.
     pub key: Option<ShownKey>,
-    /// The caller's address.
     pub address: ClientAddress,
-    /// When the caller's token expires, Unix seconds: the stream ends with it.
+    /// Expiry of the caller's token, Unix seconds, which ends the stream.
     pub until_s: u64,
 }
 
 impl Streams {
-    /// No streams yet.
     pub fn new(config: &Config, engine: Engine) -> Self {
         let share = |all| share(all, config.organization_share_percent);
         let all = config.streams_max;
@@ -86,7 +79,7 @@ impl Streams {
         }
     }
 
-    /// Begins a stream, which continues by itself.
+    /// Starts the task of a stream.
     pub fn open(&self, subscription: Subscription) -> Result<Body, ApiError> {
         let holder = Holder::Organization(subscription.organization);
         let place = self.places.take(holder, subscription.address)?;
@@ -125,18 +118,17 @@ struct Stream {
     organization: Id,
     wallet: Option<Id>,
     key: Option<ShownKey>,
-    /// The sequence at which the wallet was last found to be a member.
+    /// Sequence at which the wallet was last found to be a member.
     member_at: u64,
     filter: Filter,
     tail: Arc<Tail>,
     sending: Arc<Turns<Id>>,
     heartbeat: Duration,
     writer: Writer,
-    /// Everything up to here has been sent, or is filtered out.
+    /// Everything up to here has been sent or filtered out.
     at: Position,
 }
 
-/// Why a stream ends.
 #[derive(Debug, thiserror::Error)]
 enum End {
     #[error("the token has expired; reconnect with a new one")]
@@ -168,7 +160,7 @@ impl Stream {
             end = self.follow() => end,
             () = tokio::time::sleep(lifetime) => End::TokenExpired,
             () = place.lost() => End::PlaceLost,
-            // If there is no sender any more, the server has stopped too.
+            // Without a sender the server has stopped too.
             _ = stopping.wait_for(|stopping| *stopping) => End::Stopping,
         };
         gauge!(STREAMS).decrement(1);
@@ -188,13 +180,13 @@ impl Stream {
         self.writer.finish(format!(": {last_words}\n\n").into());
     }
 
-    /// Sends until the stream has to end.
+    /// Sends until the stream ends.
     async fn follow(&mut self) -> End {
         let mut tail_reached = self.tail.reached();
         let mut lines = format!("retry: {RETRY_MS}\n");
         loop {
-            // A block without data only moves the position at which a client resumes. Nobody can
-            // resume at a position that the log has not reached.
+            // A block without data only moves the position at which a client resumes. The log must have reached that
+            // position.
             if self.at.sequence <= self.engine.published().head.sequence {
                 lines.push_str(&format!("id: {}\n", self.at));
             }
@@ -222,7 +214,7 @@ impl Stream {
         }
     }
 
-    /// Refuses to send more to a wallet that was removed from its organization, or for a key that has ended.
+    /// Ends the stream if its wallet was removed or its key revoked.
     fn check_caller(&mut self) -> Result<(), End> {
         let published = self.engine.published();
         if self
@@ -246,8 +238,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Waits for a turn at sending. The caller has read what was sent before, so that nobody waits for a caller that
-    /// does not read.
+    /// Waits for a sending permit. The caller has read everything sent before, so no stream waits for a stalled one.
     async fn turn(&self) -> Result<Turn<Id>, End> {
         self.writer.ready().await?;
         match self.sending.take(self.organization).await {
@@ -256,8 +247,8 @@ impl Stream {
         }
     }
 
-    /// Sends a piece. The turn lasts until the connection has picked it up and writes it. If it ended earlier, the
-    /// connections of all streams would be woken at once.
+    /// Sends a chunk. The permit is held until the connection has picked it up and writes it; otherwise the connections
+    /// of all streams would wake together.
     async fn send(&self, chunk: Bytes, turn: Turn<Id>) -> Result<(), End> {
         self.writer.write(chunk).await?;
         let _picked_up = tokio::time::timeout(PICK_UP, self.writer.picked_up()).await;
@@ -271,7 +262,7 @@ impl Stream {
         self.send(lines.into(), turn).await
     }
 
-    /// Sends everything up to where the tail is; true if there was anything.
+    /// Sends everything up to the end of the tail; true if there was anything.
     async fn catch_up(
         &mut self,
         tail_reached: &mut watch::Receiver<Position>,
@@ -303,8 +294,8 @@ impl Stream {
         Ok(has_sent)
     }
 
-    /// The next events that the tail no longer holds, read on another thread: many streams that catch up would leave the
-    /// workers no time for requests.
+    /// The next events that have left the tail, read on another thread: many streams that catch up would otherwise
+    /// occupy the workers.
     async fn read_behind(&self) -> Result<(Bytes, Position), End> {
         let (engine, organization) = (self.engine.clone(), self.organization);
         let (filter, at) = (self.filter.clone(), self.at);
@@ -339,7 +330,7 @@ fn read_behind(
     Ok((joined(frames?.iter()), reached))
 }
 
-/// The lines of some frames; a single frame is not copied.
+/// Joins the lines of frames; a single frame is not copied.
 fn joined<'a>(frames: impl Iterator<Item = &'a Frame>) -> Bytes {
     let mut frames = frames.peekable();
     let Some(first) = frames.next() else {

@@ -1,5 +1,5 @@
-//! The newest events of an organization, shared by all its streams: each is read and written once, however many streams
-//! it goes to. A stream whose position is older than what is kept here reads for itself.
+//! Tails of recent events, one for each organization with streams: each event is read and encoded once. A stream whose
+//! position is older than the tail reads the store itself.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,20 +17,20 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// Bytes that one organization's tail keeps.
+/// Bytes of one tail.
 const TAIL_BYTES_MAX: usize = 256 * 1024;
-/// Bytes that all tails together keep; above that each keeps only its newest events.
+/// Bytes of all tails; above that, each keeps only its newest events.
 const TAILS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Bytes that a tail keeps even then.
 const TAIL_BYTES_MIN: usize = 8 * 1024;
-/// Events that a tail reads at once.
+/// Events read in one step.
 const PIECE_EVENTS: usize = 128;
-/// Bytes of events that a tail reads at once.
+/// Bytes of events read in one step.
 const PIECE_BYTES: usize = 128 * 1024;
-/// Streams that are woken at once. Others' requests have their turn at a worker before the next ones are woken.
+/// Streams woken together. Other requests get their turn at the workers before the next group.
 const GROUP_STREAMS: usize = 64;
 
-/// An event as streams send it.
+/// An encoded event.
 pub(super) struct Frame {
     position: Position,
     event_type: EventType,
@@ -46,7 +46,7 @@ impl Frame {
         let mut text = format!("id: {position}\nevent: {event_type}\ndata: ").into_bytes();
         let start = text.len();
         serde_json::to_writer(&mut text, event)?;
-        // The white space of a payload, kept as sent, may contain line breaks; JSON texts cannot.
+        // White space in a payload, kept as sent, may contain line breaks; JSON strings cannot.
         for byte in &mut text[start..] {
             if matches!(*byte, b'\n' | b'\r') {
                 *byte = b' ';
@@ -83,7 +83,7 @@ pub(super) struct Tail {
     feeding: OnceLock<AbortHandle>,
 }
 
-/// The streams that wait for something new, in groups that are woken one after the other.
+/// Waiting streams, in groups woken one after the other.
 struct Waiting {
     reached: Position,
     groups: Vec<watch::Sender<Position>>,
@@ -100,7 +100,7 @@ impl Waiting {
         }
     }
 
-    /// A place in a group that has one.
+    /// Joins a group that has room.
     fn join(&mut self) -> watch::Receiver<Position> {
         let room = |group: &&watch::Sender<_>| group.receiver_count() < GROUP_STREAMS;
         if let Some(group) = self.groups.iter().find(room) {
@@ -123,7 +123,7 @@ impl Waiting {
     }
 }
 
-/// What a stream takes from a tail.
+/// Frames taken from a tail.
 pub(super) struct Taken {
     pub(super) frames: Vec<Arc<Frame>>,
     /// Everything up to here has been read.
@@ -131,8 +131,7 @@ pub(super) struct Taken {
 }
 
 impl Tail {
-    /// The frames after `after`, up to about `bytes_max` bytes; `None` if some of them are no
-    /// longer held.
+    /// The frames after `after`, about `bytes_max` bytes; `None` if some have left the tail.
     pub(super) fn take(&self, after: Position, bytes_max: usize) -> Option<Taken> {
         let ring = self.ring.lock();
         if after < ring.from {
@@ -155,7 +154,7 @@ impl Tail {
         Some(taken)
     }
 
-    /// The position it has reached; closed when it cannot continue.
+    /// Receiver of the tail's position; closed when the tail cannot continue.
     pub(super) fn reached(&self) -> watch::Receiver<Position> {
         self.waiting.lock().join()
     }
@@ -207,7 +206,7 @@ impl Drop for Tail {
     }
 }
 
-/// The tails of all organizations that have a stream.
+/// The tails of all organizations with streams.
 pub(super) struct Tails {
     engine: Engine,
     by_organization: Mutex<HashMap<Id, Weak<Tail>>>,
@@ -223,8 +222,7 @@ impl Tails {
         }
     }
 
-    /// An organization's tail. It lives as long as it is held, and misses nothing that is committed
-    /// from now on.
+    /// An organization's tail. It lives while it is held, and misses no commit from now on.
     pub(super) fn join(&self, organization: Id) -> Result<Arc<Tail>, ReadError> {
         let mut by_organization = self.by_organization.lock();
         let known = by_organization.get(&organization).and_then(Weak::upgrade);
@@ -232,8 +230,7 @@ impl Tails {
             return Ok(known);
         }
         by_organization.retain(|_, tail| tail.strong_count() > 0);
-        // Start listening first: later commits are then announced, and earlier ones are in the
-        // snapshot.
+        // Listening comes first: later commits are announced, and earlier ones are in the snapshot.
         let listener = self.engine.listen(organization);
         let here = self.engine.published().snapshot.last_position()?;
         let tail = Arc::new(Tail {
@@ -259,7 +256,6 @@ impl Tails {
     }
 }
 
-/// Reads new events into a tail.
 struct Feeder {
     engine: Engine,
     organization: Id,
@@ -409,7 +405,7 @@ mod tests {
         }
         assert!(!waiting.wake(3));
         assert_eq!(before, streams.len());
-        // A stream that begins now waits for what comes next.
+        // A stream that begins now waits for later events.
         assert!(!waiting.join().has_changed().unwrap());
     }
 

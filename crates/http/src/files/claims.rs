@@ -1,5 +1,5 @@
-//! Which contents uploads in flight have claimed: two uploads of one content, a refusal and the removal of orphans must
-//! not take a content from each other.
+//! Claims of uploads in flight on contents: another upload of the same content, a refusal and the removal of orphans
+//! must not delete it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 
 use super::{Fate, place};
 
-/// The claims on contents.
 #[derive(Clone)]
 pub(super) struct Claims {
     folder: PathBuf,
@@ -20,13 +19,13 @@ pub(super) struct Claims {
 #[derive(Default)]
 struct Contents {
     under_way: HashMap<Hash, UnderWay>,
-    /// Contents that uploads kept since the running sweep began; `None` without a sweep.
+    /// Contents kept since the running sweep began; `None` without a sweep.
     kept_since: Option<HashSet<Hash>>,
 }
 
 struct UnderWay {
     uploads: usize,
-    /// It must stay, whatever the outcome of these uploads.
+    /// The content stays, whatever the outcome of these uploads.
     stays: bool,
 }
 
@@ -46,12 +45,12 @@ impl Claims {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> T {
-        // A panic while it was held left plain maps, which are consistent after every line.
+        // A panic under the lock leaves plain maps, which are consistent after every line.
         let mut contents = self.contents.lock();
         act(&mut contents)
     }
 
-    /// Claims a content before it is put into its place.
+    /// Claims a content before it is moved to its place.
     pub(super) fn claim(&self, sha256: Hash) -> Claim {
         self.with(|contents| {
             let under_way = contents.under_way.entry(sha256);
@@ -68,7 +67,7 @@ impl Claims {
         }
     }
 
-    /// From now on kept contents are remembered, until [`Claims::end_sweep`].
+    /// Remembers kept contents until [`Claims::end_sweep`].
     pub(super) fn begin_sweep(&self) {
         self.with(|contents| contents.kept_since = Some(HashSet::new()));
     }
@@ -77,8 +76,7 @@ impl Claims {
         self.with(|contents| contents.kept_since = None);
     }
 
-    /// Removes a content that no row named when the sweep began, unless an upload wants it. True if
-    /// it was removed.
+    /// Removes a content that no row named when the sweep began, unless an upload needs it. True if it was removed.
     pub(super) fn remove_orphan(&self, sha256: &Hash) -> bool {
         self.with(|contents| {
             let kept = contents.kept_since.as_ref();
@@ -98,7 +96,6 @@ impl Claims {
 }
 
 impl Claim {
-    /// Ends the claim.
     pub(super) fn settle(mut self, fate: Fate) {
         self.fate = fate;
     }

@@ -1,19 +1,18 @@
-//! What a content is, by its bytes alone: the caller's name for it does not count.
+//! Media types of contents, by their bytes alone; the caller's name does not count.
 
 use infer::MatcherType;
 
-/// Bytes at the start of a file that determine its kind.
+/// Bytes at the start of a file that determine its type.
 const HEAD_BYTES: usize = 8 * 1024;
-/// The type of unknown contents.
 const UNKNOWN: &str = "application/octet-stream";
-/// Text in any language, including text that a browser would run (HTML, SVG, scripts).
+/// Text of any kind, including what a browser would run (HTML, SVG, scripts).
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Detects the type of bytes as they arrive.
+/// Detects the media type of bytes as they arrive.
 pub(super) struct Kind {
     head: Vec<u8>,
     is_text: bool,
-    /// The beginning of a character whose end has not arrived yet.
+    /// The beginning of an incomplete UTF-8 character.
     unfinished: Vec<u8>,
 }
 
@@ -59,7 +58,6 @@ impl Kind {
         self.is_text = !whole.contains(is_control);
     }
 
-    /// The media type.
     pub(super) fn media_type(&self) -> &'static str {
         let found = infer::get(&self.head);
         // Formats that hold programs, or text that a browser would run, are not named.

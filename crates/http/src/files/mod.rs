@@ -1,15 +1,15 @@
-//! Contents of files: received into a temporary file, kept under their digest, each content once. An upload is the one
-//! body that is no text.
+//! Contents of files: received into a temporary file, stored once under their digest. An upload is the one body that is
+//! no text.
 //!
-//! `<data_dir>/files/ab/cdef…` holds the content whose SHA-256 begins with `ab`; `files/tmp` holds what is being
-//! received, and is emptied at every start. An upload is hashed as it arrives, counted against its organization's
-//! quota, and its bytes are inspected for its type. Only when the signature over digest and name holds is the content
-//! synced and moved to its place. Then the action that names it is submitted like any other, so a row of the log never
-//! names what is not there.
+//! `<data_dir>/files/ab/cdef…` holds the content whose SHA-256 begins with `ab`; `files/tmp` holds incomplete contents
+//! and is emptied at every start. An upload is hashed as it arrives, counted against its organization's quota, and its
+//! bytes are inspected for its type. Once the signature over digest and name holds, the content is synced and moved to
+//! its place. Then the action that names it is submitted like any other, so a row of the log never names a missing
+//! content.
 //!
-//! Everything from there to the log is a separate task: a caller that goes away stops nothing half-way. What is
-//! certainly refused is removed, unless another upload wants the same content. What has an unknown outcome stays, as
-//! after a crash, and the next start's [`sweep`] removes what no row names.
+//! Everything from there to the log runs in a separate task, so a caller that disconnects stops nothing halfway.
+//! Refused contents are removed, unless another upload has the same content. If the outcome is unknown, the content
+//! stays, as after a crash, and the next start's [`sweep`] removes what no row names.
 
 mod claims;
 mod kind;
@@ -39,36 +39,34 @@ use crate::error::ApiError;
 use claims::{Claim, Claims};
 use quota::{Quotas, Reservation};
 
-/// The folder of contents, inside the data directory.
+/// Folder of contents, inside the data directory.
 pub const FOLDER: &str = "files";
-/// The folder for contents being received, inside that.
+/// Folder of incomplete contents, inside that.
 const RECEIVED_FOLDER: &str = "tmp";
-/// Seconds until a caller should retry when the content could not be shared.
+/// `Retry-After` when the content could not be shared.
 const RETRY_SHARED_S: u64 = 2;
-/// Seconds until a caller should retry when the disk is full.
+/// `Retry-After` when the disk is full.
 const RETRY_DISK_S: u64 = 60;
 
-/// The place of a content in the folder of contents.
+/// Path of a content.
 pub fn place(folder: &Path, sha256: &Hash) -> PathBuf {
     let digits = const_hex::encode(sha256.0);
     folder.join(&digits[..2]).join(&digits[2..])
 }
 
-/// A boxed future.
 pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Where several nodes share contents: the log names them, but does not hold them.
+/// Shared storage of contents for several nodes: the log names contents but does not hold them.
 pub trait SharedContents: Send + Sync {
-    /// Stores a file's content. Only then does the log name it.
+    /// Stores a content, before the log names it.
     fn put(&self, sha256: Hash, from: PathBuf) -> Boxed<io::Result<()>>;
 
-    /// Writes a content to a new file; false if nobody has stored it.
+    /// Writes a content to a new file; false if it is not in the storage.
     fn fetch(&self, sha256: Hash, to: PathBuf) -> Boxed<io::Result<bool>>;
 }
 
-/// The contents of files.
 pub struct Files {
-    /// Where other nodes get them from, if there are several nodes.
+    /// Shared storage, if there are several nodes.
     pub shared: OnceLock<Arc<dyn SharedContents>>,
     engine: Engine,
     folder: PathBuf,
@@ -78,11 +76,11 @@ pub struct Files {
     claims: Claims,
 }
 
-/// A file that has been received but is not kept yet; dropping it deletes it.
+/// A received file that is not stored yet; deleted on drop.
 pub struct Upload {
-    /// Its name, as the caller gave it.
+    /// The caller's name for it.
     pub name: String,
-    /// Its digest and description.
+    /// Digest and description.
     pub stored: Stored,
     content: NamedTempFile,
     reservation: Reservation,
@@ -97,20 +95,20 @@ impl std::fmt::Debug for Upload {
     }
 }
 
-/// An upload whose content is in its place, but the log may or may not name it in the end.
+/// An upload whose content is in its place while the log may or may not name it.
 pub struct Kept {
     claim: Claim,
     reservation: Reservation,
 }
 
-/// The outcome of the action that would name a content.
+/// Outcome of the action that names a content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// The log names it.
     Named,
-    /// The log will never name it; nothing of it stays.
+    /// The log will never name it, so it can be removed.
     Refused,
-    /// It is not known; the next start checks.
+    /// Unknown; the next start checks.
     Unknown,
 }
 
@@ -125,8 +123,7 @@ impl Kept {
 }
 
 impl Files {
-    /// Creates the folders, and empties the one for contents being received: nothing is being
-    /// received yet.
+    /// Creates the folders, and empties the one of incomplete contents.
     pub fn open(config: &Config, engine: Engine) -> Result<Self, SecretError> {
         let folder = config.data_dir.join(FOLDER);
         make_private_dir(&folder)?;
@@ -148,7 +145,7 @@ impl Files {
         })
     }
 
-    /// Puts a content into its place, so that it survives a crash.
+    /// Moves a content to its place, durably.
     pub async fn keep(&self, upload: Upload) -> Result<Kept, ApiError> {
         let Upload {
             stored,
@@ -177,7 +174,7 @@ impl Files {
         Ok(Kept { claim, reservation })
     }
 
-    /// Opens a content. One that another node accepted is fetched first.
+    /// Opens a content; one that another node accepted is fetched first.
     pub async fn content(&self, sha256: &Hash) -> io::Result<tokio::fs::File> {
         let at = place(&self.folder, sha256);
         match (tokio::fs::File::open(&at).await, self.shared.get()) {
@@ -202,7 +199,7 @@ impl Files {
         placed.await.map_err(io::Error::other)?
     }
 
-    /// Removes what a crash has left, in the background. Must be called before anything is received.
+    /// Removes what a crash left, in the background. Must be called before anything is received.
     pub fn sweep(&self) -> io::Result<()> {
         sweep::start(
             self.folder.clone(),
@@ -213,7 +210,7 @@ impl Files {
 }
 
 /// Moves a content to its place and makes its name durable. An existing content is replaced by the same bytes, which
-/// repairs it if it was damaged.
+/// repairs a damaged one.
 fn put(content: NamedTempFile, folder: &Path, sha256: &Hash) -> io::Result<()> {
     let place = place(folder, sha256);
     let shelf = place.parent().unwrap_or(folder);
@@ -226,13 +223,13 @@ fn put(content: NamedTempFile, folder: &Path, sha256: &Hash) -> io::Result<()> {
     File::open(shelf)?.sync_all()
 }
 
-/// Whether there are too few file descriptors or too little memory for now.
+/// Whether file descriptors or memory are scarce for now.
 fn is_scarce(error: &io::Error) -> bool {
     let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|errno| scarce.contains(&errno))
 }
 
-/// The error that the caller sees when the disk fails.
+/// The caller's error for a failed disk.
 fn of_disk(error: &io::Error) -> ApiError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

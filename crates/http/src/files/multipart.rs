@@ -1,5 +1,5 @@
-//! The bytes of a multipart body on their way into its reader: hashed as they pass, one piece at a time, so that what
-//! the reader holds stays small however fast the caller sends.
+//! Input of the multipart parser: bytes are hashed as they pass, one piece at a time, so that the parser buffers little
+//! however fast the caller sends.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,17 +13,16 @@ use sha2::{Digest as _, Sha256};
 
 use crate::body::{Arriving, Broken};
 
-/// Bytes that the reader may hold back: the heads of parts, and possible boundaries.
+/// Bytes that the parser may buffer: heads of parts and possible boundaries.
 const HELD_BYTES_MAX: u64 = 128 * 1024;
 
-/// Pieces that are shorter are joined, up to that many bytes: a caller may send one byte at a time.
+/// Shorter pieces are joined, up to this many bytes: a caller may send one byte at a time.
 const SHORT_BYTES: usize = 1024;
 const JOINED_BYTES_MAX: usize = 8 * 1024;
 
-/// Why the body ends early.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
-    /// The caller stopped sending, or sends too slowly.
+    /// The caller stopped sending, or is too slow.
     #[error(transparent)]
     Broken(#[from] Broken),
     /// Long stretches belong to no part.
@@ -35,18 +34,18 @@ pub(super) enum BodyError {
 pub(super) struct Pieces<'a> {
     body: &'a mut Arriving,
     hasher: Option<Sha256>,
-    /// Bytes given to the reader.
+    /// Bytes given to the parser.
     given: u64,
-    /// Bytes the reader has passed on.
+    /// Bytes that the parser has passed on.
     taken: Arc<AtomicU64>,
-    /// The reader has just been given a piece: it processes that before it gets another.
+    /// The parser has just been given a piece, and processes it before it gets another.
     rests: bool,
-    /// What came after short pieces that were joined: an error, or the end.
+    /// Result that followed the joined pieces: an error, or the end.
     after: Poll<Option<Result<Bytes, BodyError>>>,
 }
 
 impl<'a> Pieces<'a> {
-    /// The pieces of a body; `hashed` if its digest will be needed.
+    /// `hashed` if the digest will be needed.
     pub(super) fn new(body: &'a mut Arriving, hashed: bool) -> Self {
         Self {
             body,
@@ -58,13 +57,13 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// The count of bytes that the reader has passed on.
+    /// Counter of the bytes that the parser has passed on.
     pub(super) fn taken(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.taken)
     }
 
-    /// Reads and drops at most `most` more bytes: whatever follows the last part, or is sent by a caller that reads no
-    /// answer before it has sent everything. False if there was more.
+    /// Drains at most `most` more bytes, sent after the last part or by a caller that reads no answer before it has
+    /// sent everything. False if there was more.
     pub(super) async fn drain(&mut self, most: u64) -> bool {
         let mut left = most;
         while let Some(Ok(piece)) = std::future::poll_fn(|context| self.poll_piece(context)).await {
@@ -76,13 +75,13 @@ impl<'a> Pieces<'a> {
         true
     }
 
-    /// The digest of all bytes received, if it was requested.
+    /// The digest of all received bytes, if it was requested.
     pub(super) fn digest(&mut self) -> Option<Hash> {
         let hasher = self.hasher.take()?;
         Some(Hash(hasher.finalize().into()))
     }
 
-    /// A short piece with those after it that are there already.
+    /// Joins a short piece with the next ones that are ready.
     fn joined(&mut self, first: &[u8], context: &mut Context<'_>) -> Bytes {
         let mut joined = BytesMut::from(first);
         while joined.len() < JOINED_BYTES_MAX {

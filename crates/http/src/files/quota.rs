@@ -1,4 +1,4 @@
-//! How many bytes of files an organization has, including those being received.
+//! Quota of file bytes by organization, including uploads in flight.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,12 +11,11 @@ use parking_lot::Mutex;
 
 use crate::error::ApiError;
 
-/// Organizations that are remembered while they upload nothing.
+/// Organizations that stay cached without uploads.
 const IDLE_MAX: usize = 10_000;
-/// Rows that are added up at one time.
+/// Rows summed up in one step.
 const PIECE_ROWS: usize = 256;
 
-/// The bytes of every uploading organization.
 pub(super) struct Quotas {
     bytes_max: u64,
     organizations: Mutex<HashMap<Id, Usage>>,
@@ -24,16 +23,16 @@ pub(super) struct Quotas {
 
 #[derive(Default)]
 struct Usage {
-    /// Bytes of the files that the log names; `None` until they are added up.
+    /// Bytes of the files that the log names; `None` until they are summed up.
     kept: Option<u64>,
     /// Bytes of uploads in flight.
     reserved: u64,
     uploads: usize,
-    /// How many uploads have ended: a sum made meanwhile may lack their bytes.
+    /// Number of ended uploads: a sum made meanwhile may lack their bytes.
     ended: u64,
 }
 
-/// What one upload has reserved of its organization's quota; dropping it gives that back.
+/// Quota reserved by one upload, returned on drop.
 pub(super) struct Reservation {
     quotas: Arc<Quotas>,
     organization: Id,
@@ -50,7 +49,7 @@ impl Quotas {
     }
 
     fn with<T>(&self, organization: Id, act: impl FnOnce(&mut Usage) -> T) -> T {
-        // A panic while it was held left plain numbers.
+        // A panic under the lock leaves plain numbers.
         let mut organizations = self.organizations.lock();
         let usage = organizations.entry(organization).or_default();
         let made = act(usage);
@@ -60,9 +59,8 @@ impl Quotas {
         made
     }
 
-    /// Begins an upload with nothing reserved yet. Each call of `snapshot` returns the current
-    /// state of the store. Blocks while the organization's files are added up, which happens only
-    /// now and then.
+    /// Begins an upload with nothing reserved. Each call of `snapshot` returns the store's current state. Blocks while
+    /// the organization's files are summed up, which is rare.
     pub(super) fn begin(
         self: &Arc<Self>,
         organization: Id,
@@ -110,7 +108,7 @@ fn add_up(snapshot: &Snapshot, organization: Id) -> Result<u64, ReadError> {
 }
 
 impl Reservation {
-    /// Reserves as much as an upload of `bytes` needs; refuses what exceeds the quota.
+    /// Reserves quota for `bytes` in total; refuses more than the quota.
     pub(super) fn grow(&mut self, bytes: u64) -> Result<(), ApiError> {
         let more = bytes.saturating_sub(self.bytes);
         let most = self.quotas.bytes_max;
@@ -149,7 +147,7 @@ impl Drop for Reservation {
             usage.ended += 1;
             usage.kept = match usage.kept {
                 Some(kept) if self.kept => Some(kept.saturating_add(self.bytes)),
-                // If the file's fate is unknown, the sum is computed again.
+                // With an unknown outcome, the sum is computed again.
                 _ if self.bytes > 0 => None,
                 known => known,
             };

@@ -1,4 +1,4 @@
-//! Receiving an upload: a multipart body with a `file`, and the file's `name` where the part does not give one.
+//! Uploads: a multipart body with a `file`, and its `name` if the file's part has none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,24 +21,24 @@ use super::{Files, RECEIVED_FOLDER, RETRY_DISK_S, Upload};
 use crate::body::{self, Arriving, FRAME_BYTES_MAX, escape};
 use crate::error::ApiError;
 
-/// Bytes of a name: the longest that the rules accept, in the widest characters.
+/// Bytes of the longest accepted name, in the widest characters.
 const NAME_BYTES_MAX: usize = 4 * FILE_NAME_CHARS_MAX;
 
-/// Whether more of an upload may be written, now.
+/// Whether more of an upload may be written now.
 pub(super) type MayWrite<'a> = &'a (dyn Fn() -> Result<(), ApiError> + Sync);
 
-/// The parts that have arrived.
+/// Parts received so far.
 #[derive(Default)]
 struct Parts {
     name: Option<String>,
     file: Option<Sink>,
-    /// The name given by the part of the file.
+    /// The name given by the file's part.
     file_name: Option<String>,
 }
 
 impl Files {
-    /// Receives an upload for an organization. Its headers are checked before any byte of it is
-    /// read, and whether it may still be written before each piece is.
+    /// Receives an upload. Its headers are checked before any byte is read, and the permission to write before each
+    /// piece.
     pub async fn receive(
         &self,
         headers: &HeaderMap,

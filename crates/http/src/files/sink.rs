@@ -1,4 +1,4 @@
-//! Where the bytes of an upload go: a temporary file, their digest, and their detected type.
+//! Destination of an upload's bytes: a temporary file, the digest, and the detected type.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,18 +12,17 @@ use super::kind::Kind;
 use super::of_disk;
 use crate::error::ApiError;
 
-/// Bytes that are collected in memory before they are hashed and written.
+/// Bytes buffered before they are hashed and written.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Receives the bytes of one upload.
 pub(super) struct Sink {
     written: Option<Written>,
-    /// Copied, because a caller may send a file in pieces of one byte, of which each would keep more in memory.
+    /// Copied, because a caller may send one byte at a time, and each piece would hold more memory.
     gathered: Vec<u8>,
     size_bytes: u64,
 }
 
-/// The part that runs on a thread that may wait for the disk.
+/// The part that runs on a blocking thread.
 struct Written {
     content: NamedTempFile,
     hasher: Sha256,
@@ -55,7 +54,6 @@ impl Sink {
         }
     }
 
-    /// How many bytes have arrived.
     pub(super) fn size_bytes(&self) -> u64 {
         self.size_bytes
     }

@@ -1,5 +1,5 @@
-//! Removes contents that no row names: a crash between putting a content into its place and the commit of its action
-//! leaves one.
+//! Removal of contents that no row names, left by a crash between moving a content to its place and the commit of its
+//! action.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,7 +11,7 @@ use kedge_storage::{ReadError, Snapshot};
 
 use super::claims::Claims;
 
-/// Starts a sweep on a separate thread. `snapshot` must be from before any upload of this process.
+/// Starts a sweep on a separate thread. `snapshot` must be older than any upload of this process.
 pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::Result<()> {
     claims.begin_sweep();
     let sweep = move || {
@@ -36,7 +36,7 @@ pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::
     thread.spawn(sweep).map(|_| ())
 }
 
-/// The digests that rows name.
+/// Digests named by rows.
 fn named(snapshot: &Snapshot) -> Result<HashSet<Hash>, ReadError> {
     snapshot
         .every::<File>()
@@ -44,7 +44,7 @@ fn named(snapshot: &Snapshot) -> Result<HashSet<Hash>, ReadError> {
         .collect()
 }
 
-/// Checks every content; returns how many were removed.
+/// Checks every content; returns the number removed.
 fn sweep(folder: &Path, claims: &Claims, named: &HashSet<Hash>) -> io::Result<usize> {
     let mut removed = 0;
     for shelf in std::fs::read_dir(folder)? {

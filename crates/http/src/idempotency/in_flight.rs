@@ -1,4 +1,4 @@
-//! The keys of requests in flight: of two requests with one key, one is carried out.
+//! Idempotency keys of requests in flight: of concurrent requests with the same key, one is carried out.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,13 +11,12 @@ use parking_lot::Mutex;
 use crate::clock::now_s;
 use crate::error::ApiError;
 
-/// The keys of requests in flight.
 #[derive(Clone, Default)]
 pub struct InProgress {
     keys: Arc<Mutex<HashSet<[u8; 32]>>>,
 }
 
-/// Holds a key's place among those in flight.
+/// Reservation of a key, released on drop.
 pub struct Held {
     keys: InProgress,
     key: [u8; 32],
@@ -35,25 +34,23 @@ impl InProgress {
     }
 }
 
-/// The state of a key.
 pub enum Claimed {
-    /// It is unused, and no other request can use it while it is held.
+    /// Unused, and reserved for this request.
     New {
-        /// Its place among those in flight.
         held: Held,
         /// The state in which it is unused.
         published: Arc<Published>,
     },
     /// The same request was carried out with it.
     Before {
-        /// What was stored for it.
+        /// The stored row.
         row: IdempotencyRow,
-        /// The state that has it.
+        /// The state that has the row.
         published: Arc<Published>,
     },
 }
 
-/// The key was used before, and what was stored for it is not for this request.
+/// The key was used by another request or caller, so the stored answer is not for this one.
 pub fn used_by_another() -> ApiError {
     ApiError::new(
         Code::IdempotencyMismatch,
@@ -61,7 +58,7 @@ pub fn used_by_another() -> ApiError {
     )
 }
 
-/// Takes a key's place among those in flight, unless its request was carried out before.
+/// Reserves a key, unless its request was carried out before.
 pub fn claim(
     in_flight: &InProgress,
     engine: &Engine,
@@ -73,7 +70,7 @@ pub fn claim(
         keys: in_flight.clone(),
         key,
     });
-    // Read after the place was taken: requests that ended before that are visible now.
+    // Read after the reservation, so requests that ended before it are visible.
     let published = engine.published();
     if let Some(row) = published.snapshot.idempotency(key)?
         && row.until_s > now_s()

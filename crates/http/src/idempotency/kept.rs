@@ -1,4 +1,5 @@
-//! What is kept for the key of an unsigned request: its answer, or that an action of the log has it.
+//! Stored answers of unsigned requests with an idempotency key: the answer itself, or a reference to an action of the
+//! log.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,21 +15,17 @@ use serde_json::value::RawValue;
 
 use super::in_flight::Held;
 
-/// A key that this request uses first; the key is held until this is dropped.
+/// A key used for the first time, reserved until this is dropped.
 pub struct Key {
-    /// Its digest.
+    /// Digest of the key.
     pub key: [u8; 32],
-    /// The digest of the request.
     pub request: [u8; 32],
-    /// The request's id.
     pub request_id: Arc<str>,
-    /// Until when it is remembered, Unix seconds.
+    /// Expiry, Unix seconds.
     pub until_s: u64,
-    /// Its place among those in flight.
     pub held: Held,
 }
 
-/// An answer in its stored form.
 #[derive(Serialize, Deserialize)]
 pub struct Answer {
     status: u16,
@@ -37,7 +34,6 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer with a JSON body.
     pub fn new<T: Serialize>(
         status: StatusCode,
         location: Option<String>,
@@ -50,7 +46,7 @@ impl Answer {
         })
     }
 
-    /// The answer to a caller that sees the log up to `sequence`.
+    /// The reply to a caller that sees the log up to `sequence`.
     pub fn reply(&self, sequence: u64) -> Result<Reply, ApiError> {
         let status =
             StatusCode::from_u16(self.status).map_err(|error| ApiError::internal(&error))?;
@@ -68,7 +64,7 @@ impl Answer {
 }
 
 impl Key {
-    /// The write that stores the answer. The key stays held.
+    /// The write that stores the answer. The key stays reserved.
     pub fn write(&self, answer: &Answer) -> SideWrite {
         let row = IdempotencyRow {
             until_s: self.until_s,
@@ -79,7 +75,7 @@ impl Key {
         SideWrite::Idempotency { key: self.key, row }
     }
 
-    /// For an engine request that carries out this one. Its answer is made from the log.
+    /// For an engine request that carries out this one; its answer is made from the log.
     pub fn into_keep(self) -> Keep {
         Keep {
             key: self.key,

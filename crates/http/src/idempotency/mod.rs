@@ -1,5 +1,5 @@
-//! What an `Idempotency-Key` holds while its request is in flight, and what is kept for it. The server's own part, which
-//! knows the endpoints, is in its module of the same name.
+//! Reservations of idempotency keys in flight, and stored answers. The server's module of the same name covers the
+//! endpoints.
 
 pub mod in_flight;
 pub mod kept;

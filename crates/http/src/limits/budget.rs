@@ -1,7 +1,7 @@
-//! What is scarce at one moment, such as memory for bodies that arrive and answers that leave: how much of it there is,
-//! and how much one caller may hold. An organization is one caller, and so is an address without a known organization.
-//! Organizations are free, so a few callers with whole shares could hold everything for as long as they like. Therefore
-//! nobody holds more than is still free, which leaves something for callers who hold nothing.
+//! Budgets of scarce resources, such as memory for request and answer bodies, with a bound for each caller. An
+//! organization is one caller, and so is an address without a known organization. Organizations are free, so a few
+//! callers with full shares could hold everything indefinitely. Therefore a caller never holds more than is still free,
+//! which leaves something for callers without any.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -17,21 +17,18 @@ use super::Holder;
 use crate::error::{ApiError, Detail};
 use crate::metric_definitions::RATE_LIMITED;
 
-/// Bytes of request bodies in memory.
 pub const BODY_BYTES: &str = "body-bytes";
-/// Bytes of answers that have not been sent yet.
+/// Bytes of unsent answers.
 pub const ANSWER_BYTES: &str = "answer-bytes";
-/// Passwords that wait to be hashed.
 pub const PASSWORD_CHECKS: &str = "password-checks";
-/// Every share, by its name in refusals.
+/// All budgets, by their names in refusals.
 pub const ALL: [&str; 3] = [BODY_BYTES, ANSWER_BYTES, PASSWORD_CHECKS];
 
-/// Parts of the table of holders; separate locks keep them from waiting for each other often.
+/// Shards of the table of holders; separate locks reduce contention.
 const SHARDS: usize = 16;
-/// Seconds until a caller should retry: what it holds is released as its requests end.
+/// `Retry-After`: holdings are released as requests end.
 const RETRY_S: u64 = 1;
 
-/// An amount that callers share.
 #[derive(Debug)]
 pub struct Budget {
     policy: &'static str,
@@ -42,7 +39,7 @@ pub struct Budget {
     hasher: RandomState,
 }
 
-/// The part of a budget that one request holds, until it is dropped.
+/// A request's part of a budget, released on drop.
 #[derive(Debug)]
 pub struct Held {
     budget: Arc<Budget>,
@@ -50,7 +47,7 @@ pub struct Held {
     amount: usize,
 }
 
-/// 429 for a share that is used up.
+/// 429 for an exhausted share.
 pub fn refuse(policy: &'static str, message: String) -> ApiError {
     counter!(RATE_LIMITED, "policy" => policy).increment(1);
     ApiError {
@@ -60,7 +57,7 @@ pub fn refuse(policy: &'static str, message: String) -> ApiError {
     .with_header(RETRY_AFTER, RETRY_S.to_string())
 }
 
-/// 429 for a caller that holds as much as one may.
+/// 429 for a caller that holds its maximum.
 pub fn no_room(policy: &'static str, each_max: usize) -> ApiError {
     let message = format!(
         "your requests hold {policy} of {each_max}, the most that one caller may hold at one time; try again \
@@ -70,7 +67,7 @@ pub fn no_room(policy: &'static str, each_max: usize) -> ApiError {
 }
 
 impl Budget {
-    /// A budget of `all_max`, of which one caller holds at most `each_max`.
+    /// One caller holds at most `each_max` of `all_max`.
     pub fn new(policy: &'static str, all_max: usize, each_max: usize) -> Arc<Self> {
         Arc::new(Self {
             policy,
@@ -87,14 +84,14 @@ impl Budget {
         self.each[shard].lock()
     }
 
-    /// Holds an amount, or refuses.
+    /// Reserves an amount, or refuses.
     pub fn hold(self: &Arc<Self>, holder: Holder, amount: usize) -> Result<Held, ApiError> {
         let mut held = self.nothing(holder);
         held.grow_to(amount)?;
         Ok(held)
     }
 
-    /// Holds an amount even if there is no room for it: for work that can no longer be refused.
+    /// Reserves an amount even without room: for work that can no longer be refused.
     pub fn hold_over(self: &Arc<Self>, holder: Holder, amount: usize) -> Held {
         let mut held = self.nothing(holder);
         self.all.fetch_add(amount, Ordering::Relaxed);
@@ -111,10 +108,10 @@ impl Budget {
         }
     }
 
-    /// Refuses a caller that holds a whole share.
+    /// Refuses a caller that holds a full share.
     pub fn check(&self, holder: &Holder) -> Result<(), ApiError> {
         if self.all.load(Ordering::Relaxed) < self.each_max {
-            // In that case nobody holds a whole share.
+            // In that case no caller can hold a full share.
             return Ok(());
         }
         let held = self.shard(holder).get(holder).copied().unwrap_or_default();
@@ -125,8 +122,8 @@ impl Budget {
         }
     }
 
-    /// Takes more, or nothing if there is no room, or less than the caller would hold then. A caller that holds nothing
-    /// gets one amount of any size, because it could otherwise never get it.
+    /// Takes more, or nothing if less would stay free than the caller would hold. A caller that holds nothing gets one
+    /// amount of any size, because it could otherwise never get it.
     fn take(&self, holder: &Holder, amount: usize) -> Result<(), ApiError> {
         let all = self.all.fetch_add(amount, Ordering::Relaxed);
         if all > 0 && all.saturating_add(amount) > self.all_max {
@@ -165,7 +162,7 @@ impl Budget {
 }
 
 impl Held {
-    /// Holds this much from now on, or as much as before if there is no room.
+    /// Raises the amount held; without room it stays as it was.
     pub fn grow_to(&mut self, amount: usize) -> Result<(), ApiError> {
         let more = amount.saturating_sub(self.amount);
         if more > 0 {

@@ -1,8 +1,8 @@
-//! What the operator sees of all organizations: how many are in each tier, and which are nearest to one of their limits.
+//! Overview of all organizations for the operator: how many are in each tier, and which are nearest to a limit.
 //!
-//! No counter is kept as organizations register and change. They are read from a snapshot when somebody asks: at most
-//! [`COUNTED_MAX`] of them, at most once in [`COUNT_KEPT`], on a thread where it holds up nobody. Ids are hashes, so
-//! the first of them by id are a fair sample of more. Requests are counted in memory, so these are current at every call.
+//! Nothing is counted as organizations register and change. They are read from a snapshot on request: at most
+//! [`COUNTED_MAX`] of them, at most once in [`COUNT_KEPT`], on a blocking thread. Ids are hashes, so the first ones by
+//! id are a fair sample. Requests are counted in memory, so they are current at every call.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,16 @@ use super::policy::{LOG_BYTES, Policy};
 use super::tier::{Limits, LogQuotas, limits_of, price_of};
 use crate::scalars::{IdText, Time};
 
-/// Most organizations that one count looks at.
+/// Organizations read for one count.
 const COUNTED_MAX: usize = 100_000;
-/// How long a count is kept.
+/// Lifetime of a count.
 const COUNT_KEPT: Duration = Duration::from_mins(1);
-/// Most organizations that are shown as the nearest to a limit.
+/// Length of the list of nearest organizations.
 pub const NEAREST_MAX: usize = 100;
 
-/// All organizations, by tier.
 #[derive(Serialize)]
 pub struct Overview {
-    /// How many organizations were counted.
+    /// Number of counted organizations.
     organizations: u64,
     /// Whether these are all; otherwise they are a sample.
     all_counted: bool,
@@ -39,7 +38,7 @@ pub struct Overview {
 struct TierView {
     tier: &'static str,
     price: &'static str,
-    /// `None` for the custom tier: each organization has its own.
+    /// `None` for the custom tier: each organization has its own limits.
     limits: Option<TierLimits>,
     organizations: u64,
 }
@@ -51,7 +50,7 @@ struct TierLimits {
     log_bytes: Option<u64>,
 }
 
-/// An organization, and the limit that it is nearest to.
+/// An organization and the limit it is nearest to.
 #[derive(Serialize)]
 pub(super) struct Nearest {
     organization_id: IdText,
@@ -72,7 +71,7 @@ impl Nearest {
     }
 }
 
-/// Puts the nearest first, and leaves at most `count`.
+/// Sorts the nearest first, and keeps at most `count`.
 pub(super) fn sort(nearest: &mut Vec<Nearest>, count: usize) {
     nearest.sort_by(|one, other| other.part.share().total_cmp(&one.part.share()));
     nearest.truncate(count);
@@ -97,7 +96,7 @@ impl Part {
         })
     }
 
-    /// The largest part of a limit of requests.
+    /// The largest used part among the request limits.
     pub(super) fn of_requests(limits: &Limits, used: impl Fn(Policy) -> u64) -> Option<Self> {
         let policies = Policy::ALL[..Policy::OF_ORGANIZATION].iter();
         let parts = policies.map(|policy| {
@@ -120,7 +119,7 @@ impl Part {
     }
 }
 
-/// Organizations with the used share of the limit that each is nearest to.
+/// Organizations, each with the used part of its nearest limit.
 #[derive(Default)]
 pub(super) struct Shares(Vec<(f64, Id)>);
 
@@ -129,7 +128,7 @@ impl Shares {
         self.0.extend(part.map(|part| (part.share(), id)));
     }
 
-    /// At most `count` organizations, those with the largest shares.
+    /// At most `count` organizations with the largest parts.
     pub(super) fn largest(mut self, count: usize) -> impl Iterator<Item = Id> {
         self.0
             .sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
@@ -137,19 +136,18 @@ impl Shares {
     }
 }
 
-/// What was read from a snapshot.
+/// Result of a count.
 pub(super) struct Census {
     made: Instant,
-    /// How often a tier had been set before.
+    /// Number of tier changes before the count.
     tiers_set: u32,
     counted_at_s: u64,
     is_complete: bool,
-    /// Per tier, in the order of [`named_tiers`].
+    /// In the order of [`named_tiers`].
     tiers: [u64; 4],
     nearest: Vec<Id>,
 }
 
-/// One of each tier.
 fn named_tiers() -> [Tier; 4] {
     let custom = Tier::Custom(CustomLimits::default());
     [Tier::Free, Tier::Developer, Tier::Enterprise, custom]
@@ -194,17 +192,16 @@ impl Census {
         })
     }
 
-    /// Whether it may be used again, when a tier has been set so often.
+    /// Whether it is recent, and made after all `tiers_set` tier changes.
     pub(super) fn is_fresh(&self, tiers_set: u32) -> bool {
         self.tiers_set == tiers_set && self.made.elapsed() < COUNT_KEPT
     }
 
-    /// The organizations that are nearest to a limit, by what is stored.
+    /// The organizations nearest to a limit, by stored values.
     pub(super) fn nearest(&self) -> impl Iterator<Item = Id> {
         self.nearest.iter().copied()
     }
 
-    /// Everything for the operator.
     pub(super) fn overview(&self, quotas: LogQuotas, nearest: Vec<Nearest>) -> Overview {
         let tiers = named_tiers().into_iter().zip(self.tiers);
         let tiers = tiers.map(|(tier, organizations)| TierView {
@@ -249,7 +246,7 @@ mod tests {
         let expected = ("tier-day", 510, 1_000);
         assert_eq!((part.policy, part.used, part.limit), expected);
         assert_eq!(Part::of_requests(&limits, |_| 0), None);
-        // More than a limit allows, after the operator lowered it: nearer than any other.
+        // Above a limit that the operator lowered: nearer than any other.
         let lowered = |policy| u64::from(policy == Policy::ObjectWrites) * 3;
         let part = Part::of_requests(&limits, lowered).unwrap();
         assert!((part.share() - 3.0).abs() < 1e-9);

@@ -1,5 +1,5 @@
-//! The header fields of limits: the service's own three, and the two of draft-ietf-httpapi-ratelimit-headers. Every
-//! answer has them, so they are written by hand.
+//! Rate-limit headers: the service's own three, and the two of draft-ietf-httpapi-ratelimit-headers. Every answer has
+//! them, so they are encoded by hand.
 
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -7,18 +7,18 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use super::policy::{Policy, Standing};
 
-/// The quota of the nearest limit in a window.
+/// Quota of the nearest limit in a window.
 pub const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-/// The part of it that is left.
+/// Its unused part.
 pub const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-/// When its next window begins, Unix seconds.
+/// Start of its next window, Unix seconds.
 pub const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// The limits that cover the request (draft-ietf-httpapi-ratelimit-headers-09).
 pub const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-/// The rest of each limit, the nearest first, and seconds until its next window (the same draft).
+/// The unused part of each limit, nearest first, and seconds until its next window (the same draft).
 pub const STANDINGS: HeaderName = HeaderName::from_static("ratelimit");
 
-/// The fields for the API's document: name, meaning, JSON Schema type.
+/// The fields for the OpenAPI document: name, meaning, JSON Schema type.
 pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
     (
         "X-RateLimit-Limit",
@@ -47,10 +47,10 @@ pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Most bytes of one limit in a field: its name, two numbers of ten digits, the rest.
+/// Bytes of one limit in a field: its name, two numbers of ten digits, the rest.
 const MEMBER_BYTES: usize = 48;
 
-/// Collects a list of Structured Fields (RFC 9651, 3.1) whose members are limits' names.
+/// Builder of a Structured Fields list (RFC 9651, 3.1) of limits.
 struct List(Vec<u8>);
 
 impl List {
@@ -100,7 +100,7 @@ fn standings_field(standings: &[Standing], now_s: u64) -> HeaderValue {
     list.into_value()
 }
 
-/// Writes the fields of a share that is used up: its size, and the seconds until there may be room again.
+/// Writes the fields of an exhausted share: its size, and the seconds until there may be room.
 pub(super) fn write_share(
     headers: &mut HeaderMap,
     name: &str,
@@ -111,7 +111,7 @@ pub(super) fn write_share(
     let (mut quota, mut standing) = (List::with_room(2), List::with_room(1));
     quota.member(name);
     quota.parameter(b'q', limit);
-    // A quota unit of the same draft: it does not count requests in a window.
+    // A quota unit of the same draft, for limits that do not count requests in a window.
     quota.0.extend_from_slice(b";qu=\"concurrent-requests\"");
     standing.member(name);
     standing.parameter(b'r', 0);
@@ -123,8 +123,8 @@ pub(super) fn write_share(
     headers.insert(STANDINGS, standing.into_value());
 }
 
-/// Writes all fields of the limits that cover a request, in order: the one with the fewest requests
-/// left comes first, and the service's own three fields describe it.
+/// Writes all fields of the limits that cover a request. The first limit, which has the fewest requests left, also
+/// fills the service's own three fields.
 pub(super) fn write(
     headers: &mut HeaderMap,
     standings: &mut [Standing],

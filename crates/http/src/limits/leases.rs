@@ -1,12 +1,11 @@
-//! Leases of limits, for several nodes of one log. The leader counts what an organization may do; a node that follows
-//! takes parts of each limit from it and lets requests in on them. So all nodes together let in no more than the limit
-//! and what is leased and not used.
+//! Leases of limits between the nodes of one log. The leader counts an organization's requests; followers lease parts
+//! of each limit and admit requests on them. So all nodes together admit at most the limit plus unused leases.
 //!
-//! - A lease is a sixteenth of the limit at most, and an eighth of what is left: little lies idle when a window ends. It
+//! - A lease is at most a sixteenth of the limit and an eighth of the rest, so little is unused when a window ends. It
 //!   ends with its window, by the clock of the node that has it.
-//! - Of one organization one question is on its way, and [`ASKED_MAX`] of all. When the leader has nothing left, nobody
-//!   asks again before the next minute.
-//! - Without an answer within [`PATIENCE`], a node lets in its own part of the limit (limit / nodes), and does not ask
+//! - At most one request for leases is pending for an organization, and [`ASKED_MAX`] in all. When the leader has
+//!   nothing left, a node asks again in the next minute.
+//! - Without an answer within [`PATIENCE`], a node admits its own part of the limit (limit / nodes), and does not ask
 //!   for [`SILENCE`]: reads continue while the leader is replaced.
 
 use std::future::Future;
@@ -28,46 +27,46 @@ use super::tier::Plan;
 use crate::metric_definitions::LIMIT_LEASES;
 use kedge_net::window::{Count, Counter, Period};
 
-/// How long the leader may take to answer.
+/// Time limit of the leader's answer.
 pub const PATIENCE: Duration = Duration::from_millis(250);
-/// How long a node does not ask a leader that gave no answer.
+/// Pause after a leader gave no answer.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Questions of one node that wait for an answer at one time.
+/// Pending lease requests of one node.
 const ASKED_MAX: usize = 64;
 /// A lease is at most this part of its limit,
 const LIMIT_PARTS: u32 = 16;
-/// and at most this part of what is left of it.
+/// and at most this part of the rest.
 const LEFT_PARTS: u32 = 8;
-/// The version of questions and answers.
+/// Version of the encoding.
 const VERSION: u8 = 1;
 const POLICIES: usize = Policy::OF_ORGANIZATION;
 const QUESTION_BYTES: usize = 1 + 16 + 1;
 const ANSWER_BYTES: usize = 1 + 8 * POLICIES;
 
-/// The answer of the leader, if there is one.
+/// The leader's answer, if there is one.
 pub type Asked = Pin<Box<dyn Future<Output = Option<Bytes>> + Send>>;
 
-/// The other nodes, as far as limits go.
+/// Access to the other nodes.
 pub struct Lender {
     /// Asks the leader, for at most [`PATIENCE`].
     pub ask: Box<dyn Fn(Bytes) -> Asked + Send + Sync>,
-    /// How many nodes there are, as far as this one knows.
+    /// Number of nodes that this one knows of.
     pub nodes: Box<dyn Fn() -> usize + Send + Sync>,
 }
 
-/// Asks the leader, within bounds.
+/// Client of the leader's leases.
 pub(super) struct Leases {
     lender: Lender,
     places: Semaphore,
     silent_until: Mutex<Option<Instant>>,
 }
 
-/// The part of a limit that one lease is: of `left`, the rest of `limit`.
+/// Size of one lease, given the rest (`left`) of `limit`.
 fn part_of(limit: u32, left: u32) -> u32 {
     (left / LEFT_PARTS).min(limit / LIMIT_PARTS).max(1)
 }
 
-/// Limits of an organization: a bit for each.
+/// Bit set of an organization's limits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Policies(u8);
 
@@ -81,7 +80,7 @@ impl Policies {
     }
 }
 
-/// What a node asks: a lease of each of these limits.
+/// Request for a lease of each of these limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Question {
     organization_id: Id,
@@ -113,16 +112,16 @@ impl Question {
     }
 }
 
-/// What the leader answers about a limit.
+/// A granted lease.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Lent {
-    /// What the node may let in.
+    /// Requests that the node may admit.
     lent: u32,
-    /// What is counted in the leader's window, this lease included.
+    /// Count of the leader's window, this lease included.
     counted: u32,
 }
 
-/// What the leader answers, for each limit of the organization.
+/// One grant for each limit of the organization.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Answer([Lent; POLICIES]);
 
@@ -165,7 +164,7 @@ impl Leases {
         }
     }
 
-    /// The leader's answer; `None` if it cannot be asked now, or does not answer.
+    /// Asks the leader; `None` if that is not possible now, or the leader does not answer.
     async fn ask(&self, question: Question) -> Option<Answer> {
         if self.is_silent() {
             return None;
@@ -189,18 +188,18 @@ impl Leases {
     }
 }
 
-/// What is leased of one limit.
+/// Leases of one limit.
 #[derive(Default, Debug)]
 struct Lease {
     leased: Counter,
     used: Counter,
     /// The last minute in which the leader had nothing left.
     spent_in: AtomicU32,
-    /// The last window in which this node let in its own part, because the leader gave no answer.
+    /// The last window in which this node admitted its own part, because the leader did not answer.
     alone_in: AtomicU32,
 }
 
-/// What is leased to this node for an organization.
+/// An organization's leases on this node.
 #[derive(Default, Debug)]
 pub(super) struct Leased {
     leases: [Lease; POLICIES],
@@ -213,12 +212,12 @@ impl Leased {
         &self.leases[policy as usize]
     }
 
-    /// The counter of what was used of a limit's leases.
+    /// Counter of the used part of a limit's leases.
     pub(super) fn used(&self, policy: Policy) -> &Counter {
         &self.of(policy).used
     }
 
-    /// What is leased of a limit and not used.
+    /// Unused part of a limit's leases.
     fn left(&self, policy: Policy, now_s: u64) -> u32 {
         let window = policy.period().window(now_s);
         let lease = self.of(policy);
@@ -226,7 +225,7 @@ impl Leased {
         leased.saturating_sub(lease.used.count(window).used)
     }
 
-    /// What may be left of a limit, of which the leader last stated that `left` are. Without a leader, what this node has.
+    /// The rest of a limit, given the leader's last statement `left`. Without a leader, the rest on this node.
     pub(super) fn remaining(&self, policy: Policy, left: u64, now_s: u64) -> u64 {
         let held = u64::from(self.left(policy, now_s));
         let window = policy.period().window(now_s);
@@ -237,7 +236,6 @@ impl Leased {
         }
     }
 
-    /// Whether it was used in this minute.
     pub(super) fn is_used(&self, minute: u32) -> bool {
         self.used(Policy::TierMinute).count(minute).used > 0
     }
@@ -267,13 +265,12 @@ impl Leased {
         lacking
     }
 
-    /// Whether the leader had nothing left of a limit in this minute.
     fn is_spent(&self, policy: Policy, now_s: u64) -> bool {
         let minute = Period::Minute.window(now_s);
         self.of(policy).spent_in.load(Ordering::Acquire) == minute
     }
 
-    /// Adds what the leader has lent.
+    /// Adds granted leases.
     fn add(&self, asked: Policies, answer: &Answer, now_s: u64) {
         let mut is_spent = false;
         for &policy in &Policy::ALL[..POLICIES] {
@@ -292,7 +289,7 @@ impl Leased {
         counter!(LIMIT_LEASES, "outcome" => outcome).increment(1);
     }
 
-    /// Lets in this node's own part of each limit, while the leader does not answer.
+    /// Admits this node's own part of each limit while the leader does not answer.
     fn allow_alone(&self, plan: &Plan, class: LimitClass, now_s: u64, nodes: usize) {
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).max(2);
         for &policy in Policy::covering(class) {
@@ -313,7 +310,7 @@ fn is_limited(plan: &Plan, policy: Policy) -> bool {
 }
 
 impl Account {
-    /// Counts a request on what the leader has leased, and asks for more if that is used up.
+    /// Counts a request on leases, and asks for more if they are used up.
     async fn take_leased(
         &self,
         leases: &Leases,
@@ -326,7 +323,7 @@ impl Account {
             return Ok(());
         }
         let _asking = leased.asking.lock().await;
-        // Whoever asked before may have got enough.
+        // An earlier request may have got enough.
         let Err(lacking) = leased.take(&self.plan(), class, now_s) else {
             return Ok(());
         };
@@ -376,13 +373,13 @@ impl Account {
 }
 
 impl RateLimits {
-    /// Takes leases from the leader while this node follows.
+    /// Sets where leases come from while this node follows.
     pub fn lease_from(&self, lender: Lender) {
         // A node joins a cluster once.
         let _ = self.leases.set(Leases::new(lender));
     }
 
-    /// Whom to ask for leases: nobody while this node leads, or is the only one.
+    /// Source of leases; `None` while this node leads or is the only one.
     pub(super) fn leases(&self) -> Option<&Leases> {
         let leases = self.leases.get()?;
         let leads = self.engine.leads();
@@ -416,8 +413,7 @@ impl RateLimits {
         account.take_leased(leases, class, now_s, renewed).await
     }
 
-    /// The leader's answer to another node's question for leases; `None` if the question is malformed, or this node
-    /// does not lead.
+    /// Answers another node's request for leases; `None` if the request is malformed, or this node does not lead.
     pub fn lease(&self, question: &[u8], now_s: u64) -> Option<Bytes> {
         let Question {
             organization_id,

@@ -1,5 +1,5 @@
-//! The quota of bytes in the log. What is stored is counted where it is written, in the commit itself; here that is
-//! compared with the tier's quota, together with the bytes of requests on their way there.
+//! Quota of bytes in the log. The commit itself counts stored bytes; this module compares them, plus the bytes of
+//! requests in flight, with the tier's quota.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::RateLimits;
 use super::policy::{DISK_SHARE, LOG_BYTES};
 use crate::error::{ApiError, Detail};
 
-/// How much of its quota an organization uses.
+/// An organization's use of its quota.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogUse {
     /// Bytes that its requests have added.
     pub bytes: u64,
-    /// Most bytes it may have; `None` is no quota.
+    /// Quota in bytes; `None` is unlimited.
     pub limit: Option<u64>,
 }
 
-/// Bytes of requests that are on their way to the log.
+/// Bytes of requests on their way to the log, by organization.
 #[derive(Default)]
 pub(super) struct Arriving(Mutex<HashMap<Id, u64>>);
 
@@ -33,7 +33,7 @@ impl Arriving {
     }
 }
 
-/// A request's part of them; dropping it releases them.
+/// A request's part of the bytes in flight, released on drop.
 pub struct LogHold {
     arriving: Arc<Arriving>,
     organization: Id,
@@ -65,15 +65,14 @@ fn exceeded(used: LogUse, limit: u64) -> ApiError {
 }
 
 impl RateLimits {
-    /// How much of its quota an organization uses.
     pub fn log_use(&self, organization: Id) -> Result<LogUse, ReadError> {
         let limit = self.account(organization)?.plan().log_bytes;
         let bytes = self.engine.published().snapshot.log_bytes(organization)?;
         Ok(LogUse { bytes, limit })
     }
 
-    /// Refuses writes of a tier that has to leave what room the disk still has to others: organizations of one tier,
-    /// however many there are, fill no disk together.
+    /// Refuses writes of a tier that must leave the remaining disk space to others, so that many organizations of one
+    /// tier cannot fill the disk.
     pub fn check_disk(&self, tier: &Tier) -> Result<(), ApiError> {
         let kept = self.disk_reserves.of(tier);
         if !self.enforced || kept == 0 || self.engine.disk_free_bytes() >= kept {
@@ -90,8 +89,8 @@ impl RateLimits {
         })
     }
 
-    /// Refuses a write of an organization that has used its quota, or whose tier has, before any work is done for it.
-    /// Returns the tier.
+    /// Refuses a write of an organization over its quota, or of an exhausted tier, before any work is done. Returns the
+    /// tier.
     pub fn check_log(&self, organization: Id) -> Result<Tier, ApiError> {
         let tier = self.account(organization)?.plan().tier;
         self.check_disk(&tier)?;
@@ -102,7 +101,7 @@ impl RateLimits {
         }
     }
 
-    /// Holds room for a write of `bytes` bytes until it has ended.
+    /// Reserves `bytes` until the write has ended.
     pub fn hold_log(&self, organization: Id, bytes: u64) -> Result<Option<LogHold>, ApiError> {
         let plan = self.account(organization)?.plan();
         self.check_disk(&plan.tier)?;
@@ -110,7 +109,7 @@ impl RateLimits {
             return Ok(None);
         }
         let mut arriving = self.arriving.bytes();
-        // A write is stored before its hold is released: reading in this order misses nothing.
+        // A write is stored before its reservation is released, so reading in this order misses nothing.
         let held = arriving.get(&organization).copied().unwrap_or(0);
         let used = self.log_use(organization)?;
         let total = used.bytes.saturating_add(held).saturating_add(bytes);

@@ -1,15 +1,16 @@
-//! Failed logins. They slow the guesser and not the owner, so they are counted in three ways:
+//! Limits on failed logins, meant to slow guessers but not owners. Failures are counted in three ways:
 //!
-//! - of one account from one address, strictly: this is what a guesser at one address meets;
+//! - of one account from one address, strictly: this stops a guesser with one address;
 //! - from one address, over all accounts;
-//! - of one account from everywhere. Past half of an hour's failures the others are spaced: a guesser with many addresses
-//!   waits for the next place, and gets no more than an hour's failures in any hour.
+//! - of one account from everywhere. Past half of an hour's failures the others are spaced: a guesser with many
+//!   addresses waits for the next slot, and gets no more than an hour's failures in any hour.
 //!
-//! An address from which the account was logged in to or refreshed before is known to it, and only the first of these
-//! holds there: no guesses from elsewhere keep the owner out. What is known is kept apart from what guesses fill.
+//! An address from which the account was logged in to or refreshed before is known to it, and only the first limit
+//! applies there: guesses from elsewhere do not lock the owner out. Known addresses are stored separately from what
+//! guesses fill.
 //!
-//! Accounts are known by the digest of the given e-mail address. One that does not exist is counted like any other, so
-//! nothing about it is revealed.
+//! Accounts are identified by the digest of the given e-mail address. Unknown ones are counted alike, so nothing is
+//! revealed.
 
 use std::hash::Hash as HashKey;
 use std::sync::Arc;
@@ -23,25 +24,25 @@ use super::policy::{Policy, Standing};
 use kedge_net::addresses::ClientAddress;
 use kedge_net::window::Counter;
 
-/// Addresses that are known to one account.
+/// Known addresses of one account.
 const KNOWN_MAX: usize = 16;
 const HOUR_MS: u64 = 60 * 60 * 1_000;
 
-/// The failures of one address, or of one account from one address, and its logins in flight.
+/// Failures of an address, or of an account from one address, and its logins in flight.
 #[derive(Default, Debug)]
 struct Attempts {
     failures: Counter,
     under_way: AtomicU32,
 }
 
-/// A login in flight; it holds its place until it is dropped.
+/// A login in flight, released on drop.
 struct Attempt {
     attempts: Arc<Attempts>,
     policy: Policy,
 }
 
 impl Attempts {
-    /// Admits a login if all logins in flight may fail without exceeding the limit.
+    /// Admits a login if the limit holds even when all logins in flight fail.
     fn begin(self: Arc<Self>, policy: Policy, limit: u32, now_s: u64) -> Result<Attempt, Standing> {
         let others = self.under_way.fetch_add(1, Ordering::AcqRel);
         let attempt = Attempt {
@@ -49,8 +50,7 @@ impl Attempts {
             policy,
         };
         let window = policy.period().window(now_s);
-        // A failure is counted before its place is released, so it is seen in one count or the
-        // other.
+        // A failure is counted before its login is released, so it is seen in one count or the other.
         let failures = attempt.attempts.failures.count(window);
         if failures.used.saturating_add(others) < limit {
             return Ok(attempt);
@@ -83,18 +83,18 @@ impl Drop for Attempt {
     }
 }
 
-/// When the next failure of an account has its place, if all of them are evenly spaced: Unix milliseconds (GCRA).
+/// Time of an account's next failure slot, if all slots are evenly spaced: Unix milliseconds (GCRA).
 #[derive(Default, Debug)]
 struct Pace(AtomicU64);
 
-/// A place among an account's failures, given back unless the login fails.
+/// A slot for a failure, returned unless the login fails.
 struct Spaced {
     pace: Arc<Pace>,
     spacing_ms: u64,
 }
 
 impl Pace {
-    /// Takes the place of one failure of `limit` in an hour, or returns when the next one is free, Unix seconds. Half of
+    /// Takes the slot of one failure of `limit` in an hour, or returns when the next one is free, Unix seconds. Half of
     /// them may come together; the others are spaced over the hour.
     fn begin(self: Arc<Self>, limit: u32, now_s: u64) -> Result<Spaced, u64> {
         let spaced = u64::from(limit / 2).max(1);
@@ -118,7 +118,7 @@ impl Pace {
 }
 
 impl Spaced {
-    /// The login failed: its place is used.
+    /// The login failed, so its slot is used.
     fn keep(mut self) {
         self.spacing_ms = 0;
     }
@@ -130,7 +130,7 @@ impl Drop for Spaced {
     }
 }
 
-/// An admitted login. Dropped without a result it counts as neither success nor failure.
+/// An admitted login. Dropped without a result, it counts as neither success nor failure.
 pub struct Login {
     of_both: Attempt,
     of_address: Option<Attempt>,
@@ -138,7 +138,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// The password was wrong, or there is no such account.
+    /// The password was wrong, or the account does not exist.
     pub fn failed(self, now_s: u64) {
         self.of_both.count_failure(now_s);
         if let Some(of_address) = self.of_address {
@@ -157,35 +157,34 @@ impl Login {
     }
 }
 
-/// An admitted request that names an e-mail address which may be taken. It holds its place until it is dropped, so that
-/// requests at one time show no more than one after the other.
+/// An admitted request with an e-mail address that may be taken. Held until dropped, so that concurrent requests reveal
+/// no more than consecutive ones.
 pub struct Naming(Attempt);
 
 impl Naming {
-    /// The address was taken, which shows as much as a login.
+    /// The address was taken, which reveals as much as a login.
     pub fn met_taken(&self, now_s: u64) {
         self.0.count_failure(now_s);
     }
 }
 
-/// How many failed logins are allowed.
+/// Allowed failures.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoginLimits {
     /// From one address, per minute.
     pub(super) per_address: u32,
     /// Of one account from one address, per quarter of an hour.
     pub(super) per_account: u32,
-    /// Of one account from all addresses that are not known to it, in an hour.
+    /// Of one account from all unknown addresses, per hour.
     pub(super) per_account_hour: u32,
 }
 
-/// Counts failed logins.
 pub(super) struct Logins {
     limits: LoginLimits,
     addresses: Cache<ClientAddress, Arc<Attempts>>,
     both: Cache<(Hash, ClientAddress), Arc<Attempts>>,
     accounts: Cache<Hash, Arc<Pace>>,
-    /// The addresses known to accounts, those of the latest logins last. Only right passwords and refresh tokens add any.
+    /// Addresses known to accounts, latest logins last. Only correct passwords and refresh tokens add any.
     known: Cache<Hash, Arc<Mutex<Vec<ClientAddress>>>>,
 }
 
@@ -195,7 +194,7 @@ fn made<K: HashKey + Eq + Clone, V: Default>(of: &Cache<K, Arc<V>>, key: &K) -> 
 }
 
 impl Logins {
-    /// Keeps about this many addresses and accounts in memory.
+    /// `entries_max` bounds the cached addresses and accounts, approximately.
     pub(super) fn new(limits: LoginLimits, entries_max: usize) -> Self {
         Self {
             limits,
@@ -206,7 +205,7 @@ impl Logins {
         }
     }
 
-    /// Admits a request that may show that an e-mail address is taken, as often from one address as logins may fail.
+    /// Admits a request that may reveal that an e-mail address is taken, as often from one address as logins may fail.
     pub(super) fn begin_naming(
         &self,
         address: ClientAddress,
@@ -233,8 +232,8 @@ impl Logins {
         known.is_some_and(|known| known.lock().contains(&address))
     }
 
-    /// Admits a login, or returns which limit has no room. `is_owner` if something else than the password shows already
-    /// that the caller is the account's owner.
+    /// Admits a login, or returns the limit without room. `is_owner`: other evidence than the password identifies the
+    /// account's owner.
     pub(super) fn begin(
         &self,
         address: ClientAddress,
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(refused.resets_at_s, NOW_S + 60);
         assert!(begin(&logins, address(2), Hash([99; 32]), NOW_S).is_ok());
         assert!(begin(&logins, address(1), Hash([99; 32]), NOW_S + 60).is_ok());
-        // A neighbour at the same address does not keep an owner out who was there before.
+        // A neighbour at the same address does not lock out an owner known there.
         logins.note(address(1), ANN);
         assert!(begin(&logins, address(1), ANN, NOW_S).is_ok());
     }

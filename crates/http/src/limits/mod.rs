@@ -1,9 +1,9 @@
-//! Rate limits: how many requests an organization may send, by its tier; how many may come from one address without an
-//! organization; how often a login may fail.
+//! Rate limits: requests of an organization, by its tier; requests of an address without an organization; failed
+//! logins.
 //!
 //! A request is counted as soon as its caller is known, on atomics in memory: on every limit that covers it, or on
-//! none. Once a second the day counts that have changed go to the store in one side write. Whatever the answer is, it
-//! shows how the limits stand: the fields are written when the answer leaves.
+//! none. Changed day counts are stored once a second in one side write. Every answer states the limits, as of the time
+//! it leaves.
 
 pub mod budget;
 mod census;
@@ -61,17 +61,16 @@ pub use self::tier::{Limits, PerLimit, limits_of, price_of};
 pub use kedge_net::addresses::ClientAddress;
 pub use kedge_net::window::Period;
 
-/// Every limit by the name that refusals and metrics have for it.
+/// The names of all limits, as in refusals and metrics.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let policies = Policy::ALL.iter().map(|policy| policy.name());
     let shares = Share::ALL.iter().map(|share| share.name());
     policies.chain(shares).chain(budget::ALL)
 }
 
-/// How often the days' counts are stored: a crash loses no more than that.
+/// Interval of storing the day counts: a crash loses no more than that.
 const STORE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Counts requests and refuses those for which there is no room.
 pub struct RateLimits {
     engine: Engine,
     enforced: bool,
@@ -88,16 +87,16 @@ pub struct RateLimits {
     enterprise: Arc<Plan>,
     /// The last count of organizations by tier.
     census: Mutex<Option<Census>>,
-    /// How often the operator has set a tier.
+    /// Number of tier changes by the operator.
     tiers_set: AtomicU32,
-    /// Where a node that follows gets its part of limits from.
+    /// Source of leases while this node follows.
     leases: OnceLock<Leases>,
-    /// Whether this node led when it was last looked at, and how often it began to.
+    /// Whether this node led at the last look, and how often it began to.
     led: AtomicBool,
     times_led: AtomicU32,
 }
 
-/// The limits that one request was counted on.
+/// The limits that a request was counted on.
 pub struct Tally {
     address: ClientAddress,
     taken_s: u64,
@@ -107,17 +106,16 @@ pub struct Tally {
 enum Counted {
     Nothing,
     Address,
-    /// With its class, and whether it was counted on what the leader has leased.
+    /// The account, the class, and whether the request was counted on leases.
     Organization(Arc<Account>, LimitClass, bool),
 }
 
 impl Tally {
-    /// The caller's address.
     pub fn client_address(&self) -> ClientAddress {
         self.address
     }
 
-    /// The holder of the request's share.
+    /// The holder of the request's shares.
     pub fn holder(&self) -> Holder {
         match &self.counted {
             Counted::Organization(account, ..) => Holder::Organization(account.organization_id()),
@@ -126,19 +124,16 @@ impl Tally {
     }
 }
 
-/// How much of an organization's limits is used.
+/// An organization's use of its limits.
 #[derive(Clone)]
 pub struct Use {
-    /// Its tier.
     pub tier: Tier,
-    /// Its limits.
     pub limits: Limits,
-    /// The counts of each in the current window.
+    /// Counts in the current windows.
     pub used: PerLimit<u64>,
 }
 
 impl RateLimits {
-    /// Counts for a running engine.
     pub fn new(config: &Config, engine: Engine) -> Self {
         let per_address = config.address_requests_per_minute;
         let quotas = LogQuotas {
@@ -192,7 +187,6 @@ impl RateLimits {
         })
     }
 
-    /// Begins the tally of an arriving request.
     pub fn begin(&self, peer: IpAddr, headers: &HeaderMap, now_s: u64) -> Tally {
         Tally {
             address: self.addresses.client(peer, headers),
@@ -201,8 +195,7 @@ impl RateLimits {
         }
     }
 
-    /// Counts a request on its organization's limits, or on its address's if the organization is
-    /// unknown; or refuses it.
+    /// Counts a request on its organization's limits, or on its address's without an organization; or refuses it.
     pub async fn count(
         &self,
         tally: &mut Tally,
@@ -230,7 +223,6 @@ impl RateLimits {
         }
     }
 
-    /// Counts a request on its address's limit, or refuses it.
     pub fn count_address(&self, tally: &mut Tally) -> Result<(), ApiError> {
         let period = Policy::Address.period();
         let window = period.window(tally.taken_s);
@@ -253,9 +245,8 @@ impl RateLimits {
         Err(refuse(&standing, tally.taken_s))
     }
 
-    /// Admits a login, or refuses it because of earlier failures. `email` is the account's e-mail address in its normal
-    /// form, whether the account exists or not; `is_owner` if something else than the password shows already that the
-    /// caller is the account's owner.
+    /// Admits a login, or refuses it because of earlier failures. `email` is the account's address in its normal form,
+    /// whether the account exists or not. `is_owner`: other evidence than the password identifies the account's owner.
     pub fn begin_login(
         &self,
         address: ClientAddress,
@@ -273,8 +264,8 @@ impl RateLimits {
             .map_err(|standing| refuse(&standing, now_s))
     }
 
-    /// Admits a request that may show that an e-mail address is taken, or refuses it because too many from this address
-    /// did or may.
+    /// Admits a request that may reveal that an e-mail address is taken, or refuses it because of too many from this
+    /// address.
     pub fn begin_naming(
         &self,
         address: ClientAddress,
@@ -287,21 +278,21 @@ impl RateLimits {
         begun.map(Some).map_err(|standing| refuse(&standing, now_s))
     }
 
-    /// Notes that the account's owner is at this address: guesses from elsewhere do not keep its logins out.
+    /// Notes that the account's owner is at this address: guesses from elsewhere will not lock it out.
     pub fn note_owner(&self, address: ClientAddress, email: &str) {
         if self.enforced {
             self.logins.note(address, sha256(email.as_bytes()));
         }
     }
 
-    /// Writes the state of the limits into an outgoing answer. If the caller named exactly the state that it would have
-    /// received (`is_known`), the answer costs nothing: its count is returned first.
+    /// Writes the limits' state into an outgoing answer. An answer that the caller already has (`is_known`) is free:
+    /// its count is returned first.
     pub fn finish(&self, tally: &Tally, is_known: bool, headers: &mut HeaderMap, now_s: u64) {
         if is_known {
             self.give_back(tally);
         }
         if headers.contains_key(fields::LIMIT) {
-            // A refusal describes the limit it is for.
+            // A refusal already describes its limit.
             return;
         }
         match &tally.counted {
@@ -320,7 +311,7 @@ impl RateLimits {
         }
     }
 
-    /// At most as many are returned per minute as the minute's limit allows, because each took the work of an answer.
+    /// Returns at most the minute's limit per minute, because each such answer took work.
     fn give_back(&self, tally: &Tally) {
         match &tally.counted {
             Counted::Organization(account, class, is_leased) => {
@@ -337,8 +328,8 @@ impl RateLimits {
         }
     }
 
-    /// Notes that the account's day has to be stored. With limits off nothing is stored, so that a
-    /// server being measured does no extra work.
+    /// Marks the account's day count for storing. With limits off nothing is stored, so benchmarks measure no extra
+    /// work.
     fn note(&self, account: &Arc<Account>) {
         if self.enforced {
             self.organizations.note(account);
@@ -367,14 +358,14 @@ impl RateLimits {
         self.organizations.account(organization_id, || {
             let snapshot = &self.engine.published().snapshot;
             let organization = snapshot.organization(organization_id)?;
-            // A token may outlive a store that was restored to a time before its organization.
+            // A token may outlive a store restored to a time before its organization.
             let tier = organization.map_or(Tier::Free, |organization| organization.tier);
             let stored: Option<Usage> = snapshot.usage(organization_id)?;
             Ok((self.plan(&tier), stored))
         })
     }
 
-    /// When this node has begun to lead, the former leader may have stored a higher count of the day.
+    /// A former leader may have stored a higher day count before this node began to lead.
     fn catch_up(&self, account: &Account) -> Result<(), ReadError> {
         if !account.is_new_in(self.times_led.load(Ordering::Acquire)) {
             return Ok(());
@@ -389,7 +380,6 @@ impl RateLimits {
         Ok(())
     }
 
-    /// How much an organization has used.
     pub fn used(&self, organization_id: Id, now_s: u64) -> Result<Use, ReadError> {
         let account = self.account(organization_id)?;
         let plan = account.plan();
@@ -400,13 +390,13 @@ impl RateLimits {
         })
     }
 
-    /// Puts an organization's tier in force, once it is stored.
+    /// Puts an organization's stored tier in force.
     pub fn tier_changed(&self, organization: &Organization) {
         let plan = self.plan(&organization.tier);
         self.organizations.set_plan(organization.id, plan);
     }
 
-    /// Stores the days' counts once a second, for ever.
+    /// Stores changed day counts once a second, forever.
     pub async fn keep_stored(&self) {
         let mut ticks = tokio::time::interval(STORE_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -416,7 +406,6 @@ impl RateLimits {
         }
     }
 
-    /// Stores the days' counts that have changed.
     pub async fn store(&self) {
         if self.engine.disk_full() {
             // The counts wait until there is room.
@@ -424,8 +413,8 @@ impl RateLimits {
         }
         let changed = self.organizations.take_changed();
         if changed.is_empty() || self.engine.mode() != Mode::ReadWrite || !self.engine.leads() {
-            // A store that accepts no writes is no reason to keep every account in memory: they are
-            // released, and noted again with their next request.
+            // If the store accepts no writes, accounts are still released from memory, and noted again with their next
+            // request.
             return;
         }
         let write = |(account, usage): &(Arc<Account>, Usage)| SideWrite::Usage {
@@ -446,8 +435,8 @@ impl RateLimits {
         }
     }
 
-    /// How many organizations are in each tier, and at most `count` of those that are nearest to a limit. A count of
-    /// the last minute is used again. May read for a while: call it on a thread that may wait.
+    /// Organizations by tier, and at most `count` of those nearest to a limit. A count of the last minute is reused.
+    /// May read for a while: call it on a blocking thread.
     pub fn overview(&self, now_s: u64, count: usize) -> Result<Overview, ReadError> {
         let tiers_set = self.tiers_set.load(Ordering::Acquire);
         let mut kept = self.census.lock();
@@ -463,12 +452,12 @@ impl RateLimits {
         Ok(census.overview(self.quotas, nearest))
     }
 
-    /// Lets the next overview count again: the operator has changed a tier.
+    /// Invalidates the count: the operator has changed a tier.
     pub fn count_again(&self) {
         self.tiers_set.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The organizations that are nearest to a limit: of those with requests in memory, and of those counted.
+    /// The organizations nearest to a limit, among those in memory and those counted.
     fn nearest(
         &self,
         census: &Census,

@@ -1,5 +1,5 @@
-//! What organizations have used: counters in memory, on which requests count directly. The day's count goes to the
-//! store from time to time: [`Organizations::take_changed`].
+//! Accounts of organizations: request counters in memory. The day's count goes to the store periodically:
+//! [`Organizations::take_changed`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,24 +17,24 @@ use super::tier::Plan;
 use crate::clock;
 use kedge_net::window::{Count, Counter, Period};
 
-/// One organization's limits, and how much of them it has used.
+/// An organization's limits and counters.
 #[derive(Debug)]
 pub(super) struct Account {
     organization_id: Id,
     plan: ArcSwap<Plan>,
     counters: [Counter; Policy::OF_ORGANIZATION],
-    /// Requests that were returned in this minute.
+    /// Requests given back in this minute.
     given_back: Counter,
-    /// The account is queued for storing its day's count.
+    /// Queued for storing the day's count.
     queued: AtomicBool,
-    /// What the leader has leased to this node, if this is one of several that follows.
+    /// Leases from the leader, on a follower.
     leased: OnceLock<Box<Leased>>,
-    /// The latest time of leading in which the stored count of the day was looked at.
+    /// The last term of leading in which the stored day count was read.
     looked_up: AtomicU32,
 }
 
-/// Counts a request on every limit that covers it, or on none: then returns the one that has no room. `of` names a
-/// limit's counter and the most that it may count.
+/// Counts a request on every limit that covers it, or on none; then returns the limit without room. `of` gives a
+/// limit's counter and maximum.
 pub(super) fn take_all<'a>(
     class: LimitClass,
     now_s: u64,
@@ -56,7 +56,7 @@ pub(super) fn take_all<'a>(
 }
 
 impl Account {
-    /// An account whose count of the day continues from the stored one.
+    /// The day's count continues from the stored one.
     pub(super) fn new(organization_id: Id, plan: Arc<Plan>, stored: Option<Usage>) -> Self {
         let counters = std::array::from_fn(|policy| match stored {
             Some(usage) if policy == Policy::TierDay as usize => Counter::from_count(Count {
@@ -76,23 +76,20 @@ impl Account {
         }
     }
 
-    /// The counter of a limit.
     pub(super) fn counter(&self, policy: Policy) -> &Counter {
         &self.counters[policy as usize]
     }
 
-    /// Its organization.
     pub(super) fn organization_id(&self) -> Id {
         self.organization_id
     }
 
-    /// Its current limits.
     pub(super) fn plan(&self) -> Arc<Plan> {
         self.plan.load_full()
     }
 
-    /// Counts a request on every limit that covers it. If one of them has no room, counts it on
-    /// none and returns that limit's state. If limits are not `enforced` there is always room.
+    /// Counts a request on every limit that covers it. If one has no room, counts on none and returns that limit's
+    /// state. If limits are not `enforced` there is always room.
     pub(super) fn take(
         &self,
         class: LimitClass,
@@ -111,7 +108,7 @@ impl Account {
         taken.map_err(|policy| self.spent(policy, now_s))
     }
 
-    /// The state of a limit that has no room.
+    /// The state of a limit without room.
     pub(super) fn spent(&self, policy: Policy, now_s: u64) -> Standing {
         Standing {
             policy,
@@ -121,18 +118,18 @@ impl Account {
         }
     }
 
-    /// What the leader has leased to this node.
+    /// Leases from the leader.
     pub(super) fn leased(&self) -> &Leased {
         self.leased.get_or_init(Box::default)
     }
 
-    /// Whether the stored count of the day has to be looked up: this node leads for the so-many-th time.
+    /// Whether the stored day count has to be read, in this term of leading.
     pub(super) fn is_new_in(&self, leading: u32) -> bool {
         self.looked_up.load(Ordering::Relaxed) != leading
             && self.looked_up.swap(leading, Ordering::Relaxed) != leading
     }
 
-    /// Returns what was counted at that moment: on leases, or by [`Self::take`].
+    /// Gives back a request counted at that time, on leases or by [`Self::take`].
     fn give_back(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
         for &policy in Policy::covering(class) {
             let counter = if is_leased {
@@ -144,8 +141,7 @@ impl Account {
         }
     }
 
-    /// Returns a request whose answer the caller already had, at most as many a minute as the
-    /// minute's limit allows.
+    /// Gives back a request whose answer the caller already had, at most the minute's limit per minute.
     pub(super) fn give_back_known(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
         let minute = Policy::TierMinute;
         let window = minute.period().window(taken_s);
@@ -155,13 +151,13 @@ impl Account {
         }
     }
 
-    /// The used part of a limit in the current window.
+    /// The count of the current window.
     pub(super) fn count(&self, policy: Policy, now_s: u64) -> Count {
         self.counter(policy).count(policy.period().window(now_s))
     }
 
-    /// Writes the state of the limits that cover a request of this class to `standings`; returns
-    /// the entries written. What is leased to this node and not used counts as left (`is_leased`).
+    /// Writes the state of the limits that cover this class to `standings`; returns the written part. Unused leases
+    /// count as left (`is_leased`).
     pub(super) fn standings<'a>(
         &self,
         (class, is_leased): (LimitClass, bool),
@@ -192,8 +188,8 @@ impl Account {
     }
 }
 
-/// Keeps accounts whose state is nowhere else: the organization was active in this minute, or its
-/// day's count is not stored yet. All others can be rebuilt from the store.
+/// Keeps accounts with unsaved state: active in this minute, or with an unstored day count. All others can be rebuilt
+/// from the store.
 #[derive(Clone, Debug)]
 struct KeepUsed;
 
@@ -213,14 +209,14 @@ impl Lifecycle<Id, Arc<Account>> for KeepUsed {
     }
 }
 
-/// The cached accounts, by organization.
+/// Cache of accounts, by organization.
 pub(super) struct Organizations {
     accounts: Cache<Id, Arc<Account>, UnitWeighter, DefaultHashBuilder, KeepUsed>,
     changed: Mutex<Vec<Arc<Account>>>,
 }
 
 impl Organizations {
-    /// Keeps about this many in memory.
+    /// Keeps approximately this many.
     pub(super) fn new(accounts_max: usize) -> Self {
         Self {
             accounts: Cache::with(
@@ -234,8 +230,7 @@ impl Organizations {
         }
     }
 
-    /// An organization's account; one that is not cached begins with what `load` returns. Others
-    /// that ask for it meanwhile wait.
+    /// An organization's account; `load` makes one that is not cached, while concurrent callers wait.
     pub(super) fn account<E>(
         &self,
         organization_id: Id,
@@ -247,29 +242,28 @@ impl Organizations {
         })
     }
 
-    /// The cached accounts, in no order.
     pub(super) fn all(&self) -> impl Iterator<Item = Arc<Account>> + '_ {
         self.accounts.iter().map(|(_, account)| account)
     }
 
-    /// Puts another tier in force if the account is cached. It is called after the tier is stored:
-    /// it waits for an account that is being loaded, and one loaded later begins with the new tier.
+    /// Puts another tier in force if the account is cached. Called after the tier is stored: it waits for an account
+    /// that is being loaded, and one loaded later has the new tier.
     pub(super) fn set_plan(&self, organization_id: Id, plan: Arc<Plan>) {
         if let Ok(account) = self.account(organization_id, || Err(())) {
             account.plan.store(plan);
         }
     }
 
-    /// Notes that an account's day has to be stored.
+    /// Marks an account's day count for storing.
     pub(super) fn note(&self, account: &Arc<Account>) {
-        // Both sides read and write in one step. So either this finds that the account was already
-        // taken for storing and queues it again, or the storing side sees this count.
+        // Both sides read and write in one step. So either this finds the account already taken for storing and queues
+        // it again, or the storing side sees this count.
         if !account.queued.swap(true, Ordering::AcqRel) {
             self.locked().push(Arc::clone(account));
         }
     }
 
-    /// The accounts noted since the last call, each with its day's count to store.
+    /// Accounts marked since the last call, each with its day's count.
     pub(super) fn take_changed(&self) -> Vec<(Arc<Account>, Usage)> {
         let noted = std::mem::take(&mut *self.locked());
         let day = |account: Arc<Account>| {

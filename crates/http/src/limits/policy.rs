@@ -1,40 +1,32 @@
-//! The limits by name, and how much of one is left.
+//! The limits by name, and their state for a caller.
 
 use kedge_net::window::Period;
 
-/// The name of the quota of bytes in the log, as `body.policy` of a refusal states it.
+/// Name of the log quota, as in `body.policy`.
 pub const LOG_BYTES: &str = "log-bytes";
-/// The name of a tier's share of the disk.
+/// Name of a tier's share of the disk.
 pub(super) const DISK_SHARE: &str = "disk-share";
 
 /// The limit that a request counts towards besides its organization's tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LimitClass {
-    /// None, and not the tier either: health and public keys.
+    /// No limit, not even the tier: health and public keys.
     Free,
-    /// Only the tier.
     Tier,
-    /// Creating and changing objects.
     ObjectWrites,
-    /// Batches of actions.
     ActionBatches,
-    /// Uploads.
     FileUploads,
-    /// Creating templates.
     TemplateWrites,
-    /// The three lists.
     Lists,
 }
 
 macro_rules! policies {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $period:ident;)*) => {
-        /// A limit. The names are part of the interface: `body.policy` and the RateLimit fields
-        /// state them.
+        /// A limit. The names are part of the interface: `body.policy` and the RateLimit fields.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Policy { $($(#[$doc])* $name),* }
 
         impl Policy {
-            /// Every policy.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The name that callers see.
@@ -42,7 +34,6 @@ macro_rules! policies {
                 match self { $(Self::$name => $text),* }
             }
 
-            /// The windows that it counts in.
             pub const fn period(self) -> Period {
                 match self { $(Self::$name => Period::$period),* }
             }
@@ -51,36 +42,36 @@ macro_rules! policies {
 }
 
 policies! {
-    /// All requests of an organization, per day.
+    /// Requests of an organization, per day.
     TierDay = "tier-day", Day;
-    /// All requests of an organization, per minute.
+    /// Requests of an organization, per minute.
     TierMinute = "tier-minute", Minute;
-    /// Its requests that create or change objects: POST /objects and PATCH /objects/{id}.
+    /// POST /objects and PATCH /objects/{id}.
     ObjectWrites = "object-writes", Minute;
-    /// Its batches of actions: POST /ebus/actions/batch.
+    /// POST /ebus/actions/batch.
     ActionBatches = "action-batches", Minute;
-    /// Its uploads: POST /files.
+    /// POST /files.
     FileUploads = "file-uploads", Minute;
-    /// Its templates: POST /templates.
+    /// POST /templates.
     TemplateWrites = "template-writes", Minute;
-    /// Its lists: GET /objects, GET /templates and GET /batches.
+    /// GET /objects, GET /templates and GET /batches.
     ListReads = "list-reads", Minute;
-    /// Requests from one address that name no organization.
+    /// Requests from one address without an organization.
     Address = "address", Minute;
     /// Failed logins from one address.
     LoginAddress = "login-address", Minute;
     /// Failed logins of one account from one address.
     LoginAccount = "login-account", QuarterHour;
-    /// Failed logins of one account from all addresses that are not known to it.
+    /// Failed logins of one account from all unknown addresses.
     LoginAccountHour = "login-account-hour", Hour;
 }
 
 impl Policy {
-    /// How many policies belong to an organization; they come first.
+    /// The first policies belong to an organization; this is their number.
     pub const OF_ORGANIZATION: usize = 7;
 
-    /// The organization's policies that cover a request of this class, those with the longest
-    /// window first: the first one without room is the one that makes the caller wait longest.
+    /// The organization's policies that cover this class, longest window first: the first one without room is the one
+    /// with the longest wait.
     pub const fn covering(class: LimitClass) -> &'static [Self] {
         use Policy::{
             ActionBatches, FileUploads, ListReads, ObjectWrites, TemplateWrites, TierDay,
@@ -98,21 +89,19 @@ impl Policy {
     }
 }
 
-/// The state of a limit for a caller.
+/// State of a limit for a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Which limit.
     pub policy: Policy,
-    /// Its quota in a window.
+    /// Quota in a window.
     pub limit: u64,
-    /// The part of it that is left.
     pub remaining: u64,
-    /// When the next window begins, Unix seconds.
+    /// Start of the next window, Unix seconds.
     pub resets_at_s: u64,
 }
 
 impl Standing {
-    /// A placeholder for standings to be filled in.
+    /// Placeholder to be overwritten.
     pub const NOTHING: Self = Self {
         policy: Policy::TierMinute,
         limit: 0,
@@ -125,7 +114,7 @@ impl Standing {
         self.resets_at_s.saturating_sub(now_s).max(1)
     }
 
-    /// Sorts those with the fewest requests left first; equal ones by the longest time to reset.
+    /// Sorts by requests left, fewest first; equal ones by the longest time to reset.
     pub fn sort_nearest_first(standings: &mut [Self]) {
         standings
             .sort_unstable_by_key(|standing| (standing.remaining, u64::MAX - standing.resets_at_s));

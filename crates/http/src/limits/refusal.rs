@@ -1,4 +1,4 @@
-//! The answer to a request for which a limit has no room.
+//! Errors for requests over a limit.
 
 use hyper::HeaderMap;
 use hyper::header::RETRY_AFTER;
@@ -11,7 +11,7 @@ use super::policy::{Policy, Standing};
 use crate::error::{ApiError, Detail};
 use crate::metric_definitions::RATE_LIMITED;
 
-/// 429 for the limit that has no room.
+/// 429 for the limit without room.
 pub(super) fn refuse(standing: &Standing, now_s: u64) -> ApiError {
     let policy = standing.policy;
     counter!(RATE_LIMITED, "policy" => policy.name()).increment(1);
@@ -37,7 +37,7 @@ pub(super) fn refuse(standing: &Standing, now_s: u64) -> ApiError {
     limited(policy.name(), message, wait_s, &headers)
 }
 
-/// 429 for a limit or a share of this name, with the headers that describe it.
+/// 429 for a limit or share of this name, with the headers that describe it.
 pub(super) fn limited(
     name: &'static str,
     message: String,

@@ -1,5 +1,4 @@
-//! Shares: what one organization may have of what is scarce at one moment. A caller without an organization is held to
-//! the share of its address.
+//! Shares of scarce resources for each organization, or for the address of a caller without one.
 
 use hyper::HeaderMap;
 use kedge_protocol::Id;
@@ -14,12 +13,11 @@ use crate::metric_definitions::RATE_LIMITED;
 
 macro_rules! shares {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $retry_after_s:literal, $what:literal;)*) => {
-        /// What a share is of. The names are part of the interface, like those of policies.
+        /// Resource of a share. The names are part of the interface, like those of policies.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Share { $($(#[$doc])* $name),* }
 
         impl Share {
-            /// Every share.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The name that callers see.
@@ -27,12 +25,12 @@ macro_rules! shares {
                 match self { $(Self::$name => $text),* }
             }
 
-            /// Seconds after which there may be room again.
+            /// Seconds after which there may be room.
             const fn retry_after_s(self) -> u64 {
                 match self { $(Self::$name => $retry_after_s),* }
             }
 
-            /// What it is a share of, in words.
+            /// Description for error texts.
             const fn what(self) -> &'static str {
                 match self { $(Self::$name => $what),* }
             }
@@ -41,28 +39,22 @@ macro_rules! shares {
 }
 
 shares! {
-    /// Requests in flight.
     Requests = "requests-in-flight", 1, "requests in flight";
-    /// Event streams.
     Streams = "event-streams", 30, "event streams";
-    /// Contents of files and exports that are being sent.
+    /// File contents and exports being sent.
     Downloads = "downloads", 5, "downloads";
-    /// Searches, counts and reads of the past.
+    /// Searches, counts and reads of past states.
     LongReads = "long-reads", 1, "long reads";
     /// Pages of lists.
     Pages = "page-reads", 1, "pages being read";
-    /// Claims being checked.
     Claims = "claim-checks", 1, "claims being checked";
-    /// Test messages to webhooks.
     WebhookTests = "webhook-attempts", 5, "attempts at webhooks";
 }
 
-/// The holder of a share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Holder {
-    /// An organization.
     Organization(Id),
-    /// An address that names none.
+    /// An address without an organization.
     Address(ClientAddress),
 }
 
@@ -80,7 +72,7 @@ impl Share {
         limited(name, message, wait_s, &headers)
     }
 
-    /// 503: others have everything.
+    /// 503: others hold everything.
     pub fn all_taken(self) -> ApiError {
         let (what, wait_s) = (self.what(), self.retry_after_s());
         let message = format!("the server is at its limit of {what}; try again in {wait_s} s");

@@ -1,4 +1,4 @@
-//! What each tier allows, and what it costs.
+//! Limits and prices of the tiers.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct PerLimit<T> {
 }
 
 impl<T> PerLimit<T> {
-    /// The value for a policy, if it is one of an organization.
+    /// The value for a policy of an organization.
     pub fn of(&self, policy: Policy) -> Option<&T> {
         match policy {
             Policy::TierMinute => Some(&self.requests_per_minute),
@@ -49,7 +49,6 @@ impl<T> PerLimit<T> {
         }
     }
 
-    /// Builds the values one by one.
     pub fn each(mut of: impl FnMut(Policy) -> T) -> Self {
         Self {
             requests_per_minute: of(Policy::TierMinute),
@@ -63,7 +62,6 @@ impl<T> PerLimit<T> {
     }
 }
 
-/// An organization's limits; `None` is no limit.
 pub type Limits = PerLimit<Option<u64>>;
 
 impl From<&CustomLimits> for Limits {
@@ -86,8 +84,8 @@ impl Limits {
     }
 }
 
-/// The limits of a tier: from the service's two tables, or as agreed. In the tables the endpoints'
-/// limits are the same for every tier.
+/// The limits of a tier: from the service's two tables, or as agreed. The tables have the same endpoint limits for
+/// every tier.
 pub fn limits_of(tier: &Tier) -> Limits {
     let (minute, day) = match tier {
         Tier::Free => (100, Some(1_000)),
@@ -106,7 +104,6 @@ pub fn limits_of(tier: &Tier) -> Limits {
     }
 }
 
-/// The price of a tier.
 pub fn price_of(tier: &Tier) -> &'static str {
     match tier {
         Tier::Free => "Free",
@@ -115,7 +112,7 @@ pub fn price_of(tier: &Tier) -> &'static str {
     }
 }
 
-/// The configured quotas of bytes in the log, by tier; 0 is none.
+/// Configured log quotas in bytes, by tier; 0 is unlimited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LogQuotas {
     pub(super) free: u64,
@@ -123,7 +120,7 @@ pub(super) struct LogQuotas {
 }
 
 impl LogQuotas {
-    /// The quota of a tier; `None` is none.
+    /// The quota of a tier; `None` is unlimited.
     pub(super) fn of(self, tier: &Tier) -> Option<u64> {
         let quota = match tier {
             Tier::Free => Some(self.free),
@@ -135,7 +132,7 @@ impl LogQuotas {
     }
 }
 
-/// The configured bytes of the disk that a tier leaves to the others.
+/// Configured disk bytes that a tier leaves to the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DiskReserves {
     pub(super) free: u64,
@@ -143,7 +140,6 @@ pub(super) struct DiskReserves {
 }
 
 impl DiskReserves {
-    /// What a tier leaves.
     pub(super) fn of(self, tier: &Tier) -> u64 {
         match tier {
             Tier::Free => self.free,
@@ -153,7 +149,6 @@ impl DiskReserves {
     }
 }
 
-/// The counted classes of requests.
 const CLASSES: [LimitClass; 6] = [
     LimitClass::Tier,
     LimitClass::ObjectWrites,
@@ -163,12 +158,12 @@ const CLASSES: [LimitClass; 6] = [
     LimitClass::Lists,
 ];
 
-/// A tier's limits, prepared for counting and for answers.
+/// A tier's limits, prepared for counters and headers.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) tier: Tier,
     pub(super) limits: Limits,
-    /// Bytes in the log; `None` is no quota.
+    /// Log quota in bytes; `None` is unlimited.
     pub(super) log_bytes: Option<u64>,
     /// The `RateLimit-Policy` field of each class.
     policies: [HeaderValue; CLASSES.len()],
@@ -198,20 +193,19 @@ impl Plan {
         u32::try_from(limit).unwrap_or(u32::MAX)
     }
 
-    /// The limit as stated to callers; `None` if there is none.
+    /// The limit as stated to callers; `None` is unlimited.
     pub(super) fn reported(&self, policy: Policy) -> Option<u64> {
         reported(&self.limits, policy)
     }
 
-    /// The limits that are in force and cover requests of this class, as stated to callers.
+    /// The `RateLimit-Policy` field for this class.
     pub(super) fn policy_field(&self, class: LimitClass) -> Option<&HeaderValue> {
         let index = CLASSES.iter().position(|known| *known == class)?;
         self.policies.get(index)
     }
 }
 
-/// Every answer states a limit. If an organization has none per minute, the counters' maximum is
-/// stated.
+/// Every answer states a limit, so an unlimited minute is stated as the counters' maximum.
 fn reported(limits: &Limits, policy: Policy) -> Option<u64> {
     match (policy, limits.limit(policy)) {
         (Policy::TierMinute, None) => Some(COUNT_MAX),

@@ -1,4 +1,4 @@
-//! One connection from its first byte to its end: which protocols are spoken, and how long a caller may leave it idle.
+//! One connection from its first byte to its end: protocols and idle timeouts.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -26,39 +26,37 @@ use kedge_net::line::{End, Line, Patience};
 use kedge_net::room::Place;
 use kedge_net::tls::Tls;
 
-/// Requests of one HTTP/2 connection in flight at one time.
+/// Concurrent requests of one HTTP/2 connection.
 const STREAMS_MAX: u32 = 256;
-/// How often a silent HTTP/2 connection is pinged.
+/// Interval of pings on a silent HTTP/2 connection.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// How long it has to answer.
+/// Time limit of a ping's answer.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// HTTP/2 windows: the largest body must not need many round trips.
+/// HTTP/2 windows, large enough that the largest body needs few round trips.
 const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
-/// How far above the bound hyper accepts HTTP/2 headers, so that they can be refused with an
-/// answer that says why. What is beyond that, h2 refuses without keeping it.
+/// Factor by which hyper's limit of HTTP/2 headers exceeds ours, so that we can refuse them with a reason. Beyond that,
+/// h2 refuses without keeping them.
 const HEADERS_OVER: u32 = 2;
 
-/// How long a connection may stay unused, for its caller (RFC 2068, 19.7.1.1).
+/// Announces the idle timeout to the caller (RFC 2068, 19.7.1.1).
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-/// How much longer the server keeps an unused connection than it says, so that a caller that uses one in the last
-/// moment is served.
+/// Time that an unused connection is kept beyond the announced timeout, so that a request at the last moment is served.
 const IDLE_MARGIN: Duration = Duration::from_secs(1);
-/// Stands for every origin.
 const ANY_ORIGIN: &str = "*";
 
-/// What all connections share.
+/// Shared configuration of connections.
 pub(super) struct Connections<A> {
     answering: Arc<A>,
     protocol: auto::Builder<TokioExecutor>,
     header_timeout: Duration,
-    /// Bytes of a head that are kept for what its refusal says.
+    /// Bytes of a head kept for its refusal.
     kept_bytes_max: usize,
     of_callers: Terms,
     of_proxies: Terms,
 }
 
-/// How long connections are kept, and what their answers say of that.
+/// Idle timeouts, and their announcement.
 struct Terms {
     patience: Patience,
     keep_alive: HeaderValue,
@@ -77,7 +75,7 @@ impl Terms {
     }
 }
 
-/// Bytes of a head that are kept: an origin matters where some may read answers, and others may not.
+/// Bytes of a head to keep: the origin matters only if some origins may read answers and others may not.
 fn kept_bytes_max(config: &Config) -> usize {
     let origins = &config.cors_origins;
     if origins.len() > 1 && !origins.iter().any(|origin| origin == ANY_ORIGIN) {
@@ -87,11 +85,11 @@ fn kept_bytes_max(config: &Config) -> usize {
     }
 }
 
-/// The settings of both protocols.
+/// Settings of both protocols.
 fn protocol(config: &Config) -> auto::Builder<TokioExecutor> {
     let header_bytes_max = config.header_bytes_max as u32;
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    // Its own timer would also end connections that wait for their next request.
+    // hyper's own timer would also end connections that wait for their next request.
     builder
         .http1()
         .header_read_timeout(None)
@@ -110,7 +108,6 @@ fn protocol(config: &Config) -> auto::Builder<TokioExecutor> {
 }
 
 impl<A: Answering> Connections<A> {
-    /// Serves connections as configured.
     pub(super) fn new(config: &Config, answering: A) -> Self {
         Self {
             answering: Arc::new(answering),
@@ -125,8 +122,7 @@ impl<A: Answering> Connections<A> {
         }
     }
 
-    /// Serves a connection until its end. A connection of the reserve gets only a short time, so that others find it
-    /// free.
+    /// Serves a connection until its end. A connection of the reserve gets only a short time.
     pub(super) async fn accept(
         &self,
         stream: TcpStream,
@@ -134,7 +130,7 @@ impl<A: Answering> Connections<A> {
         tls: Option<Arc<Tls>>,
         end: watch::Receiver<()>,
     ) {
-        // Answers are written whole, so waiting for more to send only costs time.
+        // Answers are written whole, so waiting for more data only costs time.
         let _best_effort = stream.set_nodelay(true);
         let line = Line::new(peer, place.is_reserve());
         let serving = self.shake_hands(stream, line, &place, tls, end);
@@ -159,7 +155,7 @@ impl<A: Answering> Connections<A> {
         let handshake = tls.acceptor().accept(stream);
         let shaken = tokio::select! {
             shaken = tokio::time::timeout(self.header_timeout, handshake) => shaken,
-            // Another connection needs its place.
+            // Another connection needs the place.
             () = place.gives_way() => return,
         };
         match shaken {
@@ -212,7 +208,7 @@ impl<A: Answering> Connections<A> {
                 over = line.over(terms.patience) => Some(over),
             };
             match over {
-                // Unsent bytes are lost; a caller that reads nothing does not want them.
+                // Unsent bytes are dropped; the caller does not read them.
                 Some(End::Stalled) => {
                     metrics::counter!(CONNECTIONS_ENDED, "reason" => "stalled").increment(1);
                     return;
@@ -231,7 +227,7 @@ impl<A: Answering> Connections<A> {
 }
 
 impl<A: Answering> Connections<A> {
-    /// A stream with the limits of its place.
+    /// Wraps a stream with the limits of its place.
     fn timed<S>(&self, stream: S, line: &Arc<Line>, place: &Place, patience: Patience) -> Timed<S> {
         let (answering, of) = (Arc::clone(&self.answering), Arc::clone(line));
         let heads = Heads::new(

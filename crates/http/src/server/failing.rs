@@ -1,19 +1,18 @@
-//! The end of a server whose store fails: within a second, with an exit code for it, and one line of log. After a
-//! failed write or sync nobody knows what is on the disk. So nothing is retried, and nothing that could take long is
-//! waited for: not requests, not connections, not a stop that was asked for.
+//! Exit of a server whose store fails: within a second, with an exit code and one log line. After a failed write or
+//! sync the content of the disk is unknown. So nothing is retried, and nothing slow is waited for: no requests,
+//! connections or a requested stop.
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use kedge_actors::Failure;
 
-/// The process's exit code, the same as that of every failed command.
+/// Exit code, the same as for failed commands.
 const EXIT_CODE: u8 = 1;
-/// How long answers have to be sent: callers that wait for the disk are informed that the outcome is unknown.
+/// Time for the last answers: callers that wait for the disk learn that the outcome is unknown.
 const ANSWERS_LEAVE: Duration = Duration::from_millis(250);
 
-/// Ends the process when the engine fails. Runs on a separate thread, so that it works however busy
-/// the others are.
+/// Ends the process when the engine fails. Runs on a separate thread, so that busy workers cannot delay it.
 ///
 /// # Errors
 /// If the thread cannot be started.
@@ -30,10 +29,10 @@ pub fn end_process(mut failure: Failure) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Ends the process without the clean-up of libraries. `exit` would destroy RocksDB's global locks while threads that
-/// nobody waits for still use them, and such a process dies of SIGABRT instead of ending with its exit code.
+/// Ends the process without the clean-up of libraries. `exit` would destroy RocksDB's global locks while detached
+/// threads still use them, and the process would die of SIGABRT instead of exiting with its code.
 pub fn exit_at_once(code: u8) -> ! {
-    // Both are written without a buffer here, or line by line; there is nowhere left to report an error.
+    // Both streams are unbuffered or line-buffered here; an error cannot be reported anywhere.
     let _ = std::io::stdout().flush();
     signal_hook::low_level::exit(code.into())
 }

@@ -1,7 +1,7 @@
-//! A connection's bytes, with what hyper does not do for them. The head of a request must arrive in time, and the caller
-//! must read what is written. A caller that is still sending when the connection closes gets the answer all the same.
-//! hyper refuses what it cannot parse with a bare status; while no answer of ours is on its way, nothing else can be
-//! what hyper writes, so the service's own refusal replaces it here.
+//! Socket wrapper that adds what hyper lacks: heads must arrive in time, and callers must read answers. A caller still
+//! sending when the connection closes gets the answer. hyper refuses unparsable requests with a bare status; while none
+//! of our answers is being written, that is the only thing hyper can write, so it is replaced here by the service's own
+//! refusal.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -20,15 +20,15 @@ use crate::metric_definitions::CONNECTIONS_ENDED;
 use kedge_net::heads::Heads;
 use kedge_net::line::Line;
 
-/// Bytes that are read at once from a closed connection. It is read on, because the system would otherwise send a
-/// reset, which would destroy the answer.
+/// Buffer for draining a closed connection. Without draining, the system would send a reset, which would destroy the
+/// answer.
 const LINGER_PIECE_BYTES: usize = 8 * 1024;
 
-/// Bytes that a connection reads before others have their turn. Small frames of HTTP/2 cost far more to handle than to
-/// send: without turns a few callers that send nothing else would hold the threads for most of a second.
+/// Bytes that a connection reads before it yields. Small HTTP/2 frames cost far more to handle than to send, so a few
+/// callers could hold the threads for most of a second.
 const TURN_BYTES: usize = 16 * 1024;
 
-/// Writes the answer to a request that hyper refuses with this status.
+/// Makes the answer to a request that hyper refuses with this status.
 pub(super) type Refuse = Box<dyn Fn(StatusCode) -> Bytes + Send>;
 
 /// A stream with time limits.
@@ -36,10 +36,10 @@ pub(super) struct Timed<S> {
     stream: S,
     line: Arc<Line>,
     refuse: Refuse,
-    /// What to write in place of hyper's own refusal.
+    /// Replacement of hyper's refusal.
     instead: Bytes,
     heads: Heads,
-    /// Bytes read in this turn.
+    /// Bytes read since the last yield.
     turn_bytes: usize,
     write_timeout: Duration,
     write_by: Pin<Box<Sleep>>,
@@ -47,14 +47,13 @@ pub(super) struct Timed<S> {
     closing: Option<Closing>,
 }
 
-/// A connection whose own side is closed, while the caller may still send.
+/// A connection whose own side is closed while the caller may still send.
 struct Closing {
     until: Pin<Box<Sleep>>,
     bytes: u64,
 }
 
 impl<S> Timed<S> {
-    /// Limits a stream.
     pub(super) fn new(
         stream: S,
         line: Arc<Line>,
@@ -76,7 +75,7 @@ impl<S> Timed<S> {
         }
     }
 
-    /// Passes on a write's result; a write that stays pending too long is an error.
+    /// Forwards a write's result; a write pending for too long is an error.
     fn written<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -96,7 +95,7 @@ impl<S> Timed<S> {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Passes on the result of a write of bytes, and notes how many have left.
+    /// Forwards the result of a write, and notes how many bytes have left.
     fn sent(
         &mut self,
         context: &mut Context<'_>,
@@ -108,8 +107,7 @@ impl<S> Timed<S> {
         self.written(context, result)
     }
 
-    /// Replaces hyper's own refusal, if that is what it writes: none of our answers is in flight, and these bytes are a
-    /// whole refusal.
+    /// Replaces hyper's own refusal: none of our answers is in flight, and these bytes are a complete refusal.
     fn takes_away(&mut self, bytes: &[u8]) -> bool {
         if !self.line.is_quiet() {
             return false;
@@ -127,7 +125,7 @@ impl<S> Timed<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Timed<S> {
-    /// Writes the replacement of hyper's own refusal.
+    /// Writes the replacement of hyper's refusal.
     fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.instead.is_empty() {
             let written = Pin::new(&mut self.stream).poll_write(context, &self.instead);
@@ -142,8 +140,8 @@ impl<S: AsyncWrite + Unpin> Timed<S> {
 }
 
 impl<S: AsyncRead + Unpin> Timed<S> {
-    /// Reads and drops what the caller still sends, until it closes its side too. However that ends, the connection is
-    /// closed.
+    /// Drains what the caller still sends, until it closes its side too. The connection is closed after that in any
+    /// case.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let closing = self.closing.get_or_insert_with(|| Closing {
             until: Box::pin(sleep(LINGER)),

@@ -1,5 +1,5 @@
-//! The listener: accepts connections within bounds, speaks HTTP/1.1 and HTTP/2 with or without TLS, and drains on the
-//! way down.
+//! The listener: accepts connections within bounds, speaks HTTP/1.1 and HTTP/2 with or without TLS, and drains on
+//! shutdown.
 
 mod connection;
 pub mod failing;
@@ -31,44 +31,37 @@ use connection::Connections;
 use sent::SentBody;
 pub use waiting::Needed;
 
-/// The pause after an error of `accept`; its usual cause is a lack of file descriptors.
+/// Pause after a failed `accept`, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Why the server does not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// Binding the address failed.
     #[error("option listen: {address}: {source}")]
     Listen {
-        /// The address.
         address: SocketAddr,
-        /// The system's error.
         source: std::io::Error,
     },
-    /// TLS could not be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The measuring thread could not be started.
     #[error("the thread that measures how long requests wait did not start: {0}")]
     Probe(std::io::Error),
-    /// Nothing can be sent to other nodes.
+    /// The client for other nodes could not be set up.
     #[error("requests cannot be forwarded: {0}")]
     Forwarding(String),
-    /// The system provides no randomness.
     #[error(transparent)]
     Secret(#[from] kedge_config::secrets::SecretError),
 }
 
-/// Answers requests, whatever they ask for.
+/// A service behind the listener.
 pub trait Answering: Send + Sync + 'static {
-    /// Answers a request.
     fn answer(
         &self,
         request: Request<Incoming>,
         using: Using,
     ) -> impl Future<Output = Response<SentBody>> + Send;
 
-    /// The bytes of the answer to a request that could not be parsed, and that would get this status.
+    /// The bytes of the answer to an unparsable request, for which hyper chose this status.
     fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes;
 }
 
@@ -111,18 +104,17 @@ impl Bound {
         })
     }
 
-    /// The URL that reaches it.
     pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
-    /// The certificate, to be read again on SIGHUP.
+    /// The certificate, for reloading on SIGHUP.
     pub fn tls(&self) -> Option<Arc<Tls>> {
         self.tls.clone()
     }
 
-    /// Serves until `stop` resolves; then calls `stopping`, and lets requests in flight finish, for a bounded time.
+    /// Serves until `stop` resolves; then calls `stopping`, and lets requests in flight finish for a bounded time.
     pub async fn serve(
         self,
         config: &Config,
@@ -178,7 +170,7 @@ impl Bound {
         stopping();
         let drain = Duration::from_secs(config.drain_timeout_s);
         drop(end);
-        // Without connections nobody listens.
+        // Without connections there is no receiver.
         let _ = ends.send(());
         if tokio::time::timeout(drain, ends.closed()).await.is_err() {
             tracing::warn!("requests were still in flight at the end of drain_timeout_s");

@@ -1,6 +1,5 @@
-//! Open files: each connection is one, and so is each file of the log and of the store. Systems give a process few of them
-//! unless it asks. Connections get what is left when everything else has its part: without that part nothing could be
-//! written, however few requests there are.
+//! Limit of open files, which connections share with the log and the store. Systems allow a process few unless it asks.
+//! Connections get only what the others leave: without a reserved part nothing could be written.
 
 use std::fs::File;
 use std::io;
@@ -12,29 +11,22 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The fewest open files that a server works with.
 const FILES_MIN: u64 = 512;
-/// Files of the log, of uploads and downloads, and connections to other programs: so many in any case, and a part of all
-/// files up to a bound.
+/// Files of the log, of uploads and downloads, and outbound connections: this many in any case, and a part of all files
+/// up to a bound.
 const OTHER_FILES: u64 = 128;
 const OTHER_PART: u64 = 8;
 const OTHER_PART_MAX: u64 = 896;
 /// The fewest connections that a server starts with.
 const CONNECTIONS_MIN: u64 = 64;
 
-/// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenFilesError {
-    /// The system allows too few.
     #[error(
         "the system allows this process {allowed} open files, but it needs {needed} or more: raise the limit \
          (ulimit -n, LimitNOFILE)"
     )]
-    TooFew {
-        /// How many it allows.
-        allowed: u64,
-        /// How many are needed.
-        needed: u64,
-    },
-    /// The system does not say how many are open.
+    TooFew { allowed: u64, needed: u64 },
+    /// The number of open files is not available.
     #[error("open files could not be counted: {0}")]
     Count(#[from] io::Error),
 }
@@ -75,20 +67,20 @@ pub fn allow(config: &Config) -> Result<(), OpenFilesError> {
     Ok(())
 }
 
-/// Of so many open files, those that are kept from connections.
+/// Files kept from connections, out of `allowed`.
 fn kept(allowed: u64) -> u64 {
     table_files_max(allowed) + OTHER_FILES + (allowed / OTHER_PART).min(OTHER_PART_MAX)
 }
 
-/// A connection has room if its file has a lower number: the system gives the lowest that is free, so a file's number
-/// tells how many are open at the least, whatever opened them.
+/// File numbers below this belong to usual connections. The system assigns the lowest free number, so a file's number
+/// is a lower bound of the open files, whatever opened them.
 pub(crate) fn connections_below() -> u64 {
     getrlimit(Resource::Nofile)
         .current
         .map_or(u64::MAX, |allowed| allowed.saturating_sub(kept(allowed)))
 }
 
-/// Checks that there is room for connections next to the files that are open: a long log has many.
+/// Checks that the open files leave room for connections: a long log has many.
 ///
 /// # Errors
 /// [`OpenFilesError`].
@@ -107,10 +99,10 @@ pub fn check() -> Result<(), OpenFilesError> {
     Ok(())
 }
 
-/// Open files that are no connections: of those, some may still be ending that a start which waited has served.
+/// Number of open files without sockets: connections that a waiting start has served may still be closing.
 fn open_files() -> io::Result<u64> {
     let Ok(all) = std::fs::read_dir("/proc/self/fd") else {
-        // Not Linux: the lowest number that is free.
+        // Outside Linux: the lowest free number.
         return Ok(File::open("/dev/null")?.as_raw_fd() as u64);
     };
     let mut open = 0;

@@ -1,5 +1,5 @@
-//! Requests that are not HTTP: hyper answers those itself, with a bare status. Its answer never leaves; the one that
-//! leaves instead has the form and the headers of every other.
+//! Errors of requests that are not HTTP. hyper answers them with a bare status; it is replaced by an answer in the
+//! usual form, with the usual headers.
 
 use bytes::Bytes;
 use hyper::header::{
@@ -14,8 +14,8 @@ use kedge_protocol::Code;
 
 use crate::error::ApiError;
 
-/// Header fields that hold one value and decide what is answered or to whom. Of two, a proxy may believe one and this
-/// server the other. The fields of signatures and of idempotency keys are checked where they are read.
+/// Header fields with a single value that decide the answer or its receiver. Of two, a proxy may believe one and this
+/// server the other. Fields of signatures and idempotency keys are checked where they are read.
 const SINGULAR: [HeaderName; 7] = [
     AUTHORIZATION,
     CONTENT_LENGTH,
@@ -26,10 +26,10 @@ const SINGULAR: [HeaderName; 7] = [
     HeaderName::from_static("last-event-id"),
 ];
 
-/// What RFC 9113, 6.5.2 adds for each field to its name and value.
+/// Overhead of a field according to RFC 9113, 6.5.2.
 const FIELD_BYTES: usize = 32;
 
-/// The status of an answer that hyper wrote by itself, if that is what these bytes are.
+/// The status, if these bytes are an answer that hyper wrote by itself.
 pub fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
     let rest = bytes.strip_prefix(b"HTTP/1.")?;
     let is_whole = rest.get(1) == Some(&b' ') && bytes.ends_with(b"\r\n\r\n");
@@ -37,7 +37,6 @@ pub fn bare_status(bytes: &[u8]) -> Option<StatusCode> {
     (is_whole && status.is_client_error()).then_some(status)
 }
 
-/// The error for such a status.
 pub fn error_of(status: StatusCode, header_bytes_max: usize) -> ApiError {
     match status {
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE | StatusCode::URI_TOO_LONG => {
@@ -63,8 +62,8 @@ fn is_host(value: &HeaderValue) -> bool {
     bytes.is_empty() || !bytes.contains(&b'@') && Authority::try_from(bytes).is_ok()
 }
 
-/// What is wrong with a request that hyper accepted: its host is missing, malformed or ambiguous, a header field occurs
-/// twice that must not, or, over HTTP/2, its headers are too large, for which hyper's own bound gives no answer.
+/// Checks a request that hyper accepted: the host must be present and unambiguous, single-valued header fields must
+/// occur once, and HTTP/2 headers must not be too large, since hyper's own limit gives no answer.
 pub fn fault(parts: &Parts, header_bytes_max: usize) -> Option<ApiError> {
     let fault = if parts.version == Version::HTTP_2 {
         is_too_large(parts, header_bytes_max).then(|| too_large(header_bytes_max))
@@ -96,7 +95,7 @@ fn fault_of_host(parts: &Parts) -> Option<ApiError> {
     })
 }
 
-/// For hyper, a list of codings that ends in `chunked` is that alone; for a proxy it may be something else.
+/// hyper reads a list of codings that ends in `chunked` as just that; a proxy may not.
 fn fault_of_coding(headers: &HeaderMap) -> Option<ApiError> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     let first_is_chunked = (codings.next()?.as_bytes()).eq_ignore_ascii_case(b"chunked");
@@ -107,7 +106,7 @@ fn fault_of_coding(headers: &HeaderMap) -> Option<ApiError> {
     })
 }
 
-/// HTTP/2 names the host in `:authority`, and HTTP/1.1 may name it in the target. A `Host` field must not name another one.
+/// HTTP/2 names the host in `:authority`, and HTTP/1.1 may name it in the target. A `Host` field must agree.
 fn fault_of_authority(parts: &Parts) -> Option<ApiError> {
     let authority = parts.uri.authority()?;
     if authority.as_str().contains('@') {
@@ -146,7 +145,7 @@ fn fault_of_fields(headers: &HeaderMap) -> Option<ApiError> {
     Some(ApiError::new(Code::ValidationError, message))
 }
 
-/// An answer as bytes; the connection closes after it.
+/// Encodes an answer, after which the connection closes.
 pub fn write(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Bytes {
     let reason = status.canonical_reason().unwrap_or_default();
     let mut text = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();

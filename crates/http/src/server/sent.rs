@@ -1,5 +1,5 @@
-//! Bodies of answers on their way out. They are handed to hyper in pieces, and each piece is watched until the caller
-//! has read it: hyper itself would keep it forever.
+//! Bodies of answers being sent. hyper gets them in pieces, and each piece is watched until the caller has read it:
+//! hyper itself would keep it forever.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,19 +12,18 @@ use crate::limits::Held;
 use crate::stream::{Body, BrokenOff, Stream};
 use kedge_net::line::{Given, Kind, Using};
 
-/// The piece size over HTTP/1.1, which writes one answer after the other.
+/// Piece size over HTTP/1.1, which writes answers one by one.
 const PIECE_BYTES: usize = 64 * 1024;
-/// The piece size over HTTP/2, where many answers share one connection: the size of a frame.
+/// Piece size over HTTP/2, where answers share a connection: the size of a frame.
 const FRAME_BYTES: usize = 16 * 1024;
 /// Answers over HTTP/1.1 up to this size are watched only by the stream's own limits.
 const SMALL_BYTES: usize = 4 * 1024;
 
-/// Whether an answer of this size is watched, and counts on the budget of answers.
+/// Whether an answer of this size is watched and counts on the answers' budget.
 pub fn is_watched(bytes: usize, is_http2: bool) -> bool {
     is_http2 || bytes > SMALL_BYTES
 }
 
-/// A body as hyper sends it.
 pub struct SentBody {
     left: Left,
     piece_bytes: usize,
@@ -52,7 +51,7 @@ impl AsRef<[u8]> for Piece {
 }
 
 impl SentBody {
-    /// The body of the answer to a request; it holds its part of a budget until all of it is read.
+    /// The body holds its part of a budget until all of it is read.
     pub fn new(body: Body, is_http2: bool, held: Option<Held>, using: Using) -> Self {
         let (left, is_watched) = match body {
             Body::Whole(bytes) => {

@@ -1,4 +1,4 @@
-//! When a server should stop.
+//! Stop signals of a server.
 
 use super::failing::exit_at_once;
 use tokio::signal::unix::{SignalKind, signal as listen};
@@ -18,12 +18,12 @@ pub fn signal() -> Result<impl Future<Output = ()>, std::io::Error> {
     })
 }
 
-/// While it lasts, SIGINT and SIGTERM end the process immediately: it has not begun to serve, so nothing has to end in order.
-/// The system's own default would ignore them where the server is the first process of a container.
+/// While it exists, SIGINT and SIGTERM end the process immediately, because it does not serve yet. The system's default
+/// would ignore them in the first process of a container.
 pub struct EndsAtOnce(tokio::task::JoinHandle<()>);
 
 impl EndsAtOnce {
-    /// From now on.
+    /// Starts listening.
     ///
     /// # Errors
     /// If the signals cannot be listened to.

@@ -1,4 +1,4 @@
-//! A server that cannot serve yet, because something outside of it does not answer: it says so to everybody who asks.
+//! Start of a server that waits for an external dependency: meanwhile it answers with the reason.
 
 use std::fmt::Display;
 use std::os::fd::AsRawFd;
@@ -25,15 +25,14 @@ use crate::stream::Body;
 use kedge_net::line::{Line, Using};
 use kedge_net::room::Room;
 
-/// When a caller should try again, seconds.
 const RETRY_S: u64 = 5;
-/// Stands for the id of a request, which is given only once the server serves.
+/// Placeholder for request ids, which only a serving server assigns.
 const NO_ID: &str = "starting";
 
 /// The pause before the next attempt, which doubles with each.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// How often the log repeats why the start waits.
+/// Interval of the log line about the wait.
 const NOTED_EVERY: Duration = Duration::from_mins(1);
 
 struct Waiting {
@@ -79,7 +78,7 @@ impl Answering for Waiting {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         readers.write(headers);
         if !is_http2 {
-            // The next request is for the server that has started.
+            // The next request is for the started server.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
@@ -98,9 +97,9 @@ impl Answering for Waiting {
     }
 }
 
-/// What a start needs from outside.
+/// An external dependency of the start.
 pub struct Needed<'a, E> {
-    /// What it is, for the log and for callers.
+    /// Its name, for the log and for callers.
     pub what: &'a str,
     /// Whether an error may pass without a change of the configuration.
     pub passes: fn(&E) -> bool,
@@ -119,8 +118,8 @@ impl<E: Display> Needed<'_, E> {
 }
 
 impl Bound {
-    /// Tries until it succeeds, with pauses that grow. Meanwhile requests are answered 503 with the reason, which the log
-    /// and a metric state too. An error that does not pass is returned.
+    /// Retries until it succeeds, with growing pauses. Meanwhile requests are answered 503 with the reason, which the
+    /// log and a metric state too.
     ///
     /// # Errors
     /// The first error that does not pass by itself.
@@ -170,7 +169,7 @@ impl Bound {
         done
     }
 
-    /// Answers requests with 503 and this reason while `work` lasts: the part of a start that may take any time.
+    /// Answers requests with 503 and this reason during `work`, a part of the start of unknown duration.
     pub async fn answer_while<T>(
         &self,
         config: &Config,
@@ -193,7 +192,7 @@ impl Bound {
             };
             let (free, accepted) = tokio::select! {
                 done = &mut work => {
-                    // Connections end, and their callers find the server that has started.
+                    // Connections end, and their callers reconnect to the started server.
                     let _ = ends.send(());
                     return done;
                 }

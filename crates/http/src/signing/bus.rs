@@ -1,5 +1,5 @@
-//! Bodies of the action bus. Payloads and targets stay where they are in the body: the exact text is signed, and 500
-//! actions need no copies.
+//! Bodies of the action bus. Payloads and targets stay in the body's text: the exact text is signed, and 500 actions
+//! need no copies.
 
 mod plain;
 
@@ -46,7 +46,7 @@ struct Batch<'a> {
     atomic: bool,
 }
 
-/// A member that is present has a value: `null` is one too, and differs from absence.
+/// A present member has a value: `null` is one, and differs from absence.
 fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -55,7 +55,7 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// A preview request of the bus: one action, or several.
+/// A preview request: one action, or several.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Preview<'a> {
@@ -215,13 +215,11 @@ pub fn single(text: String) -> Result<SignedTexts, ApiError> {
 /// A parsed preview request.
 #[derive(Debug)]
 pub struct PreviewBody {
-    /// The actions.
     pub bus: SignedTexts,
-    /// True for `actions`, false for one action by itself.
+    /// True for `actions`, false for a single action.
     pub many: bool,
     /// The assumed signer.
     pub signer: Option<Address>,
-    /// The seed of the salts.
     pub salt_seed: Option<Hash>,
 }
 
@@ -279,8 +277,8 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
     parsed.map_err(|error: T::Err| ApiError::field(pointer, "format", format!("is wrong: {error}")))
 }
 
-/// Parses the body of a batch. Duplicate keys in payloads are checked with each action, so the text
-/// is read only once here.
+/// Parses the body of a batch. Duplicate keys in payloads are checked with each action, so the text is read only once
+/// here.
 pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
     match plain::batch(&text) {
         Some((actions, atomic)) => Ok(SignedTexts {
@@ -292,7 +290,7 @@ pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
     }
 }
 
-/// As [`batch`], for one that is written in any way, or is wrong.
+/// [`batch`] for unusual or wrong bodies.
 fn any_batch(text: String) -> Result<SignedTexts, ApiError> {
     let batch: Batch<'_> = json::read_accepted(&text)?;
     let mut ranges = Ranges::of(&text);
@@ -395,7 +393,7 @@ mod tests {
                 {"action_type":"x.use","object_id":"o","payload":null}]}"#,
         ] {
             compare(text);
-            // Each byte away, twice, and another one in its place.
+            // Each byte removed, duplicated, and replaced.
             for at in 0..text.len() {
                 let (before, rest) = text.split_at(at);
                 let (this, after) = rest.split_at(1);

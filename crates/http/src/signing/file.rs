@@ -1,4 +1,4 @@
-//! A file's upload: the digest of its bytes is signed, and its name.
+//! Signed texts of an upload: the digest of its bytes, and its name.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::payload::digest_text;
@@ -8,7 +8,7 @@ use crate::files::Upload;
 
 use super::ActionText;
 
-/// The text and action of an upload: the digest of the received bytes, and their description.
+/// The text and action of an upload: digest and description of the received bytes.
 pub(super) fn read(upload: &Upload) -> Result<(String, ActionText), ApiError> {
     let mut text = digest_text(&upload.stored.sha256);
     let payload = 0..text.len();
@@ -25,7 +25,7 @@ pub(super) fn read(upload: &Upload) -> Result<(String, ActionText), ApiError> {
     Ok((text, action))
 }
 
-/// Adds to an error what was received, in case something else was signed.
+/// Adds the received name and digest to an error, in case something else was signed.
 pub(super) fn explain(error: ApiError, name: &str, digest: &str) -> ApiError {
     let message = format!(
         "{}; the file that arrived is named {name:?} and its bytes have the digest {digest}",

@@ -11,37 +11,29 @@ use crate::query::decimal;
 
 /// r ‖ s ‖ v, hexadecimal.
 const SIGNATURE: &str = "x-signature";
-/// The signer.
 const ADDRESS: &str = "x-signature-address";
-/// The nonce, decimal.
 const NONCE: &str = "x-signature-nonce";
-/// The deadline, Unix seconds.
 const DEADLINE: &str = "x-signature-deadline";
-/// The seed of the salts.
 const SALT: &str = "x-signature-salt";
 
-/// All of them.
 pub const ALL: [&str; 5] = [SIGNATURE, ADDRESS, NONCE, DEADLINE, SALT];
 
-/// The parsed headers; nothing has been checked against the body yet.
+/// The parsed headers, not yet checked against the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SignatureHeaders {
-    /// The signature.
     pub signature: Signature,
     /// The alleged signer.
     pub signer: Address,
-    /// The nonce.
     pub nonce: u64,
     /// Unix seconds.
     pub deadline_s: u64,
-    /// The seed of the salts.
     pub salt_seed: Hash,
 }
 
 impl SignatureHeaders {
     /// Parses the headers. A missing one is SIGNATURE_REQUIRED, an unreadable one SIGNATURE_INVALID. A deadline too far
-    /// ahead is VALIDATION_ERROR, because it can be corrected without any doubt about the signer. Whether the deadline
-    /// has passed is another question, see [`Self::check_deadline`].
+    /// ahead is VALIDATION_ERROR, because the signer is not in doubt. [`Self::check_deadline`] checks whether it has
+    /// passed.
     pub fn read(headers: &HeaderMap, now_s: u64) -> Result<Self, ApiError> {
         let missing: Vec<&str> = ALL
             .into_iter()
@@ -81,14 +73,14 @@ impl SignatureHeaders {
         Ok(read)
     }
 
-    /// The address that a request names as its signer; nothing proves it yet.
+    /// The signer that a request names, without proof.
     pub fn signer(headers: &HeaderMap) -> Option<Address> {
         let mut named = headers.get_all(ADDRESS).iter();
         let only = named.next().filter(|_| named.next().is_none())?;
         only.to_str().ok()?.trim().parse().ok()
     }
 
-    /// Refuses a request whose deadline has passed. A request that was carried out before it is answered after it too.
+    /// Refuses a request whose deadline has passed. One carried out before its deadline is still answered after it.
     pub fn check_deadline(&self, now_s: u64) -> Result<(), ApiError> {
         if self.deadline_s >= now_s {
             return Ok(());

@@ -1,7 +1,6 @@
-//! From a signed request to a submission: the texts that were signed, their hashes, and the check that the key of the
-//! named address signed them, under this log's domain. The EIP-712 digest is computed from the exact bytes received.
-//! Contents and authorities are hashed here too, on the request's own task; texts longer than 256 KiB are hashed on a
-//! separate thread.
+//! From a signed request to a submission: the signed texts, their hashes, and the check of the signature under this
+//! log's domain. The EIP-712 digest is computed from the exact bytes received. Contents and authorities are hashed here
+//! too, on the request's own task; texts longer than 256 KiB are hashed on a separate thread.
 
 pub mod bus;
 mod file;
@@ -36,13 +35,10 @@ pub use signs::{PathMember, Signs, Target};
 /// The texts of one action, as ranges of a request's text.
 #[derive(Clone, Debug)]
 pub struct ActionText {
-    /// The kind of action.
     pub kind: Kind,
-    /// The target.
     pub target: Range<usize>,
-    /// The payload.
     pub payload: Range<usize>,
-    /// What may be disclosed of the payload if that is a digest.
+    /// The disclosable part of a payload that is a digest.
     pub disclosed: Option<Range<usize>>,
 }
 
@@ -61,7 +57,6 @@ pub struct SignedWords<'a> {
 pub struct SignedTexts {
     /// The text that the actions point into.
     pub text: String,
-    /// The actions, in order.
     pub actions: Vec<ActionText>,
     /// All or none.
     pub atomic: bool,
@@ -78,7 +73,6 @@ impl SignedTexts {
     }
 }
 
-/// A request with one action.
 impl From<(String, ActionText)> for SignedTexts {
     fn from((text, action): (String, ActionText)) -> Self {
         Self {
@@ -89,7 +83,7 @@ impl From<(String, ActionText)> for SignedTexts {
     }
 }
 
-/// The log's domain with its separator, and frequent signers.
+/// Verifies signatures under the log's domain, with a cache of frequent signers.
 pub struct Verifier {
     domain: Domain,
     separator: Hash,
@@ -97,7 +91,6 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier of signatures under `domain`.
     pub fn new(domain: Domain) -> Self {
         Self {
             domain,
@@ -106,12 +99,11 @@ impl Verifier {
         }
     }
 
-    /// The domain.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
 
-    /// Hashes what `asker` signed and checks the signature. Nowhere else is a signature of a request accepted.
+    /// Hashes what `asker` signed and checks the signature. This is the only place that accepts a request's signature.
     pub fn check(
         &self,
         asker: Asker,
@@ -180,7 +172,7 @@ impl Verifier {
         })
     }
 
-    /// Checks that every key which is added to a wallet consents to it.
+    /// Checks that every key added to a wallet consents.
     fn check_additions(&self, text: &str, actions: &[SubmittedAction]) -> Result<(), ApiError> {
         for action in actions {
             if action.kind == Kind::WalletKeyAdd {
@@ -220,7 +212,7 @@ impl Verifier {
     }
 }
 
-/// A key addition whose key does not consent.
+/// Error of a key addition without the key's consent.
 fn without_consent(error: &PossessionError) -> ApiError {
     let code = match error {
         PossessionError::Missing => "required",

@@ -1,7 +1,7 @@
-//! Names that people read, as new requests may give them. An e-mail address has one form, so that no other text looks like it and
-//! registers as another one: PRECIS for the local part (RFC 8265, UsernameCaseMapped), UTS 46 for the domain. Names hold
-//! no invisible characters. The rules do not know this: they take what the log holds, also from before. Letters of
-//! different scripts that look alike stay different names.
+//! Normalization of names in new requests. An e-mail address has one form, so that a lookalike cannot register as
+//! another account: PRECIS for the local part (RFC 8265, UsernameCaseMapped), UTS 46 for the domain. Names hold no
+//! invisible characters. The rules of the log do not check this, because it holds older names too. Lookalike letters of
+//! different scripts stay different.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use unicode_normalization::char::canonical_combining_class;
 
 use crate::error::ApiError;
 
-/// The members of payloads that name something.
+/// Members of payloads that name something.
 #[derive(Deserialize, Default)]
 struct Named<'a> {
     #[serde(borrow)]
@@ -41,8 +41,8 @@ struct Variation<'a> {
     name: Option<Cow<'a, str>>,
 }
 
-/// The one form of an e-mail address; `None` if it has none, because a profile disallows something in it. Accounts of before
-/// log in by it, so that it may hold what no new one may (`is_new`).
+/// The normal form of an e-mail address; `None` if a profile disallows a character. Older accounts log in by it, so it
+/// may hold more than a new one may (`is_new`).
 pub fn one_form(email: &str) -> Option<String> {
     let (local, domain) = email.trim().rsplit_once('@')?;
     let local = UsernameCaseMapped::new().enforce(local).ok()?;
@@ -53,12 +53,12 @@ pub fn one_form(email: &str) -> Option<String> {
     );
     checked.ok()?;
     let form = format!("{local}@{domain}");
-    // The rules have a simpler form, in which it must stay as it is.
+    // The rules have a simpler normal form, which must not change it.
     (normal_email(&form) == form).then_some(form)
 }
 
-/// Whether new accounts may have this address: its local part has no ASCII signs but those of a dot-string (RFC 5321, 4.1.2),
-/// and nowhere does a dot above take the place of the one that its letter has, or lacks.
+/// Whether new accounts may have this address: the local part has no ASCII signs but those of a dot-string (RFC 5321,
+/// 4.1.2), and no dot above replaces or supplements a letter's own dot.
 fn is_new(form: &str) -> bool {
     let is_sign = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
     let local = form.trim().rsplit_once('@').map_or("", |(local, _)| local);
@@ -77,7 +77,7 @@ fn is_new(form: &str) -> bool {
     })
 }
 
-/// Whether the simpler form of the rules is the only one that an address can have.
+/// Whether the rules' simpler form is the only form of this address.
 fn is_plain(email: &str) -> bool {
     email.is_ascii() && !email.to_ascii_lowercase().contains("xn--")
 }
@@ -98,8 +98,7 @@ fn disallowed() -> FieldError {
     )
 }
 
-/// The address of a registration, in its one form. What else is wrong with plain ones is left to the rules, which have
-/// their own errors.
+/// The normal form of a registration's address. Other errors of plain addresses are left to the rules.
 pub(super) fn registered(email: String) -> Result<String, ApiError> {
     let form = if is_plain(&email) {
         Some(email)
@@ -110,7 +109,7 @@ pub(super) fn registered(email: String) -> Result<String, ApiError> {
     form.ok_or_else(|| ApiError::fields(vec![disallowed()]))
 }
 
-/// Checks an address in a text that is signed, and can therefore not be changed here.
+/// Checks an address in a signed text, which cannot be changed here.
 fn check_email(email: &str, problems: &mut Vec<FieldError>) {
     match one_form(email) {
         _ if is_plain(email) && is_new(email) => {}
@@ -124,13 +123,13 @@ fn check_email(email: &str, problems: &mut Vec<FieldError>) {
     }
 }
 
-/// What looks like nothing, or breaks lines, and is not among what Unicode says to ignore.
+/// Characters that are blank or break lines, but that Unicode does not list as ignorable.
 const EMPTY: [char; 6] = [
     '\u{2028}', '\u{2029}', '\u{2800}', '\u{fff9}', '\u{fffa}', '\u{fffb}',
 ];
 
-/// Whether a name holds something that is not seen. Joiners and the selectors of emoji are part of words and signs of many
-/// scripts, but of no ASCII text.
+/// Whether a name has an invisible character. Joiners and emoji selectors are parts of words in many scripts, but not
+/// of ASCII text.
 fn hides_something(name: &str) -> bool {
     let invisible = CodePointSetData::new::<DefaultIgnorableCodePoint>();
     let mut previous = 'a';
@@ -152,8 +151,7 @@ fn check_name(pointer: &str, name: Option<&str>, problems: &mut Vec<FieldError>)
     }
 }
 
-/// Refuses a request that gives something a name or an e-mail address that would look like another one. Payloads that cannot be
-/// read are left to the rules.
+/// Refuses requests with lookalike names or e-mail addresses. Unreadable payloads are left to the rules.
 pub fn check(submission: &Submission) -> Result<(), ApiError> {
     let mut problems = Vec::new();
     let named = submission.actions.iter();
@@ -198,7 +196,7 @@ mod tests {
             ("u\u{308}@bu\u{308}cher.example", "ü@bücher.example"),
             ("ü@xn--bcher-kva.example", "ü@bücher.example"),
             ("\u{ff41}nn@\u{ff45}xample.com", "ann@example.com"),
-            // UTS 46 takes these out of a domain, and it is the plain one.
+            // UTS 46 removes these from a domain, which leaves the plain one.
             ("ann@exam\u{200b}ple.com", "ann@example.com"),
             ("ann@exam\u{ad}ple.com", "ann@example.com"),
             ("ИВАН@пример.рф", "иван@пример.рф"),
@@ -272,7 +270,7 @@ mod tests {
             assert_eq!(errors_of_change(bad), 1, "{bad:?}");
         }
         assert_eq!(errors_of_change("o'lee+x@example.com"), 0);
-        // Accounts that have such addresses from before log in by this form.
+        // Older accounts with such addresses log in by this form.
         let before = "fi\u{307}l@bücher.example";
         let written = "f\u{130}l@xn--bcher-kva.example";
         assert_eq!(one_form(written).as_deref(), Some(before));

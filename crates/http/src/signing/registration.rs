@@ -1,4 +1,4 @@
-//! A registration's body holds a secret, so its digest is signed and the body is not kept.
+//! Signed texts of a registration: its body holds a secret, so its digest is signed and the body is not kept.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +21,7 @@ use crate::body;
 use crate::error::ApiError;
 use crate::scalars::{AddressInput, NameInput, OrganizationId};
 
-/// Base64 with padding, of 16 bytes and more; unused bits are zero.
+/// Base64 with padding, of at least 16 bytes; unused bits are zero.
 pub(super) const BLIND_PATTERN: &str = "^([A-Za-z0-9+/]{4}){5,}(\
     [A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/]{4})$";
 
@@ -55,7 +55,7 @@ pub struct RegisterBody {
 }
 
 impl RegisterBody {
-    /// Makes the checks that take longer than checking the signature.
+    /// The checks that are slower than the signature check.
     pub fn check_password(&self) -> Result<(), ApiError> {
         let names = [Some(self.email.as_str()), self.nickname.as_deref()];
         password::check_guessed(&self.password, names.into_iter().flatten())
@@ -79,7 +79,7 @@ pub(super) fn check_blind(blind: Option<&str>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The text and action of a registration: the digest of its body, and what may be disclosed of it.
+/// The text and action of a registration: the digest of its body, and its disclosable part.
 pub(super) fn read(
     raw: &str,
     invitations: &InvitationCodes,

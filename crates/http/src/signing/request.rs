@@ -1,4 +1,4 @@
-//! What a request of each kind of endpoint signs.
+//! The signed texts of a request, by kind of endpoint.
 
 use kedge_actors::api::Asker;
 use kedge_protocol::Code;
@@ -19,13 +19,11 @@ struct MintTarget<'a> {
     template_id: Option<Text<'a>>,
 }
 
-/// What, besides the body, determines what is signed.
+/// Context that determines the signed texts besides the body.
 pub struct Circumstances<'a> {
-    /// The caller.
     pub session: Option<Session>,
     /// `{id}` of the path.
     pub path_id: &'a str,
-    /// Reads the codes of invitations.
     pub invitations: &'a InvitationCodes,
 }
 
@@ -35,8 +33,8 @@ impl Circumstances<'_> {
             .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
     }
 
-    /// For whom the engine checks that the signer may sign: the token's wallet or, for an API key
-    /// alone, any wallet of the organization.
+    /// The principal for whom the engine checks the signer: the token's wallet or, for an API key alone, any wallet of
+    /// the organization.
     fn asker(&self, signs: &Signs) -> Result<Asker, ApiError> {
         if *signs == Signs::Registration {
             return Ok(Asker::Registration);
@@ -56,7 +54,7 @@ impl Circumstances<'_> {
     }
 }
 
-/// Reads what a request signs, and for whom. Moves the text out of `body`, unless it holds a secret and is not itself
+/// Reads the signed texts and their principal. Moves the text out of `body`, unless it holds a secret and is not itself
 /// signed.
 pub fn read(
     signs: &Signs,
@@ -68,7 +66,7 @@ pub fn read(
     signed.map(asker).transpose()
 }
 
-/// Reads what a request signs, as [`read`] does, whoever sends it.
+/// Like [`read`], without the principal.
 pub fn texts(
     signs: &Signs,
     circumstances: &Circumstances<'_>,

@@ -1,5 +1,5 @@
-//! Frequent signers: with multiples of their keys at hand a signature is checked in about half the time that recovering
-//! a key takes (adr/0007). Others are checked by recovering.
+//! Cache of frequent signers: with precomputed multiples of a key, a check takes about half the time of recovering the
+//! key (adr/0007). Other signatures are checked by recovery.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,19 +9,17 @@ use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 use quick_cache::sync::Cache;
 
-/// Signers that are cached: 37 KB each.
+/// Cached signers, 37 KB each.
 const SIGNERS_MAX: usize = 1_024;
-/// The signature after which a signer's multiples are computed. They cost as much as three recoveries.
+/// Signatures after which a signer's multiples are computed, at the cost of three recoveries.
 const KNOWN_AFTER: u32 = 8;
 
-/// A signer that has signed something.
 #[derive(Default)]
 struct Signer {
     signatures: AtomicU32,
     known: OnceLock<KnownSigner>,
 }
 
-/// The cached signers.
 pub(super) struct Signers(Cache<Address, Arc<Signer>>);
 
 impl Signers {
@@ -29,7 +27,7 @@ impl Signers {
         Self(Cache::new(SIGNERS_MAX))
     }
 
-    /// The address whose key signed `digest`; cheap if it is `signer`'s, as it should be.
+    /// The address whose key signed `digest`; cheap if it is `signer`'s, as expected.
     pub(super) fn recover(
         &self,
         signer: Address,

@@ -1,24 +1,22 @@
-//! What the requests of an endpoint sign.
+//! Signing rules of endpoints.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Address, Id, Prefix};
 
-/// Where the target of a resource endpoint's action comes from.
+/// Source of the target of a resource endpoint's action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// There is none: an empty text.
+    /// No target: an empty text.
     Empty,
     /// `{id}` of the path.
     Path,
     /// `template_id` of the body.
     TemplateMember,
-    /// The caller's wallet.
     Wallet,
-    /// The caller's organization.
     Organization,
 }
 
-/// What the last part of a path names, if the signed payload repeats it.
+/// Meaning of a path's last segment that the signed payload repeats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathMember {
     /// `{"address":"…"}`: a signing key of the caller's wallet.
@@ -30,7 +28,7 @@ pub enum PathMember {
 }
 
 impl PathMember {
-    /// The member's name.
+    /// The JSON member's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Address => "address",
@@ -39,7 +37,7 @@ impl PathMember {
         }
     }
 
-    /// The kind of resource that is reported as not found.
+    /// Kind of the resource, for not-found errors.
     pub const fn resource(self) -> &'static str {
         match self {
             Self::Address => "key",
@@ -48,7 +46,7 @@ impl PathMember {
         }
     }
 
-    /// True if a path's text can name one. Such a text needs no escaping in JSON.
+    /// True if a path segment has the right form. Such a text needs no escaping in JSON.
     pub fn fits(self, text: &str) -> bool {
         match self {
             Self::Address => text.parse::<Address>().is_ok(),
@@ -58,22 +56,21 @@ impl PathMember {
     }
 }
 
-/// What a request signs.
+/// The signed content of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Signs {
-    /// Nothing: it changes nothing.
+    /// Nothing, since it changes nothing.
     Nothing,
     /// One action of this kind; the payload is the whole body.
     Body(Kind, Target),
     /// One action of this kind without a body: the payload is empty.
     NoBody(Kind, Target),
-    /// One action of this kind without a body; the payload is a JSON object whose only member
-    /// repeats what the path names.
+    /// One action of this kind without a body; the payload is a JSON object whose only member repeats the path's last
+    /// segment.
     PathMember(Kind, Target, PathMember),
     /// A registration: the payload is the body's digest.
     Registration,
-    /// A change of the caller's wallet: the payload is the body, or the digest of one that holds a
-    /// password.
+    /// A change of the caller's wallet: the payload is the body, or its digest if it holds a password.
     WalletUpdate,
     /// One action of the bus.
     Action,

@@ -1,5 +1,5 @@
-//! A change of a wallet. With a new password the body holds secrets: then its digest is signed, the record keeps the
-//! members that are not secret, and the body is not kept.
+//! Signed texts of a wallet change. With a new password the body holds secrets: its digest is signed, the record keeps
+//! the members that are not secret, and the body is dropped.
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
@@ -36,7 +36,6 @@ pub struct WalletBody {
     pub blind: Option<String>,
 }
 
-/// Members that are not stored.
 const SECRETS: [&str; 3] = ["password", "current_password", "blind"];
 
 /// The text and action of a change of the wallet `target`. A body without secrets is moved out.

@@ -1,7 +1,7 @@
 //! Reduction of constraints to a quadratic arithmetic program, as in snarkjs.
 //!
-//! The quotient h enters a proof by its values on the odd 2n-th roots of unity instead of its coefficients. There, (ab
-//! - c) is enough, as it vanishes on the even roots. This saves one transform, and makes keys of a snarkjs ceremony
+//! The quotient h enters a proof by its values on the odd 2n-th roots of unity instead of its coefficients. There,
+//! `ab - c` is enough, as it vanishes on the even roots. This saves one transform, and makes keys of a snarkjs ceremony
 //! fit. The rest is libsnark's reduction.
 
 use ark_ff::PrimeField;

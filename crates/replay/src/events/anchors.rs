@@ -1,5 +1,5 @@
-//! Events of anchors: when the chain holds one, for organizations that see an action in its batches (`lib.rs`), and
-//! when the chain cannot give it up, for everybody.
+//! Events of anchors: confirmation, for organizations that see an action in its batches (`lib.rs`), and finality, for
+//! every organization.
 
 use kedge_protocol::Hash;
 use kedge_protocol::event::{EventType, event_id};
@@ -11,7 +11,7 @@ fn is_held(status: AnchorStatus) -> bool {
     matches!(status, AnchorStatus::Confirmed | AnchorStatus::Finalized)
 }
 
-/// The events of an anchor that was in one state and is now in the state of the row.
+/// The events of an anchor's change from one state to the row's.
 pub fn anchor_events(before: AnchorStatus, row: &AnchorRow, timestamp_ms: u64) -> Vec<EventRow> {
     let checkpoint = row.checkpoint.checkpoint.hash();
     let mut events = Vec::new();
@@ -27,7 +27,7 @@ pub fn anchor_events(before: AnchorStatus, row: &AnchorRow, timestamp_ms: u64) -
         });
     };
     if is_held(row.status) && !is_held(before) {
-        // A chain that drops the block, and includes the anchor in another one or returns to it, leads to another event.
+        // If the chain drops the block and includes the anchor in another one, or returns to it, that is another event.
         let block = row.block_hash.unwrap_or(Hash::ZERO);
         let held = keccak_parts(&[&checkpoint.0, &block.0, &timestamp_ms.to_be_bytes()]);
         add(EventType::BatchAnchored, event_id(&held, 0), "anchored");
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// An anchor of the batches 2 and 3, in the block with this hash.
+    /// An anchor of batches 2 and 3, in the block with this hash.
     fn row(status: AnchorStatus, block: Option<u8>) -> AnchorRow {
         let checkpoint = Checkpoint {
             batches: 4,

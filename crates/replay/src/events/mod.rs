@@ -1,5 +1,5 @@
-//! Reads events: an organization's own requests, what others did to objects that it issued, the batches that hold
-//! either and their anchors, and the events outside the log, merged into their one order.
+//! Reading of events: an organization's own requests, actions of others on objects that it issued, the batches of both
+//! with their anchors, and events outside the log, merged into one order.
 
 mod anchors;
 
@@ -13,22 +13,21 @@ use kedge_storage::{EventRow, LoggedRequest, PlacedAction, ReadError, Snapshot};
 
 pub use anchors::anchor_events;
 
-/// About how many bytes of payloads one read looks at.
+/// Approximate bytes of payloads read by one call.
 const LOOKED_AT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Which events are wanted. The default wants all.
+/// A filter; the default accepts all.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Filter {
-    /// Of one of these types; empty: any.
+    /// Empty: any type.
     pub types: Vec<EventType>,
-    /// Of this object.
     pub object_id: Option<Id>,
-    /// Of this template and its objects.
+    /// This template or its objects.
     pub template_id: Option<Id>,
 }
 
 impl Filter {
-    /// Whether an event with this type and these ids is wanted.
+    /// Whether an event with this type and these ids passes.
     pub fn accepts(
         &self,
         event_type: EventType,
@@ -55,35 +54,34 @@ impl Filter {
     }
 }
 
-/// The part of all events that is read.
+/// The requested part of all events, in reading direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Begin after this place, in the direction of reading; `None`: at the very end.
+    /// Start after this position; `None`: at the very end.
     pub after: Option<Position>,
-    /// End before this place, in the direction of reading; `None`: at the other end.
+    /// End before this position; `None`: at the other end.
     pub until: Option<Position>,
     /// Newest first.
     pub descending: bool,
-    /// At most this many wanted events.
+    /// Limit of returned events.
     pub events_max: usize,
-    /// At most this many bytes of their data, except for the last one.
+    /// Limit of their data's bytes; the last event may exceed it.
     pub bytes_max: usize,
-    /// At most this many events looked at.
+    /// Limit of events looked at.
     pub rows_max: usize,
 }
 
-/// What was read.
+/// Result of a read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// The wanted events, in the direction of reading.
+    /// The events that pass, in reading direction.
     pub events: Vec<Event>,
-    /// The place of the last event that was looked at; `None` if there was none.
+    /// Position of the last event looked at; `None` if there was none.
     pub reached: Option<Position>,
-    /// How many events were looked at.
     pub rows: usize,
-    /// Bytes of the actions that were read for them.
+    /// Bytes of the actions read.
     pub looked_at_bytes: usize,
-    /// True if nothing more follows in the span; otherwise reading continues after `reached`.
+    /// True at the end of the span; otherwise reading continues after `reached`.
     pub ended: bool,
 }
 
@@ -112,19 +110,17 @@ pub fn read(
     Ok(reading.piece)
 }
 
-/// What comes after an event was offered.
+/// Next step after an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// The next one.
     Next,
-    /// Nothing more now: as much was read as is wanted.
+    /// Stop: a limit is reached.
     Full,
-    /// Nothing more at all.
+    /// Stop: the span has ended.
     Past,
 }
 
-/// The actions of one batch that the organization sees: ranges of first sequence and count, in the
-/// direction of reading.
+/// A batch's actions that the organization sees: ranges of first sequence and count, in reading direction.
 struct Group {
     batch: SignedBatch,
     ranges: Vec<(u64, u64)>,
@@ -136,11 +132,11 @@ struct Reading<'a> {
     span: Span,
     piece: Piece,
     listed_bytes: usize,
-    /// The request read last: mostly its neighbours are wanted too.
+    /// The last request read: its neighbours are usually needed too.
     request: Option<LoggedRequest>,
 }
 
-/// A look at the next item of a list, which may be an error.
+/// Peeks at the next item, which may be an error.
 fn peek<T: Clone, I>(list: &mut Peekable<I>) -> Result<Option<T>, ReadError>
 where
     I: Iterator<Item = Result<T, ReadError>>,
@@ -148,7 +144,7 @@ where
     list.peek().cloned().transpose()
 }
 
-/// Continues with the next statement unless reading is over.
+/// Continues with the next statement unless reading has ended.
 macro_rules! go_on {
     ($step:expr) => {
         match $step? {
@@ -213,8 +209,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Where the lists of actions begin: at the start of the batch that the span begins in, because the batch's own
-    /// event may come after the actions that were seen.
+    /// Start of the lists of actions: the first sequence of the batch in which the span begins, because the batch's own
+    /// event may come after its actions.
     fn first_sequence(&mut self) -> Result<u64, ReadError> {
         let Some(after) = self.span.after else {
             return Ok(if self.span.descending { u64::MAX } else { 0 });
@@ -289,7 +285,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The events of a batch's actions, and the event that it was sealed.
+    /// The events of a batch's actions, and of its sealing.
     fn group(&mut self, group: &Group) -> Result<Step, ReadError> {
         if self.span.descending {
             go_on!(self.sealed(&group.batch));
@@ -346,7 +342,7 @@ impl Reading<'_> {
         Ok(Step::Next)
     }
 
-    /// Looks at one event, if it lies in the span and there is room.
+    /// Handles one event, if it lies in the span and the limits have room.
     fn offer(
         &mut self,
         position: Position,
@@ -414,7 +410,7 @@ fn nearest(
     })
 }
 
-/// An event outside the log, if it is wanted.
+/// An event outside the log, if it passes.
 fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
     let event = Event {
         id: row.id,
@@ -430,8 +426,8 @@ fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
     filter.matches(&event).then_some(event)
 }
 
-/// Whether an organization sees an event outside the log. That batches are anchored concerns those that see an action
-/// in one of them, as with each batch's own event; two seeks tell.
+/// Whether an organization sees an event outside the log. Anchoring concerns the organizations that see an action in
+/// one of the batches, which two seeks decide.
 fn concerns(snapshot: &Snapshot, organization: Id, event: &Event) -> Result<bool, ReadError> {
     if event.event_type != EventType::BatchAnchored {
         return Ok(true);
@@ -445,7 +441,7 @@ fn concerns(snapshot: &Snapshot, organization: Id, event: &Event) -> Result<bool
     let first = match snapshot.batch(first_batch) {
         Ok(Some(batch)) => batch.header.first_sequence,
         Ok(None) => return Ok(false),
-        // Where the anchor begins is no longer known here, so every organization gets its event.
+        // The anchor's first batch is archived, so every organization gets its event.
         Err(ReadError::Archived { .. }) => return Ok(true),
         Err(error) => return Err(error),
     };
@@ -462,7 +458,7 @@ fn concerns(snapshot: &Snapshot, organization: Id, event: &Event) -> Result<bool
         .is_some_and(|sequence| sequence <= last))
 }
 
-/// An event of an action, if it is wanted. Most of the work is hashing, so that is done last.
+/// An event of an action, if it passes. Hashing is most of the work, so it is done last.
 fn reported(
     filter: &Filter,
     snapshot: &Snapshot,

@@ -1,4 +1,4 @@
-//! Leases against a leader in memory, at given times.
+//! Tests of leases against a leader in memory, at given times.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -28,7 +28,7 @@ fn plan(per_minute: u32, per_day: Option<u32>) -> Arc<Plan> {
     Plan::new(Tier::Custom(limits), LogQuotas::default())
 }
 
-/// The leader: its accounts, what it was asked, and whether it answers.
+/// The leader: its accounts, its log of lease requests, and whether it answers.
 struct Leader {
     plan: Arc<Plan>,
     accounts: Mutex<BTreeMap<Id, Arc<Account>>>,
@@ -102,7 +102,7 @@ impl Node {
             .await
     }
 
-    /// How many of so many reads are let in.
+    /// Number of admitted reads.
     async fn reads(&self, count: u32) -> u32 {
         let mut accepted = 0;
         for _ in 0..count {
@@ -275,7 +275,7 @@ async fn what_is_given_back_is_leased_still() {
         node.account.give_back_known(LimitClass::Tier, NOW_S, true);
         reads += 1;
     }
-    // One lease of one read, given back as often as the limit of the minute.
+    // A lease for one read, given back as often as the limit of the minute.
     assert_eq!(reads, 22);
 }
 

@@ -1,6 +1,5 @@
-//! Batches as nearly all of them are written: no escapes in names and targets, nothing that does not belong there. One walk
-//! over the text finds where everything is. Whatever this does not accept is read in the slower way, which also says what is
-//! wrong with it.
+//! Fast path for batches in their usual form: no escapes in names and targets, no unknown members. One pass over the
+//! text finds all ranges. Anything else takes the slow path, which also reports errors.
 
 use std::ops::Range;
 
@@ -10,7 +9,7 @@ use kedge_rules::json::{Part, walk_list};
 
 use super::ActionText;
 
-/// Bytes of a short action: room for as many of them as a body can hold is made at once.
+/// Bytes of a short action, which determine the initial capacity.
 const ACTION_BYTES: usize = 128;
 
 /// The actions of a body, and whether all or none are to be done.
@@ -65,13 +64,13 @@ fn action(text: &str, members: &[(&str, &str)]) -> Option<ActionText> {
     })
 }
 
-/// A string's value, where it has no escapes.
+/// The value of a string without escapes.
 fn string(value: &str) -> Option<&str> {
     let value = value.strip_prefix('"')?.strip_suffix('"')?;
     (!value.contains('\\')).then_some(value)
 }
 
-/// Where a part of a text is.
+/// The position of a part in its text.
 fn range(text: &str, part: &str) -> Option<Range<usize>> {
     let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     Some(start..start + part.len())
