@@ -47,7 +47,7 @@ fn serve(program: &Path, data: &Path, limits: Limits) -> Command {
 }
 
 impl Server {
-    /// Starts the server on a directory, with default settings.
+    /// Starts the server on a directory, with rate limits off.
     pub(crate) fn start(program: &Path, data: &Path) -> Result<Self> {
         Self::start_with(program, data, Limits::Off)
     }
