@@ -35,6 +35,7 @@ pub fn authority(url: &str) -> Result<String> {
 
 /// An answer whose body stays in the connection's buffer until the next exchange.
 pub struct HttpAnswer<'a> {
+    /// HTTP status.
     pub status: StatusCode,
     /// Complete body.
     pub body: &'a [u8],

@@ -1,5 +1,6 @@
 //! Errors that abort a load run. Refusals by the server during a measurement are counted and reported instead.
 
+/// Result of a step.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Reason for aborting a run.
@@ -11,7 +12,9 @@ pub enum Error {
     /// A call during setup or checks failed.
     #[error("{step}: {error}")]
     Client {
+        /// Name of the step.
         step: &'static str,
+        /// Error of the SDK.
         error: kedge_client::Error,
     },
     /// A connection could not be made or broke, or a file could not be written.
@@ -19,6 +22,7 @@ pub enum Error {
     Io {
         /// The connection or file.
         what: String,
+        /// Error of the system.
         error: std::io::Error,
     },
     /// HTTP failed on a connection.

@@ -19,6 +19,7 @@ pub struct Latency {
     pub p99: f64,
     /// 99.9 %.
     pub p999: f64,
+    /// The slowest request.
     pub max: f64,
 }
 
@@ -39,9 +40,11 @@ impl Latency {
 /// Spread of a figure over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
+    /// Lowest value of a run.
     pub lowest: f64,
     /// The middle value, or the mean of the middle two.
     pub median: f64,
+    /// Highest value of a run.
     pub highest: f64,
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 /// Clock ticks a second in /proc; fixed for user space on all supported architectures.
 const TICKS_A_SECOND: f64 = 100.0;
 
+/// Description of the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     /// Processors available to this process.

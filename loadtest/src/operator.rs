@@ -29,6 +29,7 @@ pub struct AdminConnection {
 }
 
 impl AdminConnection {
+    /// Connects to the socket at this path.
     pub async fn connect(socket: &Path) -> Result<Self> {
         let name = format!("the admin socket {}", socket.display());
         let stream = UnixStream::connect(socket).await;

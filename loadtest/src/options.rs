@@ -334,7 +334,7 @@ impl RunOptions {
         self.server.is_some() || self.admin_socket.is_some()
     }
 
-    /// How to handle rate limits.
+    /// Effective handling of rate limits.
     pub(crate) fn limits(&self) -> Limits {
         self.limits.unwrap_or(if self.knows_socket() {
             Limits::Operator

@@ -1,9 +1,11 @@
 //! Pseudo-random numbers from a seed (SplitMix64), the same on every machine.
 
+/// A generator of pseudo-random numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(u64);
 
 impl Random {
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

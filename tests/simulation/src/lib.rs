@@ -8,8 +8,7 @@
 //! everything.
 //!
 //! - `random`: random numbers, and the trace of a run. `machine`: clocks and disk. `schedule`: the order of steps.
-//! `faults`:
-//!   kinds and rates of faults.
+//!   `faults`: kinds and rates of faults.
 //! - `plan`: parameters of a run. `client`, `signers`, `workload`: callers. `options`: options of the engine.
 //! - `ledger`: answers. `model`: a second implementation of the rules. `audit`: the checks after each start.
 //! - `anchoring`: the anchor actor, with a simulated Ethereum chain.

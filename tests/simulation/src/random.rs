@@ -62,6 +62,7 @@ impl Trace {
         }
     }
 
+    /// The hash so far.
     pub fn hash(self) -> u64 {
         self.0
     }

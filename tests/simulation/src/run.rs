@@ -28,7 +28,9 @@ const LONGEST_MS: u64 = 300_000;
 /// Statistics of a run without findings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
+    /// Seed of the run.
     pub seed: u64,
+    /// Number of steps taken.
     pub steps: u64,
     /// Number of processes, including the last one.
     pub processes: u64,

@@ -2,8 +2,7 @@
 //!
 //! - `chain`: blocks, reorganizations, finality, the pool. `contract`: the anchor contract, a second implementation.
 //! - `bond`: the bond, a second implementation, in half of these seeds. `bond_calls`: its calls. `bond_actions`: proofs
-//! that
-//!   an action was requested. `challenger`: opens cases.
+//!   that an action was requested. `challenger`: opens cases.
 //! - `node`: nodes that are unreachable, slow, behind, forgetful or lying. `answers`: their JSON-RPC answers.
 //! - `rates`: fault rates. `oracle`, `watch`: checks against the true chain, not a node's answers.
 

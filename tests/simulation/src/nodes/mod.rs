@@ -8,8 +8,7 @@
 //! - `servers`: the stream, the bucket, and messages in transit. `link`: a node's access to them.
 //! - `node`: a machine, and its process. `process`: start and checks of a process.
 //! - `anchored`: anchors and data losses. `callers`: requests. `rates`: fault rates. `watch`: checks between nodes.
-//! `run`: a
-//!   whole run.
+//!   `run`: a whole run.
 
 mod anchored;
 mod callers;

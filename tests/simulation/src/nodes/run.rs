@@ -35,8 +35,11 @@ const RIGHT_WITHIN_MS: u64 = 60_000;
 /// Statistics of a cluster run without findings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodesReport {
+    /// Seed of the run.
     pub seed: u64,
+    /// Number of nodes.
     pub nodes: u64,
+    /// Number of steps taken.
     pub steps: u64,
     /// Simulated milliseconds.
     pub passed_ms: u64,
