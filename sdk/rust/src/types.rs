@@ -194,7 +194,7 @@ pub struct Action {
     pub target: String,
     /// The resource whose version and integrity hash the action changes.
     pub resource_id: Id,
-    /// Value of the payload; a text if only its digest is known.
+    /// Parsed payload; a text if the payload is a digest.
     pub payload: Value,
     /// Address of the signing key.
     pub signer: Address,
