@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the benchmarks. Without arguments: the stages one by one, and the server against the bare pipeline in turns. With
-# arguments: the named parts alone, of stages, claims, bare, growth, restart, disk, cluster, tracing, searches. OUTPUT names a folder for their
-# figures as JSON, and BENCH_ARGUMENTS goes to each part that starts servers (as in BENCH_ARGUMENTS="--runs 2"). Data lies
-# in a temporary folder (TMPDIR; on a real disk, with 30 GB to spare) and is gone at the end.
-# SERVER_PROGRAM and BENCH_PROGRAM name programs that are built already.
+# Runs the benchmarks. Without arguments: the single stages, and the server against the bare pipeline in turns. With
+# arguments: only the named parts, of stages, claims, bare, growth, restart, disk, cluster, tracing, searches. OUTPUT
+# names a folder for JSON figures; BENCH_ARGUMENTS goes to each part that starts servers (as in BENCH_ARGUMENTS="--runs
+# 2"). Data is in a temporary folder (TMPDIR; on a real disk, with 30 GB to spare) and is removed at the end.
+# SERVER_PROGRAM and BENCH_PROGRAM name existing programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -25,7 +25,7 @@ build() {
   fi
 }
 
-# table <bench>: the table goes to the folder too.
+# table <bench>: also writes the table to the folder.
 table() {
   local file=/dev/null
   [[ -z "$output" ]] || file="$output/$1.txt"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes the keys of a circuit with snarkjs, so that nobody knows their secret as long as one contributor was honest.
+# Creates the keys of a circuit with snarkjs. Their secret is unknown as long as one contributor was honest.
 #
 #   start <circuit.r1cs> <powers.ptau> <folder>   the first, insecure key
-#   contribute <folder> <name>                    one contribution; each by somebody else, on a machine of theirs
-#   finish <folder> <beacon>                      the last one, of public randomness: 64 hex digits nobody could know before
-#   verify <folder>                               everything again, from the circuit and the powers of tau
-#   rehearse <circuit.r1cs> <power> <folder>      all of it at once, with powers of tau of its own: for tests
+#   contribute <folder> <name>                    one contribution; each by another person, on their machine
+#   finish <folder> <beacon>                      the last one, of public randomness: 64 unpredictable hex digits
+#   verify <folder>                               checks everything, from the circuit and the powers of tau
+#   rehearse <circuit.r1cs> <power> <folder>      all steps, with new powers of tau: for tests
 #   full <folder> <name> <beacon>                 start, one contribution and the end, for the claim circuit
 #
-# Paths that are not absolute begin at the repository's root. The folder holds circuit.r1cs, powers.ptau, 0000.zkey and
-# one more for each contribution; at the end final.zkey, verification_key.json and transcript.txt with the hashes of
-# all. Publish the folder.
+# Relative paths begin at the repository's root. The folder holds circuit.r1cs, powers.ptau, 0000.zkey and one more for
+# each contribution; at the end final.zkey, verification_key.json and transcript.txt with all hashes. Publish the
+# folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -23,12 +23,12 @@ snarkjs() {
   node "$root/crates/prover/snarkjs/node_modules/snarkjs/build/cli.cjs" "$@"
 }
 
-# Public powers of tau for up to 2^16 constraints, by the ceremony that snarkjs' documentation names; BLAKE2b-512 of
-# the file.
+# Public powers of tau for up to 2^16 constraints, by the ceremony in snarkjs' documentation, and BLAKE2b-512 of the
+# file.
 powers_url=https://storage.googleapis.com/zkevm/ptau/powersOfTau28_hez_final_16.ptau
 powers_hash=6a6277a2f74e1073601b4f9fed6e1e55226917efb0f0db8a07d98ab01df1ccf43eb0e8c3159432acd4960e2f29fe84a4198501fa54c8dad9e43297453efec125
 
-# newest <folder>: the last contribution's file.
+# newest <folder>: file of the last contribution.
 newest() {
   find "$1" -name '[0-9][0-9][0-9][0-9].zkey' | sort | tail -n 1
 }
@@ -47,7 +47,7 @@ contribute() {
   last="$(newest "$folder")"
   [[ -n "$last" ]] || die "$folder holds no ceremony" "begin one: scripts/ceremony.sh start …"
   next="$(printf '%s/%04d.zkey' "$folder" $((10#$(basename "$last" .zkey) + 1)))"
-  # snarkjs mixes this line with randomness of its own. It stands on no command line: echo is the shell's.
+  # snarkjs mixes this line with further randomness. echo is a builtin of the shell, so the line is on no command line.
   echo "$(head -c 48 /dev/urandom | base64 -w 0)" | snarkjs zkey contribute "$last" "$next" --name="$name"
 }
 
@@ -89,7 +89,7 @@ rehearse() {
   finish "$folder" "$(printf '%064d' 2)"
 }
 
-# The claim circuit, rebuilt and compared with its pinned hash; the powers of tau, compared with theirs.
+# Rebuilds the claim circuit and compares it with its pinned hash; checks the powers of tau by theirs.
 full() {
   local folder="$1" name="$2" beacon="$3" circuit powers
   circuit="$folder/claim.r1cs"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Removes what was built and installed inside the clone. ./data and the RocksDB library stay.
+# Removes all builds and installations inside the clone, except ./data and the RocksDB library.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh

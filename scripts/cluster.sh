@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Three nodes of one log on this machine: three NATS servers, a development chain, three Kedge nodes. Everything is in
-# ./data/cluster and ends with Ctrl-C. Arguments go to each `kedge serve`. A node that ends starts again after 5 seconds.
+# Runs three nodes of one log on this machine: three NATS servers, a development chain, three Kedge nodes. Everything is
+# in ./data/cluster and ends with Ctrl-C. Arguments go to each `kedge serve`. A node that ends restarts after 5 seconds.
 #
-#   scripts/cluster.sh kill NODE     kills a node of the running cluster (node1, node2 or node3) with kill -9
+#   scripts/cluster.sh kill NODE     kills a node of the running cluster (node1, node2 or node3) with SIGKILL
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -16,7 +16,7 @@ chain_listen="${CLUSTER_CHAIN_LISTEN:-127.0.0.1:8555}"
 nats_urls() { printf '"tls://127.0.0.1:%s",' 14222 14223 14224 | sed 's/,$//'; }
 monitors() { printf '"http://127.0.0.1:%s",' 18222 18223 18224 | sed 's/,$//'; }
 
-# An authority, and by it a certificate of the servers and one of each node, whose name in it is the node's user
+# Creates an authority, a certificate of the servers, and one of each node. A node's certificate names its NATS user
 # (scripts/packages/nats/kedge.conf).
 make_certificates() {
   local place="$data/certificates" name
@@ -62,7 +62,7 @@ wait_for() {
   die "$what did not come up within a minute" "see the logs in $data"
 }
 
-# The nodes share every key: who takes over must be able to do all that the leader did.
+# The nodes share every key: a new leader must be able to do everything that the old one did.
 make_keys() {
   mkdir -p "$data/keys"
   [[ -f "$data/keys/sequencer.key" ]] || kedge keys new "$data/keys/sequencer.key" >/dev/null
@@ -80,7 +80,7 @@ start_chain() {
   chain_id="$(awk '/^chain id/ { print $3 }' "$data/chain.log")"
 }
 
-# Runs a node, and again after it ended, as a supervisor does. Its process id is in $place.pid.
+# Runs a node and restarts it like a supervisor. Its process id is in $place.pid.
 keep_node() {
   local name="$1" place="$2" child=""
   shift 2
@@ -96,7 +96,7 @@ keep_node() {
   done
 }
 
-# Only a node of this cluster: its process must have been started with its configuration.
+# Only a node of this cluster, started with its configuration.
 kill_node() {
   local name="${1:-}" id
   [[ "$name" =~ ^node[123]$ ]] || die "there is no node \"$name\"" "name node1, node2 or node3"
@@ -184,7 +184,7 @@ make_certificates
 start_chain
 start_nats
 start_node 0 "$@"
-# The first node has made the keys that are not configured; the others get copies before they start.
+# The first node has generated the missing keys; the others get copies before they start.
 for other in 2 3; do
   mkdir -p -m 700 "$data/node$other/keys"
   cp -n "$data"/node1/keys/* "$data/node$other/keys/"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Holds Kedge against PostgreSQL, Redis Streams and NATS JetStream: the same records, each answered when it is on the
-# disk, in turns on this machine. The others come from Debian and PyPI and run as instances of this script's own, on free ports,
-# with their data next to Kedge's in a temporary folder (TMPDIR; on a real disk, with 40 GB to spare); all of it is gone
-# at the end. Arguments go to `kedge-bench compare`. SERVER_PROGRAM, BENCH_PROGRAM and PEERS_PROGRAM name programs that are
-# built already; RESULTS where the tables go, without the ending.
+# Compares Kedge with PostgreSQL, Redis Streams and NATS JetStream: the same records, each answered when it is durable,
+# in turns on this machine. The others come from Debian and PyPI and run as separate instances on free ports, with their
+# data next to Kedge's in a temporary folder (TMPDIR; on a real disk, with 40 GB to spare), which is removed at the end.
+# Arguments go to `kedge-bench compare`. SERVER_PROGRAM, BENCH_PROGRAM and PEERS_PROGRAM name existing programs, RESULTS
+# the tables' path without extension.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -13,7 +13,7 @@ work=""
 pids=()
 results="${RESULTS:-$root/bench/results/$(date -u +%F)-side-by-side}"
 
-# Ends what was started here, and nothing else. An interrupt is PostgreSQL's quick shutdown, and an end to all of them.
+# Ends only the processes started here. SIGINT is PostgreSQL's quick shutdown, and ends the others too.
 clean_up() {
   local pid
   for pid in "${pids[@]}"; do
@@ -30,7 +30,7 @@ free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# wait_for <what> <command…>: until the command says yes.
+# wait_for <what> <command…>: waits until the command succeeds.
 wait_for() {
   local what="$1" tries
   shift
@@ -68,14 +68,14 @@ start_postgres() {
   bin="$(compgen -G '/usr/lib/postgresql/*/bin' | sort -V | tail -n 1)"
   postgres_port="$(free_port)"
   mkdir "$work/postgres"
-  # It does not run as root.
+  # PostgreSQL does not run as root.
   if ((EUID == 0)); then
     chown postgres "$work/postgres"
     as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
   fi
   "${as[@]}" "$bin/initdb" -D "$work/postgres/data" --username=kedge --auth=trust >"$work/initdb.log" 2>&1 ||
     die "initdb failed" "$(tail -n 3 "$work/initdb.log")"
-  # Its own settings but for these: room for the connections, and a log of a size that does not force checkpoints.
+  # Default settings, except enough connections, and a log size that does not force checkpoints.
   "${as[@]}" "$bin/postgres" -D "$work/postgres/data" -p "$postgres_port" -k "$work/postgres" \
     -c listen_addresses=127.0.0.1 -c max_connections=200 -c shared_buffers=512MB -c max_wal_size=4GB \
     -c fsync=on -c synchronous_commit=on >"$work/postgres.log" 2>&1 &

@@ -1,12 +1,12 @@
-# Sourced: builds the web console, which the program then embeds.
+# Sourced: builds the web console, which is embedded in the program.
 # shellcheck shell=bash
 
-# What Vite needs.
+# The Node.js version that Vite needs.
 console_node_min=20.19
 console_sources=(dashboards/console/{index.html,package-lock.json,public,src,vite.config.ts}
   sdk/typescript/{package-lock.json,src,tsconfig.build.json,tsconfig.json} crates/prover/keys/dev-insecure.json)
 
-# Whether there is a node that can build it.
+# Whether Node.js is recent enough.
 can_build_console() {
   have node && have npm || return 1
   local found
@@ -14,7 +14,7 @@ can_build_console() {
   [[ "$(printf '%s\n%s\n' "$console_node_min" "${found#v}" | sort -V | head -n 1)" == "$console_node_min" ]]
 }
 
-# Builds it, unless its sources are those of the last build. Without node the program is built without it.
+# Builds the console if its sources have changed. Without Node.js, the program is built without the console.
 build_console() {
   if ! can_build_console; then
     say "    without console: it needs Node.js $console_node_min or newer; the server runs without it"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the dependency tree against deny.toml. `offline` leaves out the advisories, whose database comes over the
-# network; `all` checks everything.
+# Checks the dependencies against deny.toml. `offline` skips the advisories, whose database needs the network; `all`
+# checks everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -13,8 +13,8 @@ tools="$cache_dir/cargo-deny-$version"
 install() {
   if [[ ! -x "$tools/bin/cargo-deny" ]]; then
     say "    building cargo-deny $version, once"
-    # Unoptimised: it compiles in half the time, and a run takes seconds either way. A target directory of its own
-    # leaves the workspace's alone.
+    # Unoptimised: compiles in half the time, and a run takes seconds either way. A separate target directory leaves the
+    # workspace's alone.
     CARGO_TARGET_DIR="$tools/target" cargo install --quiet --debug --locked --root "$tools" --version "$version" cargo-deny ||
       die "cargo-deny could not be built" "see cargo's output above; it needs the package registry"
     rm -rf "$tools/target"
@@ -24,7 +24,7 @@ install() {
 
 find_cargo
 install
-# The workspace, and the clients of other stores next to it, by the same rules.
+# Checks the workspace, and the clients of other stores, by the same rules.
 check() {
   local manifest
   for manifest in Cargo.toml bench/peers/Cargo.toml; do

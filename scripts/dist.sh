@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Packs a release. `archive` makes dist/kedge-<version>-<processor>-linux.tar.gz and dist/SHA256SUMS, `image` a container
-# image of the same program, localhost/kedge:<version>. `test` makes both in a temporary folder and checks them, with the
-# unit, the compose file and the chart.
+# Builds the release packages. `archive` writes dist/kedge-<version>-<processor>-linux.tar.gz and dist/SHA256SUMS,
+# `image` a container image of the same program, localhost/kedge:<version>. `test` builds both in a temporary folder and
+# checks them, with the unit, the compose file and the chart.
 #
-# The same program and sources give the same bytes: SOURCE_DATE_EPOCH, the commit's time if unset, is the time of every
-# file. KEDGE_BIN names a program that is built already, DIST another folder for the archive. CONTAINER_ENGINE names
-# what builds the image (podman, docker or buildah, with its options), IMAGE_BASE another image to build on.
+# The same program and sources give the same bytes: all files have the time SOURCE_DATE_EPOCH, by default the commit's.
+# KEDGE_BIN names an existing program, DIST another folder for the archive, CONTAINER_ENGINE the image builder (podman,
+# docker or buildah, with its options), IMAGE_BASE another base image.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 
-# Whoever runs the image has to read its files.
+# The image's user has to read its files.
 umask 022
 dist="${DIST:-$root/dist}"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
@@ -42,7 +42,8 @@ set_time() {
   export SOURCE_DATE_EPOCH
 }
 
-# pack <options of tar…>: an archive on standard output that depends on nothing but the files' names, contents and modes.
+# pack <options of tar…>: writes an archive to standard output that depends only on names, contents and modes of the
+# files.
 pack() {
   tar --create --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --numeric-owner "$@"
 }
@@ -64,11 +65,11 @@ stage() {
   "$program" init - >"$to/share/kedge/kedge.toml"
   cp contracts/artifacts/*.json "$to/share/kedge/contracts/"
   mkdir -p "$to/share/kedge/packages"
-  # The console is in the program; its folder also has what was installed to build it.
+  # The program embeds the console; its folder also contains build tools.
   mkdir -p "$to/share/kedge/dashboards"
   find dashboards -mindepth 1 -maxdepth 1 ! -name console -exec cp -r {} "$to/share/kedge/dashboards/" \;
   cp -r scripts/packages/compose scripts/packages/helm scripts/packages/nats "$to/share/kedge/packages/"
-  # In the archive, the folder of packages stands one level higher.
+  # In the archive, the folder of packages is one level higher.
   sed -i 's#\.\./\.\./\.\./dashboards#../../dashboards#' "$to/share/kedge/packages/compose/compose.yaml"
 }
 
@@ -97,8 +98,8 @@ choose_engine() {
   fi
 }
 
-# What a program needs around it where there is no distribution: the shared libraries that it was linked with, and their
-# licences, from this machine; a user; how names are looked up. Authorities for TLS are in the program.
+# Everything a program needs without a distribution: its shared libraries and their licences, from this machine; a user;
+# name resolution. The program contains the TLS authorities.
 stage_system() {
   local to="$1" library package
   for library in $(ldd "$program" | grep -o '/[^ ]*'); do
@@ -124,19 +125,19 @@ image() {
   install -D -m 755 "$work/$name/bin/kedge" "$root_files/usr/local/bin/kedge"
   cp "$work/$name"/share/doc/kedge/{LICENSE,THIRD-PARTY.txt,kedge.cdx.json} "$root_files/$doc/"
   [[ "$base" != scratch ]] || stage_system "$root_files"
-  # One archive for all of it: it can name the owner of the data's folder, which copying cannot on every builder.
+  # One archive for everything: it can set the owner of the data folder, which copying cannot with every builder.
   pack --owner=0 --group=0 --directory "$root_files" --file "$work/context/root.tar" .
   mkdir -p "$work/state/var/lib/kedge"
   chmod 700 "$work/state/var/lib/kedge"
   pack --owner="$user" --group="$user" --directory "$work/state" --file "$work/state.tar" var/lib/kedge
   tar --concatenate --file "$work/context/root.tar" "$work/state.tar"
-  # Only this format has the healthcheck; docker has no other. Nobody needs an image after each line.
+  # Only this format supports the healthcheck; docker has no other. Intermediate images are not needed.
   BUILDAH_FORMAT=docker BUILDAH_LAYERS=false "${engine[@]}" build --file scripts/packages/container/Containerfile --tag "localhost/kedge:$version" \
     --build-arg BASE="$base" --build-arg VERSION="$version" "$work/context"
   say "    localhost/kedge:$version"
 }
 
-# Everything that tests/packages checks, or the named tests of it.
+# Runs all checks of tests/packages, or the named ones.
 check() {
   (cd tests/packages && KEDGE_BIN="$program" PATH="$root/tests/packages/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 \
     python -m unittest "$@")

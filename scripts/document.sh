@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The API's document: `test` holds it against OpenAPI, its schemas, a server and generators of clients, `fuzz` runs
-# schemathesis for so many examples, `examples` records its examples again.
+# Checks the API document: `test` against OpenAPI, its schemas, a server and client generators; `fuzz` runs schemathesis
+# with so many examples; `examples` records the examples again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -9,7 +9,7 @@ source scripts/tools.sh
 folder="$root/tests/openapi"
 python="$folder/.venv/bin/python"
 
-# run <file…>: with the server of KEDGE_BIN, or the one that was just built.
+# run <file…>: with the server of KEDGE_BIN, or the newest build.
 run() {
   (cd "$folder" && KEDGE_BIN="${KEDGE_BIN:-$target_dir/release/kedge}" PYTHONDONTWRITEBYTECODE=1 "$python" "$@")
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Watches a running server with Prometheus: gets it if it is missing, and runs it in front until Ctrl-C.
-# KEDGE_METRICS names the server's metrics_listen, PROMETHEUS_LISTEN where Prometheus is reached.
+# Watches a running server with Prometheus, in the foreground until Ctrl-C; installs Prometheus if it is missing.
+# KEDGE_METRICS is the server's metrics_listen, PROMETHEUS_LISTEN the address of Prometheus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -10,7 +10,8 @@ metrics="${KEDGE_METRICS:-127.0.0.1:9464}"
 listen="${PROMETHEUS_LISTEN:-127.0.0.1:9090}"
 work="$root/.monitor"
 
-# The shipped configuration with the target's address. Paths in it count from the file's folder, so the rules' is made whole.
+# The shipped configuration with the target's address. Its relative paths start at the file's folder, so the path of the
+# rules becomes absolute.
 configure() {
   mkdir -p "$work"
   sed -e "s|127\.0\.0\.1:9464|$metrics|" -e "s|- rules/|- $root/dashboards/prometheus/rules/|" \

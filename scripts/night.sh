@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# What takes too long for `make test`, and one report of all of it: data/night/SEED/report.txt.
+# Checks that take too long for `make test`, with one report: data/night/SEED/report.txt.
 #
-#   scripts/night.sh               all parts, one after the other; a part that fails does not stop the others
+#   scripts/night.sh               all parts, one after the other; a failed part does not stop the others
 #   scripts/night.sh PART          one part alone
 #
-# The parts, with what decides how long they take:
+# The parts, and the variables that set their length:
 #   seeds      new seeds of the simulator: SIM_MINUTES (60)
-#   calls      every call to the disk that can fail: CALLS_AT_ONCE (8) at one time
-#   fuzz       changed inputs: FUZZ_MINUTES (10) for each target; what they find grows in data/fuzz
+#   calls      every disk operation that can fail: CALLS_AT_ONCE (8) in parallel
+#   fuzz       fuzzing: FUZZ_MINUTES (10) for each target; the corpus grows in data/fuzz
 #   kills      KILLS (1000) times kill -9 of a server under load
 #   splits     every split of the network of nodes and NATS servers
 #   elections  the pauses when NATS servers are lost
 #   damages    every damage of the stream's files
 #   failovers  FAILOVERS (200) failovers under load (make failovers)
 #   siege      attacks over sockets: SIEGE_SECONDS (10) for each, twice (make siege)
-#   growth     what an action costs with 10,000,000 stored, and how long a start takes then
+#   growth     cost of an action with 10,000,000 stored, and time of a start
 #   soak       SOAK_MINUTES (20) at half of the top rate, with webhooks and event streams
-#   mutants    changed code of `rules` and `protocol` that no test notices: MUTANTS_SHARD (as in 3/40) is the part of all
-#              changes that is tried; a different one each day
+#   mutants    changes of `rules` and `protocol` that no test notices: MUTANTS_SHARD (as in 3/40) is the part of all
+#              changes to try; a different one each day
 #
-# SEED (the date) is where everything begins. A run with the same seed continues the one before: parts that have passed are
-# not run again, and a part that was interrupted keeps what it has done, where that is possible.
+# SEED (the date) determines all random choices. A run with the same seed continues the previous one: passed parts are
+# skipped, and an interrupted part keeps its progress where possible.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -34,13 +34,13 @@ export SEED="${SEED:-$(date -u +%Y%m%d)}"
 seed="$SEED"
 night="$root/data/night/$seed"
 
-# A line of the report.
+# Adds a line to the report.
 note() {
   printf '    %s\n' "$*"
   [[ -z "${NIGHT_NOTES:-}" ]] || printf '    %s\n' "$*" >>"$NIGHT_NOTES"
 }
 
-# Lines of the report, from a pipe.
+# Adds lines from a pipe to the report.
 notes() {
   local line
   while IFS= read -r line; do note "$line"; done
@@ -69,7 +69,7 @@ run_part() {
   esac
 }
 
-# Each part is a process of its own: it may fail without stopping the others.
+# Each part is a separate process, so that its failure does not stop the others.
 all_parts() {
   local part begun state failed=0
   mkdir -p "$night"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The Python SDK in sdk/python: `test` runs its tests, `generate` makes its types and operations from the document
-# again, `docs` writes its reference, `measure` measures its speed.
+# Tasks of the Python SDK in sdk/python: `test` runs its tests, `generate` regenerates types and operations from the API
+# document, `docs` writes its reference, `measure` measures its speed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -11,7 +11,7 @@ python="$folder/.venv/bin/python"
 
 documented=(kedge kedge.generated.{client,async_client,operations,models} kedge.{signing,retry,protocol.{ids,trees,typed}})
 
-# run <arguments…>: Python with the SDK's packages, and the server of KEDGE_BIN or the one that was just built.
+# run <arguments…>: Python with the SDK's packages, and the server of KEDGE_BIN or the newest build.
 run() {
   (cd "$folder" && KEDGE_BIN="${KEDGE_BIN:-$target_dir/release/kedge}" PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 "$python" "$@")
 }

@@ -1,12 +1,12 @@
-# Sourced: builds RocksDB's static library once and hands it to cargo, for every profile and every clone.
+# Sourced: builds RocksDB's static library once, for every profile and every clone.
 #
-# Compiling RocksDB takes longer than all the rest of the project. Cargo would do it again for each profile and each
-# clone. So this script compiles the sources that the librocksdb-sys crate ships, without RocksDB's tools and tests,
-# and keeps the archive in the cache directory under a key made of everything that shapes it. The crate links it
-# when ROCKSDB_LIB_DIR and ROCKSDB_STATIC say so.
+# RocksDB takes longer to compile than the rest of the project, and cargo would repeat it for each profile and each
+# clone. So this script compiles the sources of the librocksdb-sys crate, without RocksDB's tools and tests, and caches
+# the archive under a key of everything that affects it. The crate links it if ROCKSDB_LIB_DIR and ROCKSDB_STATIC are
+# set.
 # shellcheck shell=bash
 
-# Prints the directory of a crate's sources in cargo's registry, at the version in Cargo.lock.
+# Prints the source directory of a crate in cargo's registry, at the version in Cargo.lock.
 crate_sources() {
   local name="$1" version found
   version="$(awk -v name="$name" '$0 == "name = \"" name "\"" { getline; gsub(/version = |"/, ""); print; exit }' "$root/Cargo.lock")"
@@ -15,7 +15,7 @@ crate_sources() {
   printf '%s' "$found"
 }
 
-# The processor features that RocksDB's checksums use. The library runs where it is built, so ask that machine.
+# Processor features for RocksDB's checksums. The library runs on the machine that builds it.
 rocksdb_processor_flags() {
   [[ "$(uname -m)" == x86_64 ]] || return 0
   local features
@@ -25,15 +25,15 @@ rocksdb_processor_flags() {
   return 0
 }
 
-# Compiles the archive in a directory of its own and moves it into place as the last step, so that an
-# interrupted build leaves nothing that looks complete.
+# Compiles the archive in a separate directory and moves it into place as the last step, so that an interrupted build
+# leaves no partial result.
 compile_rocksdb() {
   local target="$1" sources="$2" flags="$3"
   local work file library number=0 unit=0
   mkdir -p "$(dirname "$target")"
   work="$(mktemp -d "$target.XXXXXX")"
-  # Several sources in one translation unit (RocksDB's own Makefile can make one of all of them): their headers are
-  # read once, which saves more than half of the time.
+  # Combines several sources into one translation unit, as RocksDB's Makefile can: their headers are read once, which
+  # saves more than half of the time.
   while read -r file; do
     [[ -n "$file" && "$file" != util/build_version.cc ]] || continue
     ((number % 16)) || unit=$((unit + 1))
@@ -48,15 +48,15 @@ compile_rocksdb() {
     die "RocksDB could not be compiled" "see the compiler's output above"
   fi
   rm -f "$work"/*.cc "$work"/*.o "$work/flags"
-  # The linker looks here before it looks in the system's folders, and so puts the C++ library into the program. Where
-  # the compiler has it as a shared library only, the program needs that.
+  # The linker searches here before the system's folders, and so links the C++ library statically. If the compiler has
+  # only a shared one, the program needs that.
   library="$(clang++ -print-file-name=libstdc++.a)"
   [[ ! -f "$library" ]] || cp "$library" "$work/"
   # Another clone may have been faster.
   mv -T "$work" "$target" 2>/dev/null || rm -rf "$work"
 }
 
-# Where the library is for this version, compiler, set of compressors and processor; builds it where it is missing.
+# Path of the library for this version, compiler, set of compressors and processor. Builds it if missing.
 use_rocksdb() {
   local sources lz4 zstd flags paths key target
   cargo fetch --locked --quiet || cargo fetch --locked --quiet --offline || die "cargo could not fetch the dependencies" "it needs the crates registry"
@@ -66,7 +66,7 @@ use_rocksdb() {
   flags="-O2 -fPIC -std=c++20 -w -include cstdint -DNDEBUG -DLZ4=1 -DZSTD=1 -DHAVE_ALIGNED_NEW -DHAVE_UINT128_EXTENSION"
   flags+=" -DOS_LINUX -DROCKSDB_PLATFORM_POSIX -DROCKSDB_LIB_IO_POSIX -DROCKSDB_SCHED_GETCPU_PRESENT"
   flags+=" -DROCKSDB_AUXV_GETAUXVAL_PRESENT -DROCKSDB_FALLOCATE_PRESENT -DROCKSDB_RANGESYNC_PRESENT$(rocksdb_processor_flags)"
-  # The library names its sources in its log: by their crate, not by where that lies on this machine.
+  # The library logs the names of its sources: relative to their crate, not as paths on this machine.
   paths="-ffile-prefix-map=$sources=librocksdb-sys -I$sources/rocksdb -I$sources/rocksdb/include -I$sources -I$lz4 -I$zstd"
   key="$(printf '%s\n' "${sources##*/}" "$lz4" "$zstd" "$flags" "$paths" "$(clang++ --version)" | sha256sum | cut -c 1-16)"
   target="$cache_dir/rocksdb/${sources##*/}-$key"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds the server and starts it on ./data. Arguments go to `kedge serve`.
+# Installs missing tools, builds the server, and starts it on ./data. Arguments go to `kedge serve`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 source scripts/console.sh
 
-# Where there is a terminal, job control gives the server a process group of its own: Ctrl-C then reaches it
-# alone, make waits while it drains, and its exit status is make's. Should this shell be killed, setpriv has the
-# server asked to end. Without a terminal it takes this shell's place.
+# With a terminal, job control puts the server into a separate process group: Ctrl-C then reaches only the server, make
+# waits while it drains, and its exit status becomes make's. If this shell is killed, setpriv asks the server to end.
+# Without a terminal, the server replaces this shell.
 serve() {
-  # Where `make monitor` looks for them.
+  # Default address for `make monitor`.
   export KEDGE_METRICS_LISTEN="${KEDGE_METRICS_LISTEN:-127.0.0.1:9464}"
   local command=("$target_dir/release/kedge" serve --dev --data "$root/data" "$@")
   if [[ -t 0 && -t 1 ]]; then

@@ -9,7 +9,7 @@ say() {
   printf '%s\n' "$*"
 }
 
-# Ends the script: first what is wrong, then, one a line, what to do about it.
+# Ends the script with an error, followed by the remedies, one per line.
 die() {
   printf '\nerror: %s\n' "$1" >&2
   shift
@@ -23,7 +23,7 @@ have() {
   command -v "$1" >/dev/null 2>&1
 }
 
-# rustup puts cargo where a login shell finds it; make may be called by another one.
+# rustup puts cargo on the path of a login shell; make may be called by another one.
 find_cargo() {
   local bin
   if ! have cargo; then
@@ -40,13 +40,13 @@ find_cargo() {
 step_number=0
 step_summary=()
 
-# step <title> <command…>: a header, the command, its duration; the first failure ends everything.
+# step <title> <command…>: runs a command with a header and its duration; the first failure ends the script.
 step() {
   local title="$1" start=$SECONDS
   shift
   step_number=$((step_number + 1))
   printf '\n==> %d. %s\n' "$step_number" "$title"
-  # Not in a condition: there, bash would go on after a failed line inside a function.
+  # Not in a condition: there, bash would continue after a failed line inside a function.
   step_title="$title"
   "$@"
   step_title=""

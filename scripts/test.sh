@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Everything that has to hold, from formatting to the whole system; installs what it needs.
+# Runs all checks, from formatting to the whole system, and installs the tools they need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
 source scripts/tools.sh
 source scripts/console.sh
 
-# Everything here is the one build that users run.
+# All checks use the build that users run.
 use_release_paths
 
 node_folders=(crates/protocol/vectors/generate contracts crates/chain/tests/anvil crates/prover/snarkjs tests/js tests/openapi/generators sdk/typescript
   dashboards/console)
 
-# Downloading waits for the network while RocksDB keeps the processors busy, so both are done at once. What failed or
-# set the environment meanwhile is done again after it: what is there already takes no time.
+# Downloads in parallel with RocksDB's compilation. Afterwards everything runs again, which repeats failed steps and
+# sets the environment; finished steps take no time.
 tools() {
   local downloads
   install_packages "${build_packages[@]}" "${test_packages[@]}"
@@ -39,13 +39,13 @@ other_tools() {
 
 cargo_tests=(cargo test --workspace --release --locked)
 
-# Two programs at a time, because most of them wait: for elections, for deadlines, for the disk. The names that begin with
-# c or s (calls, cluster, crash, seeds, storage, stream) take about as long as all others.
+# Two programs in parallel, because most of them wait for elections, deadlines or the disk. Those with names starting
+# with c or s (calls, cluster, crash, seeds, storage, stream) take about as long as all others together.
 rust_tests() {
   local output some status=0
   "${cargo_tests[@]}" --no-run
   output="$(mktemp)"
-  # With a process group of its own, because bash lets what is in the background ignore Ctrl-C.
+  # A separate process group, because bash makes background jobs ignore Ctrl-C.
   setsid "${cargo_tests[@]}" --no-fail-fast --test '[cs]*' >"$output" 2>&1 &
   some=$!
   trap 'kill -- "-$some" 2>/dev/null || true; cat "$output"; rm "$output"; exit 130' HUP INT TERM
@@ -58,22 +58,22 @@ rust_tests() {
   return "$status"
 }
 
-# What is not Rust runs against the server that the Rust tests were built with.
+# Everything not in Rust runs against the server of the Rust tests.
 javascript_tests() {
   (cd tests/js && KEDGE_BIN="$target_dir/release/kedge" npm test)
 }
 
-# Builds the package, its tests and its reference; the tests install the packed package.
+# Builds the package, its tests and its reference; the tests install the package.
 typescript_sdk() {
   (cd sdk/typescript && KEDGE_BIN="$target_dir/release/kedge" npm test && npm run docs)
 }
 
-# In Debian's Chromium, against the server that has the console in it.
+# In Debian's Chromium, against the server with the embedded console.
 console_tests() {
   (cd dashboards/console && npm run --silent check && KEDGE_BIN="$target_dir/release/kedge" npm test)
 }
 
-# The seed is the same for every run, so that a change answers for itself alone; `make fuzz` takes new ones.
+# A fixed seed, so that a failure is due to the change under test; `make fuzz` uses new ones.
 document_tests() {
   KEDGE_BIN="$target_dir/release/kedge" scripts/document.sh test
   FUZZ_SEED="${FUZZ_SEED:-20261121}" KEDGE_BIN="$target_dir/release/kedge" scripts/document.sh fuzz
@@ -87,12 +87,12 @@ python_sdk_tests() {
   KEDGE_BIN="$target_dir/release/kedge" scripts/python-sdk.sh test
 }
 
-# The archive, the image, the unit, the compose file and the chart, with the same program.
+# Archive, image, unit, compose file and chart, with the same program.
 packages() {
   KEDGE_BIN="$target_dir/release/kedge" scripts/dist.sh test
 }
 
-# Each alert fires where it should and not just below.
+# Each alert fires at its threshold, and not just below.
 monitoring_rules() {
   promtool check config dashboards/prometheus/prometheus.yml
   promtool test rules dashboards/prometheus/tests/*.yml

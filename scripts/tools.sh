@@ -1,4 +1,4 @@
-# Sourced: what has to be on the machine, and how it gets there.
+# Sourced: installs the required tools.
 # shellcheck shell=bash
 
 source "$root/scripts/rocksdb.sh"
@@ -6,7 +6,7 @@ source "$root/scripts/nats/nats.sh"
 
 node_version_min=20
 
-# Runs a command as root: directly, or with sudo, which may ask only where somebody can answer.
+# Runs a command as root: directly, or with sudo, which may only ask on a terminal.
 as_root() {
   if ((EUID == 0)); then
     "$@"
@@ -19,7 +19,7 @@ as_root() {
   fi
 }
 
-# Tells whether what a Debian package is needed for is there, wherever it came from.
+# Whether the content of a Debian package is present, from whatever source.
 present() {
   case "$1" in
     clang) have clang && have clang++ ;;
@@ -38,7 +38,7 @@ present() {
   esac
 }
 
-# install_packages <package…>: installs those that are missing, and says which.
+# install_packages <package…>: installs missing packages, and prints their names.
 install_packages() {
   local package missing=()
   for package in "$@"; do
@@ -50,7 +50,7 @@ install_packages() {
   fi
   have apt-get || die "these are missing: ${missing[*]}" "install them with your system's package manager, then try again"
   say "    installing with apt: ${missing[*]}"
-  # No service is to start because its package came (invoke-rc.d asks the run level).
+  # Prevents the package from starting a service (invoke-rc.d asks for the run level).
   local apt=(env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o DPkg::Lock::Timeout=300)
   local by_hand="apt-get update && apt-get install ${missing[*]}"
   as_root "${apt[@]}" update || die "the package lists could not be read" "as root: $by_hand"
@@ -72,7 +72,7 @@ check_rust() {
   say "    Rust $found"
 }
 
-# What building and running needs. gcc is for linking where no other package brought a cc.
+# Tools for building and running. gcc is for linking if no other package provides a cc.
 build_packages=(clang libclang-dev cmake pkg-config gcc)
 test_packages=(python3 python3-venv curl)
 
@@ -82,8 +82,8 @@ install_build_tools() {
   use_rocksdb
 }
 
-# Programs that users run do not name the machine that built them: in their messages, the sources of crates are in
-# /cargo. Everything that is built with optimisation has the same flags, so that it is compiled once.
+# Released programs do not name the build machine: their messages show sources of crates under /cargo. All optimised
+# builds share these flags, so that they are compiled once.
 use_release_paths() {
   local flag="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=/cargo"
   [[ "${CARGO_ENCODED_RUSTFLAGS:-}" != *"$flag"* ]] || return 0
@@ -93,8 +93,8 @@ use_release_paths() {
   export CARGO_ENCODED_RUSTFLAGS="${flags:+$flags$separator}$flag"
 }
 
-# Builds the named programs as users run them. All packages are selected, although only these programs are built:
-# cargo then chooses the same features of dependencies as for the tests, and shares what it compiles with them.
+# Builds the named programs as users run them. Selects all packages, although only these programs are built, so that
+# cargo chooses the same features of dependencies as for the tests and shares their compilation.
 build_programs() {
   local name named=()
   for name in "$@"; do
@@ -129,7 +129,7 @@ install_test_tools() {
   install_nats
 }
 
-# install_node_packages <folder…>: exactly what each lock file says, unless it is there already.
+# install_node_packages <folder…>: installs exactly the packages of each lock file, unless they are installed.
 install_node_packages() {
   local folder
   for folder in "$@"; do
@@ -148,8 +148,8 @@ install_node_packages() {
 
 python_environment="$root/.venv"
 
-# install_python_environment <folder> <requirements>: a virtual environment with exactly these
-# packages, unless it is there already.
+# install_python_environment <folder> <requirements>: creates a virtual environment with exactly these packages, unless
+# it exists.
 install_python_environment() {
   local environment="$1" wanted="$2" stamp="$1/installed-requirements.txt"
   if cmp --silent "$wanted" "$stamp"; then
@@ -164,7 +164,7 @@ install_python_environment() {
   cp "$wanted" "$stamp"
 }
 
-# The pinned packages of the vector generators, and of the document's tests.
+# Pinned packages of the vector generators, and of the document's tests.
 install_python_packages() {
   install_python_environment "$python_environment" "$root/crates/protocol/vectors/generate/requirements.txt"
 }
@@ -173,7 +173,7 @@ install_document_packages() {
   install_python_environment "$root/tests/openapi/.venv" "$root/tests/openapi/requirements.txt"
 }
 
-# What makes clients from the document. openapi-generator is a jar, pinned by its hash, in the cache outside the clone.
+# Client generators for the document. openapi-generator is a jar, pinned by its hash, in the cache outside the clone.
 install_generators() {
   check_node
   install_node_packages tests/openapi/generators
@@ -194,24 +194,24 @@ install_generators() {
   say "    openapi-generator $version"
 }
 
-# The pinned packages of the Python client's tests, each by its hash.
+# Pinned packages of the Python client's tests, with hashes.
 install_python_client_packages() {
   install_python_environment "$root/tests/python/.venv" "$root/tests/python/requirements.txt"
 }
 
-# The pinned packages of the Python SDK: its own, and those that test it.
+# Pinned packages of the Python SDK and of its tests.
 install_python_sdk_packages() {
   install_python_environment "$root/sdk/python/.venv" "$root/sdk/python/requirements.txt"
 }
 
-# The pinned packages that write a release's bill of materials.
+# Pinned packages for the release's bill of materials.
 install_inventory_packages() {
   install_python_environment "$root/scripts/packages/.venv" "$root/scripts/packages/requirements.txt"
 }
 
-# What the tests of the packages use: podman runs the image (with uidmap for users other than root), man-db shows the
-# pages. No registry of packages has helm: with KEDGE_BUILD_HELM=1 it is built once where there is a Go; without it the tests print
-# what they did not check.
+# Tools for the tests of the packages: podman runs the image (with uidmap for users other than root), man-db shows the
+# pages. No package registry has helm: with KEDGE_BUILD_HELM=1 it is built once, which needs Go; without it the tests
+# print the skipped checks.
 install_package_test_tools() {
   install_inventory_packages
   install_python_environment "$root/tests/packages/.venv" "$root/tests/packages/requirements.txt"
@@ -232,8 +232,8 @@ install_package_test_tools() {
   fi
 }
 
-# Debian's Prometheus, its two programs alone: installing the package would start a service. They go to the cache
-# outside the clone, where a machine has none of its own.
+# The two programs of Debian's Prometheus, because its package would start a service. They are cached outside the clone,
+# unless the machine has them.
 install_prometheus() {
   local tools="$cache_dir/prometheus"
   if ! have prometheus || ! have promtool; then
@@ -258,7 +258,7 @@ install_prometheus() {
   say "    $(prometheus --version 2>&1 | head -n 1)"
 }
 
-# Into the current folder. Old package lists name packages that are gone, so they are read again if it fails.
+# Downloads into the current folder. Old package lists name missing packages, so the lists are updated after a failure.
 download_prometheus() {
   apt-get -qq download prometheus 2>/dev/null && return
   as_root apt-get -qq -o DPkg::Lock::Timeout=300 update && apt-get -qq download prometheus

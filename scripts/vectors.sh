@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the test vectors. `write` replaces the files, `check` fails if they would change.
+# Generates the test vectors. `write` replaces the files, `check` fails if they would change.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh

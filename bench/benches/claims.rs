@@ -1,5 +1,4 @@
-//! Claims: what a proof costs to make, what a claim costs to check, and what a spoilt one costs to refuse. The action
-//! is one of a batch of 500.
+//! Costs of claims: proving, verifying, and refusing a spoilt one. The action is one of a batch of 500.
 
 use std::sync::LazyLock;
 
@@ -31,7 +30,7 @@ const DOMAIN: Domain = Domain {
     verifying_contract: Address([5; 20]),
 };
 
-/// The key and a claim, made once.
+/// A proving key and a claim, computed once.
 static MADE: LazyLock<(ProvingKey, ClaimFile)> = LazyLock::new(|| {
     let key = keys::dev_insecure_proving().expect("the circuit's key");
     let claim = prove(&key);
@@ -118,34 +117,34 @@ fn holds(claim: &ClaimFile) -> bool {
     claim::verify(claim, &DOMAIN, &sequencer().address(), keys::dev_insecure()).is_ok()
 }
 
-/// The development key from its seed: the cost of `--dev-insecure` in addition to the proof.
+/// Computes the development key from its seed: what `--dev-insecure` adds to the proof.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn a_development_key(bencher: Bencher<'_, '_>) {
     bencher.bench(|| keys::dev_insecure_proving().expect("the circuit's key"));
 }
 
-/// A proof, including wires and constraints.
+/// Proves a claim, including wires and constraints.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn b_prove(bencher: Bencher<'_, '_>) {
     let (key, _) = &*MADE;
     bencher.bench(|| prove(key));
 }
 
-/// A valid claim: the signature of its header, its path, and the pairing.
+/// Verifies a valid claim: header signature, path and pairing.
 #[divan::bench]
 fn c_verify(bencher: Bencher<'_, '_>) {
     let (_, claim) = &*MADE;
     bencher.bench(|| assert!(holds(claim)));
 }
 
-/// The same, starting from its text.
+/// Verifies the same claim, starting from its text.
 #[divan::bench]
 fn d_read_and_verify(bencher: Bencher<'_, '_>) {
     let text = serde_json::to_string(&MADE.1).expect("a text");
     bencher.bench(|| assert!(serde_json::from_str(&text).is_ok_and(|claim| holds(&claim))));
 }
 
-/// A claim with the proof of another statement: the most expensive refusal.
+/// Refuses a claim with the proof of another statement: the most expensive refusal.
 #[divan::bench]
 fn e_refuse_a_proof(bencher: Bencher<'_, '_>) {
     let mut claim = MADE.1.clone();
@@ -154,7 +153,7 @@ fn e_refuse_a_proof(bencher: Bencher<'_, '_>) {
     bencher.bench(|| assert!(!holds(&claim)));
 }
 
-/// A claim whose proof consists of numbers that are not points.
+/// Refuses a claim whose proof consists of numbers that are not curve points.
 #[divan::bench]
 fn f_refuse_a_point(bencher: Bencher<'_, '_>) {
     let mut claim = MADE.1.clone();

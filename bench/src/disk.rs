@@ -1,4 +1,4 @@
-//! Bytes on the disk for an update, when everything is compacted: each table's files in RocksDB's own list of them.
+//! Disk space per update after compaction, by table, from RocksDB's list of files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::fleet::{Fleet, Size};
 use crate::requests::{Plan, Shape};
 use crate::server::{Bench, Server};
 
-/// Tables needed to explain the updates: requests, leaves, headers, the log tree, the indexes of actions, and the
-/// objects at every thousandth version.
+/// Tables that explain the updates: requests, leaves, headers, the log tree, the indexes of actions, and every
+/// thousandth version of the objects.
 const LOG_AND_HISTORY: [&str; 8] = [
     "log",
     "actions",
@@ -27,7 +27,7 @@ const LOG_AND_HISTORY: [&str; 8] = [
     "tree",
     "milestones",
 ];
-/// The current objects and their indexes.
+/// Current objects and their indexes.
 const OBJECTS_AND_INDEXES: [&str; 3] = ["objects", "object_index", "property_index"];
 
 /// How the store is filled.
@@ -50,12 +50,12 @@ struct Report<'a> {
     options: &'a Options,
     machine: Machine,
     updates: u64,
-    /// After compaction, before and after the updates.
+    /// By table, after compaction, before and after the updates.
     bytes_before: BTreeMap<String, u64>,
     bytes_after: BTreeMap<String, u64>,
 }
 
-/// Fills, compacts, and counts the bytes that the updates have added.
+/// Fills, compacts, and counts the bytes that the updates added.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = options.bench.scratch()?;
     let data = scratch.path().join("data");
@@ -84,7 +84,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     Ok(write_json(&report, options.bench.json.as_deref())?)
 }
 
-/// The folder in a stopped server's directory that RocksDB wrote.
+/// RocksDB's folder in a stopped server's directory.
 fn database(data: &Path) -> Result<PathBuf> {
     let mut folders = vec![data.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -101,7 +101,7 @@ fn database(data: &Path) -> Result<PathBuf> {
     Err(format!("{} holds no RocksDB", data.display()).into())
 }
 
-/// Compacts a stopped server's tables, each with the options it was written with, and returns their sizes.
+/// Compacts a stopped server's tables, with the options of each, and returns their sizes.
 fn compacted(data: &Path) -> Result<BTreeMap<String, u64>> {
     let path = database(data)?;
     let cache = rocksdb::Cache::new_lru_cache(64 * 1024 * 1024);
@@ -113,7 +113,7 @@ fn compacted(data: &Path) -> Result<BTreeMap<String, u64>> {
         .collect();
     let db = DB::open_cf_descriptors(&options, &path, families)?;
     let mut wait = rocksdb::CompactOptions::default();
-    // Include what is in the last level already: it may have been moved there unchanged.
+    // Includes files that are in the last level already: they may have moved there unchanged.
     wait.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
     let mut bytes = BTreeMap::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! The generator: connections that each send their next request when the last one is answered.
+//! Closed-loop load generator: each connection sends its next request when the last one is answered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::server::Server;
 
 /// Threads that sign and send.
 const THREADS: usize = 2;
-/// Latencies are distinguished up to a minute, to three digits.
+/// Latencies are recorded up to a minute, to three digits.
 const LATENCY_US_MAX: u64 = 60_000_000;
 
-/// When it ends.
+/// End of a drive.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    /// After this time, the first part of which does not count.
+    /// After this time; the warm-up does not count.
     After {
         warm_up: Duration,
         measure: Duration,
@@ -34,7 +34,7 @@ pub(crate) enum End {
     Requests(usize),
 }
 
-/// The results of a drive.
+/// Results of a drive.
 #[derive(Clone, Serialize)]
 pub(crate) struct Driven {
     pub(crate) seconds: f64,
@@ -44,17 +44,17 @@ pub(crate) struct Driven {
     pub(crate) latency_ms: Latency,
     /// Successes, including the warm-up.
     pub(crate) acknowledged: u64,
-    /// All other answers, by the server's message.
+    /// All other answers, by message.
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) signed_on_the_fly: u64,
-    /// Cores that the server kept busy, including the warm-up.
+    /// Cores kept busy by the server, including the warm-up.
     pub(crate) server_cores: f64,
     pub(crate) generator_cores: f64,
-    /// Microseconds of a core that the server needed per action.
+    /// Microseconds of a server core per action.
     pub(crate) server_us_an_action: f64,
 }
 
-/// Milliseconds, from sending a request to its answer's last byte.
+/// Milliseconds from sending a request to the last byte of its answer.
 #[derive(Clone, Copy, Default, Serialize)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
@@ -95,7 +95,7 @@ struct Shared {
     plan: Arc<Plan>,
     prepared: Vec<Signed>,
     next: AtomicUsize,
-    /// The number of requests after which nothing is sent.
+    /// Total number of requests to send.
     requests_max: usize,
     counted_from: Instant,
     until: Instant,
@@ -166,7 +166,7 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
     })
 }
 
-/// Drives a server on separate threads, not those of this runtime; any refusal ends everything.
+/// Drives a server on separate threads, outside this runtime. Any refusal is an error.
 pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Result<Driven> {
     let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
     let driven = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end)).await??;
@@ -216,7 +216,7 @@ fn sign(plan: &Plan, count: usize) -> Result<Vec<Signed>> {
     Ok(signed)
 }
 
-/// One thread: its own runtime, and its share of the connections.
+/// Runs one thread: a runtime with its share of the connections.
 fn work(shared: &Arc<Shared>, connections: usize) -> Result<Tally> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

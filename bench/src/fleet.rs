@@ -1,4 +1,4 @@
-//! Organizations with a wallet, an API key and objects each: made through the API, known to this process alone.
+//! Organizations with a wallet, an API key and objects each, created through the API.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,9 @@ use kedge_protocol::{Address, Id};
 use crate::error::Result;
 use crate::server::Server;
 
-/// An organization with its one wallet.
+/// An organization with its only wallet.
 pub(crate) struct Organization {
     pub(crate) key: SigningKey,
-    /// The key's address.
     pub(crate) address: Address,
     pub(crate) api_key: String,
     pub(crate) objects: Vec<Id>,
@@ -26,13 +25,12 @@ pub(crate) struct Organization {
 }
 
 impl Organization {
-    /// A nonce that has not been signed with yet.
+    /// Takes the next unused nonce.
     pub(crate) fn nonce(&self) -> u64 {
         self.next_nonce.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// All organizations.
 pub(crate) struct Fleet {
     pub(crate) organizations: Vec<Organization>,
     pub(crate) domain: Domain,
@@ -51,7 +49,7 @@ pub(crate) struct Size {
 }
 
 impl Fleet {
-    /// Creates everything on a server that does not limit anything yet.
+    /// Creates everything on a server that has no limits yet.
     pub(crate) async fn make(server: &Server, size: Size) -> Result<Self> {
         if size.organizations == 0 || size.objects < size.organizations {
             return Err("each organization needs at least one object".into());
@@ -80,7 +78,7 @@ async fn organization(
 ) -> Result<Organization> {
     let email = format!("{name}@example.com");
     let (account, key, id) = accounts::register(client, email, name).await?;
-    // A custom tier without a limit: counted like any other, but never refused.
+    // A custom tier without a limit: requests are counted, but never refused.
     let mut operator = AdminConnection::connect(socket).await?;
     operator.set_limits(id, &CustomLimits::default()).await?;
     let areas = [Area::Actions, Area::Objects];

@@ -1,5 +1,5 @@
-//! Does an action cost more, the more the store holds? Two stores of one server, a small and a large one, measured in
-//! turns with as many actions each time.
+//! Does an action cost more in a larger store? Compares a small and a large store of one server, in turns, with as many
+//! actions each time.
 
 use std::path::Path;
 use std::process::Command;
@@ -43,7 +43,7 @@ struct Figures {
     large: Vec<Driven>,
 }
 
-/// Fills, measures in turns, and reports.
+/// Fills, then measures in turns.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = options.bench.scratch()?;
     let load_average_before = load_average();
@@ -63,7 +63,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
 
     let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
     for run in 0..options.runs {
-        // A new copy each time, because measuring makes a small store grow.
+        // A fresh copy each time, because the measurement makes a small store grow.
         let fresh = scratch.path().join(format!("fresh-{run}"));
         copy(&small, &fresh)?;
         of_small.push(once(options, &fresh, &plan).await?);
@@ -91,7 +91,7 @@ async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven
     Ok(driven)
 }
 
-/// Copies a stopped server's directory unchanged, with the mark next to it that states which headers were released.
+/// Copies a stopped server's directory, with the mark of released headers next to it.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let mark = |of: &Path| of.with_added_extension("high-water");
     let status = Command::new("cp").arg("-a").args([from, to]).status()?;

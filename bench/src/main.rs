@@ -1,5 +1,5 @@
-//! Benches that need a whole server. Each is a subcommand and a separate module; they share the server's process, the
-//! generator, and the description of the machine.
+//! Benches of a whole server. Each is a subcommand with a module; they share the server process, the generator, and the
+//! description of the machine.
 
 mod bare;
 mod cluster;
@@ -19,7 +19,7 @@ mod turns;
 
 use clap::{Parser, Subcommand};
 
-/// The same as the server's, so that what is compared with it has no disadvantage.
+/// The server's allocator, so that the comparison is fair.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

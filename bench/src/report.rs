@@ -1,4 +1,4 @@
-//! A bench's report: a table for people, JSON for programs.
+//! Report of a bench: a table for people, JSON for programs.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 
-/// What was measured, on which machine, and the figures.
+/// Options, machine and figures of a bench.
 #[derive(Serialize)]
 pub(crate) struct Report<'a, O, F> {
     program: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Report<'a, O, F> {
 }
 
 impl<'a, O: Serialize, F: Serialize> Report<'a, O, F> {
-    /// The report of a bench that has just ended.
+    /// Report of a bench that has just ended.
     pub(crate) fn new(
         program: &'static str,
         options: &'a O,
@@ -40,7 +40,7 @@ impl<'a, O: Serialize, F: Serialize> Report<'a, O, F> {
         }
     }
 
-    /// Prints the table, and writes the JSON if a file was named for it.
+    /// Prints the table, and writes the JSON if a file is given.
     pub(crate) fn write(&self, table: &str, json: Option<&Path>) -> Result<()> {
         print(table)?;
         Ok(write_json(self, json)?)

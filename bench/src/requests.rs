@@ -1,5 +1,5 @@
-//! The requests of a measure. Bodies and the hashes of their texts are made once. What differs from request to request
-//! is nonce, salts and signature, and those are in the headers.
+//! Requests of a measurement. Bodies and the hashes of their texts are computed once; nonce, salts and signature, which
+//! differ between requests, are in the headers.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::fleet::{Fleet, Organization};
 
-/// Bytes of an action's target and payload.
+/// Target and payload of an action.
 pub(crate) const ACTION_BYTES: usize = 286;
-/// How long a signature is valid: longer than any measurement.
+/// Lifetime of a signature: longer than any measurement.
 const DEADLINE_AHEAD: Duration = Duration::from_hours(12);
 
 /// The content of a request.
@@ -46,7 +46,7 @@ impl Shape {
         }
     }
 
-    /// Connections that keep a server busy with this shape.
+    /// Connections that saturate a server with this shape.
     pub(crate) fn connections(self) -> usize {
         match self {
             Self::Batch => 16,
@@ -60,7 +60,7 @@ impl Shape {
         Body::new(&Kind::Update, &actions, self == Self::Batch)
     }
 
-    /// Requests a second to sign beforehand: more than any server here handles.
+    /// Requests to sign beforehand per second: more than any server here handles.
     pub(crate) fn prepared_a_second(self) -> usize {
         match self {
             Self::Batch => 1_400,
@@ -82,7 +82,7 @@ pub(crate) struct Signed {
 pub(crate) struct Plan {
     pub(crate) shape: Shape,
     fleet: Arc<Fleet>,
-    /// The bodies of the first organization, then of the second, …
+    /// Bodies of the first organization, then of the second, …
     bodies: Vec<Body>,
     bodies_each: usize,
     domain_separator: Hash,
@@ -90,7 +90,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Makes the bodies.
+    /// Builds the bodies.
     pub(crate) fn new(fleet: &Arc<Fleet>, shape: Shape) -> Self {
         let payloads = (0..VARIANTS).map(|variant| payload(variant, ACTION_BYTES));
         let payloads: Vec<String> = payloads.collect();
@@ -111,14 +111,14 @@ impl Plan {
         }
     }
 
-    /// A nonce for the request with this number. Servers accept nonces in about their order only, so they are drawn in
-    /// the order in which requests are sent.
+    /// A nonce for the request with this number. Servers accept nonces only roughly in order, so they are taken in the
+    /// order of sending.
     pub(crate) fn nonce(&self, number: usize) -> u64 {
         let organizations = &self.fleet.organizations;
         organizations[number % organizations.len()].nonce()
     }
 
-    /// Signs the request with this number. Requests cycle through the organizations, and each cycle uses the next body.
+    /// Signs the request with this number. Requests cycle through the organizations; each cycle uses the next body.
     pub(crate) fn sign(&self, number: usize, nonce: u64) -> Result<Signed> {
         let count = self.fleet.organizations.len();
         let (organization, round) = (number % count, number / count);
@@ -163,13 +163,12 @@ impl Plan {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// A request's body.
     pub(crate) fn body(&self, signed: &Signed) -> &[u8] {
         &self.bodies[signed.body].text
     }
 }
 
-/// An organization's objects in groups of `count`, cycling through them if it has fewer.
+/// An organization's objects in groups of `count`. Repeats objects if there are fewer.
 fn targets(organization: &Organization, count: usize) -> impl Iterator<Item = Vec<Id>> {
     let objects = &organization.objects;
     (0..(objects.len() / count).max(1)).map(move |chunk| {

@@ -1,4 +1,4 @@
-//! How long a server with a large store takes to be ready: stopped in order, and killed under load.
+//! Time until a server with a large store is ready, after a regular stop and after a kill under load.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -85,7 +85,7 @@ async fn kill_under_load(server: Server, plan: &Arc<Plan>, load: Duration) -> Re
     server.kill()?;
     match driving.await? {
         Ok(_) => Err("the load ended before the server".into()),
-        // Its connections broke, as intended.
+        // The broken connections are intended.
         Err(_) => Ok(()),
     }
 }

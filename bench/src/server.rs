@@ -1,4 +1,4 @@
-//! The real server, and other programs, as processes.
+//! Child processes: the real server, and other programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,22 +9,21 @@ use kedge_load::server::Program;
 
 use crate::error::Result;
 
-/// Longest time until a server is ready.
+/// Time limit until a server is ready.
 const READY_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// A running program that listens; killed if it is dropped without being stopped.
+/// A running program that listens; killed on drop, unless stopped before.
 pub(crate) struct Server {
     program: Program,
     pub(crate) url: String,
-    /// The operator's socket.
     pub(crate) admin_socket: PathBuf,
 }
 
-/// How a server limits requests.
+/// Rate limits of a server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limits {
-    /// More is sent than any tier allows.
+    /// The load exceeds every tier.
     Off,
     /// The organizations have a tier set by the operator.
     On,
@@ -48,17 +47,17 @@ fn serve(program: &Path, data: &Path, limits: Limits) -> Command {
 }
 
 impl Server {
-    /// Starts the server on a directory, with its default settings.
+    /// Starts the server on a directory, with rate limits off.
     pub(crate) fn start(program: &Path, data: &Path) -> Result<Self> {
         Self::start_with(program, data, Limits::Off)
     }
 
-    /// As [`Self::start`], with the rate limiter on or off.
+    /// Starts the server with the rate limiter on or off.
     pub(crate) fn start_with(program: &Path, data: &Path, limits: Limits) -> Result<Self> {
         Self::spawn(serve(program, data, limits), data.join("admin.sock"))
     }
 
-    /// As [`Self::start`], with more settings: an option, `=`, and its value as in the configuration file.
+    /// Starts the server with more settings: option, `=`, and its value as in the configuration file.
     pub(crate) fn start_set(program: &Path, data: &Path, settings: &[String]) -> Result<Self> {
         let mut command = serve(program, data, Limits::Off);
         for setting in settings {
@@ -78,7 +77,7 @@ impl Server {
         })
     }
 
-    /// Its process id.
+    /// Process id.
     pub(crate) fn pid(&self) -> u32 {
         self.program.pid()
     }
@@ -99,7 +98,7 @@ impl Server {
         }
     }
 
-    /// The newest sequence of its log.
+    /// Newest sequence of the server's log.
     pub(crate) async fn sequence(&self) -> Result<u64> {
         let client = Client::builder(&self.url).connect().await?;
         Ok(client.checkpoint().await?.checkpoint.sequence)
@@ -115,7 +114,7 @@ impl Server {
         }
     }
 
-    /// Kills the process at once, like `kill -9`.
+    /// Kills the process with SIGKILL.
     pub(crate) fn kill(self) -> Result<()> {
         self.program.kill()?;
         Ok(())
@@ -137,7 +136,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A directory for the data, removed at the end.
+    /// A directory for the data, removed on drop.
     pub(crate) fn scratch(&self) -> Result<tempfile::TempDir> {
         Ok(match &self.scratch {
             Some(within) => tempfile::tempdir_in(within)?,

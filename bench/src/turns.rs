@@ -1,4 +1,4 @@
-//! Subjects measured in turns, so that what changes on the machine meanwhile meets all of them.
+//! Interleaved measurements of several subjects, so that changes on the machine affect all of them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::drive::End;
 
-/// The pause between two runs, so that leftover work of one does not affect the next.
+/// Pause between two runs, so that leftover work of one does not affect the next.
 pub(crate) const SETTLE: Duration = Duration::from_secs(2);
 
 /// How often to measure each subject, and for how long.
@@ -24,7 +24,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// When one measurement ends.
+    /// End of one measurement.
     pub(crate) fn end(self) -> End {
         End::After {
             warm_up: Duration::from_secs(self.warm_up_s),
@@ -32,13 +32,13 @@ impl Turns {
         }
     }
 
-    /// How long one measurement takes, without its warm-up.
+    /// Length of one measurement, without its warm-up.
     pub(crate) fn duration(self) -> Duration {
         Duration::from_secs(self.duration_s)
     }
 
-    /// The places of so many subjects in the order of their turns. Each begins a round once, so that none always follows
-    /// the same one.
+    /// Indices of the subjects in the order of their turns. Each starts a round once, so that none always follows the
+    /// same one.
     pub(crate) fn order(self, subjects: usize) -> impl Iterator<Item = usize> {
         let rounds = 0..self.runs;
         rounds.flat_map(move |round| (0..subjects).map(move |turn| (turn + round) % subjects))

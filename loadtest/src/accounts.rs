@@ -1,4 +1,4 @@
-//! Accounts with objects for a measurement, made through the API.
+//! Accounts with objects for a measurement, created through the API.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 
-/// Organizations that are set up at one time. The server hashes two passwords at a time (its option
-/// password_hashes_max), so more would not be faster.
+/// Organizations that are set up concurrently. The server hashes two passwords at a time (option password_hashes_max),
+/// so more would not be faster.
 const AT_ONE_TIME: usize = 8;
-/// Only ever used with servers set up for measuring.
+/// Only used with servers set up for measurements.
 const PASSWORD: &str = "a load run's own password";
 
-/// Random hexadecimal digits that make the names of a run unique on its server.
+/// Random hexadecimal digits that make a run's names unique on its server.
 pub fn tag() -> Result<String> {
     let tag: [u8; 6] = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
     Ok(to_hex(&tag)[2..].to_owned())
 }
 
-/// Runs a step for each number, a few at a time; the results are in the order of the numbers. The first error ends it.
+/// Runs a step for each number, a few at a time. Returns the results in the order of the numbers, or the first error.
 pub async fn each<T, E, F>(
     count: usize,
     step: impl Fn(usize) -> F,
@@ -57,7 +57,7 @@ where
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Registers a wallet with a new key and an organization; returns the organization's id last.
+/// Registers a wallet with a new key and an organization. Returns the organization's id last.
 pub async fn register(
     client: &Client,
     email: String,
@@ -77,7 +77,7 @@ pub async fn register(
     Ok((account, key, wallet.organization_id))
 }
 
-/// Creates an API key with all permissions for these areas.
+/// Creates an API key with all permissions of these areas.
 pub async fn api_key(account: &Account, name: &str, areas: &[Area]) -> Result<String> {
     let all = Crud {
         create: true,
@@ -98,7 +98,7 @@ pub async fn api_key(account: &Account, name: &str, areas: &[Area]) -> Result<St
     Ok(made.map_err(Error::at("making an API key"))?.resource.key)
 }
 
-/// Mints objects with these serial numbers, as one batch: at most [`BATCH_ACTIONS_MAX`].
+/// Mints objects with these serial numbers as one batch of at most [`BATCH_ACTIONS_MAX`].
 pub async fn mint(account: &Account, template: Id, serials: Range<usize>) -> Result<BatchOutcome> {
     let mint = |serial| {
         let object = NewObject {
@@ -113,7 +113,7 @@ pub async fn mint(account: &Account, template: Id, serials: Range<usize>) -> Res
     outcome.map_err(Error::at("a batch of the setup"))
 }
 
-/// Updates every object once, so that a measurement finds objects in use.
+/// Updates every object once, so that a measurement finds live objects.
 pub async fn touch(account: &Account, objects: &[Id]) -> Result<()> {
     for objects in objects.chunks(BATCH_ACTIONS_MAX) {
         let updates = objects
@@ -127,7 +127,7 @@ pub async fn touch(account: &Account, objects: &[Id]) -> Result<()> {
     Ok(())
 }
 
-/// The first nonce that an account's key has not spent.
+/// First unspent nonce of an account's key.
 pub async fn next_nonce(account: &Account) -> Result<u64> {
     let wallet = account.me().await.map_err(Error::at("the wallet"))?;
     let mut nonces = wallet.nonces.iter();

@@ -1,6 +1,6 @@
-//! One HTTP/1.1 connection, kept alive, with as little work around it as possible: the generator shares its processors
-//! with the server. Requests are bytes that were assembled before. An answer is read into a buffer that is reused, and
-//! needs `Content-Length`, which every answer requested here has.
+//! Minimal keep-alive HTTP/1.1 connection, because the generator shares its processors with the server. Requests are
+//! assembled in advance. Answers are read into a reused buffer, and need `Content-Length`, which every answer requested
+//! here has.
 
 use std::io::IoSlice;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use tokio::net::TcpStream;
 
 use crate::error::{Error, Result};
 
-/// Least number of bytes to read at once.
+/// Minimum size of a read.
 const READ_BYTES_MIN: usize = 16 * 1024;
-/// The longest head of an answer.
+/// Limit on the head of an answer.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
-/// The longest body that is accepted.
+/// Limit on the body of an answer.
 const BODY_BYTES_MAX: usize = 64 << 20;
 const FIELDS_MAX: usize = 64;
-/// An answer that takes longer counts as missing.
+/// A slower answer counts as missing.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The server's address, `host:port`, from its base URL.
+/// `host:port` of a base URL.
 pub fn authority(url: &str) -> Result<String> {
     let usage = || Error::Usage(format!("{url:?} must look like http://127.0.0.1:8080"));
     let uri: Uri = url.parse().map_err(|_| usage())?;
@@ -33,21 +33,21 @@ pub fn authority(url: &str) -> Result<String> {
     }
 }
 
-/// An answer; its body stays in the connection's buffer until the next exchange.
+/// An answer whose body stays in the connection's buffer until the next exchange.
 pub struct HttpAnswer<'a> {
-    /// Its status.
+    /// HTTP status.
     pub status: StatusCode,
-    /// The whole body.
+    /// Complete body.
     pub body: &'a [u8],
     /// `Retry-After`, in seconds.
     pub retry_after_s: Option<u64>,
     /// `ETag`.
     pub etag: Option<&'a str>,
-    /// If `RateLimit` states that the nearest limit is used up: seconds until it is not.
+    /// Seconds until the nearest limit allows requests again, if `RateLimit` states that it is used up.
     pub used_up_s: Option<u64>,
 }
 
-/// An answer's head, as offsets into the buffer.
+/// Head of an answer, as offsets into the buffer.
 struct Head {
     status: u16,
     head_bytes: usize,
@@ -57,18 +57,18 @@ struct Head {
     used_up_s: Option<u64>,
 }
 
-/// A connection. If the server closed it while nothing was in flight, it is reopened: servers close
-/// idle connections, and no request was lost.
+/// A connection that reopens itself if the server closed it between requests: servers close idle connections, and no
+/// request was lost.
 pub struct Connection {
     authority: String,
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// How much of the buffer is filled.
+    /// Number of bytes in the buffer.
     filled: usize,
 }
 
 impl Connection {
-    /// Opens a connection to `host:port`.
+    /// Connects to `host:port`.
     pub async fn open(authority: &str) -> Result<Self> {
         Ok(Self {
             authority: authority.to_owned(),
@@ -78,7 +78,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads the whole answer. An answer that takes longer than a minute is an error.
+    /// Sends a request and reads the complete answer. An answer that takes longer than a minute is an error.
     pub async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<HttpAnswer<'_>> {
         let exchange = async {
             if self.is_closed() {
@@ -102,8 +102,7 @@ impl Connection {
         })
     }
 
-    /// Whether the server closed the connection. All answers were read to their end, so nothing else can be readable
-    /// here.
+    /// Whether the server closed the connection. All answers were read completely, so nothing else can be readable.
     fn is_closed(&self) -> bool {
         let read = self.stream.try_read(&mut [0]);
         !matches!(read, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
@@ -149,7 +148,7 @@ impl Connection {
         Ok(head)
     }
 
-    /// Reads the available bytes, with room for at least `room`.
+    /// Reads the available bytes, with space for at least `room`.
     async fn fill(&mut self, room: usize) -> Result<()> {
         if self.buffer.len() - self.filled < room {
             self.buffer.resize(self.filled + room, 0);
@@ -175,7 +174,7 @@ async fn connect(authority: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// The head of an answer; `None` while it is incomplete.
+/// Parses the head of an answer; `None` while it is incomplete.
 fn parse(bytes: &[u8]) -> Result<Option<Head>> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut response = httparse::Response::new(&mut fields);
@@ -220,7 +219,8 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
     }
 }
 
-/// For the nearest limit, which comes first (`"tier-minute";r=0;t=37`): the seconds, if nothing is left.
+/// Seconds until the nearest limit, the first one listed (`"tier-minute";r=0;t=37`), allows requests, if nothing is
+/// left of it.
 fn used_up_s(field: &str) -> Option<u64> {
     let mut parameters = field.split(',').next()?.split(';').map(str::trim);
     parameters.find(|parameter| *parameter == "r=0")?;

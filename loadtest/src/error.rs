@@ -1,21 +1,20 @@
-//! Why a load run could not be completed. What the server refused during a measure is not here: that is counted and
-//! reported.
+//! Errors that abort a load run. Refusals by the server during a measurement are counted and reported instead.
 
-/// The result of a step.
+/// Result of a step.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the harness gave up.
+/// Reason for aborting a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The command line asks for something impossible.
+    /// The options cannot be combined or met.
     #[error("{0}")]
     Usage(String),
-    /// A call of the setup or of the checks failed.
+    /// A call during setup or checks failed.
     #[error("{step}: {error}")]
     Client {
-        /// The step.
+        /// Name of the step.
         step: &'static str,
-        /// What went wrong.
+        /// Error of the SDK.
         error: kedge_client::Error,
     },
     /// A connection could not be made or broke, or a file could not be written.
@@ -23,10 +22,10 @@ pub enum Error {
     Io {
         /// The connection or file.
         what: String,
-        /// The error.
+        /// Error of the system.
         error: std::io::Error,
     },
-    /// HTTP failed below the answers.
+    /// HTTP failed on a connection.
     #[error("HTTP: {0}")]
     Http(#[from] hyper::Error),
     /// The server's answer does not match the API.
@@ -38,12 +37,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the step that a call belongs to.
+    /// Adds the step of a failed call.
     pub fn at(step: &'static str) -> impl FnOnce(kedge_client::Error) -> Self {
         move |error| Self::Client { step, error }
     }
 
-    /// Adds what could not be read, written or reached.
+    /// Adds the connection or file of an I/O error.
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io { what, error }

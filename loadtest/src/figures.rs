@@ -1,4 +1,4 @@
-//! Figures of measurements and of several runs, and reporting them: a table for people, JSON for programs.
+//! Figures of measurements and their reports: tables for people, JSON for programs.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,23 +8,23 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// Milliseconds until the last byte of a request's answer: from sending it, or in an open loop from when it was due.
+/// Milliseconds until the last byte of an answer: from sending the request, or in an open loop from its due time.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Latency {
-    /// The time within which half of the requests were answered.
+    /// Half of the requests were answered within this time.
     pub p50: f64,
-    /// As `p50`, for 90 % of the requests.
+    /// 90 % of the requests.
     pub p90: f64,
-    /// For 99 %.
+    /// 99 %.
     pub p99: f64,
-    /// For 99.9 %.
+    /// 99.9 %.
     pub p999: f64,
-    /// The longest.
+    /// The slowest request.
     pub max: f64,
 }
 
 impl Latency {
-    /// The figures of a histogram in microseconds.
+    /// Figures of a histogram in microseconds.
     pub fn of(latency_us: &Histogram<u64>) -> Self {
         let at = |quantile| latency_us.value_at_quantile(quantile) as f64 / 1e3;
         Self {
@@ -37,19 +37,19 @@ impl Latency {
     }
 }
 
-/// Lowest, middle and highest of the runs.
+/// Spread of a figure over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The lowest.
+    /// Lowest value of a run.
     pub lowest: f64,
-    /// The middle one, or the mean of the two in the middle.
+    /// The middle value, or the mean of the middle two.
     pub median: f64,
-    /// The highest.
+    /// Highest value of a run.
     pub highest: f64,
 }
 
 impl Spread {
-    /// The spread of these values; zeros if there are none.
+    /// Spread of these values; zeros if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -67,14 +67,14 @@ impl Spread {
         }
     }
 
-    /// The median, and in brackets the spread of the runs.
+    /// The median, and the spread of the runs in brackets.
     pub fn reported(&self) -> [String; 2] {
         let range = format!("{} to {}", grouped(self.lowest), grouped(self.highest));
         [grouped(self.median), range]
     }
 }
 
-/// A whole number with its thousands separated.
+/// A whole number with thousands separators.
 pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
@@ -121,7 +121,7 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Prints a text for people.
+/// Prints a text to standard output.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes());
@@ -130,14 +130,14 @@ pub fn print(text: &str) -> Result<()> {
         .map_err(Error::io("standard output"))
 }
 
-/// Writes a report as JSON, if a file was named for it.
+/// Writes a report as JSON, if a file is given.
 pub fn write_json<T: Serialize>(report: &T, path: Option<&Path>) -> Result<()> {
     let text = serde_json::to_string_pretty(report);
     let text = text.map_err(|error| Error::Broken(error.to_string()))?;
     write_text(&(text + "\n"), path)
 }
 
-/// Writes a text, if a file was named for it.
+/// Writes a text, if a file is given.
 pub fn write_text(text: &str, path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     std::fs::write(path, text).map_err(Error::io(path.display().to_string()))

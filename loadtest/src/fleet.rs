@@ -1,4 +1,4 @@
-//! The organizations of a run, as the processes that share it pass them to each other.
+//! Organizations of a run, as they are passed between its processes.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An organization with its one wallet, and its objects. It holds secrets, so it is passed through pipes and never
+/// An organization with its only wallet, and its objects. Contains secrets, so it is passed through pipes and never
 /// written to a file.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Organization {
@@ -17,16 +17,16 @@ pub(crate) struct Organization {
     pub(crate) access_token: Option<String>,
     pub(crate) template: Id,
     pub(crate) objects: Vec<Id>,
-    /// Its actions whose proof files are requested.
+    /// Actions whose proof files are requested.
     pub(crate) actions: Vec<Id>,
-    /// The recipients of its objects, in turn: its own wallet and another one.
+    /// Alternating recipients of the objects: this wallet and another one.
     pub(crate) recipients: [Address; 2],
     /// The first unspent nonce.
     pub(crate) next_nonce: u64,
 }
 
 impl Organization {
-    /// The lines of a request's head that identify the caller.
+    /// The head lines that identify the caller.
     pub(crate) fn credentials(&self) -> String {
         let mut lines = String::new();
         // Writing to a String cannot fail.

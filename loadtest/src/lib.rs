@@ -1,7 +1,7 @@
-//! `kedge-load`: drives a server as clients would, counts what it does in a second, and checks its answers: receipts
-//! offline, and that each acknowledged action is in the log, once. It makes accounts with `client`, sends prepared
-//! bytes over its own connections, and reads the log back at the end. What other benches need too is public: accounts,
-//! connections, figures, the machine, payloads, and a server for a measurement.
+//! `kedge-load`: load generator and checker. It drives a server like its clients, counts the server's work by second,
+//! and checks its answers: receipts offline, and that each acknowledged action is in the log once. Accounts are created
+//! with the SDK; prepared bytes go over its own connections; the log is read back at the end. The parts that other
+//! benches share are public.
 
 pub mod accounts;
 mod checks;
@@ -31,8 +31,8 @@ use crate::measure::Bench;
 use crate::options::RunOptions;
 use crate::report::{Report, Run, html};
 
-/// Runs the command line: a load run, or one of its processes. A usage error ends with status 2; a failed step, check
-/// or target with 1.
+/// Runs the command line: a load run, or one of its processes. Exit status 2 for a usage error, 1 for a failed step,
+/// check or target.
 pub fn run() -> ExitCode {
     let is_worker = std::env::args_os()
         .nth(1)
@@ -54,7 +54,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Sets up, runs, reports; returns whether all checks and targets held.
+/// Sets up, runs and reports. Returns whether all checks and targets passed.
 fn carry_out(options: RunOptions) -> Result<bool> {
     options.check()?;
     let mut bench = Bench::new(options.clone())?;

@@ -1,4 +1,4 @@
-//! The machine that a measure was made on, and what used its processors meanwhile (Linux, proc(5)).
+//! Description of the machine and its processor usage (Linux, proc(5)).
 
 use std::fs;
 use std::io::Write as _;
@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// Clock ticks a second in /proc: fixed for user space on every architecture that we run on.
+/// Clock ticks a second in /proc; fixed for user space on all supported architectures.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// A description of the machine.
+/// Description of the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// Processors that this process may use.
+    /// Processors available to this process.
     pub cores: usize,
-    /// The processors' model.
+    /// Model of the processors.
     pub processor: String,
-    /// All memory, in MiB.
+    /// Total memory in MiB.
     pub memory_mib: u64,
-    /// The kernel's release.
+    /// Kernel release.
     pub kernel: String,
 }
 
 impl Machine {
-    /// This machine; values that cannot be read stay empty.
+    /// Describes this machine. Values that cannot be read stay empty.
     pub fn here() -> Self {
         Self {
             cores: std::thread::available_parallelism().map_or(0, usize::from),
@@ -35,7 +35,7 @@ impl Machine {
     }
 }
 
-/// The load averages over 1, 5 and 15 minutes.
+/// Load averages over 1, 5 and 15 minutes.
 pub fn load_average() -> String {
     let text = read("/proc/loadavg");
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
@@ -46,12 +46,12 @@ pub(crate) fn resident_bytes(pid: u32) -> u64 {
     number(&field(&read(&format!("/proc/{pid}/status")), "VmRSS")) * 1024
 }
 
-/// Bytes that a process has had written to disks.
+/// Bytes that a process has written to disks.
 pub(crate) fn written_bytes(pid: u32) -> u64 {
     number(&field(&read(&format!("/proc/{pid}/io")), "write_bytes"))
 }
 
-/// The size of all files in a directory.
+/// Total size of the files in a directory.
 pub(crate) fn directory_bytes(path: &Path) -> u64 {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries
@@ -66,7 +66,7 @@ pub(crate) fn directory_bytes(path: &Path) -> u64 {
         .sum()
 }
 
-/// Milliseconds to write 4 KiB and sync it (fdatasync), sorted.
+/// Milliseconds to write 4 KiB and sync them (fdatasync), sorted.
 pub(crate) fn sync_latencies_ms(directory: &Path) -> std::io::Result<Vec<f64>> {
     const WRITES: usize = 200;
     let mut file = tempfile::tempfile_in(directory)?;
@@ -85,7 +85,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The value of the first `name: value` line.
+/// Value of the first `name: value` line.
 fn field(text: &str, name: &str) -> String {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     lines
@@ -107,22 +107,21 @@ pub struct Usage {
     server: Option<u64>,
 }
 
-/// How many cores were busy on average, and with which work.
+/// Average number of busy cores, by user.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CoresUsed {
     /// The load generator.
     pub generator: f64,
     /// The server, if its process id is known.
     pub server: Option<f64>,
-    /// All other processes, including the server if its process id is not known; and the kernel's
-    /// work for no process, such as interrupts.
+    /// All other processes, including a server without a known process id, and kernel work such as interrupts.
     pub others: f64,
     /// Stolen by the hypervisor.
     pub stolen: f64,
 }
 
 impl Usage {
-    /// The usage up to now, of the server with this process id and of the generator's processes.
+    /// Current usage, of the server with this process id and of the generator's processes.
     pub fn now(server_pid: Option<u32>, generator_pids: &[u32]) -> Self {
         let (all, stolen) = machine_ticks(&read("/proc/stat"));
         Self {
@@ -134,7 +133,7 @@ impl Usage {
         }
     }
 
-    /// The usage since an earlier moment.
+    /// Usage since an earlier moment.
     pub fn since(&self, earlier: &Self) -> CoresUsed {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let cores = |ticks: u64| ticks as f64 / TICKS_A_SECOND / seconds;
@@ -153,7 +152,7 @@ impl Usage {
     }
 }
 
-/// Busy ticks of all processors (user, nice, system, irq, softirq) and stolen ones.
+/// Ticks of all processors: busy (user, nice, system, irq, softirq) and stolen.
 fn machine_ticks(stat: &str) -> (u64, u64) {
     let first = stat.lines().next().unwrap_or_default();
     let ticks: Vec<u64> = first
@@ -165,7 +164,7 @@ fn machine_ticks(stat: &str) -> (u64, u64) {
     (of(0) + of(1) + of(2) + of(5) + of(6), of(7))
 }
 
-/// Processor time that a process has used, in user space and in the kernel; zero if there is none with this id.
+/// Processor time of a process, in user space and kernel; zero if there is none with this id.
 pub fn processor_time(pid: u32) -> Duration {
     Duration::from_secs_f64(ticks_of(pid) as f64 / TICKS_A_SECOND)
 }
@@ -174,7 +173,7 @@ fn ticks_of(pid: u32) -> u64 {
     process_ticks(&read(&format!("/proc/{pid}/stat")))
 }
 
-/// utime and stime. The command's name comes before them, in brackets, and may hold spaces.
+/// utime and stime. They follow the command's name, which is in brackets and may contain spaces.
 fn process_ticks(stat: &str) -> u64 {
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let columns = after_name.split_ascii_whitespace().skip(11).take(2);

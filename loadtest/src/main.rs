@@ -1,4 +1,4 @@
-//! The load harness: see the library.
+//! Executable of the load harness; see the library.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! One run: the preparation, the load, and the checks after it.
+//! A measured run: preparation, load, and checks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,12 +25,12 @@ use crate::report::{Run, percentiles};
 use crate::server::Server;
 use crate::setup::{self, Fleet};
 
-/// Seconds of warm-up before the closed loop that --rate 50% refers to.
+/// Warm-up of the closed loop that --rate 50% refers to, in seconds.
 const TOP_WARM_UP_S: u64 = 1;
-/// How long memory may settle before it is measured.
+/// Time for memory to settle before it is measured.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// What all runs share.
+/// State shared by all runs.
 pub(crate) struct Bench {
     options: RunOptions,
     authority: String,
@@ -44,7 +44,7 @@ pub(crate) struct Bench {
     _server: Option<Server>,
 }
 
-/// The closed loop that a rate refers to: its results, and its requests a second.
+/// The closed loop that a rate refers to: results, and requests a second.
 type Top = (Part, f64);
 
 /// A completed phase.
@@ -54,17 +54,17 @@ struct Over {
     signed_beforehand: usize,
 }
 
-/// The checks after a run.
+/// Findings of the checks after a run.
 struct Checks {
     log: LogCheck,
     streams: Option<Streams>,
     deliveries: Option<Deliveries>,
-    /// What the load and these checks found wrong.
+    /// Problems found by the load and by these checks.
     problems: Vec<String>,
 }
 
 impl Bench {
-    /// Starts the server if requested, and makes accounts and objects.
+    /// Starts the server if requested, and creates accounts and objects.
     pub(crate) fn new(options: RunOptions) -> Result<Self> {
         let runtime = Runtime::new().map_err(Error::io("starting a runtime"))?;
         let server = match &options.server {
@@ -163,7 +163,7 @@ impl Bench {
         })
     }
 
-    /// Waits for what the streams and the webhooks still have to deliver, and reads the log back.
+    /// Waits for outstanding deliveries of streams and webhooks, and reads the log back.
     async fn check(&self, before: &Checkpoint, part: &Part, streams: Readers) -> Result<Checks> {
         let acknowledged = &part.acknowledged_each;
         let streams = match self.options.readers {
@@ -201,7 +201,7 @@ impl Bench {
         Ok(checkpoint.checkpoint)
     }
 
-    /// How long the disk alone takes for a sync, if the data directory is known.
+    /// Sync latencies of the disk alone, if the data directory is known.
     fn sync_latencies(&self) -> Result<BTreeMap<String, f64>> {
         let Some(data) = &self.data else {
             return Ok(BTreeMap::new());
@@ -216,7 +216,7 @@ impl Bench {
             .collect())
     }
 
-    /// The open loop's rate, and the closed loop that it refers to, if any.
+    /// Rate of the open loop, and the closed loop that it refers to.
     fn rate(&mut self, base: u64) -> Result<(Option<f64>, Option<Top>)> {
         match self.options.rate() {
             None => Ok((None, None)),
@@ -301,8 +301,8 @@ impl Bench {
         })
     }
 
-    /// Updates each object once, which makes it live, and once more, which only writes. The memory
-    /// that the first pass takes beyond the second belongs to the live objects.
+    /// Updates each object twice. The first pass makes it live, the second only writes; the difference in memory
+    /// belongs to the live objects.
     fn touch_twice(&mut self, base: u64, more: &mut BTreeMap<String, f64>) -> Result<Over> {
         let pid = self.server_pid.ok_or_else(|| {
             Error::Usage("actors-memory needs --server-pid, or --server".to_owned())
@@ -351,7 +351,7 @@ impl Bench {
     }
 }
 
-/// Creates webhooks of the first organizations, and the receiver that they lead to.
+/// Creates webhooks of the first organizations, and their receiver.
 async fn webhooks(fleet: &mut Fleet, count: usize) -> Result<Option<Receiver>> {
     if count == 0 {
         return Ok(None);
@@ -364,7 +364,7 @@ async fn webhooks(fleet: &mut Fleet, count: usize) -> Result<Option<Receiver>> {
     Ok(Some(receiver))
 }
 
-/// The time in RFC 3339.
+/// Current time in RFC 3339.
 fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     kedge_protocol::time::rfc3339(since.map_or(0, |since| since.as_millis() as u64))

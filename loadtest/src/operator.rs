@@ -1,4 +1,4 @@
-//! The operator's side: tiers without narrow limits, over the server's admin socket. One line of JSON each way.
+//! Admin socket of a server: tiers with wide limits. One line of JSON each way.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 use crate::error::{Error, Result};
 use crate::progress;
 
-/// The value of every limit: each request is counted on each limit, and none is refused.
+/// Value of every limit: requests are counted, but none is refused.
 const REQUESTS_MAX: u64 = 1_000_000_000;
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ pub struct AdminConnection {
 }
 
 impl AdminConnection {
-    /// Connects to the socket with this path.
+    /// Connects to the socket at this path.
     pub async fn connect(socket: &Path) -> Result<Self> {
         let name = format!("the admin socket {}", socket.display());
         let stream = UnixStream::connect(socket).await;
@@ -63,7 +63,7 @@ impl AdminConnection {
     }
 }
 
-/// Gives organizations a tier with limits that no run here reaches.
+/// Gives organizations a tier whose limits no run reaches.
 pub(crate) async fn lift_limits(
     socket: &Path,
     organizations: impl ExactSizeIterator<Item = Id>,
@@ -78,7 +78,7 @@ pub(crate) async fn lift_limits(
         file_uploads_per_minute: most,
         template_writes_per_minute: most,
         list_reads_per_minute: most,
-        // None: a run would fill it.
+        // No limit, because a run would reach it.
         log_bytes: None,
     };
     let bar = progress::bar("tiers set", organizations.len());

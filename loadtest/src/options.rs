@@ -1,4 +1,4 @@
-//! The command line of a run.
+//! Command line of a run.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,9 +13,9 @@ use crate::report::targets::Target;
 
 /// Access tokens are valid for 15 minutes, and a run does not renew them.
 const BEARER_RUN_S_MAX: u64 = 14 * 60;
-/// The longest run: signatures can be made a day ahead.
+/// Limit on the length of a run; signatures can be made a day ahead.
 const RUN_S_MAX: u64 = 12 * 60 * 60;
-/// The target, and a payload with the five properties and little else.
+/// Target, and a payload with the five properties and little else.
 const ACTION_BYTES_MIN: usize = 160;
 
 /// What to send.
@@ -90,13 +90,13 @@ pub(crate) enum Verify {
     All,
 }
 
-/// Requests a second of an open loop.
+/// Rate of an open loop.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Rate {
-    /// This many.
+    /// Requests a second.
     PerSecond(f64),
-    /// This multiple of what a closed loop reached just before.
+    /// Multiple of the rate that a closed loop reached just before.
     OfTop(f64),
 }
 
@@ -265,7 +265,7 @@ pub(crate) struct RunOptions {
 }
 
 impl RunOptions {
-    /// Refuses options with which nothing can run.
+    /// Refuses options that cannot run.
     pub(crate) fn check(&self) -> Result<()> {
         let counts = [
             ("organizations", self.organizations),
@@ -334,7 +334,7 @@ impl RunOptions {
         self.server.is_some() || self.admin_socket.is_some()
     }
 
-    /// How to handle rate limits.
+    /// Effective handling of rate limits.
     pub(crate) fn limits(&self) -> Limits {
         self.limits.unwrap_or(if self.knows_socket() {
             Limits::Operator
@@ -343,7 +343,7 @@ impl RunOptions {
         })
     }
 
-    /// The scenario whose requests are sent.
+    /// The scenario that decides the requests.
     pub(crate) fn sends(&self) -> Scenario {
         match self.scenario {
             Scenario::Overload => self.of,
@@ -366,7 +366,7 @@ impl RunOptions {
         self.rate.or(overload.then_some(Rate::OfTop(10.0)))
     }
 
-    /// Connections in use, those of all processes.
+    /// Connections of all processes together.
     pub(crate) fn connections(&self) -> usize {
         let usual = match (self.scenario, self.is_batch(), self.rate()) {
             (Scenario::Overload, ..) => 4_096,
@@ -377,7 +377,7 @@ impl RunOptions {
         self.connections.unwrap_or(usual)
     }
 
-    /// Actions in one request; 0 for requests that only read.
+    /// Actions per request; 0 for reads.
     pub(crate) fn actions_a_request(&self) -> usize {
         match self.sends() {
             Scenario::Reads | Scenario::ProofFiles => 0,

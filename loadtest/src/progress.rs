@@ -1,4 +1,4 @@
-//! Progress on standard error; nothing where that is no terminal.
+//! Progress display on standard error, if that is a terminal.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ pub(crate) fn bar(what: &str, length: usize) -> ProgressBar {
     bar
 }
 
-/// A line that states what is going on.
+/// A line about the current step.
 pub(crate) fn spinner(what: String) -> ProgressBar {
     let spinner = ProgressBar::new_spinner().with_message(what);
     spinner.enable_steady_tick(Duration::from_millis(250));
     spinner
 }
 
-/// The view of a run: its progress, with a line of figures below.
+/// Progress of a run, with a line of figures.
 pub(crate) fn live(seconds: u64) -> ProgressBar {
     let bar = ProgressBar::new(seconds);
     if let Ok(style) =

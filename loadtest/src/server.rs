@@ -1,4 +1,4 @@
-//! A server for a measurement: a child process, and for a load run one with data of its own.
+//! Server processes for measurements.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use tempfile::TempDir;
 use crate::error::{Error, Result};
 use crate::options::RunOptions;
 
-/// Longest time for a start.
+/// Time limit of a start.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// Registering counts on the caller's address, and all accounts of a run use the same one.
+/// Registrations are limited by address, and all accounts of a run share one.
 const ADDRESS_REQUESTS_PER_MINUTE: u32 = 1_000_000_000;
 
-/// A program that serves HTTP, as a child process; killed when this is dropped.
+/// A child process that serves HTTP, killed on drop.
 pub struct Program {
     child: Child,
-    /// Its base URL.
+    /// Base URL.
     pub url: String,
 }
 
 impl Program {
-    /// Starts a program that prints `listening on <url>` when it listens. Returns `None` if it ended before that, or did
-    /// not listen within this time.
+    /// Starts a program that prints `listening on <url>` when it listens. Returns `None` if it ended earlier, or did
+    /// not listen within `within`.
     pub fn start(command: &mut Command, within: Duration) -> Result<Option<Self>> {
         let child = command.stdout(Stdio::piped()).spawn();
         let name = command.get_program().display().to_string();
@@ -41,7 +41,7 @@ impl Program {
                 .into_iter()
                 .flat_map(|out| BufReader::new(out).lines());
             for line in lines.map_while(std::result::Result::ok) {
-                // After the first line nobody listens, but the pipe still has to be drained.
+                // After the first line the receiver is gone, but the pipe still has to be drained.
                 let _ = sender.send(line);
             }
         });
@@ -54,19 +54,19 @@ impl Program {
         Ok(None)
     }
 
-    /// Its process id.
+    /// Process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Stops it with SIGTERM and waits for it.
+    /// Stops the program with SIGTERM and waits for it.
     pub fn stop(mut self) -> std::io::Result<ExitStatus> {
         let id = self.pid().to_string();
         Command::new("kill").args(["-TERM", &id]).status()?;
         self.child.wait()
     }
 
-    /// Kills it at once with SIGKILL, and waits for it.
+    /// Kills the program with SIGKILL and waits for it.
     pub fn kill(mut self) -> std::io::Result<ExitStatus> {
         self.child.kill()?;
         self.child.wait()
@@ -80,17 +80,16 @@ impl Drop for Program {
     }
 }
 
-/// A running server; its data are deleted with it, so no orderly stop is needed.
+/// A running server; its data is deleted with it, so it needs no regular stop.
 pub(crate) struct Server {
     /// Dropped before the directory.
     program: Program,
-    /// Holds the data directory, its mark, and the log.
+    /// Data directory, its mark, and the server's output.
     directory: TempDir,
 }
 
 impl Server {
-    /// Starts the program with rate limits on, except those that count on the address; webhooks may lead to this
-    /// machine.
+    /// Starts the program with rate limits on, except those by address. Webhooks may lead to this machine.
     pub(crate) fn start(program: &Path, options: &RunOptions) -> Result<Self> {
         let directory = match &options.server_disk {
             Some(disk) => TempDir::with_prefix_in("kedge-load-", disk),

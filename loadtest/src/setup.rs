@@ -1,5 +1,4 @@
-//! The organizations, templates and objects of a run, made through the API with every receipt
-//! verified.
+//! Organizations, templates and objects of a run, created through the API with every receipt verified.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,22 +16,22 @@ use crate::fleet::Organization;
 use crate::options::{Auth, Limits, RunOptions, Scenario};
 use crate::{accounts, operator, progress};
 
-/// How often a step that meets a limit is tried: registering counts on the address, 100 a minute
-/// unless the server is configured otherwise.
+/// Limit on attempts at a step that meets a limit: registrations are limited to 100 a minute by address, unless
+/// configured otherwise.
 const ATTEMPTS_MAX: u32 = 1_000;
 /// A supply that no run uses up.
 const SUPPLY_MAX: u64 = 1 << 40;
-/// The proof file of every n-th action of each batch is requested.
+/// Every n-th action of each batch has its proof file requested.
 const PROOF_EVERY: usize = 50;
 
-/// The organizations, and the accounts that made them.
+/// The organizations and their accounts.
 pub(crate) struct Fleet {
     pub(crate) organizations: Vec<Organization>,
     accounts: Vec<Account>,
 }
 
 /// A client that waits for limits as long as necessary. It trusts the keys that the server states or, if `first_key` is
-/// given, that key and those that the log names after it.
+/// given, that key and its successors in the log.
 pub(crate) async fn client(url: &str, first_key: Option<Address>) -> Result<Client> {
     let patient = RetryPolicy {
         attempts_max: ATTEMPTS_MAX,
@@ -50,7 +49,6 @@ pub(crate) async fn client(url: &str, first_key: Option<Address>) -> Result<Clie
 }
 
 impl Fleet {
-    /// Creates everything.
     pub(crate) async fn new(
         client: &Client,
         options: &RunOptions,
@@ -145,7 +143,6 @@ impl Fleet {
         Ok(())
     }
 
-    /// The account of an organization.
     pub(crate) fn account(&self, number: usize) -> &Account {
         &self.accounts[number]
     }
@@ -198,7 +195,7 @@ fn template(options: &RunOptions) -> NewTemplate {
         name: "parcel".to_owned(),
         max_supply: options.max_supply.then_some(SUPPLY_MAX),
         actions: match sends {
-            // The issuer may transfer an object whoever owns it, so transfers need not wait for each other.
+            // The issuer may transfer objects of any owner, so transfers need not wait for each other.
             Scenario::BatchTransfers => vec![rule("transfer", Who::Issuer)],
             Scenario::HotObject => vec![rule("update", Who::Anyone)],
             _ => Vec::new(),

@@ -1,4 +1,4 @@
-//! The texts of requests: payloads, actions of the bus, and the constant parts of a head.
+//! Texts of requests: payloads, actions of the bus, and the constant parts of a head.
 
 use std::io::Write as _;
 
@@ -10,21 +10,21 @@ use kedge_protocol::{Hash, Id};
 use crate::fleet::Organization;
 use crate::options::RunOptions;
 
-/// Alternating payloads, so that every update changes something.
+/// Number of alternating payloads, so that every update changes something.
 pub const VARIANTS: usize = 2;
 /// `obj_` and 26 digits.
 const OBJECT_ID_BYTES: usize = 30;
 
-/// The constant parts of an organization's heads.
+/// Constant parts of an organization's request heads.
 pub(crate) struct Heads {
-    /// The head of a signed request, up to the length of its body.
+    /// Head of a signed request, up to the length of its body.
     pub(crate) write: Vec<u8>,
-    /// The head of a read, from after its path.
+    /// Head of a read, from after its path.
     pub(crate) read: Vec<u8>,
 }
 
 impl Heads {
-    /// The heads of an organization's requests.
+    /// Builds the heads of an organization's requests.
     pub(crate) fn new(
         organization: &Organization,
         authority: &str,
@@ -67,7 +67,7 @@ fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends the lines of a signed request's head that differ from request to request; the empty line is still missing.
+/// Appends the varying lines of a signed request's head, without the final empty line.
 pub fn push_signature(
     out: &mut Vec<u8>,
     head: &RequestHead,
@@ -87,7 +87,7 @@ pub fn push_signature(
     out.extend_from_slice(b"\r\n");
 }
 
-/// A payload with which target and payload together have `action_bytes` bytes.
+/// A payload that has `action_bytes` bytes together with its target.
 pub fn payload(variant: usize, action_bytes: usize) -> String {
     let [state, place] = [["in transit", "8.5417"], ["at a depot", "7.4474"]][variant % VARIANTS];
     let text = |note: &str| {
@@ -99,7 +99,7 @@ pub fn payload(variant: usize, action_bytes: usize) -> String {
     text(&"n".repeat(action_bytes.saturating_sub(filled)))
 }
 
-/// The payloads of transfers: two for each organization.
+/// Payloads of transfers: two for each organization.
 pub(crate) fn transfers(organizations: &[Organization]) -> Vec<String> {
     let recipients = organizations.iter().flat_map(|o| o.recipients.iter());
     recipients
@@ -109,14 +109,14 @@ pub(crate) fn transfers(organizations: &[Organization]) -> Vec<String> {
 
 /// A body of the action bus that is sent repeatedly, each time under a new signature.
 pub struct Body {
-    /// As it is sent.
+    /// Bytes of the body.
     pub text: Bytes,
-    /// The hashes of each action's texts.
+    /// Hashes of each action's texts.
     pub words: Vec<ActionWords>,
 }
 
 impl Body {
-    /// The body with these targets and payloads: for the batch endpoint, or else of a single action.
+    /// The body for these targets and payloads: of the batch endpoint, or of a single action.
     pub fn new(kind: &Kind, actions: &[(Id, &str)], batch: bool) -> Self {
         let words = actions.iter().map(|(target, payload)| {
             ActionWords::of(kind, &target.to_string(), payload.as_bytes())
@@ -134,7 +134,7 @@ impl Body {
     }
 }
 
-/// An action in the form of a body of the bus.
+/// An action in the form of the bus.
 fn bus_action(kind: &Kind, (target, payload): &(Id, &str)) -> String {
     let (text, member) = (
         kind.text(),

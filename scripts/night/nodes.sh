@@ -1,4 +1,4 @@
-# Sourced by night.sh: several nodes. CLUSTER_TESTS names the test program tests/cluster.rs, if it is built already.
+# Sourced by night.sh: cluster tests. CLUSTER_TESTS names an existing test program of tests/cluster.rs.
 # shellcheck shell=bash
 
 cluster_test() {
@@ -20,7 +20,7 @@ failovers() {
   touch "$lines"
   while count="$(done_so_far)" && ((count < wanted && failed < 3)); do
     left=$((wanted - count))
-    # Each cluster has a seed of its own, also after one that failed.
+    # Each cluster has a different seed, also after a failed one.
     part=$(($(grep -c '"acknowledged"' "$lines" || true) + failed + 1))
     log="$folder/$seed-$part.log"
     say "    $count of $wanted failovers done; the next cluster has the seed $((seed * 1000 + part))"
@@ -34,7 +34,7 @@ failovers() {
   ((failed == 0)) || die "$failed clusters failed" "their logs are in $folder"
 }
 
-# The longest time without an acknowledged write: of all failovers, and of each kind.
+# Longest time without an acknowledged write: of all failovers, and of each kind.
 failovers_report() {
   local failed="$1"
   printf '\nfailovers, seed %s, %s, %s cores\n' "$seed" "$(date -u +%Y-%m-%dT%H:%MZ)" "$(nproc)"

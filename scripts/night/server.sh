@@ -1,4 +1,4 @@
-# Sourced by night.sh: the simulator, and one server.
+# Sourced by night.sh: simulator, and tests of a single server.
 # shellcheck shell=bash
 
 new_seeds() {
@@ -9,7 +9,7 @@ new_seeds() {
   note "$(grep -c '^seed ' "$log" || true) seeds found nothing"
 }
 
-# One line a case; cases that have passed are not run again, those that have failed are.
+# One line per case; passed cases are skipped, failed ones run again.
 calls() {
   local lines="$root/data/calls/$seed.txt" failed=0
   mkdir -p "${lines%/*}"
@@ -22,12 +22,12 @@ calls() {
   ((failed == 0)) || die "calls that failed broke a promise" "the log is ${lines%.txt}.log; KEDGE_CALL replays one case (docs/TESTING.md)"
 }
 
-# What is kept stays for the next run.
+# The corpus is kept for the next run.
 changed_inputs() {
   local log="$root/data/fuzz/log" program filter
   mkdir -p "${log%/*}"
   : >"$log"
-  # The targets of whole connections and of forms need a server.
+  # Targets of whole connections and of forms need a server.
   for program in 'fuzz ' 'api connections::changed' 'api forms::changed'; do
     filter="${program#* }"
     KEDGE_FUZZ_CACHE="$root/data/fuzz" KEDGE_FUZZ_SECONDS=$((${FUZZ_MINUTES:-10} * 60)) \
@@ -36,7 +36,7 @@ changed_inputs() {
   { grep -o '^[a-z0-9]*: KEDGE_FUZZ_SEED=.*' "$log" || true; } | notes
 }
 
-# Twenty kills of one server's data; then another server begins with nothing.
+# Twenty kills of one server's data; then another server starts empty.
 kills() {
   local lines="$root/data/kills/$seed.txt" wanted="${KILLS:-1000}" each=20 done_before part
   mkdir -p "${lines%/*}"
@@ -53,7 +53,7 @@ kills() {
     "$lines" | notes
 }
 
-# One attack at a time, because it is measured.
+# One attack at a time, because each is measured.
 siege() {
   local rows="$root/data/siege/rows.md" log="$root/data/siege/siege.log" failed=0
   local results
@@ -85,7 +85,7 @@ $(cat "$1")
 REPORT
 }
 
-# The figures are those of the benchmarks, and of one server with ten million actions.
+# The benchmarks' figures, and those of a server with ten million actions.
 growth() {
   local figures="$root/data/growth/$seed"
   mkdir -p "$figures"
@@ -94,7 +94,7 @@ growth() {
   note "figures: $figures"
 }
 
-# Half of what a closed loop reaches, with the webhooks and event streams of some organizations.
+# Half the rate of a closed loop, with webhooks and event streams of some organizations.
 soak() {
   local figures="$root/data/soak/$seed.json" minutes="${SOAK_MINUTES:-20}"
   mkdir -p "${figures%/*}"

@@ -1,5 +1,5 @@
-//! The log by itself: a frame of 500 updates appended, one request read from an open and from a sealed segment, and
-//! batches checked. The files lie in the system's temporary directory: TMPDIR names another disk.
+//! Benches of the log alone: appending a frame of 500 updates, reading a request from an open and from a sealed
+//! segment, checking batches. The files are in the temporary directory, which TMPDIR can move to another disk.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use tempfile::TempDir;
 
 use crate::sample::{self, START_MS, Sample};
 
-/// Actions of a frame.
+/// Actions per frame.
 const ACTIONS: usize = 500;
-/// Frames of a log to read.
+/// Frames in the log that is read.
 const FRAMES: usize = 64;
-/// Bytes of decompressed blocks to cache when most reads should decompress: a few blocks.
+/// Cache for a few decompressed blocks only, so that most reads decompress.
 const FEW_BLOCKS: u64 = 1024 * 1024;
-/// Small enough that some segments are closed.
+/// Small enough to fill several segments.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
 fn open(directory: &TempDir, options: LogOptions) -> FileLog {
@@ -92,13 +92,13 @@ fn append(log: &mut FileLog, (record, batch, leaves): &Sealed<'_>) {
     log.append(&frame).expect("room on the disk");
 }
 
-/// Packs a request and writes its frame, without the sync.
+/// Packs a request and writes its frame, without a sync.
 #[divan::bench(sample_size = 1, sample_count = 200)]
 fn append_frame(bencher: Bencher<'_, '_>) {
     appended(bencher, false);
 }
 
-/// The same with a sync for each.
+/// Packs a request, writes its frame, and syncs.
 #[divan::bench(sample_size = 1, sample_count = 200)]
 fn append_frame_and_sync(bencher: Bencher<'_, '_>) {
     appended(bencher, true);
@@ -124,7 +124,7 @@ fn appended(bencher: Bencher<'_, '_>, sync: bool) {
         });
 }
 
-/// A log whose closed segments are sealed, and the number of actions in these.
+/// A log with sealed segments, and the number of actions in these.
 fn written(directory: &TempDir, cache_bytes: u64) -> (FileLog, u64) {
     let sample = Sample::new(ACTIONS);
     let options = LogOptions {
@@ -145,7 +145,7 @@ fn written(directory: &TempDir, cache_bytes: u64) -> (FileLog, u64) {
     (log, actions)
 }
 
-/// One request by the sequence of one of its actions, from the open segment.
+/// Reads a request by the sequence of one of its actions, from the open segment.
 #[divan::bench]
 fn read_from_open_segment(bencher: Bencher<'_, '_>) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -154,7 +154,7 @@ fn read_from_open_segment(bencher: Bencher<'_, '_>) {
     read(bencher, &log.reader(), sealed + 1, count);
 }
 
-/// The same from sealed segments; the number is how many bytes of decompressed blocks are cached.
+/// The same from sealed segments, with a block cache of so many bytes.
 #[divan::bench(args = [FEW_BLOCKS, 64 * 1024 * 1024])]
 fn read_from_sealed_segments(bencher: Bencher<'_, '_>, cache_bytes: u64) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -171,7 +171,7 @@ fn read(bencher: Bencher<'_, '_>, reader: &LogReader, first: u64, count: u64) {
     });
 }
 
-/// Batches of a log in sealed segments, checked by one thread: everything except the signatures of requests.
+/// Checks batches in sealed segments on one thread: everything except the signatures of requests.
 #[divan::bench]
 fn verify_batches(bencher: Bencher<'_, '_>) {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,6 +1,6 @@
-//! Each stage of an action's way by itself, on one thread: how many actions a second it could do alone. `500` is a
-//! request of 500 updates of 286 bytes, `1` one of a single update. The store of `commit` and the files of `log` lie in
-//! the system's temporary directory: TMPDIR names another disk.
+//! Stages of an action's path, each on one thread: actions a second that the stage could do alone. `500` is a request
+//! of 500 updates of 286 bytes, `1` one of a single update. The store of `commit` and the files of `log` are in the
+//! temporary directory, which TMPDIR can move to another disk.
 
 mod log;
 mod sample;
@@ -22,17 +22,16 @@ use mimalloc::MiMalloc;
 
 use crate::sample::{START_MS, Sample};
 
-/// The server's allocator, with its calls counted: the table shows how much memory each stage
-/// requests.
+/// The server's allocator, with its calls counted: the table shows the memory that each stage requests.
 #[global_allocator]
 static ALLOCATOR: AllocProfiler<MiMalloc> = AllocProfiler::new(MiMalloc);
 
-/// Actions of a request.
+/// Actions per request.
 const SIZES: [usize; 2] = [500, 1];
 /// Keys that the sequencer caches.
 const RECENT_KEYS_MAX: usize = 1_000_000;
 
-/// Long enough for a stage's figure to be stable.
+/// Long enough for stable figures.
 const MEASURE: Duration = Duration::from_millis(500);
 
 fn main() {
@@ -79,7 +78,7 @@ fn c_recover(bencher: Bencher<'_, '_>, actions: usize) {
     });
 }
 
-/// The same of a signer whose key is known.
+/// The same for a signer with a known key.
 #[divan::bench(args = SIZES)]
 fn c_recover_known(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
@@ -107,7 +106,7 @@ fn d_decide(bencher: Bencher<'_, '_>, actions: usize) {
     });
 }
 
-/// The sequencer's step: checks the versions that the request is based on, and places it.
+/// The sequencer's step: checks the versions that the request is based on, and assigns a sequence.
 #[divan::bench(args = SIZES)]
 fn e_sequence(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
@@ -201,7 +200,7 @@ fn j_proof(bencher: Bencher<'_, '_>, actions: usize) {
     });
 }
 
-/// A request from the log, applied to the state under the rules: what `verify` does for each.
+/// Applies a request from the log to the state, under the rules, as `verify` does.
 #[divan::bench(args = SIZES)]
 fn k_replay(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);

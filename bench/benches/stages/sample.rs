@@ -1,4 +1,4 @@
-//! A request of updates, signed, with the objects that it changes.
+//! A signed request of updates, with the objects that it changes.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -17,13 +17,12 @@ use kedge_rules::sequencer::{Key, KeyWrite};
 use kedge_rules::{Caller, Input, TemplateRules};
 use kedge_storage::{Group, StoreOptions};
 
-/// The time of all records, Unix milliseconds.
+/// Time of all records, Unix milliseconds.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
-/// Bytes of an action's target and payload.
+/// Target and payload of an action.
 const ACTION_BYTES: usize = 286;
 const KIND: Kind = Kind::Update;
 
-/// The request.
 pub(crate) struct Sample {
     pub(crate) actions: usize,
     pub(crate) body: String,
@@ -38,7 +37,7 @@ pub(crate) struct Sample {
     after: Vec<Object>,
 }
 
-/// The domain of the request's signature.
+/// Domain of the request's signature.
 pub(crate) fn domain() -> Domain {
     Domain {
         chain_id: 31_337,
@@ -46,7 +45,6 @@ pub(crate) fn domain() -> Domain {
     }
 }
 
-/// The signer.
 pub(crate) fn caller() -> Caller {
     Caller {
         wallet_id: id(Prefix::Wallet, 1),
@@ -56,7 +54,7 @@ pub(crate) fn caller() -> Caller {
     }
 }
 
-/// A store with the server's own settings.
+/// A store with the server's settings.
 pub(crate) fn store(path: &Path) -> StoreOptions {
     StoreOptions {
         side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
@@ -117,7 +115,7 @@ fn payload() -> String {
 }
 
 impl Sample {
-    /// A request with this many updates, each of another object.
+    /// A request of `actions` updates, each of another object.
     pub(crate) fn new(actions: usize) -> Self {
         let objects: Vec<Object> = (0..actions as u64).map(object).collect();
         let targets: Vec<String> = objects.iter().map(|object| object.id.to_string()).collect();
@@ -237,7 +235,7 @@ impl Sample {
             })
     }
 
-    /// The request's writes when its objects have this version.
+    /// The writes of the request, for objects at this version.
     pub(crate) fn writes(&self, base_version: u64) -> Vec<KeyWrite> {
         let write = |object: &Object| KeyWrite {
             key: Key::resource(object.id),
@@ -259,7 +257,7 @@ impl Sample {
             .collect()
     }
 
-    /// Its record in the log, from this sequence on.
+    /// The request's log record, from this sequence on.
     pub(crate) fn record(&self, first_sequence: u64) -> RequestRecord<'_> {
         let actions = (0..).zip(self.objects.iter().zip(&self.targets));
         let actions = actions.map(|(index, (object, target))| ActionRecord {
@@ -288,14 +286,14 @@ impl Sample {
         }
     }
 
-    /// A group with only this request.
+    /// A commit group of this request alone.
     pub(crate) fn group(&self, first_sequence: u64) -> Group {
         let mut group = Group::new();
         self.put(&mut group, first_sequence);
         group
     }
 
-    /// The request's record, and the objects after it.
+    /// Adds the request's record and the changed objects to a group.
     pub(crate) fn put(&self, group: &mut Group, first_sequence: u64) {
         group.put_request(&self.record(first_sequence), &self.contents);
         for object in &self.after {

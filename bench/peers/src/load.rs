@@ -1,4 +1,4 @@
-//! The closed loop.
+//! Closed-loop load.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -9,23 +9,22 @@ use tokio::task::JoinSet;
 use crate::error::Result;
 use crate::options::Options;
 
-/// Latencies are distinguished up to a minute, to three digits.
+/// Latencies are recorded up to a minute, to three digits.
 const LATENCY_US_MAX: u64 = 60_000_000;
 
-/// A connection.
+/// A connection to a store.
 pub(crate) trait Append: Send + 'static {
-    /// Appends the next records, and returns when they are stored.
+    /// Appends the next records. Returns when they are durable.
     fn append(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// The result of a measurement.
 pub(crate) struct Measured {
     records_per_second: f64,
     latency_us: Histogram<u64>,
 }
 
 impl Measured {
-    /// The result as one line of JSON.
+    /// One line of JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         let at = |quantile| self.latency_us.value_at_quantile(quantile) as f64 / 1e3;
         serde_json::json!({
@@ -37,7 +36,6 @@ impl Measured {
     }
 }
 
-/// Runs the warm-up and the measurement.
 pub(crate) async fn measure<A: Append>(options: &Options, connections: Vec<A>) -> Result<Measured> {
     let measured = Duration::from_secs(options.duration_s);
     let counted_from = Instant::now() + Duration::from_secs(options.warm_up_s);
@@ -60,7 +58,7 @@ pub(crate) async fn measure<A: Append>(options: &Options, connections: Vec<A>) -
 
 struct Seen {
     latency_us: Histogram<u64>,
-    /// A group in flight at either end of the measurement counts by its share inside.
+    /// Number of groups; one in flight at either end of the measurement counts by its share inside.
     groups: f64,
 }
 

@@ -1,6 +1,6 @@
-//! Load for what Kedge is compared with, as `kedge-bench compare` starts it: connections that each send their next
-//! records when the last ones are stored, with the same bytes in a record. One line of JSON reports the result. What it
-//! makes in a database it drops and makes again at every start: it is for instances that exist to be measured.
+//! Load for the systems that `kedge-bench compare` compares with Kedge. Each connection sends its next records when the
+//! last ones are stored; a record has as many bytes as in Kedge. The result is one line of JSON. Every start drops and
+//! creates its tables and streams, so use instances that exist to be measured.
 
 mod error;
 mod load;

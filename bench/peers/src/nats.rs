@@ -1,7 +1,7 @@
 //! NATS JetStream: a stream on disk. Several messages go as one atomic batch with one acknowledgement (ADR-50, server
-//! 2.12), or one by one where the server knows no batches. The server's `sync_interval` decides whether an acknowledged
-//! message is synced. The client is our own, of the few lines of the protocol that it needs
-//! (<https://docs.nats.io/reference/reference-protocols/nats-protocol>): the official one brings some 150 packages.
+//! 2.12), or one by one if the server knows no batches. The server's `sync_interval` decides whether an acknowledged
+//! message is synced. The client is hand-written for the few lines of the protocol that it needs
+//! (<https://docs.nats.io/reference/reference-protocols/nats-protocol>): the official one adds about 150 packages.
 
 use crate::error::Result;
 use crate::load::Append;
@@ -12,11 +12,11 @@ use crate::wire::Wire;
 const SUBJECT: &str = "records";
 const STREAM: &str = r#"{"name":"RECORDS","subjects":["records"],"storage":"file","retention":"limits","num_replicas":1,"allow_atomic":true}"#;
 
-/// A connection, with its groups of messages.
+/// A connection with its prepared groups of messages.
 pub(crate) struct Publisher {
     nats: Nats,
     groups: Vec<Vec<Record>>,
-    /// One acknowledgement for each group.
+    /// One acknowledgement per group.
     atomic: bool,
     next: usize,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Publisher {
 impl Publisher {
     pub(crate) async fn open(options: &Options) -> Result<Vec<Self>> {
         let mut first = Nats::connect(&options.address, 0).await?;
-        // There may be none yet; the answer does not matter.
+        // The stream may not exist yet, so the answer does not matter.
         first.ask("$JS.API.STREAM.DELETE.RECORDS", "").await?;
         let made = first.ask("$JS.API.STREAM.CREATE.RECORDS", STREAM).await?;
         check(&made)?;
@@ -71,7 +71,7 @@ fn messages(group: &[Record], inbox: &str) -> String {
     text
 }
 
-/// All messages in one batch; the last one commits it and requests the acknowledgement.
+/// All messages as one batch. The last one commits it and requests the acknowledgement.
 fn batch(group: &[Record], inbox: &str, number: usize) -> String {
     let mut text = String::new();
     for (sequence, Record { object, payload }) in (1..).zip(group) {
@@ -124,7 +124,6 @@ impl Nats {
         self.message().await
     }
 
-    /// The payload of the next message.
     async fn message(&mut self) -> Result<Vec<u8>> {
         loop {
             let line = self.wire.line().await?;

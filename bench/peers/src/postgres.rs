@@ -1,5 +1,5 @@
-//! PostgreSQL: a plain table, and one whose rows form a hash chain. A transaction is answered when it
-//! is on the disk (`synchronous_commit`, on by default).
+//! PostgreSQL: a plain table, and one whose rows form a hash chain. A transaction is answered when it is durable
+//! (`synchronous_commit`, on by default).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ CREATE TABLE records (
     payload text NOT NULL
 )";
 
-/// Only one request at a time extends the chain: it holds the tip's row until its commit.
+/// Requests extend the chain one at a time, because each locks the tip's row until its commit.
 const CHAINED: &str = "
 DROP FUNCTION IF EXISTS append_records;
 DROP TABLE IF EXISTS chained, tip;
@@ -55,12 +55,12 @@ $$ LANGUAGE plpgsql";
 
 async fn connect(address: &str) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(address, NoTls).await?;
-    // Its error also reaches the client, with the statement that meets it.
+    // The client gets its error too, with the failing statement.
     tokio::spawn(connection);
     Ok(client)
 }
 
-/// Creates the tables and the connections.
+/// Creates the tables and connects.
 async fn clients(options: &Options, tables: &str) -> Result<Vec<Client>> {
     connect(&options.address)
         .await?
@@ -73,7 +73,7 @@ async fn clients(options: &Options, tables: &str) -> Result<Vec<Client>> {
     Ok(clients)
 }
 
-/// COPY of a group in a transaction.
+/// COPY of a group in one transaction.
 pub(crate) struct Copy {
     client: Client,
     statement: Statement,
@@ -153,7 +153,7 @@ impl Append for Insert {
     }
 }
 
-/// The chaining function on a group.
+/// The chaining function, called for a group.
 pub(crate) struct Chain {
     client: Client,
     statement: Statement,

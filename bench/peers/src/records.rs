@@ -1,19 +1,18 @@
-//! The records: an object's id and a payload of JSON, as many bytes as an update has in Kedge.
+//! Records as large as an update in Kedge: an object id and a JSON payload.
 
-/// Objects that the records are about.
+/// Number of different objects.
 const OBJECTS: usize = 100_000;
 /// `obj_` and 26 digits.
 const OBJECT_BYTES: usize = 30;
-/// Different groups of records that a connection sends in rotation.
+/// Number of different groups that a connection sends in rotation.
 pub(crate) const GROUPS: usize = 8;
 
-/// One record's texts.
 pub(crate) struct Record {
     pub(crate) object: String,
     pub(crate) payload: String,
 }
 
-/// The groups of records of a connection, made before the measurement.
+/// The groups of a connection, created before the measurement.
 pub(crate) fn groups(connection: usize, records: usize, bytes: usize) -> Vec<Vec<Record>> {
     (0..GROUPS)
         .map(|group| {

@@ -1,5 +1,5 @@
-//! Redis: a stream, answered when it is in the append-only file and that is synced (`appendfsync always`, which must be
-//! set when the instance is started; this checks it). The client is our own, of the part of RESP2 that it needs
+//! Redis: a stream, answered when its append-only file is synced. The instance must run with `appendfsync always`,
+//! which this checks. The client is hand-written for the part of RESP2 that it needs
 //! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::wire::Wire;
 const STREAM: &str = "records";
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A connection with its pipelines.
+/// A connection with its prepared pipelines.
 pub(crate) struct Stream {
     wire: Wire,
     pipelines: Vec<Vec<u8>>,
@@ -91,7 +91,7 @@ fn pipeline(group: &[Record]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// One answer; the words of a list are joined.
+/// Reads one answer, and joins the words of a list.
 async fn answer(wire: &mut Wire) -> Result<String> {
     let mut words = Vec::new();
     let mut left = 1_usize;

@@ -1,4 +1,4 @@
-//! A TCP connection whose protocol has lines and counted bytes, as those of Redis and NATS have.
+//! TCP connection of a protocol with lines and counted bytes, such as Redis's and NATS's.
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -8,10 +8,9 @@ use crate::error::Result;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The connection.
 pub(crate) struct Wire {
     stream: TcpStream,
-    /// Read but not parsed yet.
+    /// Received bytes not parsed yet.
     bytes: BytesMut,
 }
 
@@ -29,7 +28,7 @@ impl Wire {
         Ok(self.stream.write_all(bytes).await?)
     }
 
-    /// The next line, without its end.
+    /// The next line, without its line ending.
     pub(crate) async fn line(&mut self) -> Result<String> {
         let mut looked_at = 0;
         loop {
@@ -45,7 +44,7 @@ impl Wire {
         }
     }
 
-    /// This many bytes, followed by the end of a line.
+    /// Reads `length` bytes and the line ending after them.
     pub(crate) async fn counted(&mut self, length: usize) -> Result<Vec<u8>> {
         self.fill(length + 2).await?;
         let taken = self.bytes[..length].to_vec();

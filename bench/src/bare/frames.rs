@@ -1,4 +1,4 @@
-//! Frames in the server's own log files: packed requests, a batch for each request, leaves; one sync a group. Segments
+//! Storage in the server's own log files: packed requests, one batch per request, leaves; one sync per group. Segments
 //! are not compressed afterwards.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use kedge_protocol::{Hash, Id, Prefix};
 use super::log::{Chained, Disk};
 use crate::error::Result;
 
-/// How often the next segment's file is looked after.
+/// Interval of checks for the next segment's file.
 const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) struct Frames {
@@ -31,7 +31,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Opens an empty log, and starts the thread that makes the files of its next segments.
+    /// Opens an empty log, and starts the thread that creates its segment files ahead of time.
     pub(super) fn open(path: &Path, identity: Hash) -> Result<Self> {
         let (log, _) = FileLog::open(
             Arc::new(RealEnv),
@@ -48,7 +48,7 @@ impl Frames {
             .name("segments".to_owned())
             .spawn(move || {
                 while !ending.load(Ordering::Relaxed) {
-                    // The append that needs the file makes it itself, or fails.
+                    // The append that needs the file creates it, or fails.
                     let _later = maintenance.prepare();
                     std::thread::sleep(LOOK);
                 }
@@ -68,7 +68,7 @@ impl Drop for Frames {
     fn drop(&mut self) {
         self.is_ending.store(true, Ordering::Relaxed);
         if let Some(thread) = self.next_files.take() {
-            // If it panicked, that was printed.
+            // A panic was printed already.
             let _panicked = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! HTTP around the bare pipeline.
+//! HTTP interface of the bare pipeline.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) async fn serve(listener: TcpListener, pipeline: Arc<Pipeline>) -> Res
                 let pipeline = Arc::clone(&pipeline);
                 async move { Ok::<_, Infallible>(answer(&pipeline, request).await) }
             });
-            // A caller that disconnects concerns nobody else.
+            // A disconnect concerns only that caller.
             let _gone = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

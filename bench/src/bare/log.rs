@@ -1,5 +1,5 @@
-//! The log of the bare pipeline: one thread that chains and writes everything that has arrived meanwhile, with one
-//! write and one sync for all of it.
+//! Log of the bare pipeline: one thread that chains and writes all requests that have arrived, with one write and one
+//! sync.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::frames::Frames;
 use super::rows::Rows;
 use crate::error::Result;
 
-/// Most requests that wait for the thread.
+/// Limit on requests that wait for the thread.
 const WAITING_MAX: usize = 4_096;
 
 /// Where the bare pipeline keeps its actions.
@@ -29,7 +29,7 @@ pub(crate) enum Files {
     Frames,
 }
 
-/// The places of an action's texts in the body.
+/// Ranges of an action's texts within the body.
 pub(super) struct Texts {
     pub(super) kind: Kind,
     pub(super) target: Range<usize>,
@@ -46,42 +46,40 @@ pub(super) struct Entry {
     pub(super) signature: Signature,
 }
 
-/// The position of a request in the log.
+/// Position of a request in the log.
 pub(super) struct Placed {
     pub(super) first_sequence: u64,
     pub(super) head: Hash,
 }
 
-/// A request as it goes to the disk.
+/// A request with its hash chain, ready to be written.
 pub(super) struct Chained<'a> {
     pub(super) entry: &'a Entry,
     pub(super) first_sequence: u64,
     pub(super) timestamp_ms: u64,
     pub(super) leaves: &'a [Hash],
-    /// The chain's head before the first action, and after each of them.
+    /// Heads of the chain: before the first action, and after each one.
     pub(super) heads: &'a [Hash],
 }
 
-/// What keeps the actions of a group.
+/// Storage of the pipeline's actions.
 pub(super) trait Disk: Send {
     /// Adds a request to the group.
     fn add(&mut self, request: &Chained<'_>) -> Result<()>;
-    /// Returns when the group is on the disk; the next one is empty.
+    /// Writes the group durably. The next group is empty.
     fn sync(&mut self) -> Result<()>;
 }
 
 type Waiting = (Entry, oneshot::Sender<Placed>);
 
-/// The channel to the thread.
+/// Channel to the writing thread.
 pub(super) struct Log {
-    /// `None` makes the thread close the files and end; the process must not end before that.
+    /// `None` makes the thread close the files and end; the process must not end before.
     messages: mpsc::Sender<Option<Waiting>>,
 }
 
 impl Log {
-    /// Opens an empty log and starts its thread.
-    ///
-    /// The thread ends after [`Self::end`].
+    /// Opens an empty log and starts its thread, which ends after [`Self::end`].
     pub(super) fn open(files: Files, path: &Path, head: Hash) -> Result<(Self, JoinHandle<()>)> {
         let disk: Box<dyn Disk> = match files {
             Files::Rows => Box::new(Rows::open(path)?),
@@ -100,13 +98,13 @@ impl Log {
         Ok((Self { messages }, thread))
     }
 
-    /// Makes the thread end after the requests that wait for it.
+    /// Ends the thread after the waiting requests.
     pub(super) async fn end(&self) {
-        // If the thread has ended, nothing needs to be sent.
+        // The thread may have ended already.
         let _ended = self.messages.send(None).await;
     }
 
-    /// Returns when the request is on the disk.
+    /// Returns when the request is durable.
     pub(super) async fn append(&self, entry: Entry) -> Result<Placed> {
         let (reply, placed) = oneshot::channel();
         let ended = || "the log has ended: a write failed";
@@ -122,12 +120,12 @@ struct Chain {
     disk: Box<dyn Disk>,
     head: Hash,
     sequence: u64,
-    /// Memory that each request uses again.
+    /// Buffer that all requests reuse.
     heads: Vec<Hash>,
 }
 
 impl Chain {
-    /// Writes until it receives the end, or until the first write that fails.
+    /// Writes until the end is requested or a write fails.
     fn write_all(mut self, mut messages: mpsc::Receiver<Option<Waiting>>) {
         let mut reported: Vec<Option<Waiting>> = Vec::with_capacity(WAITING_MAX);
         let mut group: Vec<Waiting> = Vec::with_capacity(WAITING_MAX);

@@ -1,6 +1,6 @@
-//! The bare pipeline: the least that makes a signed action durable and puts it into a hash chain. It takes the requests
-//! of the action bus as they are, and the server is compared with it. It lacks: actors, objects and their state,
-//! nonces, limits, credentials, batches, receipts.
+//! The bare pipeline, a baseline for the server: the minimum that makes a signed action durable and chains it. It takes
+//! the same requests of the action bus. It lacks actors, objects and their state, nonces, limits, credentials, batches
+//! and receipts.
 
 mod frames;
 mod http;

@@ -1,4 +1,4 @@
-//! From a request's bytes to a checked signature, on the connection's own task.
+//! Parsing and signature checks, on the connection's task.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::log::{Entry, Log, Texts};
 use crate::error::Result;
 
-/// The content of a body.
+/// Form of a body.
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
     Single,
@@ -41,7 +41,7 @@ struct Action<'a> {
     payload: &'a RawValue,
 }
 
-/// What all requests share.
+/// State shared by all requests.
 pub(super) struct Pipeline {
     domain_separator: Hash,
     log: Log,
@@ -55,12 +55,11 @@ impl Pipeline {
         }
     }
 
-    /// Ends the log.
     pub(super) async fn end(&self) {
         self.log.end().await;
     }
 
-    /// Checks a request and writes it to the log; returns the answer's text.
+    /// Checks a request and writes it to the log. Returns the text of the answer.
     pub(super) async fn take(
         &self,
         shape: Shape,

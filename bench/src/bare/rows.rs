@@ -1,4 +1,4 @@
-//! A RocksDB row for each action, as the server's first version had it.
+//! A RocksDB row per action, as in the server's first version.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rocksdb::{DB, DBCompressionType, Options, WriteBatch, WriteOptions};
 use super::log::{Chained, Disk};
 use crate::error::Result;
 
-/// Bytes of rows in memory before they go to a file.
+/// Size of the memtable.
 const MEMTABLE_BYTES: usize = 128 * 1024 * 1024;
 
 pub(super) struct Rows {
@@ -17,7 +17,6 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Opens an empty database.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let mut options = Options::default();
         options.create_if_missing(true);
@@ -44,13 +43,13 @@ impl Disk for Rows {
             row.extend_from_slice(&head.0);
             row.extend_from_slice(&request.timestamp_ms.to_be_bytes());
             if sequence == request.first_sequence {
-                // With this and the texts anybody can check the signature again.
+                // With the texts, this is enough to check the signature again.
                 row.extend_from_slice(&entry.signature.0);
                 row.extend_from_slice(&entry.salt_seed.0);
                 row.extend_from_slice(&entry.head.nonce.to_be_bytes());
                 row.extend_from_slice(&entry.head.deadline_s.to_be_bytes());
             }
-            // Target and payload, and the text between them.
+            // Target and payload, and the text between.
             let start = texts.target.start.min(texts.payload.start);
             let end = texts.target.end.max(texts.payload.end);
             row.extend_from_slice(&entry.body[start..end]);

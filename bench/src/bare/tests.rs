@@ -1,4 +1,4 @@
-//! The bare pipeline on what a signer sends, and on what was changed on the way.
+//! Tests of the bare pipeline, with valid and with altered requests.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn body(count: usize) -> Bytes {
     format!(r#"{{"actions":[{actions}]}}"#).into()
 }
 
-/// Sends a request of three actions and one of two; returns the directory and the head that was answered last.
+/// Sends a request of three actions and one of two. Returns the directory and the head of the last answer.
 async fn two_requests(files: Files) -> (tempfile::TempDir, String) {
     let data = tempfile::tempdir().unwrap();
     let (log, thread) = Log::open(files, data.path(), SEPARATOR).unwrap();
@@ -77,7 +77,7 @@ async fn two_requests(files: Files) -> (tempfile::TempDir, String) {
 #[tokio::test]
 async fn requests_follow_one_another_in_one_chain_on_the_disk() {
     let (data, last_head) = two_requests(Files::Rows).await;
-    // The rows alone reproduce the head that was answered.
+    // The rows alone reproduce the last answer's head.
     let db = rocksdb::DB::open_for_read_only(&rocksdb::Options::default(), data.path(), false);
     let db = db.unwrap();
     let mut head = SEPARATOR;

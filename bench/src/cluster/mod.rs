@@ -1,5 +1,5 @@
-//! Several nodes that share a log, against a single one: in turns, on one machine, everything on the same cores. Single
-//! changes also through an edge. Then a node with no data joins, which shows how fast a follower applies.
+//! Several nodes that share a log against a single one: in turns, on one machine, on the same cores. Single changes
+//! also go through an edge. At the end an empty node joins, which shows the speed of a follower.
 
 mod nodes;
 mod reads;
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     join_actions: u64,
 }
 
-/// Measures both in turns, then reads, then the joining node, and reports.
+/// Measures both in turns, then reads, then the joining node.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = options.bench.scratch()?;
     let program = &options.bench.server;
@@ -95,7 +95,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     report::write(options, load_average_before, figures)
 }
 
-/// What requests are sent to.
+/// Servers that receive the requests.
 struct Servers<'a> {
     single: &'a Server,
     cluster: &'a Cluster,
@@ -123,7 +123,7 @@ impl Servers<'_> {
     }
 }
 
-/// Reads of objects through one node, and through all of them.
+/// Reads objects through one node, and through all of them.
 async fn reads(
     options: &Options,
     cluster: &Cluster,
@@ -146,7 +146,7 @@ async fn reads(
     Ok(measured)
 }
 
-/// Fills the log, and lets a node with no data join.
+/// Fills the log, then starts an empty node.
 async fn join(
     options: &Options,
     cluster: &mut Cluster,

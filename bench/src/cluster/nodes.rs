@@ -16,12 +16,12 @@ use crate::server::Server;
 const SERVERS: usize = 3;
 const UP_WITHIN: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// The metric of requests that an edge passed to the leader.
+/// Metric of requests that an edge passed to the leader.
 const PASSED: &str = "kedge_edge_passed_total{to=\"leader\",outcome=\"answered\"}";
 /// The development chain's first key, which is public.
 const PAYER: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
-/// A process that is killed when it is dropped.
+/// A process, killed on drop.
 struct Process(Child);
 
 impl Drop for Process {
@@ -31,20 +31,20 @@ impl Drop for Process {
     }
 }
 
-/// A cluster; it ends when it is dropped.
+/// A running cluster, stopped on drop.
 pub(super) struct Cluster {
     program: PathBuf,
     place: PathBuf,
-    /// The lines that all nodes share.
+    /// Configuration lines shared by all nodes.
     settings: String,
-    /// Where the edge's metrics are.
+    /// URL of the edge's metrics.
     edge_metrics: String,
     pub(super) nodes: Vec<Server>,
     servers: Vec<Process>,
     _chain: Process,
 }
 
-/// Processor time that the parts of a cluster have used.
+/// Processor time used by the parts of a cluster.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Used {
     pub(super) leader: Duration,
@@ -63,7 +63,7 @@ impl Used {
 }
 
 impl Cluster {
-    /// Starts everything, and waits until each node is ready.
+    /// Starts all processes, and waits until each node is ready.
     pub(super) async fn start(
         program: &Path,
         nats: &Path,
@@ -108,7 +108,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Starts one more node, with empty data and the first one's keys.
+    /// Starts one more node, empty, with the first one's keys.
     pub(super) fn start_node(&self) -> Result<Server> {
         let name = format!("node{}", self.nodes.len() + 1);
         let data = self.place.join(&name);
@@ -129,7 +129,6 @@ impl Cluster {
         Server::spawn(command, data.join("admin.sock"))
     }
 
-    /// Starts an edge.
     pub(super) async fn start_edge(&self) -> Result<Server> {
         let config = self.place.join("edge.toml");
         let urls: Vec<&str> = self.nodes.iter().map(|node| node.url.as_str()).collect();
@@ -147,7 +146,7 @@ impl Cluster {
         Ok(edge)
     }
 
-    /// How many requests the edge has passed to the leader, and got an answer to.
+    /// Requests that the edge passed to the leader and that were answered.
     pub(super) async fn passed(&self) -> Result<u64> {
         let mut connection = Connection::open(&self.edge_metrics).await?;
         let host = &self.edge_metrics;
@@ -159,7 +158,7 @@ impl Cluster {
         Ok(count.trim().parse()?)
     }
 
-    /// The index of the node that leads.
+    /// Index of the leading node.
     pub(super) async fn leader(&self) -> Result<usize> {
         let give_up = Instant::now() + UP_WITHIN;
         while Instant::now() < give_up {
@@ -195,8 +194,8 @@ impl Cluster {
     }
 }
 
-/// The lines that all nodes share: on the chain that printed this, with these keys of the sequencer, the payer and the
-/// operator, and on servers with these ports.
+/// Configuration lines shared by all nodes. `printed` is the output of the chain; the keys are those of sequencer,
+/// payer and operator.
 fn settings(
     printed: &str,
     [sequencer, payer, operator]: [&PathBuf; 3],
@@ -244,7 +243,7 @@ fn make_private(folder: &Path) -> Result<()> {
     Ok(builder.recursive(true).mode(0o700).create(folder)?)
 }
 
-/// Runs a command and returns what it prints.
+/// Runs a command and returns its output.
 fn run(command: &mut Command) -> Result<String> {
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -253,7 +252,7 @@ fn run(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Ports that nothing listens on, which another program may take before they are used.
+/// Free ports; another program may take them before they are used.
 fn free_ports(count: usize) -> Result<Vec<u16>> {
     let listeners: std::io::Result<Vec<_>> = (0..count)
         .map(|_| TcpListener::bind(("127.0.0.1", 0)))
@@ -263,7 +262,7 @@ fn free_ports(count: usize) -> Result<Vec<u16>> {
     Ok(ports?)
 }
 
-/// Starts the development chain; returns what it prints too.
+/// Starts the development chain. Also returns its output.
 async fn start_chain(program: &Path, place: &Path, sequencer: &str) -> Result<(Process, String)> {
     let output = place.join("chain.out");
     let mut command = Command::new(program);

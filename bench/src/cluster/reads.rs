@@ -1,4 +1,4 @@
-//! Reads of objects, spread over nodes.
+//! Object reads, spread over the nodes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use tokio::task::JoinSet;
 use crate::error::Result;
 use crate::fleet::Fleet;
 
-/// Connections, over all nodes.
+/// Connections over all nodes.
 const CONNECTIONS: usize = 48;
 
-/// Reads objects through these nodes for so long; returns reads a second.
+/// Reads objects through these nodes for `length`. Returns reads a second.
 pub(super) async fn measure(urls: &[String], fleet: &Arc<Fleet>, length: Duration) -> Result<f64> {
     let until = Instant::now() + length;
     let mut readers = JoinSet::new();

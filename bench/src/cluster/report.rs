@@ -1,4 +1,4 @@
-//! Reports what several nodes cost.
+//! Report of the costs of a cluster.
 
 use kedge_load::figures::{Spread, grouped, table};
 use serde::Serialize;
@@ -8,13 +8,12 @@ use crate::error::Result;
 use crate::report::Report;
 use crate::requests::Shape;
 
-/// What is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Subject {
     One,
     Three,
-    /// Three nodes, and an edge in front.
+    /// Three nodes behind an edge.
     Edge,
 }
 
@@ -28,7 +27,6 @@ impl Subject {
     }
 }
 
-/// One measurement.
 #[derive(Serialize)]
 pub(super) struct Run {
     pub(super) subject: Subject,
@@ -37,22 +35,22 @@ pub(super) struct Run {
     pub(super) per_second: f64,
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
-    /// Microseconds of a core an action: of the node that decides, of those that follow, of the NATS servers.
+    /// Microseconds of a core per action: of the leader, of the followers, of the NATS servers.
     pub(super) leader_us: f64,
     pub(super) followers_us: f64,
     pub(super) servers_us: f64,
-    /// Of the edge.
+    /// Microseconds of a core per action: of the edge.
     pub(super) edge_us: f64,
 }
 
-/// Reads through so many nodes.
+/// Reads through this many nodes.
 #[derive(Serialize)]
 pub(super) struct Reads {
     pub(super) nodes: usize,
     pub(super) per_second: f64,
 }
 
-/// A node with no data joined.
+/// Join of an empty node.
 #[derive(Serialize)]
 pub(super) struct Join {
     pub(super) actions: u64,
@@ -60,7 +58,6 @@ pub(super) struct Join {
     pub(super) seconds: f64,
 }
 
-/// All results.
 #[derive(Serialize)]
 pub(super) struct Figures {
     pub(super) runs: Vec<Run>,
@@ -68,7 +65,7 @@ pub(super) struct Figures {
     pub(super) join: Join,
 }
 
-/// A line for people during the run.
+/// One line of progress.
 pub(super) fn line(run: &Run) -> String {
     format!(
         "{:<15} {:<28} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms\n",

@@ -1,5 +1,5 @@
-//! The server against the bare pipeline, and against other stores of records: in turns, on one machine, with the same
-//! records, each answered when it is on the disk.
+//! The server against the bare pipeline and other stores: in turns, on one machine, with the same records, each
+//! answered when it is durable.
 
 mod peers;
 mod report;
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     markdown: Option<PathBuf>,
 }
 
-/// The systems that are compared.
+/// The compared systems.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Subject {
@@ -61,7 +61,7 @@ pub(crate) enum Subject {
     NatsJetstream,
 }
 
-/// Measures all of them in turns, and reports.
+/// Measures all systems in turns.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = options.bench.scratch()?;
     let data = scratch.path().join("kedge");
@@ -69,7 +69,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         "making {} organizations, {} objects\n",
         options.size.organizations, options.size.objects
     ))?;
-    // Creating a thousand organizations from one address would be limited; measuring them is not.
+    // Limits are off only now, because a thousand organizations are created from one address.
     let server = Server::start(&options.bench.server, &data)?;
     let fleet = Arc::new(Fleet::make(&server, options.size).await?);
     server.stop()?;
@@ -147,7 +147,7 @@ async fn of_bare(
             "--verifying-contract",
             &fleet.domain.verifying_contract.to_string(),
         ]);
-    // Rows are what a build without this option has.
+    // Earlier builds lack this option and use rows.
     if subject == Subject::BareFrames {
         command.args(["--files", "frames"]);
     }

@@ -1,5 +1,5 @@
-//! The other stores of records. Their clients are a separate program (bench/peers), so that none of its dependencies
-//! comes near the server.
+//! Other stores of records. Their clients are in a separate program (bench/peers), which keeps their dependencies out
+//! of the server's workspace.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -45,7 +45,7 @@ struct Measured {
 }
 
 impl Peers {
-    /// Those that are compared.
+    /// The stores with an address.
     pub(super) fn subjects(&self) -> Vec<Subject> {
         let mut subjects = Vec::new();
         if self.postgres.is_some() {
@@ -56,7 +56,7 @@ impl Peers {
         subjects
     }
 
-    /// Measures one of them.
+    /// Measures one store.
     pub(super) fn run(&self, subject: Subject, shape: Shape, options: &Options) -> Result<Run> {
         let (name, address) = match subject {
             Subject::PostgresCopy => ("postgres-copy", &self.postgres),

@@ -1,4 +1,4 @@
-//! Reports how much each store did.
+//! Report of the throughput of each system.
 
 use kedge_load::figures::{Spread, table, write_text};
 use serde::Serialize;
@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::report::Report;
 use crate::requests::{ACTION_BYTES, Shape};
 
-/// One measurement.
 #[derive(Serialize)]
 pub(super) struct Run {
     pub(super) subject: Subject,
@@ -48,7 +47,7 @@ impl Subject {
         }
     }
 
-    /// What the server does for the same record and this one does not.
+    /// Features of the server for the same record that this system lacks.
     fn lacks(self) -> &'static str {
         match self {
             Self::Kedge => "-",
@@ -68,7 +67,7 @@ impl Subject {
     }
 }
 
-/// A line for people during the run.
+/// One line of progress.
 pub(super) fn line(subject: Subject, shape: Shape, run: &Run) -> String {
     format!(
         "{:<15} {:<25} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms\n",
@@ -80,7 +79,6 @@ pub(super) fn line(subject: Subject, shape: Shape, run: &Run) -> String {
     )
 }
 
-/// All results of one comparison.
 #[derive(Serialize)]
 pub(super) struct Figures {
     pub(super) runs: Vec<Run>,

@@ -1,4 +1,4 @@
-//! Fills a server through its API, so that every row is what the server itself makes.
+//! Test objects, minted through the API so that every row is genuine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,25 +22,25 @@ const PASSWORD: &str = "correct horse battery staple";
 const TEMPLATE: &str = "ticket";
 /// Batches in flight at the same time.
 const BATCHES_UNDER_WAY: usize = 4;
-/// How many objects share a category, on average.
+/// Average number of objects in a category.
 pub(crate) const OBJECTS_A_CATEGORY: u64 = 100;
-/// Regions: each has a hundredth of all objects.
+/// Number of regions, each with a hundredth of all objects.
 pub(crate) const REGIONS: u64 = 100;
-/// Prices are below this.
+/// Upper bound of prices, exclusive.
 pub(crate) const PRICE_MAX: u64 = 1_000_000;
 
-/// The data that the server was filled with.
+/// The objects on the server.
 #[derive(Serialize)]
 pub(crate) struct Filled {
     pub(crate) template: String,
     pub(crate) seconds: f64,
 }
 
-/// Pseudo-random numbers from a seed (splitmix64).
+/// Pseudo-random numbers from a seed (SplitMix64).
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
-    /// A number from 0 to below `end`.
+    /// A number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -54,7 +54,7 @@ pub(crate) fn categories(objects: u64) -> u64 {
     (objects / OBJECTS_A_CATEGORY).max(1)
 }
 
-/// The properties of the object with this number.
+/// Properties of the object with this number.
 fn properties(number: u64, objects: u64) -> Value {
     let mut rng = Rng(number);
     json!({
@@ -148,7 +148,7 @@ async fn known(account: &Account) -> Result<Filled> {
     Err("the directory holds another server's data".into())
 }
 
-/// An access token.
+/// Logs in, and returns an access token.
 pub(crate) async fn log_in(url: &str) -> Result<String> {
     let body = json!({ "email": EMAIL, "password": PASSWORD }).to_string();
     let authority = authority(url)?;

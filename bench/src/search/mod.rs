@@ -1,4 +1,4 @@
-//! Searches among a million objects.
+//! Bench of searches among a million objects.
 
 mod fill;
 mod queries;
@@ -53,7 +53,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let load_average_before = load_average();
     let server = Server::start(&options.server, &data)?;
     let filled = fill::fill(&server.url, options.objects).await?;
-    // The last writes are still only in memory; a start loads them as any other start would.
+    // The last writes are only in memory; a restart writes them to files and loads them like any other.
     server.stop()?;
     let server = Server::start(&options.server, &data)?;
     let token = fill::log_in(&server.url).await?;
@@ -78,7 +78,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     report.write("", options.output.as_deref())
 }
 
-/// Sends a JSON body and returns the answer's; anything but 200 is an error.
+/// Sends a JSON body and returns the answer's body. Any status but 200 is an error.
 async fn post<'a>(
     connection: &'a mut Connection,
     authority: &str,

@@ -1,4 +1,4 @@
-//! The searches, and how long they take.
+//! Search queries and their latencies.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use super::fill::{PRICE_MAX, REGIONS, Rng, categories};
 use super::post;
 use crate::error::Result;
 
-/// How long a connection searches before its answers count.
+/// Time that a connection searches before its answers count.
 const WARM_UP: Duration = Duration::from_secs(3);
 
-/// The kind of search.
+/// Kind of a search.
 #[derive(Clone, Copy)]
 pub(crate) enum Query {
     /// One category (about 100 objects), and a quarter of all prices.
     EqualityAndRange,
     /// One region (a hundredth of all objects), and about 50 prices.
     RangeAndEquality,
-    /// A tenth of all prices, the cheapest first.
+    /// A tenth of all prices, cheapest first.
     RangeInOrder,
-    /// The number of objects of one region within a tenth of all prices.
+    /// Number of objects of one region, within a tenth of all prices.
     Count,
 }
 
@@ -36,7 +36,7 @@ pub(crate) const ALL: [Query; 4] = [
     Query::Count,
 ];
 
-/// The server and data to search.
+/// Server and objects to search.
 pub(crate) struct Asked<'a> {
     pub(crate) url: &'a str,
     pub(crate) token: &'a str,
@@ -44,7 +44,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) objects: u64,
 }
 
-/// The figures of one query.
+/// Figures of one query.
 #[derive(Serialize)]
 pub(crate) struct Measure {
     pub(crate) query: &'static str,
@@ -56,7 +56,7 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// A line for people.
+    /// One line of progress.
     pub(crate) fn line(&self) -> String {
         let latency = &self.latency_ms;
         format!(
@@ -125,13 +125,13 @@ impl Query {
     }
 }
 
-/// The results of one connection.
+/// Results of one connection.
 struct Seen {
     latencies_us: Histogram<u64>,
     found: u64,
 }
 
-/// Searches on this many connections, on each one search after the other, and measures.
+/// Measures searches on this many connections, each with one search at a time.
 pub(crate) async fn measure(
     asked: &Asked<'_>,
     query: Query,
@@ -145,7 +145,7 @@ pub(crate) async fn measure(
     for number in 0..connections {
         let shared = Arc::clone(&shared);
         let mut rng = Rng(number as u64 + 1);
-        // Bodies are made beforehand, so that only the server is measured.
+        // Bodies are built beforehand, so that only the server is measured.
         let bodies: Vec<String> = (0..10_000)
             .map(|_| query.body(asked, &mut rng).to_string())
             .collect();

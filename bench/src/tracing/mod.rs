@@ -1,5 +1,5 @@
-//! What distributed tracing costs: the same server with tracing off, with one request in a hundred traced, and with all
-//! of them, in turns on one machine. Its collector is a sink in this process, which reads and counts the spans.
+//! Costs of distributed tracing: the same server with tracing off, with one request in a hundred traced, and with all
+//! of them, in turns on one machine. The collector is a sink in this process, which only counts the spans.
 
 mod report;
 mod sink;
@@ -33,7 +33,7 @@ pub(crate) struct Options {
     turns: Turns,
 }
 
-/// How the servers trace.
+/// Share of traced requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Traced {
@@ -54,7 +54,7 @@ impl Traced {
     }
 }
 
-/// A server, what it holds, and where its spans go.
+/// A server, its organizations, and the collector of its spans.
 struct Subject {
     traced: Traced,
     server: Server,
@@ -85,12 +85,12 @@ impl Subject {
         tokio::time::sleep(SETTLE).await;
         let before = self.sink.spans();
         let driven = measure(&self.server, plan, end).await?;
-        // Spans wait a second at most for others.
+        // The server sends spans at most a second after they end.
         tokio::time::sleep(SETTLE).await;
         let spans = self.sink.spans() - before;
         let is_right = match self.traced {
             Traced::Nothing => spans == 0,
-            // By chance none of a few requests may be among those.
+            // By chance, none of a few requests may be traced.
             Traced::OneInAHundred => true,
             Traced::Everything => spans > driven.acknowledged,
         };
@@ -110,7 +110,7 @@ impl Subject {
     }
 }
 
-/// Measures the three in turns, and reports.
+/// Measures the three in turns.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scratch = options.bench.scratch()?;
     print(&format!(

@@ -1,4 +1,4 @@
-//! Reports what tracing costs.
+//! Report of the costs of tracing.
 
 use kedge_load::figures::{Spread, table};
 use serde::Serialize;
@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::report::Report;
 use crate::requests::Shape;
 
-/// One measurement.
 #[derive(Serialize)]
 pub(super) struct Run {
     pub(super) traced: Traced,
@@ -17,13 +16,12 @@ pub(super) struct Run {
     pub(super) per_second: f64,
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
-    /// Microseconds of a core that the server needed an action.
+    /// Microseconds of a server core per action.
     pub(super) server_us: f64,
-    /// Spans that arrived, for each request that was answered.
+    /// Spans received per answered request.
     pub(super) spans_a_request: f64,
 }
 
-/// All results.
 #[derive(Serialize)]
 pub(super) struct Figures {
     pub(super) runs: Vec<Run>,
@@ -39,7 +37,7 @@ impl Traced {
     }
 }
 
-/// A line for people during the run.
+/// One line of progress.
 pub(super) fn line(run: &Run) -> String {
     format!(
         "{:<15} {:<17} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms  {:>7.2} us  {:>6.2} spans\n",
@@ -64,7 +62,7 @@ pub(super) fn write(
     report.write(&format!("\n{text}"), options.bench.json.as_deref())
 }
 
-/// The median, and in brackets the lowest and the highest.
+/// The median, with lowest and highest in brackets.
 fn of_three(spread: &Spread) -> String {
     let Spread {
         lowest,

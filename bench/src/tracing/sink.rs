@@ -1,5 +1,5 @@
-//! The collector of the bench: accepts traces by OTLP over HTTP, and counts their spans without looking into them, so
-//! that it takes little of the machine from the server.
+//! Collector of the bench: accepts traces by OTLP over HTTP and counts their spans without decoding them, which leaves
+//! the machine to the server.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,18 +18,16 @@ use tokio::net::TcpListener;
 
 use crate::error::Result;
 
-/// The numbers of the fields that lead from an export to its spans: those of a resource, of a scope, a span.
+/// Protobuf field numbers from an export to its spans: resource, scope, span.
 const TO_SPANS: [u32; 3] = [1, 2, 2];
 
-/// A running sink.
 pub(super) struct Sink {
-    /// Its address.
     pub(super) url: String,
     spans: Arc<AtomicU64>,
 }
 
 impl Sink {
-    /// Starts one; it runs until the process ends.
+    /// Starts a sink that runs until the process ends.
     pub(super) async fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -45,7 +43,7 @@ impl Sink {
         Ok(Self { url, spans })
     }
 
-    /// How many spans have arrived.
+    /// Number of spans received.
     pub(super) fn spans(&self) -> u64 {
         self.spans.load(Ordering::Acquire)
     }
@@ -68,7 +66,7 @@ async fn answer(
     Ok(response)
 }
 
-/// How many messages the fields lead to; `None` if the bytes are not protobuf.
+/// Number of messages at the end of the field path; `None` if the bytes are not protobuf.
 fn count(mut bytes: &[u8], path: &[u32]) -> Option<u64> {
     let (next, rest) = path.split_first()?;
     let mut total = 0;
@@ -94,7 +92,7 @@ fn count(mut bytes: &[u8], path: &[u32]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A field with bytes in it, shorter than 128.
+    /// A field with content shorter than 128 bytes.
     fn field(number: u8, inner: &[u8]) -> Vec<u8> {
         [&[number << 3 | 2, inner.len() as u8], inner].concat()
     }

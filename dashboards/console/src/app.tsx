@@ -1,4 +1,4 @@
-/** The console: its frame, its menu, and which page a path shows. */
+/** Root of the console: frame, menu, and routing. */
 
 import { Component, type ComponentChildren, type FunctionComponent } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
@@ -13,7 +13,7 @@ import { LogIn, Register } from './pages/login';
 
 type Pages = Record<string, FunctionComponent<{ id: string }>>;
 
-/** A page whose code is loaded when it is first shown. */
+/** A page whose code is loaded on first use. */
 const later = (load: () => Promise<object>, name: string): FunctionComponent<{ id: string }> =>
   lazy(async () => ({ default: (await load() as Pages)[name] as FunctionComponent<{ id: string }> }));
 
@@ -30,11 +30,11 @@ interface Entry {
   readonly path: string;
   readonly name?: string;
   readonly page: FunctionComponent<{ id: string }>;
-  /** Anybody may see it. */
+  /** Whether the page needs no login. */
   readonly isPublic?: boolean;
 }
 
-/** The operator's page has a listener of its own, whose address leads here. The API is not there. */
+/** The operator's page has a separate listener, whose address leads here. That listener has no API. */
 const isOperators = location.hash === '#/operator';
 
 const OPERATOR: Entry = { path: '/operator', name: 'Operator', page: later(() => import('./pages/operator'), 'Operator'), isPublic: true };
@@ -79,7 +79,7 @@ const GROUPS: readonly { readonly title: string; readonly entries: readonly Entr
   },
 ];
 
-/** What failed while it was shown, such as a script that could not be loaded. */
+/** Shows errors of rendering, such as a script that failed to load. */
 class Barrier extends Component<{ children: ComponentChildren }, { error: unknown }> {
   override state = { error: null };
 
@@ -117,7 +117,7 @@ function NeedsLogin() {
 
 function shown({ page: Shown, isPublic }: Entry, { id = '' }: { id?: string }): ComponentChildren {
   if (isPublic !== true && login.value === null) return isRestoring.value ? <p class="faint">Reading…</p> : <NeedsLogin />;
-  // Another id is another page: nothing of the old one stays.
+  // Another id is another page: no state of the old one remains.
   return <Shown key={`${id} ${login.value?.wallet.id}`} id={id} />;
 }
 
@@ -237,7 +237,6 @@ function Frame() {
   );
 }
 
-/** The console. */
 export function App() {
   return (
     <Router hook={useHashLocation}>

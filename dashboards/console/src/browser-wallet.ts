@@ -1,16 +1,16 @@
 /**
- * Browser wallets: providers after EIP-1193, found by EIP-6963 or as `window.ethereum`. A wallet shows the typed data of
- * each request to its owner, who signs it there.
+ * Browser wallets: EIP-1193 providers, found by EIP-6963 or as `window.ethereum`. A wallet shows its owner the typed
+ * data of each request to sign.
  */
 
 import { signerOf } from '@kedge/sdk';
 import type { EIP1193Provider } from 'viem';
 import type { Signing } from './session';
 
-/** A wallet that announced itself. */
+/** A wallet found in the browser. */
 export interface BrowserWallet {
   readonly id: string;
-  /** The name that the wallet gives itself. */
+  /** The wallet's name for itself. */
   readonly name: string;
   readonly provider: EIP1193Provider;
 }
@@ -19,7 +19,7 @@ interface Announced extends Event {
   readonly detail?: { readonly info?: { readonly uuid?: unknown; readonly name?: unknown }; readonly provider?: EIP1193Provider };
 }
 
-/** Reports the wallets of this browser, again whenever one more announces itself. Returns what ends that. */
+/** Reports the browser's wallets, again for each new one. Returns a function that stops the reports. */
 export function browserWallets(onChange: (wallets: readonly BrowserWallet[]) => void): () => void {
   const wallets = new Map<string, BrowserWallet>();
   const report = (): void => onChange([...wallets.values()]);
@@ -37,7 +37,7 @@ export function browserWallets(onChange: (wallets: readonly BrowserWallet[]) => 
   return () => removeEventListener('eip6963:announceProvider', announced as EventListener);
 }
 
-/** Connects to a wallet: its owner chooses the account. */
+/** Connects to a wallet, whose owner chooses the account. */
 export async function signingWith({ name, provider }: BrowserWallet): Promise<Signing> {
   const [{ createWalletClient, custom }] = await Promise.all([import('viem')]);
   const transport = custom(provider);

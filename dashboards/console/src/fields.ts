@@ -1,21 +1,21 @@
-/** What the fields of a form hold. */
+/** Values of form fields. */
 
 import { JsonText } from '@kedge/sdk';
 
-/** The text of a field, without white space around it; null if it is empty. */
+/** Text of a field, trimmed; null if it is empty. */
 export function textOf(form: FormData, name: string): string | null {
   const text = String(form.get(name) ?? '').trim();
   return text === '' ? null : text;
 }
 
-/** The text of a field that must not be empty. */
+/** Text of a required field. */
 export function neededOf(form: FormData, name: string, label: string): string {
   const text = textOf(form, name);
   if (text === null) throw new Error(`Fill in the field “${label}”.`);
   return text;
 }
 
-/** The JSON object of a field as it is spelled, so that no number is rounded; null if the field is empty. */
+/** JSON object of a field in its original spelling, so that no number is rounded; null if the field is empty. */
 export function objectOf(form: FormData, name: string, label: string): JsonText | null {
   const text = textOf(form, name);
   if (text === null) return null;

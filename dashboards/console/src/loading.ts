@@ -1,9 +1,9 @@
-/** Reading from the server: one value, a list page by page, and a change that a form sends. */
+/** Hooks for server requests: one value, a paged list, and a change by a form. */
 
 import type { Listing } from '@kedge/sdk';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
-/** The state of a value that is being read. */
+/** State of a value that is being loaded. */
 export interface Loading<T> {
   readonly value: T | null;
   readonly error: unknown;
@@ -11,7 +11,7 @@ export interface Loading<T> {
   readonly reload: () => void;
 }
 
-/** Reads a value whenever `inputs` change. The old value stays while a new one is read. */
+/** Loads a value whenever `inputs` change. The old value stays until the new one arrives. */
 export function useLoading<T>(read: () => PromiseLike<T>, inputs: readonly unknown[]): Loading<T> {
   const [state, setState] = useState<{ value: T | null; error: unknown; isBusy: boolean }>({ value: null, error: null, isBusy: true });
   const [turn, setTurn] = useState(0);
@@ -32,7 +32,7 @@ export function useLoading<T>(read: () => PromiseLike<T>, inputs: readonly unkno
   return { ...state, reload };
 }
 
-/** The state of a list. */
+/** State of a list. */
 export interface Paging<T> {
   readonly items: readonly T[];
   readonly error: unknown;
@@ -45,7 +45,7 @@ export interface Paging<T> {
 type ItemOf<P> = P extends { items: (infer T)[] } ? T : never;
 type Pages = AsyncGenerator<unknown, void, undefined>;
 
-/** Reads a list page by page. */
+/** Loads a list page by page. */
 export function usePaging<P extends { items: unknown[]; cursor: string | null }>(list: () => Listing<P>, inputs: readonly unknown[]): Paging<ItemOf<P>> {
   const [state, setState] = useState<{ items: ItemOf<P>[]; error: unknown; isBusy: boolean; hasMore: boolean }>({
     items: [],
@@ -64,7 +64,7 @@ export function usePaging<P extends { items: unknown[]; cursor: string | null }>
       const items = (page?.items ?? []) as ItemOf<P>[];
       setState((old) => ({ items: isFirst ? items : [...old.items, ...items], error: null, isBusy: false, hasMore: page?.cursor != null }));
     } catch (error) {
-      // A generator that threw has ended: the list is read again from its beginning.
+      // A generator that threw has ended, so the list is read again from its beginning.
       if (pages.current === from) setState((old) => ({ ...old, error, isBusy: false, hasMore: false }));
     }
   }, []);
@@ -85,18 +85,18 @@ export function usePaging<P extends { items: unknown[]; cursor: string | null }>
   return { ...state, more, reload };
 }
 
-/** The state of something that the user started. */
+/** State of an action that the user started. */
 export interface Doing<A extends unknown[]> {
-  /** Whether it was done. */
+  /** Runs the action. Resolves with whether it succeeded. */
   readonly run: (...inputs: A) => Promise<boolean>;
   readonly isBusy: boolean;
   readonly error: unknown;
-  /** What the last run returned, as a message. */
+  /** Success message of the last run. */
   readonly done: string | null;
   readonly clear: () => void;
 }
 
-/** Something that the user starts, once at a time. What it returns is shown as done. */
+/** An action of the user, one run at a time. Its result is shown as the success message. */
 export function useDoing<A extends unknown[]>(act: (...inputs: A) => Promise<string | void>): Doing<A> {
   const [state, setState] = useState<{ isBusy: boolean; error: unknown; done: string | null }>({ isBusy: false, error: null, done: null });
   const isRunning = useRef(false);

@@ -1,8 +1,8 @@
-/** The operator's commands, over the listener of `operator_page_listen`. */
+/** Operator commands, over the listener of `operator_page_listen`. */
 
 import { useEffect, useState } from 'preact/hooks';
 
-/** Carries out a command, and returns the members of its answer. */
+/** Runs a command, and returns its answer. */
 export async function send<T>(token: string, command: object): Promise<T> {
   const answer = await fetch('/operator/command', {
     method: 'POST',
@@ -15,15 +15,15 @@ export async function send<T>(token: string, command: object): Promise<T> {
   return members as T;
 }
 
-/** What a command answers, again and again. */
+/** The answers of a repeated command. */
 export interface Watched<T> {
   readonly value: T | null;
   readonly error: unknown;
-  /** Asks at once. */
+  /** Repeats the command immediately. */
   readonly again: () => void;
 }
 
-/** Sends a command that only reads, and sends it again each time its answer is so old. */
+/** Repeats a read-only command at this interval. */
 export function useWatched<T>(token: string, command: string, intervalMs: number): Watched<T> {
   const [value, setValue] = useState<T | null>(null);
   const [error, setError] = useState<unknown>(null);

@@ -1,6 +1,6 @@
-/** Saving a text or other content as a file of the user's. */
+/** Saving of content as a file. */
 
-/** Has the browser save JSON, or other content, under a name. */
+/** Lets the browser save JSON, or other content, under a name. */
 export function saveAs(name: string, content: string | Blob): void {
   const blob = typeof content === 'string' ? new Blob([content], { type: 'application/json' }) : content;
   const url = URL.createObjectURL(blob);

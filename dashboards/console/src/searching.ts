@@ -1,11 +1,11 @@
-/** A search for objects, from the fields of its form. */
+/** Searches for objects, from form fields. */
 
 import type { Schemas } from '@kedge/sdk';
 import { textOf } from './fields';
 
 type Filter = Schemas['Filter'];
 
-/** The comparisons of a search, and how the page names them. */
+/** Comparisons of a search, with their names on the page. */
 export const OPERATORS = [
   ['eq', 'is'],
   ['ne', 'is not'],
@@ -18,7 +18,7 @@ export const OPERATORS = [
   ['exists', 'exists'],
 ] as const;
 
-/** A value as it is meant: a number, true, false and null as such, anything else as a text. */
+/** Value of a text: numbers, true, false and null as such, anything else as a text. */
 function valueOf(text: string): unknown {
   if (/^-?[0-9]+$/.test(text) && !Number.isSafeInteger(Number(text))) return BigInt(text);
   try {
@@ -30,7 +30,7 @@ function valueOf(text: string): unknown {
   return text;
 }
 
-/** The filter that the form states; null if it states none. */
+/** Filter from the form; null if there is none. */
 export function filterOf(form: FormData): Filter | null {
   const filters: Filter[] = [];
   const template = textOf(form, 'template_id');

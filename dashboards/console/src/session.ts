@@ -1,12 +1,12 @@
 /**
- * Who is logged in, and with which key. Both live in memory. Only if the user asks for it do they go to the tab's
+ * Login and signing key of the user. Both are in memory. Only on the user's request are they stored in the tab's
  * sessionStorage, which the browser clears when the tab closes; nothing is ever written to localStorage.
  */
 
 import { KedgeClient, type Schemas, type Session, type Signer, type Trust, followSequencerKeys, signerOf } from '@kedge/sdk';
 import { signal } from '@preact/signals';
 
-/** What signs changes. */
+/** Signer of changes. */
 export type Signing =
   /** A private key in the page's memory. */
   | { readonly kind: 'page'; readonly key: `0x${string}`; readonly signer: Signer }
@@ -17,11 +17,11 @@ export type Signing =
 export interface Login {
   readonly client: KedgeClient;
   readonly wallet: Schemas['WalletView'];
-  /** Null: only reads are possible. */
+  /** Null for a read-only login. */
   readonly signing: Signing | null;
 }
 
-/** What a kept login consists of. */
+/** Stored form of a login. */
 interface Kept {
   readonly session: Session;
   readonly key: `0x${string}` | null;
@@ -29,29 +29,29 @@ interface Kept {
 
 const STORED_AS = 'kedge.console.login';
 const baseUrl = location.origin;
-// A page shows a refusal at once; only a signed request whose outcome is unknown is sent again.
+// A page shows a refusal immediately; only a signed request with an unknown outcome is sent again.
 const retry = { attempts: 1 };
 
 /** The current login. */
 export const login = signal<Login | null>(null);
-/** Whether login and key are kept in the tab's sessionStorage. */
+/** Whether login and key are stored in the tab's sessionStorage. */
 export const isKept = signal(false);
-/** Whether a kept login is being restored. */
+/** Whether a stored login is being restored. */
 export const isRestoring = signal(false);
 
 const anonymous = new KedgeClient({ baseUrl, retry });
 
-/** The client of the login, or one without credentials for what is public. */
+/** The client of the login, or one without credentials for public data. */
 export const reader = (): KedgeClient => login.value?.client ?? anonymous;
 
-/** What the page trusts: the log that the server stated first, and the keys that followed from its first one since. */
+/** The trusted log: the server's first statement, extended by later keys that follow from it. */
 export async function trustNow(): Promise<Trust> {
   const client = reader();
   const [trust, keys] = await Promise.all([client.trust(), client.listSequencerKeys({ limit: 1000 }).take(1024)]);
   return followSequencerKeys(keys, trust);
 }
 
-/** The signing of a key that the page holds. Throws for what is no key. */
+/** A signer with a key held by the page. Throws for an invalid key. */
 export function pageKey(text: string): Signing {
   const digits = text.trim().replace(/^0x/i, '');
   if (!/^[0-9a-f]{64}$/i.test(digits)) throw new Error('A key has 64 hexadecimal digits.');
@@ -91,21 +91,21 @@ function begin(next: Login, keep: boolean): void {
   store();
 }
 
-/** Registers a wallet for the key that signs, and logs it in. */
+/** Registers a wallet for the signer's key, and logs it in. */
 export async function register(signing: Signing, registration: Parameters<KedgeClient['registerWallet']>[0], keep: boolean): Promise<void> {
   const client = clientOf(signing, null);
   const { wallet } = await client.registerWallet(registration);
   begin({ client, wallet, signing }, keep);
 }
 
-/** Logs in, with or without something that signs. */
+/** Logs in, with or without a signer. */
 export async function logIn(email: string, password: string, signing: Signing | null, keep: boolean): Promise<void> {
   const client = clientOf(signing, null);
   const { wallet } = await client.login(email, password);
   begin({ client, wallet, signing }, keep);
 }
 
-/** Has something else sign from now on, or nothing. */
+/** Replaces or removes the signer. */
 export function signWith(signing: Signing | null): void {
   const { value } = login;
   if (value === null) return;
@@ -113,13 +113,13 @@ export function signWith(signing: Signing | null): void {
   store();
 }
 
-/** Keeps login and key in the tab's sessionStorage, or removes them from it. */
+/** Stores login and key in the tab's sessionStorage, or removes them from it. */
 export function keep(wanted: boolean): void {
   isKept.value = wanted;
   store();
 }
 
-/** Logs out, and forgets login and key even if the server cannot be reached. */
+/** Logs out. Forgets login and key even if the server is unreachable. */
 export async function logOut(): Promise<void> {
   const { value } = login;
   login.value = null;
@@ -128,7 +128,7 @@ export async function logOut(): Promise<void> {
   await value?.client.logout();
 }
 
-/** Restores a login that the user asked to keep. */
+/** Restores a stored login. */
 export function restore(): void {
   const text = sessionStorage.getItem(STORED_AS);
   if (text === null) return;
@@ -136,7 +136,7 @@ export function restore(): void {
   isRestoring.value = true;
   resume(text)
     .catch(() => {
-      // The tokens have expired, or what is stored is no login: the user logs in again.
+      // The tokens have expired, or the stored login is invalid: the user logs in again.
     })
     .finally(() => {
       isRestoring.value = false;
@@ -147,7 +147,7 @@ async function resume(text: string): Promise<void> {
   const { session, key } = JSON.parse(text) as Kept;
   const signing = key === null ? null : pageKey(key);
   const client = clientOf(signing, session);
-  // A refresh token is good for one use, so the renewed one must be stored even before the wallet is known.
+  // A refresh token works only once, so the renewed one must be stored even before the wallet is known.
   const wallet = await client.getOwnWallet();
   begin({ client, wallet, signing }, true);
 }

@@ -1,5 +1,5 @@
-//! After a run: is everything that was acknowledged in the log, once? The export from the run's first batch on is
-//! checked line by line, with memory for one line.
+//! Check of the log after a run: every acknowledged action is in it exactly once. Reads the export from the run's first
+//! batch on, line by line.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use crate::error::{Error, Result};
 use crate::load::run::Part;
 use crate::progress;
 
-/// What the check of the log found.
+/// Findings of the log check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct LogCheck {
-    /// Actions added to the log since the run began.
+    /// Actions added to the log during the run.
     pub(crate) log_grew_by: u64,
-    /// Batches with these actions; their signatures, roots, heads and history were checked.
+    /// Batches of these actions with verified signatures, roots, heads and history.
     pub(crate) batches_checked: u64,
-    /// Leaves of verified receipts that are at their position in the log.
+    /// Leaves of verified receipts found at their position in the log.
     pub(crate) leaves_found: u64,
-    /// Signed headers of verified receipts that match the log.
+    /// Signed headers of verified receipts found in the log.
     pub(crate) headers_found: u64,
     pub(crate) problems: Vec<String>,
 }
 
-/// Reads the log from where it was before the run, and compares the run's places with it.
+/// Reads the log from its position before the run, and compares it with the acknowledged sequences.
 pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> Result<LogCheck> {
     let spinner = progress::spinner("the log is read again".to_owned());
     let mut found = LogCheck::default();
@@ -36,7 +36,7 @@ pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> 
     let mut headers = part.headers.clone();
     let export = client.export(before.batches, None).await;
     let mut export = export.map_err(Error::at("the export"))?;
-    // The log may have named another key since the run began.
+    // The sequencer key may have changed since the run began.
     let updated = client.update_keys().await;
     updated.map_err(Error::at("the sequencer's keys"))?;
     let trust = Trust::of(client);
@@ -84,7 +84,7 @@ pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> 
     Ok(found)
 }
 
-/// Removes the promised leaves and headers that a batch of the log contains.
+/// Removes the promised leaves and headers that a batch contains.
 fn look_up(
     text: &str,
     leaves: &mut BTreeMap<u64, Hash>,
@@ -112,8 +112,8 @@ fn look_up(
     }
 }
 
-/// The log must have grown by the acknowledged actions, each at its own position; it may have grown by more only as far
-/// as answers got lost.
+/// Checks that the log has grown by the acknowledged actions, each at its own position. Further growth is limited to
+/// actions with a lost answer.
 fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
     let (places, unknown) = (&part.places, part.unknown);
     let acknowledged = places.named;

@@ -1,4 +1,4 @@
-//! What is checked: receipts, the log, and what streams and webhooks delivered.
+//! Checks of receipts, of the log, and of deliveries by streams and webhooks.
 
 pub(crate) mod log_check;
 pub(crate) mod places;

@@ -1,26 +1,25 @@
-//! Which places of the log were acknowledged: one bit an action, so that a long run stays small.
+//! Set of acknowledged sequences, one bit an action, so that a long run stays small.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Positions further ahead than this are invalid.
+/// Positions further ahead are invalid.
 const SPAN_MAX: u64 = 1 << 34;
 
-/// Places in the log that answers have named: sequences.
+/// Sequences named by answers.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Places {
-    /// The log's last sequence before the run.
+    /// Last sequence of the log before the run.
     base: u64,
     #[serde(serialize_with = "write_bits", deserialize_with = "read_bits")]
     bits: Vec<u64>,
-    /// Actions that were acknowledged.
+    /// Number of acknowledged actions.
     pub(crate) named: u64,
-    /// Of them, those whose position another answer has named too.
+    /// Of these, actions at a position that another answer named too.
     pub(crate) twice: u64,
-    /// Of them, those whose position is before the run or far after it.
+    /// Of these, actions at a position before the run or far after it.
     pub(crate) misplaced: u64,
-    /// The highest position.
     pub(crate) highest: u64,
 }
 
@@ -53,7 +52,7 @@ impl Places {
         }
     }
 
-    /// Adds the places of another part of the run.
+    /// Adds the positions of another part of the run.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.bits.resize(self.bits.len().max(other.bits.len()), 0);
         for (own, others) in self.bits.iter_mut().zip(&other.bits) {

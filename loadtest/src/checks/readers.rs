@@ -1,4 +1,4 @@
-//! Readers of event streams during the load: whatever their organizations did must reach them once and in order.
+//! Event streams read during the load: all actions of their organizations must arrive once and in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,23 +22,23 @@ use crate::fleet::Organization;
 
 /// Streams that are silent for this long after the load are complete.
 const QUIET: Duration = Duration::from_secs(10);
-/// The pause between two checks of their progress.
+/// Interval of progress checks.
 const LOOK: Duration = Duration::from_millis(50);
-/// The longest event.
+/// Limit on the length of an event.
 const EVENT_BYTES_MAX: usize = 4 << 20;
 
-/// What the readers found.
+/// Findings of the stream readers.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Streams {
     pub(crate) readers: usize,
     pub(crate) events: u64,
-    /// Events that were repeated or out of order.
+    /// Repeated or reordered events.
     pub(crate) duplicates: u64,
     /// Acknowledged actions without an event.
     pub(crate) gaps: u64,
-    /// Streams that had to be reopened.
+    /// Number of reopened streams.
     pub(crate) reconnects: u64,
-    /// Seconds from the load's end until the last stream had everything.
+    /// Seconds from the load's end until the last stream was complete.
     pub(crate) behind_s: f64,
 }
 
@@ -61,7 +61,7 @@ impl Drop for StreamReader {
     }
 }
 
-/// Streams that are being read.
+/// Running stream readers.
 pub(crate) struct Readers(Vec<StreamReader>);
 
 /// Opens a stream for each of the first organizations, and waits until all are open.
@@ -101,7 +101,7 @@ pub(crate) async fn open(
 }
 
 impl Readers {
-    /// Waits until the streams have delivered what was acknowledged, or no more events arrive.
+    /// Waits until the streams have delivered all acknowledged actions, or no more events arrive.
     pub(crate) async fn finish(self, acknowledged_each: &[u64]) -> Streams {
         let ended = Instant::now();
         let wanted = |number: usize| acknowledged_each.get(number).copied().unwrap_or(0);
@@ -149,12 +149,12 @@ struct Follower {
 }
 
 impl Follower {
-    /// Follows until it is aborted; reconnects with the last position when a stream ends.
+    /// Follows the stream until aborted. Reconnects at the last position when the stream ends.
     async fn run(mut self) {
         loop {
             let ended = self.follow().await;
             if let Some(opened) = self.opened.take() {
-                // If the run has ended, nobody listens.
+                // The receiver is gone if the run has ended.
                 let _ = opened.send(ended);
                 return;
             }
@@ -167,7 +167,7 @@ impl Follower {
         let stream = TcpStream::connect(&self.authority).await;
         let stream = stream.map_err(Error::io("connecting for an event stream"))?;
         let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
-        // Its error is reported by the body too.
+        // The body reports its error too.
         tokio::spawn(connection);
         let mut request = Request::get("/ebus/events/stream").header("host", &self.authority);
         if let Some(key) = &self.api_key {
@@ -227,7 +227,7 @@ impl Follower {
             return;
         };
         if !lines().any(|line| line.starts_with(b"data: ")) {
-            // It only moves the position at which to resume.
+            // Only moves the position for resuming.
             self.last = self.last.max(Some(position));
             return;
         }

@@ -1,4 +1,4 @@
-//! Checks whether an answer's receipt holds, over exactly what was sent.
+//! Verification of receipts against the sent requests.
 
 use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
 use kedge_client::{Client, VerificationError};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::load::workload::Workload;
 
-/// An answer to verify, with what is needed to rebuild its request.
+/// An answer to verify, with the parameters that rebuild its request.
 pub(crate) struct Sample {
     pub(crate) number: u64,
     pub(crate) seed: Hash,
@@ -26,7 +26,7 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// What a client trusts now.
+    /// The current trust of a client.
     pub(crate) fn of(client: &Client) -> Self {
         Self {
             domain: client.domain(),
@@ -35,10 +35,10 @@ impl Trust {
     }
 }
 
-/// The positions in the log that a valid receipt proves.
+/// Positions in the log proven by a valid receipt.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// The number and the hash of the signed header.
+    /// Number and hash of the signed header.
     pub(crate) batch: (u64, Hash),
     /// Sequence and leaf of the first, the middle and the last action.
     pub(crate) leaves: Vec<(u64, Hash)>,
@@ -47,7 +47,7 @@ pub(crate) struct Opened {
 #[derive(Deserialize)]
 struct SingleAnswer {
     id: Id,
-    /// Only for a change of an object, whose answer is that object.
+    /// Only in the answer to a change of an object.
     action_id: Option<Id>,
     receipt: Receipt,
 }
@@ -63,7 +63,6 @@ struct ManyResult {
     sequence: Option<u64>,
 }
 
-/// Checks the receipt of a sample.
 pub(crate) fn check(workload: &Workload, trust: &Trust, sample: &Sample) -> Result<Opened> {
     let signed = sign_again(workload, trust, sample)?;
     if signed.contents.len() > 1 {
@@ -73,7 +72,7 @@ pub(crate) fn check(workload: &Workload, trust: &Trust, sample: &Sample) -> Resu
     }
 }
 
-/// Signatures are deterministic, so signing again yields the contents, which were not kept.
+/// Signs the request again. Signatures are deterministic, so this yields the contents, which were not stored.
 fn sign_again(workload: &Workload, trust: &Trust, sample: &Sample) -> Result<SignedRequest> {
     let texts = workload.texts(sample.number);
     let targets: Vec<String> = texts.iter().map(|(target, _)| target.to_string()).collect();
@@ -198,7 +197,7 @@ mod tests {
         }
     }
 
-    /// A server's answer to request 3, as JSON, from a batch with this number.
+    /// A server's answer to request 3, as JSON, from batch number `batch`.
     fn answer(workload: &Workload, sample: &Sample, batch: u64) -> Value {
         let signed = sign_again(workload, &trust(), sample).unwrap();
         let content = signed.contents[0];
@@ -286,7 +285,7 @@ mod tests {
             sample.body = spoiled.to_string().into_bytes();
             assert!(check(&workload, &trust(), &sample).is_err(), "{spoiled}");
         }
-        // The same answer does not fit another request.
+        // The answer does not fit another request.
         let other = Sample {
             number: 4,
             seed: sample.seed,

@@ -1,5 +1,5 @@
-//! A receiver of webhooks inside the harness: it checks each message's signature (Standard Webhooks 1.0), and measures
-//! how long after the action it came.
+//! Webhook receiver inside the harness. It checks each message's signature (Standard Webhooks 1.0), and measures the
+//! delay since the action.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,26 +29,26 @@ use crate::checks::places::Places;
 use crate::error::{Error, Result};
 use crate::load::interval::Interval;
 
-/// The webhooks' events: those that the load causes.
+/// Event types of the webhooks: those that the load causes.
 const EVENTS: [&str; 3] = ["object.created", "object.updated", "object.transferred"];
-/// The pause between two checks of the deliveries' progress.
+/// Interval of progress checks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What was received.
+/// Findings of the receiver.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Deliveries {
     pub(crate) webhooks: usize,
     /// Messages with a valid signature.
     pub(crate) delivered: u64,
-    /// Of them, those of an action that already had a message.
+    /// Of these, repeated messages of an action.
     pub(crate) duplicates: u64,
     /// Messages with an invalid signature or text.
     pub(crate) refused: u64,
     /// Acknowledged actions without a message in time.
     pub(crate) missing: u64,
-    /// Seconds from the load's end until nothing was missing, or the wait was over.
+    /// Seconds from the load's end until nothing was missing or the wait was over.
     pub(crate) behind_s: f64,
-    /// From an action's time to its message, milliseconds.
+    /// Milliseconds from an action's time to its message.
     pub(crate) lag_p50_ms: f64,
     pub(crate) lag_p99_ms: f64,
     pub(crate) lag_max_ms: f64,
@@ -66,7 +66,7 @@ struct Received {
     lag: Interval,
 }
 
-/// A listening receiver; dropping it ends it.
+/// A listening receiver, stopped on drop.
 pub(crate) struct Receiver {
     address: SocketAddr,
     received: Arc<Mutex<Received>>,
@@ -86,7 +86,7 @@ struct Message {
 }
 
 impl Receiver {
-    /// Listens on a free port of this machine.
+    /// Listens on a free local port.
     pub(crate) async fn listen() -> Result<Self> {
         let failed = || Error::io("listening for webhooks");
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed())?;
@@ -100,7 +100,7 @@ impl Receiver {
         })
     }
 
-    /// Creates a webhook of an account's organization that leads here.
+    /// Creates a webhook of an account's organization with this receiver as its target.
     pub(crate) async fn register(&self, account: &Account) -> Result<()> {
         let number = lock(&self.received).hooks.len();
         let webhook = NewWebhook {
@@ -124,7 +124,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Starts counting again, after this sequence.
+    /// Resets the counts, for actions after this sequence.
     pub(crate) fn begin(&self, base: u64) {
         let mut received = lock(&self.received);
         received.refused = 0;
@@ -134,7 +134,7 @@ impl Receiver {
         }
     }
 
-    /// Waits until all acknowledged actions have arrived, but at most `wait`.
+    /// Waits until messages of all acknowledged actions have arrived, at most for `wait`.
     pub(crate) async fn finish(&self, acknowledged_each: &[u64], wait: Duration) -> Deliveries {
         let ended = Instant::now();
         loop {
@@ -177,7 +177,7 @@ async fn accept(listener: TcpListener, received: Arc<Mutex<Received>>) {
         let received = Arc::clone(&received);
         tokio::spawn(async move {
             let service = service_fn(|request| answer(request, &received));
-            // If a connection breaks, the sender has to reconnect.
+            // If a connection breaks, the sender reconnects.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

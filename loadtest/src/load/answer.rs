@@ -1,9 +1,9 @@
-//! What an answer states about the log, read with as little work as possible.
+//! Minimal parsing of answers: log positions and error codes.
 
 use memchr::memmem;
 use serde::Deserialize;
 
-/// The consecutive positions of a request's actions in the log.
+/// Consecutive positions of a request's actions in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NamedPlaces {
     pub(crate) first: u64,
@@ -20,8 +20,7 @@ struct Placed {
     sequence: Option<u64>,
 }
 
-/// The positions that a successful answer names; `None` if it names none, or they are not
-/// consecutive.
+/// The positions in a successful answer; `None` if there are none, or they are not consecutive.
 pub(crate) fn named_places(body: &[u8], actions: u64) -> Option<NamedPlaces> {
     let refused = actions > 1 && memmem::find(body, br#""error":"#).is_some();
     if !refused {
@@ -41,7 +40,7 @@ pub(crate) fn named_places(body: &[u8], actions: u64) -> Option<NamedPlaces> {
     in_a_row.then_some(NamedPlaces { first, count })
 }
 
-/// The number after the first `"sequence":`. Before it there are only ids and this program's own texts.
+/// The number after the first `"sequence":`. Only ids and texts of this program come before it.
 fn first_sequence(body: &[u8]) -> Option<u64> {
     const NAME: &[u8] = br#""sequence":"#;
     let start = memmem::find(body, NAME)? + NAME.len();

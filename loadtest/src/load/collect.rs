@@ -1,4 +1,4 @@
-//! What the processes of a run count, second by second, with the machine's figures next to it.
+//! Per-second figures of a run's processes and of the machine.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ const MIB: f64 = 1_048_576.0;
 /// One second of the measurement.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Second {
-    /// Its end, in seconds since the measurement began.
+    /// End of the second, counted from the start of the measurement.
     pub(crate) second: i64,
     pub(crate) requests: u64,
     pub(crate) actions: u64,
@@ -26,9 +26,9 @@ pub(crate) struct Second {
     pub(crate) generator_cores: f64,
     pub(crate) server_cores: Option<f64>,
     pub(crate) server_resident_mib: Option<f64>,
-    /// Written to disk by the server since the measurement began.
+    /// Written to disk since the measurement began.
     pub(crate) server_written_mib: Option<f64>,
-    /// The size of the data directory.
+    /// Size of the data directory.
     pub(crate) data_mib: Option<f64>,
 }
 
@@ -41,12 +41,11 @@ pub(crate) struct Collector {
     bar: ProgressBar,
     total: Interval,
     seconds: Vec<Second>,
-    /// When the measurement began, and at the last second.
+    /// Usage and written bytes at the start of the measurement, and at the last second.
     begun: Option<(Usage, u64)>,
     last: Option<Usage>,
 }
 
-/// The collected figures.
 pub(crate) struct Collected {
     pub(crate) total: Interval,
     pub(crate) seconds: Vec<Second>,
@@ -173,8 +172,8 @@ impl Watch for Collector {
     }
 }
 
-/// The growth of memory in MiB a minute over the second half of a measurement; during the first
-/// half, bounded structures fill up.
+/// Growth of memory in MiB a minute over the second half of a measurement. During the first half, bounded structures
+/// fill up.
 pub(crate) fn resident_slope_mib_per_min(seconds: &[Second]) -> Option<f64> {
     let half = &seconds[seconds.len() / 2..];
     let points: Vec<(f64, f64)> = half

@@ -1,4 +1,4 @@
-//! What was counted since the last look: threads and processes hand these over once a second.
+//! Counts since the last report; threads and processes report once a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer as HistogramReader, Serializer as _, V2Serializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Latencies are distinguished up to an hour, to three digits.
+/// Latencies are recorded up to an hour, to three digits.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 const DIGITS: u8 = 3;
 
 /// Counts of a time span.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Interval {
-    /// The end of the span, in seconds since the measurement began.
+    /// End of the span, in seconds since the measurement began.
     pub(crate) second: i64,
-    /// Successes during the measurement.
+    /// Successful requests during the measurement.
     pub(crate) requests: u64,
-    /// The actions of these requests.
+    /// Actions of these requests.
     pub(crate) actions: u64,
-    /// Those of the requests that only read.
+    /// Read-only requests among these.
     pub(crate) reads: u64,
-    /// Bytes of their bodies.
+    /// Bytes of their answers.
     pub(crate) answer_bytes: u64,
     /// Successes, including the warm-up.
     pub(crate) succeeded: u64,
@@ -34,9 +34,9 @@ pub(crate) struct Interval {
     pub(crate) errors: BTreeMap<String, u64>,
     /// Changes that lost a race and were retried.
     pub(crate) conflicts: u64,
-    /// How often a 429 was waited for.
+    /// Number of waits for a 429.
     pub(crate) limited: u64,
-    /// Microseconds of successes during the measurement.
+    /// Microseconds of successful requests during the measurement.
     #[serde(
         serialize_with = "write_histogram",
         deserialize_with = "read_histogram"
@@ -65,7 +65,7 @@ impl Default for Interval {
 /// An empty histogram of microseconds.
 fn histogram() -> Histogram<u64> {
     let bounded = Histogram::new_with_bounds(1, LATENCY_US_MAX, DIGITS);
-    // These bounds are valid; the type cannot express that.
+    // These bounds are valid, which the type cannot express.
     bounded.unwrap_or_else(|_| unreachable!("1 to an hour, three digits"))
 }
 
@@ -100,7 +100,7 @@ impl Interval {
                 *own.entry(code.clone()).or_default() += count;
             }
         }
-        // Both have the same bounds, so nothing can be out of range.
+        // Both have the same bounds, so nothing is out of range.
         let _ = self.latency_us.add(&other.latency_us);
     }
 }

@@ -1,4 +1,4 @@
-//! The load: what is sent, when, by which threads and processes, and what is counted.
+//! Load generation: requests, pacing, threads and processes, and counts.
 
 mod answer;
 pub(crate) mod collect;

@@ -1,4 +1,4 @@
-//! When requests begin: a closed loop's at once, an open loop's at their time.
+//! Start times of requests: immediate in a closed loop, scheduled in an open loop.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use tokio::io::unix::AsyncFd;
 
 use crate::error::{Error, Result};
 
-/// How long an open loop continues to send what was due before the end.
+/// Time that an open loop continues to send requests due before the end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Hands out the numbers of requests.
+/// Hands out request numbers.
 pub(crate) struct Pace {
     start: Instant,
     end: Instant,
     /// Seconds between requests of an open loop.
     period_s: Option<f64>,
-    /// Most requests.
+    /// Limit on the number of requests.
     limit: u64,
     next: AtomicU64,
 }
 
-/// A request's number, and when it was due.
+/// A request's number and due time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
     pub(crate) number: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Slot {
 }
 
 impl Pace {
-    /// A pace from `start` to `end`; `rate` in requests a second makes it an open loop.
+    /// A pace from `start` to `end`. `rate`, in requests a second, makes it an open loop.
     pub(crate) fn new(start: Instant, end: Instant, rate: Option<f64>, limit: Option<u64>) -> Self {
         let due = rate.map(|rate| ((end - start).as_secs_f64() * rate).ceil() as u64);
         Self {
@@ -69,12 +69,12 @@ impl Pace {
         })
     }
 
-    /// How many requests were handed out.
+    /// Number of requests handed out.
     pub(crate) fn begun(&self) -> u64 {
         self.next.load(Ordering::Relaxed).min(self.limit)
     }
 
-    /// When the requests of an open loop were due that were never handed out.
+    /// Due times of an open loop's requests that were never handed out.
     pub(crate) fn never_begun(&self) -> impl Iterator<Item = Instant> {
         let from = if self.period_s.is_some() {
             self.begun()
@@ -85,8 +85,8 @@ impl Pace {
     }
 }
 
-/// Sleeps with microsecond precision: the runtime's own timers have a resolution of milliseconds,
-/// which would show in every latency.
+/// Timer with microsecond precision. The runtime's timers have a resolution of milliseconds, which would show in every
+/// latency.
 pub(crate) struct Alarm(AsyncFd<OwnedFd>);
 
 impl Alarm {
@@ -102,7 +102,7 @@ impl Alarm {
         AsyncFd::new(timer).map(Self).map_err(failed())
     }
 
-    /// Sleeps until a time; not at all if it has passed.
+    /// Sleeps until a time; returns immediately if it has passed.
     pub(crate) async fn until(&self, time: Instant) -> Result<()> {
         let rest = time.saturating_duration_since(Instant::now());
         if rest.is_zero() {

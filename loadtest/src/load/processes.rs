@@ -1,5 +1,5 @@
-//! One run by several processes. Each gets its share of the organizations, and with them the nonces that it may spend,
-//! over its standard input. What it counts comes back once a second as a line of JSON.
+//! Load by several processes. Each reads its share of the organizations, including the nonces it may spend, from
+//! standard input, and writes its counts as a line of JSON once a second.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -22,10 +22,10 @@ use crate::load::workload::{Signed, Workload};
 use crate::options::RunOptions;
 use crate::progress;
 
-/// The argument that makes the program one of a run's processes.
+/// Argument that starts the program as one of a run's processes.
 pub(crate) const WORKER: &str = "worker";
 
-/// Everything that a process needs to know.
+/// Parameters of a load process.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) options: RunOptions,
@@ -35,15 +35,15 @@ pub(crate) struct Order {
     pub(crate) trust: Trust,
     pub(crate) authority: String,
     pub(crate) phase: Phase,
-    /// How many requests to sign beforehand.
+    /// Number of requests to sign beforehand.
     pub(crate) prepared: usize,
 }
 
-/// Is notified of the progress of a run.
+/// Observer of a run's progress.
 pub(crate) trait Watch {
-    /// The warm-up begins; these processes generate the load.
+    /// Called when the warm-up begins, with the processes that generate the load.
     fn begin(&mut self, generator_pids: &[u32]);
-    /// Another second has passed.
+    /// Called after each second.
     fn second(&mut self, interval: Interval);
 }
 
@@ -57,11 +57,10 @@ enum Message {
     Failed(String),
 }
 
-/// The result of an order.
 pub(crate) struct Done {
     pub(crate) part: Part,
     pub(crate) signed_beforehand: usize,
-    /// By how many nonces each organization has advanced.
+    /// Number of nonces that each organization has advanced by.
     pub(crate) rounds: Vec<u64>,
 }
 
@@ -109,14 +108,14 @@ impl Worker {
     }
 }
 
-/// Raises the limit of open files as far as the system allows, because each connection is one.
+/// Raises the limit of open files as far as the system allows, because each connection needs one.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // If it cannot be raised, connecting reports what is missing.
+    // If this fails, connecting reports the missing files.
     let _ = setrlimit(Resource::Nofile, most);
 }
 
@@ -161,14 +160,14 @@ fn share(order: &Order, process: usize, processes: usize) -> Order {
     share
 }
 
-/// What the processes of a run have reported so far.
+/// Reports of a run's processes so far.
 struct Gathered {
-    /// The processes that are ready to send.
+    /// Processes that are ready to send.
     ready: usize,
     signed_beforehand: usize,
-    /// The seconds that not all processes have reported yet: how many have, and their sum.
+    /// Seconds that not all processes have reported: the number that have, and the sum.
     seconds: BTreeMap<i64, (usize, Interval)>,
-    /// The result of each process, and by how many nonces its organizations have advanced.
+    /// Result of each process, and the number of nonces its organizations have advanced by.
     parts: Vec<Option<(Part, u64)>>,
 }
 
@@ -193,7 +192,7 @@ fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Don
             .map_err(|_| Error::Broken("a process of the run ended too early".to_owned()))?;
         gathered.add(process, message, &mut children, watch)?;
     }
-    // If requests ran out, the processes have not reported the same seconds.
+    // If requests ran out, the processes have reported different seconds.
     for (_, (_, interval)) in gathered.seconds {
         watch.second(interval);
     }
@@ -215,7 +214,7 @@ fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Don
 }
 
 impl Gathered {
-    /// Adds a message: the load begins when all are ready, and a second is passed on when all have reported it.
+    /// Adds a message. Starts the load when all processes are ready, and passes a second on when all have reported it.
     fn add(
         &mut self,
         process: usize,
@@ -256,7 +255,7 @@ impl Gathered {
     }
 }
 
-/// Another process of this program; dropping this ends it.
+/// A child process of this program, killed on drop.
 struct Process {
     child: Child,
 }
@@ -317,7 +316,7 @@ fn to_line<T: Serialize>(value: &T) -> Result<String> {
     Ok(text + "\n")
 }
 
-/// Runs as one of a run's processes: reads its order from standard input, and writes the result to standard output.
+/// Runs as one of a run's processes: reads its order from standard input and writes the result to standard output.
 pub(crate) fn worker() -> Result<()> {
     let done = obey();
     if let Err(error) = &done {

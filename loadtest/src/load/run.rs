@@ -1,5 +1,4 @@
-//! One measure of one process: threads, each with its share of the connections. Their counts are collected once a
-//! second.
+//! Load of one process: threads with a share of the connections each. Their counts are collected once a second.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,40 +24,40 @@ use crate::load::send;
 use crate::load::workload::{Signed, Workload};
 use crate::options::{Limits, Verify};
 
-/// Answers that may wait for verification while the load runs; above that the senders wait.
+/// Limit on answers that wait for verification during the load; above it, senders wait.
 const UNVERIFIED_MAX: usize = 64;
-/// Problems that are described in words.
+/// Limit on problems described in words.
 const PROBLEMS_MAX: usize = 20;
 
-/// The shape of a phase of load.
+/// Parameters of a phase of load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Phase {
     pub(crate) warm_up_s: u64,
     pub(crate) duration_s: u64,
-    /// The rate of an open loop, in requests a second.
+    /// Rate of an open loop, in requests a second.
     pub(crate) rate: Option<f64>,
-    /// Most requests.
+    /// Limit on the number of requests.
     pub(crate) slots: Option<u64>,
     pub(crate) threads: usize,
     pub(crate) connections: usize,
     pub(crate) limits: Limits,
     pub(crate) if_match: bool,
-    /// The server is expected to refuse or cut off requests. Latencies count from sending, because
-    /// a request that waits before that waits for this program.
+    /// Whether the server is expected to refuse or cut off requests. Latencies then count from sending, because earlier
+    /// waits are waits for this program.
     pub(crate) overload: bool,
     pub(crate) verify: Verify,
     pub(crate) samples: u32,
-    /// The log's last sequence before it.
+    /// Last sequence of the log before the phase.
     pub(crate) base: u64,
 }
 
-/// The results of a process.
+/// Results of a process.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Part {
     pub(crate) places: Places,
     /// Actions of requests with an unknown outcome.
     pub(crate) unknown: u64,
-    /// Acknowledged actions, by organization.
+    /// Acknowledged actions by organization.
     pub(crate) acknowledged_each: Vec<u64>,
     pub(crate) signed_on_the_fly: u64,
     pub(crate) receipts_verified: u64,
@@ -68,11 +67,11 @@ pub(crate) struct Part {
     pub(crate) headers: BTreeMap<u64, Hash>,
     pub(crate) problems: Vec<String>,
     pub(crate) problem_count: u64,
-    /// Requests that were begun.
+    /// Requests begun.
     pub(crate) slots: u64,
-    /// Requests of an open loop that were due and never begun.
+    /// Requests of an open loop that were due but never begun.
     pub(crate) never_begun: u64,
-    /// Seconds of the measurement; fewer than requested if requests ran out.
+    /// Length of the measurement in seconds; shorter than requested if requests ran out.
     pub(crate) measured_s: f64,
 }
 
@@ -84,7 +83,7 @@ impl Part {
         }
     }
 
-    /// Adds the results of another part; its organizations come after these.
+    /// Appends the results of another process and its organizations.
     pub(crate) fn merge(&mut self, other: Self) {
         self.merge_same(&other);
         self.acknowledged_each.extend(other.acknowledged_each);
@@ -142,7 +141,7 @@ impl Part {
     }
 }
 
-/// What all connections of a process share.
+/// State shared by all connections of a process.
 pub(crate) struct Load {
     pub(crate) workload: Arc<Workload>,
     pub(crate) prepared: Vec<Signed>,
@@ -153,16 +152,16 @@ pub(crate) struct Load {
     pub(crate) start: Instant,
     pub(crate) measure_from: Instant,
     pub(crate) end: Instant,
-    /// Until when each organization waits, in milliseconds from the start.
+    /// End of each organization's wait, in milliseconds from the start.
     pub(crate) waits_until_ms: Vec<AtomicU64>,
-    /// A limit has refused a request. This is needed because a server with limits off states
-    /// numbers too.
+    /// Whether a limit has refused a request. A server with limits off states limits too, so the headers alone do not
+    /// show it.
     pub(crate) is_limited: AtomicBool,
-    /// Receives answers that are verified while the load runs.
+    /// Channel of answers that are verified while the load runs.
     pub(crate) to_verify: Option<mpsc::Sender<Sample>>,
 }
 
-/// The counts of one thread. Another thread takes the interval's counts once a second.
+/// Counts of one thread. Another thread takes the interval's counts once a second.
 pub(crate) struct Local {
     pub(crate) interval: Arc<Mutex<Interval>>,
     pub(crate) part: RefCell<Part>,
@@ -175,7 +174,7 @@ impl Local {
     }
 }
 
-/// Runs the warm-up and the measurement, until the last answer has arrived.
+/// Runs warm-up and measurement until the last answer has arrived.
 pub(crate) fn drive(
     workload: &Arc<Workload>,
     trust: &Trust,
@@ -263,7 +262,7 @@ type Thread = (
     Arc<Mutex<Interval>>,
 );
 
-/// Takes the counts at each full second of the warm-up and the measurement.
+/// Takes the counts at each full second of warm-up and measurement.
 fn tick(
     load: &Load,
     threads: &[Thread],
@@ -292,8 +291,8 @@ fn tick(
     Ok(())
 }
 
-/// Requests that were due in an open loop but never begun have waited at least until now. Leaving
-/// them out would make the latencies look better than they are.
+/// Counts an open loop's requests that were due but never begun, with their wait so far. Without them, latencies would
+/// look better than they are.
 fn finish(load: &Load, part: &mut Part, rest: &mut Interval) {
     let now = Instant::now();
     part.slots = load.pace.begun();
@@ -314,7 +313,7 @@ fn finish(load: &Load, part: &mut Part, rest: &mut Interval) {
     rest.second = load.phase.duration_s.cast_signed() + 1;
 }
 
-/// One thread: its own runtime, and its share of the connections.
+/// Runs one thread: a runtime with its share of the connections.
 fn work(
     load: &Arc<Load>,
     interval: Arc<Mutex<Interval>>,
@@ -352,13 +351,13 @@ fn verify_all(workload: &Workload, trust: &Trust, mut samples: mpsc::Receiver<Sa
     let mut part = Part::default();
     while let Some(sample) = samples.blocking_recv() {
         part.verified(workload, trust, &sample);
-        // The header stands for its leaves, because it contains the root.
+        // The header replaces the leaves, because it contains their root.
         part.leaves.clear();
     }
     part
 }
 
-/// Signs requests beforehand, on all threads that will send.
+/// Signs requests beforehand, on all sending threads.
 pub(crate) fn sign_beforehand(
     workload: &Workload,
     count: usize,
@@ -403,7 +402,7 @@ impl Load {
         self.start.elapsed().as_millis() as u64
     }
 
-    /// Whether a request counts in the measurement: in an open loop by when it was due.
+    /// Whether a request counts in the measurement; in an open loop its due time decides.
     pub(crate) fn is_measured(&self, due: Option<Instant>, answered: Instant) -> bool {
         let time = due.filter(|_| !self.phase.overload).unwrap_or(answered);
         time >= self.measure_from && time < self.end

@@ -1,9 +1,8 @@
-//! Which answers are kept to be verified: spread evenly over the measure.
+//! Selection of answers to verify, spread evenly over the measurement.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Selects a given number of answers, spread over the measurement.
 pub(crate) struct Sampler {
     from: Instant,
     every: Duration,

@@ -1,4 +1,4 @@
-//! One connection: sends what its slots give it, and counts the results.
+//! Request sender of one connection.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::load::run::{Load, Local};
 use crate::load::workload::{Signed, Step};
 use crate::options::{Limits, Verify};
 
-/// How long a connection of a closed loop waits after a refusal because too much is in flight.
+/// Pause of a closed loop's connection after a refusal for too much load.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Connections that break in a row before their worker gives up.
+/// Connections that may break in a row before the run fails.
 const BROKEN_MAX: u32 = 5;
-/// The wait if 429 does not state one.
+/// The wait if a 429 states none.
 const RETRY_AFTER_S_DEFAULT: u64 = 60;
 
-/// The outcome of one attempt.
+/// Outcome of one attempt.
 enum Sent {
     Done,
-    /// To be sent again after this many seconds.
+    /// Send again after this many seconds.
     Limited(u64),
     /// The condition was not met.
     Conflict,
-    /// Already counted.
+    /// The failure is counted already.
     Failed {
         busy: bool,
     },
@@ -109,7 +109,7 @@ impl Sender<'_> {
                     }
                     tokio::time::sleep(wait).await;
                 }
-                // The same nonce again, because it was not spent. A new signature has a new salt.
+                // The unspent nonce is used again. A new signature has a new salt.
                 Sent::Conflict => {
                     signed = None;
                     if Instant::now() >= self.load.end {
@@ -134,7 +134,7 @@ impl Sender<'_> {
         self.load.workload.sign(number)
     }
 
-    /// How long an organization has to wait for its limits, if at all.
+    /// Seconds that an organization has to wait for its limits.
     fn waits_s(&self, organization: usize) -> Option<u64> {
         if self.load.phase.limits == Limits::Operator {
             return None;
@@ -215,7 +215,7 @@ impl Sender<'_> {
                 body: answer.body.to_vec(),
             };
             match &load.to_verify {
-                // The channel is never closed: the verifier ends when the load does.
+                // The verifier outlives the load, so the channel is open.
                 Some(to_verify) => drop(to_verify.send(sample).await),
                 None => local.samples.borrow_mut().push(sample),
             }
@@ -223,7 +223,7 @@ impl Sender<'_> {
         Ok(Sent::Done)
     }
 
-    /// Reads the hot object for the entity tag of its state.
+    /// Reads the hot object's entity tag.
     async fn fetch_tag(&mut self, number: u64) -> Result<()> {
         self.load.workload.hot_head(&mut self.head, number);
         let answer = self.connection.exchange(&self.head, &[]).await?;
@@ -232,7 +232,7 @@ impl Sender<'_> {
     }
 }
 
-/// Counts a success; false if nothing of it was done.
+/// Counts a success. Returns false if none of its actions was done.
 #[expect(clippy::too_many_arguments, reason = "one success, as it is reported")]
 fn acknowledge(
     load: &Load,
@@ -274,7 +274,7 @@ fn acknowledge(
     done > 0
 }
 
-/// Counts a failure, and returns what to do.
+/// Counts a failure, and returns the next step.
 fn refused(
     load: &Load,
     local: &Local,

@@ -1,5 +1,5 @@
-//! The requests of a run. Bodies and the hashes of their texts are made once. What differs from request to request is
-//! nonce, salts and signature, and those are in the head.
+//! Requests of a run. Bodies and the hashes of their texts are computed once; nonce, salts and signature, which differ
+//! between requests, are in the head.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::fleet::Organization;
 use crate::options::{RunOptions, Scenario};
 use crate::texts::{Body, Heads, VARIANTS, payload, push_signature, transfers};
 
-/// How much longer than its run a signature is valid.
+/// Time that a signature stays valid after its run.
 const DEADLINE_MARGIN: Duration = Duration::from_hours(1);
 
-/// The values for the head of one signed request.
+/// The varying values in the head of a signed request.
 #[derive(Clone, Copy)]
 pub(crate) struct Signed {
     pub(crate) seed: Hash,
     pub(crate) signature: Signature,
 }
 
-/// The work of a slot.
+/// Work of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// The signed request with this number.
+    /// Sends the signed request with this number.
     Write(u64),
-    /// The read with this number.
+    /// Sends the read with this number.
     Read(u64),
 }
 
-/// Something to read.
+/// A resource to read.
 struct Readable {
     organization: u32,
     path: Box<str>,
@@ -46,9 +46,9 @@ pub(crate) struct Workload {
     actions: usize,
     reads_percent: u64,
     cold: bool,
-    /// The one object that all connections update.
+    /// The object that all connections update.
     hot: Option<Id>,
-    /// The shapes of organization 0, then of organization 1, …
+    /// Shapes of organization 0, then of organization 1, …
     shapes: Vec<Body>,
     payloads: Vec<String>,
     chunks: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// Makes the bodies.
+    /// Builds the bodies.
     pub(crate) fn new(
         organizations: Vec<Organization>,
         hot: Option<Id>,
@@ -129,8 +129,8 @@ impl Workload {
         }
     }
 
-    /// Target and payload of an action. If an organization has fewer objects than a request has
-    /// actions, the request cycles through them, with the other payload each time.
+    /// Target and payload of an action. If an organization has fewer objects than a request has actions, the request
+    /// repeats objects with the other payload.
     fn action(&self, organization: usize, shape: usize, index: usize) -> (Id, &str) {
         let owner = &self.organizations[organization];
         let (variant, chunk) = (shape / (self.shapes_each() / VARIANTS), shape % self.chunks);
@@ -166,7 +166,8 @@ impl Workload {
         body
     }
 
-    /// Requests cycle through the organizations, and each cycle uses the next shape.
+    /// Organization and cycle of a request. Requests cycle through the organizations, and each cycle uses the next
+    /// shape.
     fn place(&self, number: u64) -> (usize, u64) {
         let count = self.organizations.len() as u64;
         ((number % count) as usize, number / count)
@@ -197,7 +198,7 @@ impl Workload {
         &self.shape(number).text
     }
 
-    /// The work of a slot. Reads are spread evenly among the changes.
+    /// Work of a slot. Reads are spread evenly among the changes.
     pub(crate) fn step(&self, slot: u64) -> Step {
         match self.reads_percent {
             0 => Step::Write(slot),
@@ -214,13 +215,13 @@ impl Workload {
         }
     }
 
-    /// How many slots there can be: a cold run reads each object once.
+    /// Limit on slots: a cold run reads each object once.
     pub(crate) fn slots_max(&self) -> Option<u64> {
         let once = self.cold && self.scenario == Scenario::Reads;
         once.then_some(self.readable.len() as u64)
     }
 
-    /// How many nonces of each organization these slots have used, or a few more.
+    /// Nonces of each organization used by these slots, or a few more.
     pub(crate) fn rounds_of(&self, slots: u64) -> u64 {
         let writes = (slots / 100 + 1) * (100 - self.reads_percent);
         writes.min(slots).div_ceil(self.organizations.len() as u64) + 1
@@ -253,8 +254,7 @@ impl Workload {
         })
     }
 
-    /// Writes the head of a signed request, with a condition if there is one; its body is
-    /// [`Workload::body`].
+    /// Writes the head of a signed request, with `If-Match` if there is a tag. [`Workload::body`] has its body.
     pub(crate) fn write_head(
         &self,
         out: &mut Vec<u8>,
@@ -287,7 +287,7 @@ impl Workload {
         self.get(out, &readable.path, readable.organization as usize);
     }
 
-    /// Writes the head of a read of the hot object by the organization of a request.
+    /// Writes the head of a read of the hot object, by the organization of a request.
     pub(crate) fn hot_head(&self, out: &mut Vec<u8>, number: u64) {
         let path = self.hot.map(|id| format!("/objects/{id}"));
         self.get(out, &path.unwrap_or_default(), self.organization_of(number));

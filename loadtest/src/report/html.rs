@@ -1,4 +1,4 @@
-//! The report as one page: no script, and nothing from elsewhere.
+//! Report as a self-contained HTML page without scripts.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::report::{Report, Run};
 
 const STYLE: &str = include_str!("report.css");
 
-/// Text escaped for a page.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -25,7 +25,6 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The page.
 pub(crate) fn page(report: &Report) -> Result<String> {
     let options = serde_json::to_value(&report.options).unwrap_or_default();
     let scenario = options["scenario"].as_str().unwrap_or_default();
@@ -147,7 +146,7 @@ fn section(number: usize, run: &Run, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// The plots for which there are figures.
+/// The plots that have figures.
 fn drawings(run: &Run) -> Result<Vec<(&'static str, String)>> {
     let seconds = &run.seconds;
     let line = |name, of: &dyn Fn(&Second) -> Option<f64>| {

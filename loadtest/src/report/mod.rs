@@ -1,4 +1,4 @@
-//! What a run found, as JSON and as a table.
+//! Report of a run, as JSON and as a table.
 
 pub(crate) mod html;
 mod plots;
@@ -19,7 +19,7 @@ use crate::machine::{CoresUsed, Machine};
 use crate::options::{Limits, RunOptions, Scenario};
 use crate::report::targets::Outcome;
 
-/// Points of the latencies' distribution for a plot: a share of requests, and the milliseconds within which they were
+/// Points of the latency distribution for a plot: a share of requests, and the milliseconds within which they were
 /// answered.
 pub(crate) fn percentiles(latency_us: &Histogram<u64>) -> Vec<(f64, f64)> {
     latency_us
@@ -28,12 +28,11 @@ pub(crate) fn percentiles(latency_us: &Histogram<u64>) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// One measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Run {
     /// RFC 3339.
     pub(crate) started_at: String,
-    /// Averages over 1, 5 and 15 minutes, before the warm-up.
+    /// Load averages over 1, 5 and 15 minutes, before the warm-up.
     pub(crate) load_average_before: String,
     pub(crate) load_average_after: String,
     pub(crate) cores_used: Option<CoresUsed>,
@@ -41,7 +40,7 @@ pub(crate) struct Run {
     pub(crate) requests_per_second: f64,
     /// Requests a second that were due in an open loop.
     pub(crate) offered_per_second: Option<f64>,
-    /// What the preceding closed loop reached, if the rate refers to it.
+    /// Rate of the preceding closed loop, if the rate refers to it.
     pub(crate) top_requests_per_second: Option<f64>,
     pub(crate) latency_ms: Latency,
     pub(crate) percentiles_ms: Vec<(f64, f64)>,
@@ -49,18 +48,18 @@ pub(crate) struct Run {
     pub(crate) requests: u64,
     pub(crate) actions: u64,
     pub(crate) reads: u64,
-    /// Due in an open loop, but never begun: they count in the latencies with the time they waited.
+    /// Requests due in an open loop, but never begun. They count in the latencies with their wait.
     pub(crate) never_begun: u64,
     pub(crate) answer_bytes_mean: u64,
     pub(crate) signed_beforehand: usize,
     pub(crate) signed_on_the_fly: u64,
-    /// By code; including the warm-up, like everything below.
+    /// Errors by code; including the warm-up, like everything below.
     pub(crate) errors: BTreeMap<String, u64>,
-    /// 429 and 503, by code.
+    /// Refusals (429 and 503), by code.
     pub(crate) refused: BTreeMap<String, u64>,
     /// Changes that lost a race and were retried.
     pub(crate) conflicts: u64,
-    /// How often a limit was waited for.
+    /// Number of waits for a limit.
     pub(crate) limited: u64,
     /// Acknowledged actions.
     pub(crate) acknowledged: u64,
@@ -70,14 +69,14 @@ pub(crate) struct Run {
     pub(crate) log: LogCheck,
     pub(crate) streams: Option<Streams>,
     pub(crate) deliveries: Option<Deliveries>,
-    /// Further figures of a scenario, by name.
+    /// Scenario-specific figures, by name.
     pub(crate) more: BTreeMap<String, f64>,
     pub(crate) seconds: Vec<Second>,
     pub(crate) problems: Vec<String>,
 }
 
 impl Run {
-    /// True if no request failed unexpectedly, and every check held.
+    /// Whether no request failed unexpectedly and every check passed.
     pub(crate) fn passed(&self, options: &RunOptions) -> bool {
         let busy_is_expected = options.scenario == Scenario::Overload;
         self.errors.is_empty()
@@ -112,7 +111,7 @@ impl Run {
         named.chain(self.more.clone()).collect()
     }
 
-    /// The figures of an open loop, and those of processors, memory and disk: `None` where they are not known.
+    /// Figures of an open loop, processors, memory and disk; `None` if unknown.
     fn of_machine(&self) -> [(&'static str, Option<f64>); 7] {
         let cores = self.cores_used;
         let resident = self.seconds.iter();
@@ -136,7 +135,7 @@ impl Run {
         ]
     }
 
-    /// The figures of streams and webhooks: `None` where there were none.
+    /// Figures of streams and webhooks; `None` if there were none.
     fn of_readers(&self) -> [(&'static str, Option<f64>); 5] {
         let (streams, deliveries) = (self.streams.as_ref(), self.deliveries.as_ref());
         [
@@ -149,7 +148,6 @@ impl Run {
     }
 }
 
-/// All runs of one scenario.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) program: &'static str,
@@ -159,10 +157,10 @@ pub(crate) struct Report {
     pub(crate) connections: usize,
     pub(crate) actions_a_request: usize,
     pub(crate) machine: Machine,
-    /// Every check held, and every target is met.
+    /// Whether every check passed and every target is met.
     pub(crate) passed: bool,
     pub(crate) actions_per_second: Spread,
-    /// For each figure that a target can name.
+    /// Figures that a target can name.
     pub(crate) figures: BTreeMap<String, Spread>,
     pub(crate) targets: Vec<Outcome>,
     pub(crate) runs: Vec<Run>,
@@ -204,7 +202,7 @@ impl Report {
         }
     }
 
-    /// The report as a table for people.
+    /// The report as a table.
     pub(crate) fn table(&self) -> String {
         let machine = &self.machine;
         let mut out = format!(

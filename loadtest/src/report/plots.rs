@@ -1,5 +1,5 @@
-//! Plots as SVG for a page. Lines and grids have colours that are readable on a light and on a dark background; the
-//! page's style colours the texts.
+//! SVG plots for the report page. Colours of lines and grids are readable on light and dark backgrounds; the page's
+//! style colours the texts.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -10,14 +10,13 @@ use crate::error::{Error, Result};
 const SIZE: (u32, u32) = (640, 260);
 const FONT: &str = "sans-serif";
 const GREY: RGBColor = RGBColor(0x80, 0x80, 0x80);
-/// Colours of the lines of a plot, in this order.
+/// Line colours, in order.
 const COLOURS: [RGBColor; 3] = [
     RGBColor(0x2b, 0x83, 0xd6),
     RGBColor(0xe0, 0x7b, 0x1a),
     RGBColor(0x3a, 0xa6, 0x5b),
 ];
 
-/// A line with its name.
 pub(crate) struct Line {
     pub(crate) name: &'static str,
     pub(crate) points: Vec<(f64, f64)>,
@@ -36,7 +35,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::Broken(format!("drawing a plot: {error}"))
 }
 
-/// Values over the seconds of a measurement.
+/// Plot of values over the seconds of a measurement.
 pub(crate) fn over_time(unit: &str, lines: &[Line]) -> Result<String> {
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().map(|(x, _)| *x).fold(1.0, f64::max);
@@ -52,8 +51,8 @@ pub(crate) fn over_time(unit: &str, lines: &[Line]) -> Result<String> {
     )
 }
 
-/// Latencies by the share of requests that took no longer. Both axes are logarithmic; the horizontal one shows the
-/// remaining share.
+/// Plot of latencies by the share of requests that took no longer. Both axes are logarithmic; the horizontal one shows
+/// the remaining share.
 pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> Result<String> {
     let points: Vec<(f64, f64)> = percentiles
         .iter()
@@ -97,7 +96,7 @@ pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> Result<String> {
     )
 }
 
-/// A number for an axis: 1.5k, 3M.
+/// Number on an axis: 1.5k, 3M.
 fn plain(value: f64) -> String {
     let short = |value: f64, unit: &str| {
         let text = format!("{value:.2}");

@@ -1,11 +1,11 @@
-//! Targets: `p99_ms<=5+2*fdatasync_p99_ms`.
+//! Targets of figures, such as `p99_ms<=5+2*fdatasync_p99_ms`.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A figure of the report, and its required bound.
+/// Required bound of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Target {
@@ -13,24 +13,24 @@ pub(crate) struct Target {
     figure: String,
     at_least: bool,
     limit: f64,
-    /// Adds this multiple of another figure to the limit.
+    /// Multiple of another figure that is added to the limit.
     more: Option<(f64, String)>,
 }
 
-/// The result of a target.
+/// Result of a target.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Outcome {
-    /// As it was stated.
+    /// Text of the target.
     pub(crate) target: String,
-    /// The figure; absent if the report has none with this name.
+    /// Measured value; `None` if the report has no such figure.
     pub(crate) value: Option<f64>,
-    /// The limit that the figure is compared with.
+    /// Computed limit.
     pub(crate) limit: Option<f64>,
     pub(crate) met: bool,
 }
 
 impl Target {
-    /// Compares figures with the target. A figure that was not measured misses it.
+    /// Compares figures with the target. A missing figure fails it.
     pub(crate) fn hold(&self, figures: &BTreeMap<String, f64>) -> Outcome {
         let value = figures.get(&self.figure).copied();
         let limit = match &self.more {

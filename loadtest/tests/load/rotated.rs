@@ -1,4 +1,4 @@
-//! A log whose sequencer key is rotated: each receipt is checked with the key of its batch.
+//! Receipts of a log whose sequencer key is rotated: each is checked with the key of its batch.
 
 use std::io::{BufRead, BufReader};
 use std::process::Child;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{command, load, read_json, serve, server_program, text};
 
-/// Owns the embedded chain's contract; the first of the well-known keys.
+/// Owner of the embedded chain's contract; the first of the well-known keys.
 const OWNER: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const RUN: &str = "single-updates --organizations 1 --objects 2 --connections 2 --threads 1 --warm-up-s 0 --duration-s 2 --prepared 10 --verify all";
 
@@ -55,7 +55,7 @@ impl Rotated {
         }
     }
 
-    /// A path of the server, read as JSON.
+    /// Reads a path of the server as JSON.
     fn get(&self, path: &str) -> Value {
         use std::io::{Read, Write};
         let authority = self.url.strip_prefix("http://").unwrap();
@@ -72,7 +72,7 @@ impl Rotated {
         self.get("/readyz")["batches"].as_u64().unwrap()
     }
 
-    /// Names the key that signs from this batch on, in the log and in the contract.
+    /// Announces the key that signs from this batch on, in the log and in the contract.
     fn rotate(&self, next: &SigningKey, from_batch: u64) {
         let domain = self.get("/.well-known/eip712-domain.json");
         let output = command(&server_program())
@@ -87,7 +87,7 @@ impl Rotated {
         assert!(output.status.success(), "{}", text(&output));
     }
 
-    /// A run that trusts this first key, or what the server states.
+    /// A run that trusts this first key, or else the keys that the server states.
     fn run(&self, first: Option<&str>) -> Result<Value, String> {
         let report = self.directory.path().join("report.json");
         let mut load = load(RUN);
@@ -102,7 +102,7 @@ impl Rotated {
     }
 }
 
-/// Every answer's receipt was verified, and no problem was found.
+/// Checks that every receipt was verified, and no problem was found.
 fn check(run: &Value) {
     assert_eq!(run["problems"], Value::Array(Vec::new()));
     let verified = run["receipts_verified"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! An account: a signing key, its tokens and its nonces. Safe to share and to use in parallel.
+//! An account: a signing key, its tokens and its nonces. Cheap to share between tasks.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign};
 use crate::transport::{Backoff, Call, HttpAnswer};
 use crate::types::{Changed, LoginAnswer, TokenPair, Wallet};
 
-/// How often a request is signed again after its nonce was found spent.
+/// Limit on signing a request again with another nonce, after its nonce turned out to be spent.
 const NEW_NONCES_MAX: u32 = 3;
 
-/// What registering needs in addition to the key.
+/// Registration form: everything except the signing key.
 #[derive(Clone, Serialize)]
 pub struct Registration {
     /// The login address.
@@ -56,7 +56,7 @@ struct Inner {
     key: SigningKey,
     nonces: NonceCounter,
     tokens: RwLock<Option<Arc<TokenPair>>>,
-    /// One refresh at a time: a refresh token works only once.
+    /// Held during a refresh, because a refresh token works only once.
     refreshing: tokio::sync::Mutex<()>,
 }
 
@@ -65,24 +65,24 @@ struct Inner {
 pub struct Account(Arc<Inner>);
 
 impl std::fmt::Debug for Account {
-    /// Without tokens.
+    /// Omits the tokens.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Account({})", self.address())
     }
 }
 
-/// A request that needs the account's authority.
+/// An HTTP request made with the account's credentials.
 pub(crate) struct Authorized<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
     pub(crate) body: Bytes,
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Whether to send the token, the API key or both; registering needs neither.
+    /// Whether to send the access token, the API key or both; false for registration.
     pub(crate) bearer: bool,
 }
 
 impl<'a> Authorized<'a> {
-    /// With the account's token or key, and no headers besides.
+    /// A request with credentials and no extra headers.
     pub(crate) fn new(method: Method, path: &'a str, body: Bytes) -> Self {
         Self {
             method,
@@ -94,7 +94,7 @@ impl<'a> Authorized<'a> {
     }
 }
 
-/// What a request signs.
+/// The actions covered by a request's signature.
 pub(crate) struct Signs<'a> {
     pub(crate) actions: &'a [ActionText<'a>],
     pub(crate) atomic: bool,
@@ -111,12 +111,12 @@ impl Account {
         }))
     }
 
-    /// The address of the signing key.
+    /// Address of the signing key.
     pub fn address(&self) -> Address {
         self.0.key.address()
     }
 
-    /// The client of the log.
+    /// The client that this account was made with.
     pub fn client(&self) -> &Client {
         &self.0.client
     }
@@ -126,7 +126,7 @@ impl Account {
         tokens.clone()
     }
 
-    /// The current access token, for requests that this client does not send itself.
+    /// The current access token, for requests made outside this client.
     pub fn access_token(&self) -> Result<String> {
         let tokens = self.tokens().ok_or_else(not_logged_in)?;
         Ok(tokens.access_token.clone())
@@ -137,12 +137,12 @@ impl Account {
         *tokens = Some(Arc::new(pair));
     }
 
-    /// Registers a wallet for this key, with its own organization, and logs in.
+    /// Registers a wallet for this key in a new organization, and logs in.
     pub async fn register(&self, registration: &Registration) -> Result<Wallet> {
         self.register_with(registration, None).await
     }
 
-    /// Registers a wallet for this key in the organization that this code invites to, and logs in.
+    /// Registers a wallet for this key in the organization of an invitation, and logs in.
     pub async fn join(&self, registration: &Registration, invitation: &str) -> Result<Wallet> {
         self.register_with(registration, Some(invitation)).await
     }
@@ -179,7 +179,7 @@ impl Account {
         Ok(wallet)
     }
 
-    /// Logs in. The key must be one of the wallet's, or signed requests will be refused.
+    /// Logs in. Signed requests are refused unless the key is one of the wallet's.
     pub async fn login(&self, email: &str, password: &str) -> Result<Wallet> {
         let body = json!({"email": email, "password": password}).to_string();
         let answer: LoginAnswer = self.tokens_from("/wallets/login", body).await?;
@@ -187,7 +187,7 @@ impl Account {
         Ok(answer.wallet)
     }
 
-    /// Exchanges the tokens for new ones. Happens automatically when the access token has expired.
+    /// Exchanges the tokens for new ones. The client does this itself when the access token has expired.
     pub async fn refresh(&self) -> Result<()> {
         let used = self.tokens().ok_or_else(not_logged_in)?;
         self.refresh_after(&used).await
@@ -236,12 +236,12 @@ impl Account {
         self.fetch(path).await?.read(what)
     }
 
-    /// The answer to a GET, whatever its status.
+    /// Returns the answer to a GET, whatever its status.
     pub(crate) async fn fetch(&self, path: &str) -> Result<HttpAnswer> {
         self.send_unsigned(Method::GET, path, Bytes::new()).await
     }
 
-    /// Sends a request that changes nothing and so is not signed.
+    /// Sends an unsigned request, one that changes nothing.
     pub(crate) async fn ask<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -268,7 +268,7 @@ impl Account {
         }
     }
 
-    /// Signs and sends a request, and returns a successful answer with what was signed.
+    /// Signs and sends a request. Returns the successful answer and the signed request.
     pub(crate) async fn signed(
         &self,
         request: &Authorized<'_>,
@@ -277,9 +277,9 @@ impl Account {
         let mut sending = Sending::new(self, request);
         let mut signed = self.sign_now(signs).await?;
         let mut new_nonces = 0;
-        // While false, nothing that was sent can have been carried out, so signing again cannot do anything twice.
+        // While false, no earlier attempt can have been carried out, so signing again is safe.
         let mut unsure = false;
-        // True once the outcome was unknown: a spent nonce may then be this request's own, still in flight to
+        // True once an outcome was unknown: this request may itself have spent the nonce, and still be on its way to
         // the disk.
         let mut asking = false;
         loop {
@@ -302,7 +302,7 @@ impl Account {
             let spent = refusal.code() == Some(Code::NonceReused.text());
             match refusal.done() {
                 Done::Before(sequence) if unsure => {
-                    // While registering, nothing can be read yet, and no other client has the key.
+                    // During registration the log cannot be read yet, and no other client has the key.
                     if !request.bearer || self.stands(&signed).await? {
                         return Err(already_done(sequence, &signed));
                     }
@@ -338,14 +338,14 @@ impl Account {
         }
     }
 
-    /// The highest spent nonce, if the answer states it.
+    /// Takes over the highest spent nonce, if the answer states it.
     pub(crate) fn learn_highest(&self, answer: &HttpAnswer) -> Option<u64> {
         let highest = answer.number("x-nonce-highest")?;
         self.0.nonces.learn(highest);
         Some(highest)
     }
 
-    /// Leaves out the nonces that others have spent.
+    /// Skips nonces spent by other clients of this key.
     pub(crate) async fn resynchronise(
         &self,
         signed: &SignedRequest,
@@ -358,7 +358,7 @@ impl Account {
         Ok(())
     }
 
-    /// Whether the log holds an action of a signed request.
+    /// Whether the log holds any action of a signed request.
     async fn stands(&self, signed: &SignedRequest) -> Result<bool> {
         for content in &signed.contents {
             let id = Id::of_hash(Prefix::Action, content);
@@ -381,7 +381,7 @@ impl Account {
             return Ok(nonce);
         }
         if self.acts_by_key_alone() {
-            // The nonces' state is unknown here; the first refusal reports it.
+            // The nonces are unknown here; the first refusal states them.
             self.0.nonces.learn(0);
         } else {
             self.me().await?;
@@ -401,7 +401,7 @@ impl Account {
         sign(&terms, signs.actions)
     }
 
-    /// The terms of a request that is not atomic.
+    /// Signing terms of a non-atomic request.
     pub(crate) fn terms(&self, nonce: u64, deadline_s: u64, seed: Hash) -> RequestTerms<'_> {
         RequestTerms {
             key: &self.0.key,
@@ -413,13 +413,13 @@ impl Account {
         }
     }
 
-    /// Leaves out the nonces up to this one, because requests that were kept use them.
+    /// Skips nonces up to this one; stored requests use them.
     pub(crate) fn skip_nonces(&self, highest: u64) {
         self.0.nonces.learn(highest);
     }
 }
 
-/// One request that is sent, possibly several times.
+/// A request with its retries.
 pub(crate) struct Sending<'a> {
     account: &'a Account,
     call: Call<'a>,
@@ -465,8 +465,8 @@ impl<'a> Sending<'a> {
         transport.exchange(&self.call, &headers).await
     }
 
-    /// Whether to send the same bytes again: after a refresh, or a wait. Both kinds of refusal come before the
-    /// server checks the signature, so it is still usable.
+    /// Whether to send the same bytes again, after a token refresh or a wait. The server refuses in both cases before
+    /// it checks the signature, so the signature is still usable.
     pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
         let expired =
             answer.status == 401 && answer.refusal().code() == Some(Code::TokenExpired.text());
@@ -502,7 +502,7 @@ fn not_logged_in() -> Error {
     Error::Usage("the account is not logged in".to_owned())
 }
 
-/// The bytes of a body, which are signed unchanged.
+/// Serializes a body once; these bytes are signed and sent.
 pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
     serde_json::to_vec(value)
         .map(Bytes::from)

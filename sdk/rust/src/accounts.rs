@@ -1,4 +1,4 @@
-//! Accounts: the wallet and its signing keys, the organization's members, API keys.
+//! Wallets, signing keys, members, invitations and API keys of an organization.
 
 use hyper::Method;
 use kedge_protocol::action::Kind;
@@ -14,109 +14,109 @@ use crate::error::Result;
 use crate::page::{ListQuery, Pages};
 use crate::types::{Changed, Wallet};
 
-/// An API key to be created.
+/// A new API key.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NewApiKey {
-    /// Its name; not unique.
+    /// Display name; not unique.
     pub name: String,
-    /// What it may do; each area once.
+    /// Permissions; each area at most once.
     pub permissions: Vec<Permission>,
-    /// When it expires, RFC 3339.
+    /// Expiry, RFC 3339; `None` for no expiry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
 
-/// An API key; never its secret.
+/// An API key, without its secret.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct ApiKey {
     /// Its identifier.
     pub id: Id,
-    /// The organization that it acts for.
+    /// The organization that the key acts for.
     pub organization_id: Id,
-    /// The wallet that created it.
+    /// The wallet that created the key.
     pub wallet_id: Id,
     /// Its name.
     pub name: String,
-    /// What it may do.
+    /// Permissions.
     pub permissions: Vec<Permission>,
-    /// When it expires, RFC 3339.
+    /// Expiry, RFC 3339.
     pub expires_at: Option<String>,
-    /// When it was last used, to the minute, RFC 3339.
+    /// Last use, RFC 3339, to the minute.
     pub last_used_at: Option<String>,
-    /// How often its secret was replaced.
+    /// Number of times the secret was replaced.
     pub rotations: u64,
-    /// RFC 3339.
+    /// Creation time, RFC 3339.
     pub created_at: String,
-    /// RFC 3339.
+    /// Time of the last change, RFC 3339.
     pub updated_at: String,
 }
 
-/// An API key with its new secret, which is shown only once.
+/// An API key with its new secret. The server shows the secret only once.
 #[derive(Clone, PartialEq, Deserialize)]
 pub struct ShownApiKey {
-    /// For [`crate::Builder::api_key`].
+    /// The secret, for [`crate::Builder::api_key`].
     pub key: String,
-    /// Until when the previous secret stays valid, RFC 3339.
+    /// When the previous secret stops working, RFC 3339.
     pub previous_until: Option<String>,
-    /// Its other fields.
+    /// The key itself.
     #[serde(flatten)]
     pub api_key: ApiKey,
 }
 
 impl std::fmt::Debug for ShownApiKey {
-    /// Without the secret.
+    /// Omits the secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ShownApiKey({:?})", self.api_key)
     }
 }
 
-/// An invitation to be created.
+/// A new invitation.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct NewInvitation {
-    /// The only e-mail address that may use it; any by default.
+    /// The only e-mail address that may use the invitation; any address if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The role of the wallet that joins; member by default.
+    /// Role of the wallet that joins; member if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// How long it stays open, in seconds; a week by default.
+    /// Lifetime in seconds; a week if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in_s: Option<u64>,
 }
 
-/// An invitation.
+/// An invitation to an organization.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Invitation {
     /// Its identifier.
     pub id: Id,
-    /// The organization.
+    /// The organization to join.
     pub organization_id: Id,
-    /// The wallet that invites.
+    /// The inviting wallet.
     pub invited_by: Id,
-    /// The role of the wallet that joins.
+    /// Role of the wallet that joins.
     pub role: Role,
-    /// The only e-mail address that may use it.
+    /// The only e-mail address that may use the invitation.
     pub email: Option<String>,
-    /// When it expires, RFC 3339.
+    /// Expiry, RFC 3339.
     pub expires_at: String,
-    /// The wallet that used it.
+    /// The wallet that joined with the invitation.
     pub used_by: Option<Id>,
-    /// Whether it was revoked.
+    /// Whether the invitation was revoked.
     pub revoked: bool,
 }
 
-/// An invitation with its code, which is shown only once.
+/// An invitation with its code. The server shows the code only once.
 #[derive(Clone, PartialEq, Deserialize)]
 pub struct ShownInvitation {
-    /// For [`Account::join`].
+    /// The code, for [`Account::join`].
     pub code: String,
-    /// Its other fields.
+    /// The invitation itself.
     #[serde(flatten)]
     pub invitation: Invitation,
 }
 
 impl std::fmt::Debug for ShownInvitation {
-    /// Without the code.
+    /// Omits the code.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ShownInvitation({:?})", self.invitation)
     }
@@ -125,33 +125,33 @@ impl std::fmt::Debug for ShownInvitation {
 /// A change of a wallet; `None` keeps the current value.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct WalletChange {
-    /// The new e-mail address for logging in.
+    /// New e-mail address for logging in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The new display name.
+    /// New display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nickname: Option<String>,
 }
 
 impl Account {
-    /// Creates an API key of the account's organization; for owners and admins.
+    /// Creates an API key for the account's organization. Requires the role owner or admin.
     pub async fn create_api_key(&self, key: &NewApiKey) -> Result<Changed<ShownApiKey>> {
         let made = |made: &ShownApiKey| Some((Prefix::Key, made.api_key.id));
         self.create("/api-keys", Kind::KeyCreate, "", key, made)
             .await
     }
 
-    /// The organization's API keys.
+    /// Lists the organization's API keys.
     pub fn api_keys(&self, query: &ListQuery) -> Pages<ApiKey> {
         self.list("/api-keys".to_owned(), query)
     }
 
-    /// An API key.
+    /// Reads an API key.
     pub async fn api_key(&self, id: Id) -> Result<ApiKey> {
         self.get(&format!("/api-keys/{id}"), "an API key").await
     }
 
-    /// Replaces an API key's secret. The previous one stays valid for `overlap_s` more seconds; for a day if `None`.
+    /// Replaces an API key's secret. The previous secret works for `overlap_s` more seconds; for a day if `None`.
     pub async fn rotate_api_key(
         &self,
         id: Id,
@@ -163,7 +163,7 @@ impl Account {
             .await
     }
 
-    /// Deletes an API key at once.
+    /// Deletes an API key. It stops working immediately.
     pub async fn delete_api_key(&self, id: Id) -> Result<Changed<ApiKey>> {
         let path = format!("/api-keys/{id}");
         self.delete(&path, Kind::KeyDelete, id, String::new()).await
@@ -176,7 +176,7 @@ impl Account {
             .await
     }
 
-    /// Lets another key sign for the account's wallet. The key signs its consent.
+    /// Adds a signing key to the account's wallet. The new key signs its consent.
     pub async fn add_signer(&self, key: &SigningKey) -> Result<Changed<Wallet>> {
         let wallet = self.me().await?.id;
         let separator = self.client().domain().separator();
@@ -184,7 +184,7 @@ impl Account {
         self.add_consenting(wallet, key.address(), consent).await
     }
 
-    /// Like [`Self::add_signer`], for a key that is elsewhere: `consent` is its signature of
+    /// Like [`Self::add_signer`], for a key held elsewhere: `consent` is its signature of
     /// [`kedge_protocol::possession::digest`] for the account's wallet.
     pub async fn add_signer_with(
         &self,
@@ -207,22 +207,22 @@ impl Account {
             .await
     }
 
-    /// Removes a key's right to sign for the account's wallet.
+    /// Removes a signing key from the account's wallet.
     pub async fn remove_signer(&self, address: Address) -> Result<Changed<Wallet>> {
         let wallet = self.me().await?.id;
         let path = format!("/wallets/me/keys/{address}");
-        // The signed payload repeats the path's address.
+        // The signed payload repeats the address in the path.
         let payload = format!(r#"{{"address":"{address}"}}"#);
         self.delete(&path, Kind::WalletKeyRemove, wallet, payload)
             .await
     }
 
-    /// The organization's wallets.
+    /// Lists the wallets of the organization.
     pub fn members(&self, query: &ListQuery) -> Pages<Wallet> {
         self.list("/organizations/me/members".to_owned(), query)
     }
 
-    /// Sets what a member of the account's organization may do.
+    /// Sets the role of a member.
     pub async fn set_role(
         &self,
         organization_id: Id,
@@ -247,14 +247,14 @@ impl Account {
             .await
     }
 
-    /// Ends a wallet's membership of the account's organization, with its keys, logins and API keys.
+    /// Removes a member's wallet from the organization, together with its keys, logins and API keys.
     pub async fn remove_member(
         &self,
         organization_id: Id,
         wallet_id: Id,
     ) -> Result<Changed<Wallet>> {
         let path = format!("/organizations/me/members/{wallet_id}");
-        // The signed payload repeats what the path names.
+        // The signed payload repeats the wallet in the path.
         let payload = format!(r#"{{"wallet_id":"{wallet_id}"}}"#);
         self.delete(&path, Kind::OrgMemberRemove, organization_id, payload)
             .await
@@ -272,7 +272,7 @@ impl Account {
             .await
     }
 
-    /// The organization's invitations.
+    /// Lists the organization's invitations.
     pub fn invitations(&self, query: &ListQuery) -> Pages<Invitation> {
         self.list("/organizations/me/invitations".to_owned(), query)
     }

@@ -15,7 +15,7 @@ use crate::error::{Envelope, Error, Result};
 use crate::sign::ActionText;
 use crate::types::{Action, NewObject, Properties};
 
-/// An action to be sent: its payload is signed as exactly this text.
+/// A new action. Its payload is serialized once; exactly this text is signed and sent.
 #[derive(Clone, Debug)]
 pub struct NewAction {
     kind: Kind,
@@ -24,7 +24,7 @@ pub struct NewAction {
 }
 
 impl NewAction {
-    /// An action of any kind of the bus. The target is an object or, for a mint, a template.
+    /// An action of any kind of the bus. The target is an object, or a template for a mint.
     pub fn new(kind: Kind, target: Id, payload: &impl Serialize) -> Result<Self> {
         if !kind.is_bus() {
             let kind = kind.text();
@@ -57,12 +57,12 @@ impl NewAction {
         Self::new(Kind::Transfer, object_id, &serde_json::json!({ "to": to }))
     }
 
-    /// The target's text, as it is signed.
+    /// The target in its signed form.
     fn target(&self) -> String {
         self.target.to_string()
     }
 
-    /// The object that the action makes, if its content is this, or acts on.
+    /// The object that the action creates (with this content hash) or acts on.
     fn object_id(&self, content: &Hash) -> Id {
         if self.kind == Kind::Mint {
             Id::made_by(Prefix::Object, content, 0)
@@ -98,28 +98,28 @@ struct WireBatch<'a> {
     atomic: bool,
 }
 
-/// How the actions of a request depend on each other.
+/// Whether the actions of a request depend on each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum BatchMode {
-    /// Each action on its own: some may be refused.
+    /// Each action succeeds or fails on its own.
     #[default]
     Independent,
-    /// All or none: one refused action refuses the whole request.
+    /// One refused action refuses the whole request.
     Atomic,
 }
 
-/// An action of a request that was done.
+/// A completed action of a request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DoneAction {
     /// Its identifier.
     pub id: Id,
-    /// Its content.
+    /// Content hash.
     pub content: Hash,
-    /// The object that it made or acted on.
+    /// The object created or acted on.
     pub object_id: Id,
-    /// That object's version after it.
+    /// Version of the object after the action.
     pub object_version: u64,
-    /// Its place in the log.
+    /// Sequence of the action in the log.
     pub sequence: u64,
     /// Its index among the batch's leaves.
     pub leaf_index: u32,
@@ -128,14 +128,14 @@ pub struct DoneAction {
 /// The result of one action of a request.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ActionResult {
-    /// It was done.
+    /// The action was done.
     Done(DoneAction),
-    /// It was refused, and changed nothing.
+    /// The action was refused and changed nothing.
     Refused(Envelope),
 }
 
 impl ActionResult {
-    /// The action, if it was done.
+    /// The completed action; `None` if it was refused.
     pub fn done(&self) -> Option<&DoneAction> {
         match self {
             Self::Done(done) => Some(done),
@@ -147,19 +147,19 @@ impl ActionResult {
 /// The result of a request of many actions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BatchOutcome {
-    /// One for each action, in request order.
+    /// Results in request order.
     pub results: Vec<ActionResult>,
-    /// The receipt of those that were done; `None` if none were.
+    /// Receipt of all completed actions; `None` if there are none.
     pub receipt: Option<BatchReceipt>,
 }
 
 impl BatchOutcome {
-    /// The actions that were done, in request order.
+    /// The completed actions, in request order.
     pub fn done(&self) -> impl Iterator<Item = &DoneAction> {
         self.results.iter().filter_map(ActionResult::done)
     }
 
-    /// The first refusal, with its action's index.
+    /// The first refusal and the index of its action.
     pub fn first_refusal(&self) -> Option<(usize, &Envelope)> {
         let mut results = self.results.iter().enumerate();
         results.find_map(|(index, result)| match result {
@@ -169,7 +169,7 @@ impl BatchOutcome {
     }
 }
 
-/// With `Prefer: return=minimal`: the rest is computed here.
+/// A result in the form of `Prefer: return=minimal`; the client computes the rest.
 #[derive(Clone, Deserialize)]
 struct WireResult {
     error: Option<Envelope>,
@@ -178,7 +178,6 @@ struct WireResult {
     object_version: Option<u64>,
 }
 
-/// The answer to a request of many actions.
 #[derive(Clone, Deserialize)]
 struct WireOutcome {
     results: Vec<WireResult>,
@@ -202,7 +201,7 @@ impl WireResult {
 }
 
 impl Account {
-    /// Does one action and checks its receipt.
+    /// Submits one action and verifies its receipt.
     pub async fn act(&self, action: &NewAction) -> Result<Action> {
         let target = action.target.to_string();
         let text = ActionText {
@@ -224,7 +223,7 @@ impl Account {
         Ok(done)
     }
 
-    /// Does 1 to 500 actions under one signature and checks their receipt.
+    /// Submits 1 to 500 actions under one signature and verifies their receipt.
     pub async fn batch(&self, actions: &[NewAction], mode: BatchMode) -> Result<BatchOutcome> {
         let targets: Vec<String> = actions.iter().map(NewAction::target).collect();
         let texts = batch_texts(actions, &targets);
@@ -243,7 +242,7 @@ impl Account {
         self.read_outcome(actions, &signed.contents, outcome)
     }
 
-    /// Checks the answer to a request whose actions have these contents.
+    /// Verifies the answer to a request whose actions have these content hashes.
     fn read_outcome(
         &self,
         actions: &[NewAction],
@@ -275,10 +274,10 @@ impl Account {
     }
 }
 
-/// Where requests of many actions go.
+/// Endpoint for requests of many actions.
 const BATCHES: &str = "/ebus/actions/batch";
 
-/// The texts that a request of these actions signs; `targets` are their targets' texts.
+/// The actions in their signed form; `targets` holds the text of each target.
 fn batch_texts<'a>(actions: &'a [NewAction], targets: &'a [String]) -> Vec<ActionText<'a>> {
     let text = |(action, target): (&'a NewAction, &'a String)| ActionText {
         kind: &action.kind,
@@ -288,7 +287,6 @@ fn batch_texts<'a>(actions: &'a [NewAction], targets: &'a [String]) -> Vec<Actio
     actions.iter().zip(targets).map(text).collect()
 }
 
-/// The body of a request of these actions.
 fn batch_body(actions: &[NewAction], atomic: bool) -> Result<Bytes> {
     to_json(&WireBatch {
         actions: actions.iter().map(NewAction::wire).collect(),

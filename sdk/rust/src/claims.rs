@@ -1,4 +1,4 @@
-//! Claims in zero knowledge: proving and checking them for the log that the client trusts. Needs the feature `claims`.
+//! Zero-knowledge claims: proving and verifying them. Requires the feature `claims`.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ pub use kedge_prover::groth16::{ProvingKey, VerifyingKey, zkey};
 pub use kedge_prover::keys::{dev_insecure, dev_insecure_proving};
 
 impl Client {
-    /// Proves chosen words of a proof file's action, for one claimant, contract and purpose. The file is
-    /// verified first. Takes some seconds, on its own thread.
+    /// Proves chosen words of a proof file's action, for one claimant, contract and purpose. Verifies the file first.
+    /// Takes several seconds on a separate thread.
     pub async fn prove_claim(
         &self,
         key: Arc<ProvingKey>,
@@ -35,8 +35,8 @@ impl Client {
         }
     }
 
-    /// Checks a claim against this client's log and a key that the caller trusts. Only the chain can confirm
-    /// the checkpoint that the claim leads to.
+    /// Verifies a claim for this client's log, with a verifying key that the caller trusts. Only the chain can confirm
+    /// the checkpoint that the claim refers to.
     pub fn verify_claim(&self, claim: &ClaimFile, key: &VerifyingKey) -> Result<ClaimShown> {
         self.check_key(key)?;
         let verified =

@@ -1,4 +1,4 @@
-//! A client of one log: what everybody may read, checked against a pinned domain and sequencer keys.
+//! Client of one log: public reads, verified against a pinned domain and sequencer keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::transport::{Backoff, Call, HttpAnswer, Transport};
 use crate::types::{Anchor, Batch, BatchLeaves, CheckpointAnswer, Consistency, DomainDocument};
 use crate::watch::HeaderWatch;
 
-/// The configuration of a client.
+/// Configuration of a [`Client`].
 #[derive(Clone, Debug)]
 pub struct Builder {
     base_url: String,
@@ -39,7 +39,7 @@ pub(crate) struct ClientOptions {
     pub(crate) api_key: Option<ApiKey>,
 }
 
-/// A key that is hidden in debug output.
+/// An API key, hidden in debug output.
 #[derive(Clone)]
 pub(crate) struct ApiKey(pub(crate) String);
 
@@ -50,53 +50,53 @@ impl std::fmt::Debug for ApiKey {
 }
 
 impl Builder {
-    /// Trusts this domain, these sequencer keys (the log's first one or more), and later keys that the log
-    /// itself names. Without a pin, the client trusts what the server states at [`Builder::connect`]: compare
-    /// that with the contract, or with an earlier record.
+    /// Trusts this domain, these sequencer keys (at least the log's first one), and later keys that the log itself
+    /// proves. Without a pin, the client trusts the domain and keys that the server states at [`Builder::connect`]:
+    /// compare these with the contract, or with an earlier record.
     #[must_use]
     pub fn pin(mut self, domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         self.pinned = Some((domain, keys.into()));
         self
     }
 
-    /// How long one exchange may take, in milliseconds; 30,000 by default.
+    /// Time limit of one HTTP exchange, in milliseconds; 30,000 by default.
     #[must_use]
     pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
         self.options.timeout_ms = timeout_ms;
         self
     }
 
-    /// How far ahead a signed request's deadline is; 5 minutes by default.
+    /// Deadline of a signed request, from the time of signing; 5 minutes by default.
     #[must_use]
     pub fn deadline_ahead(mut self, ahead: Duration) -> Self {
         self.options.deadline_ahead = ahead;
         self
     }
 
-    /// Sends this API key with every request of its accounts. A logged-in account also sends its token; then
-    /// the narrower right applies. Other accounts act by the API key alone: they sign with a key that must
-    /// belong to a wallet of the API key's organization.
+    /// Sends this API key with every account's requests. A logged-in account also sends its token; then the narrower
+    /// right applies. Other accounts act by the API key alone, and must sign with a key of a wallet of the API key's
+    /// organization.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.options.api_key = Some(ApiKey(key.into()));
         self
     }
 
-    /// When to retry.
+    /// When to retry requests.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.options.retry = policy;
         self
     }
 
-    /// Whether to check receipts as they arrive; yes by default.
+    /// Whether to verify receipts as they arrive; true by default.
     #[must_use]
     pub fn verify_receipts(mut self, verify: bool) -> Self {
         self.options.verify_receipts = verify;
         self
     }
 
-    /// Asks the server for its domain and sequencer keys, and pins them or compares them with the pin.
+    /// Fetches the server's domain and sequencer keys, and pins them or compares them with the pin.
     pub async fn connect(self) -> Result<Client> {
         let transport = Transport::new(&self.base_url, self.options.timeout_ms)?;
         let call = Call::get("/.well-known/eip712-domain.json");
@@ -155,7 +155,7 @@ struct Inner {
 pub struct Client(Arc<Inner>);
 
 impl Client {
-    /// A client of the server at this base URL, such as `http://127.0.0.1:8080`.
+    /// Configures a client of the server at this base URL, such as `http://127.0.0.1:8080`.
     pub fn builder(base_url: impl Into<String>) -> Builder {
         Builder {
             base_url: base_url.into(),
@@ -170,27 +170,27 @@ impl Client {
         }
     }
 
-    /// An account that signs with this key. It can do nothing until it registers or logs in.
+    /// An account that signs with this key. It must register or log in first.
     pub fn account(&self, key: SigningKey) -> Account {
         Account::new(self.clone(), key)
     }
 
-    /// The log's domain.
+    /// Domain of the log.
     pub fn domain(&self) -> Domain {
         self.0.domain
     }
 
-    /// The separator of the log's domain.
+    /// Separator of the log's domain (EIP-712).
     pub fn domain_separator(&self) -> &Hash {
         &self.0.domain_separator
     }
 
-    /// The server's base URL.
+    /// Base URL of the server.
     pub fn base_url(&self) -> &str {
         self.0.transport.base_url()
     }
 
-    /// The header with the highest number that this client has seen in any answer.
+    /// The highest-numbered header of all answers so far.
     pub fn highest_header(&self) -> Option<SignedBatch> {
         self.0.watch.highest()
     }
@@ -217,24 +217,24 @@ impl Client {
         answer.read(what)
     }
 
-    /// Checks a header's signature, and that the sequencer does not contradict itself.
+    /// Verifies a header's signature, and that the sequencer does not contradict its earlier headers.
     pub(crate) fn check_batch(&self, batch: &SignedBatch) -> Check {
         check_header(batch, &self.0.domain, &self.sequencer_keys())?;
         self.0.watch.see(batch)
     }
 
-    /// Remembers a header whose signature was already checked.
+    /// Records a header whose signature is verified already.
     pub(crate) fn see_batch(&self, batch: &SignedBatch) -> Check {
         self.0.watch.see(batch)
     }
 
-    /// All batches, oldest first by default. Their headers are not checked here: see [`Client::batch`] and
+    /// Lists all batches, oldest first by default. Does not verify their headers: see [`Client::batch`] and
     /// [`Batch::signed`].
     pub fn batches(&self, query: &ListQuery) -> Pages<Batch> {
         Pages::new(Source::Public(self.clone()), "/batches".to_owned(), query)
     }
 
-    /// A batch by number or identifier, its signature checked.
+    /// Reads a batch by number or identifier, and verifies its signature.
     pub async fn batch(&self, id_or_number: &str) -> Result<Batch> {
         let path = format!("/batches/{}", percent::encode(id_or_number));
         let batch: Batch = self.get(&path, "a batch").await?;
@@ -248,7 +248,7 @@ impl Client {
         Ok(batch)
     }
 
-    /// The leaves of a batch, checked against its signed root and head.
+    /// Reads the leaves of a batch, and verifies them against its signed root and head.
     pub async fn leaves(&self, number: u64) -> Result<BatchLeaves> {
         let header = self.batch(&number.to_string()).await?.signed().header;
         let path = format!("/batches/{number}/leaves");
@@ -272,18 +272,18 @@ impl Client {
         Ok(leaves)
     }
 
-    /// All anchors.
+    /// Lists all anchors.
     pub fn anchors(&self, query: &ListQuery) -> Pages<Anchor> {
         Pages::new(Source::Public(self.clone()), "/anchors".to_owned(), query)
     }
 
-    /// An anchor by number or identifier.
+    /// Reads an anchor by number or identifier.
     pub async fn anchor(&self, id_or_number: &str) -> Result<Anchor> {
         let path = format!("/anchors/{}", percent::encode(id_or_number));
         self.get(&path, "an anchor").await
     }
 
-    /// The newest checkpoint, its signature checked.
+    /// Reads the newest checkpoint, and verifies its signature.
     pub async fn checkpoint(&self) -> Result<SignedCheckpoint> {
         let answer: CheckpointAnswer = self.get("/checkpoint", "a checkpoint").await?;
         let signed = answer.signed();
@@ -303,8 +303,8 @@ impl Client {
         Ok(signed)
     }
 
-    /// The proof that the log of `to` batches begins with the log of `from` batches, checked against the roots
-    /// that it states. Compare these with roots that you know.
+    /// Reads a proof that the log of `to` batches begins with the log of `from` batches, and verifies it against the
+    /// roots it states. The caller compares these with known roots.
     pub async fn consistency(&self, from: u64, to: u64) -> Result<Consistency> {
         let path = format!("/consistency?from={from}&to={to}");
         let answer: Consistency = self.get(&path, "a consistency proof").await?;
@@ -323,7 +323,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Checks that the server answers and reports that it is ready.
+    /// Checks that the server is ready to accept changes.
     pub async fn ready(&self) -> Result<()> {
         let answer = self
             .0

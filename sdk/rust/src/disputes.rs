@@ -1,4 +1,4 @@
-//! Disputes: submitting evidence and claims, and reading what was decided.
+//! Disputes: submission of evidence and claims, and their verdicts.
 
 use bytes::Bytes;
 use hyper::Method;
@@ -11,7 +11,7 @@ use crate::account::{Account, to_json};
 use crate::error::{Check, Result, VerificationError};
 use crate::page::{ListQuery, Pages, Source};
 
-/// What is disputed.
+/// Subject of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisputeKind {
@@ -28,14 +28,14 @@ pub struct Dispute {
     pub id: Id,
     /// The organization that submitted it.
     pub organization_id: Id,
-    /// What is disputed.
+    /// Subject of the dispute.
     pub kind: DisputeKind,
     /// The proven fault; only for a fault.
     #[serde(default)]
     pub fault: Option<Fault>,
-    /// The batch or the anchor of a fault, the action of a claim.
+    /// The batch or anchor of a fault, or the action of a claim.
     pub subject_id: Id,
-    /// The number of the batch that it is about.
+    /// Number of the batch in question.
     pub batch: u64,
     /// The evidence; only for a fault.
     #[serde(default)]
@@ -43,29 +43,29 @@ pub struct Dispute {
     /// The claim file; only for a claim.
     #[serde(default)]
     pub claim: Option<ClaimFile>,
-    /// SHA-256 of the evidence in its normal form; only for a fault.
+    /// SHA-256 of the normalized evidence; only for a fault.
     #[serde(default)]
     pub evidence_digest: Option<Hash>,
-    /// SHA-256 of the claim file in its normal form; only for a claim.
+    /// SHA-256 of the normalized claim file; only for a claim.
     #[serde(default)]
     pub claim_digest: Option<Hash>,
-    /// When the verdict was recorded, RFC 3339.
+    /// Time of the verdict, RFC 3339.
     pub created_at: String,
-    /// The sequence of the verdict's action.
+    /// Sequence of the verdict's action.
     pub sequence: u64,
 }
 
-/// The result of a submission.
+/// Result of a submission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Brought {
-    /// The dispute.
+    /// The decided dispute.
     pub dispute: Dispute,
-    /// Whether the verdict is new, not from an earlier submission.
+    /// False if an earlier submission had the same verdict.
     pub is_new: bool,
 }
 
 impl Account {
-    /// Submits evidence of a fault. Check it first: a file that shows none is refused.
+    /// Submits evidence of a fault. The server refuses a file that shows no fault, so check it first.
     pub async fn bring_evidence(&self, file: &EvidenceFile) -> Result<Brought> {
         let brought = self.bring(file).await?;
         let reported = &brought.dispute;
@@ -74,7 +74,7 @@ impl Account {
         Ok(brought)
     }
 
-    /// Submits a claim. The account's wallet must have the claimant's key.
+    /// Submits a claim. The account's wallet must hold the claimant's key.
     pub async fn bring_claim(&self, file: &ClaimFile) -> Result<Brought> {
         let brought = self.bring(file).await?;
         let reported = &brought.dispute;
@@ -92,14 +92,14 @@ impl Account {
         })
     }
 
-    /// A dispute of the account's organization.
+    /// Reads a dispute of the account's organization.
     pub async fn dispute(&self, id: Id) -> Result<Dispute> {
         let path = format!("/disputes/{id}");
         self.ask(Method::GET, &path, Bytes::new(), "a dispute")
             .await
     }
 
-    /// The disputes of the account's organization.
+    /// Lists the disputes of the account's organization.
     pub fn disputes(&self, query: &ListQuery) -> Pages<Dispute> {
         Pages::new(Source::Account(self.clone()), "/disputes".to_owned(), query)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, from the wire to the proofs.
+//! Errors of transport, server and verification.
 
 use std::time::Duration;
 
@@ -13,32 +13,31 @@ use kedge_protocol::{Address, Hash, Id};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The result of a call.
+/// Result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The result of checking an answer.
 pub(crate) type Check = std::result::Result<(), VerificationError>;
 
-/// The server's error envelope.
+/// Error answer of the server, an error envelope.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("{code} ({status}): {}", self.message())]
 pub struct Envelope {
-    /// The machine-readable code, such as `RESOURCE_NOT_FOUND`.
+    /// Machine-readable code, such as `RESOURCE_NOT_FOUND`.
     pub code: String,
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// The context: `message`, `request_id`, and more by code.
+    /// Context: `message`, `request_id`, and more by code.
     #[serde(default)]
     pub body: Map<String, Value>,
 }
 
 impl Envelope {
-    /// The server's explanation.
+    /// Explanation for people.
     pub fn message(&self) -> &str {
         self.text("message").unwrap_or("no message")
     }
 
-    /// The request's id, to quote to the operator.
+    /// Request id, to quote to the operator.
     pub fn request_id(&self) -> Option<&str> {
         self.text("request_id")
     }
@@ -51,45 +50,45 @@ impl Envelope {
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server refused.
+    /// The server refused the request.
     #[error(transparent)]
     Refused(#[from] Envelope),
-    /// The server's answer is not its error envelope.
+    /// The server answered with an error, but not with its error envelope.
     #[error("the server answered with status {status} and no error envelope: {text}")]
     Unexpected {
-        /// The HTTP status.
+        /// HTTP status.
         status: u16,
-        /// The start of the body.
+        /// Start of the body.
         text: String,
     },
-    /// The request did not get through, or its answer did not arrive whole. A signed request may still have
-    /// been carried out.
+    /// The request was not sent, or its answer did not arrive completely. A signed request may still have been carried
+    /// out.
     #[error("{0}")]
     Transport(String),
     /// No answer in time. A signed request may still have been carried out.
     #[error("no answer within {timeout_ms} ms")]
     Timeout {
-        /// The time limit.
+        /// Time limit in milliseconds.
         timeout_ms: u64,
     },
-    /// The request was carried out by an earlier attempt whose answer was lost. The log holds it, once; its
-    /// actions can be read there by these identifiers.
+    /// An earlier attempt, whose answer was lost, carried out the request. The log holds its actions once, under these
+    /// identifiers.
     #[error("the request was carried out before, and its answer was lost; its actions begin with {}", .actions[0])]
     AlreadyDone {
-        /// The sequence of the first of its actions, if the server states it.
+        /// Sequence of its first action, if the server states it.
         sequence: Option<u64>,
-        /// The identifiers of its actions in request order; some may not have been done.
+        /// Identifiers of its actions in request order; some may have been refused.
         actions: Vec<Id>,
     },
     /// A successful answer could not be parsed.
     #[error("the answer to {what} cannot be read: {error}")]
     Answer {
-        /// The call.
+        /// Name of the call.
         what: &'static str,
-        /// What is wrong with it.
+        /// Parse error.
         error: serde_json::Error,
     },
-    /// The answer does not hold: the server is faulty, or not the one that was trusted.
+    /// The answer failed verification: the server is faulty, or not the trusted one.
     #[error("the answer does not verify: {0}")]
     Verification(#[from] Box<VerificationError>),
     /// The call was invalid; nothing was sent.
@@ -97,14 +96,14 @@ pub enum Error {
     Usage(String),
 }
 
-/// What a refusal states about what was done.
+/// Effect of a refused request, as the refusal states it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done {
     /// The request may be done, now or later.
     Unknown,
-    /// The same request spent the nonce, at this sequence.
+    /// An earlier attempt of the request spent the nonce, at this sequence.
     Before(Option<u64>),
-    /// It states nothing about that, or that nothing was done.
+    /// Nothing was done, or the refusal does not say.
     Nothing,
 }
 
@@ -132,7 +131,7 @@ impl Error {
     pub(crate) fn done(&self) -> Done {
         match self {
             Self::Refused(envelope) => envelope.done(),
-            // A proxy in front of the server gave up, or the connection broke.
+            // A proxy gave up, or the connection broke.
             Self::Unexpected {
                 status: 502 | 504, ..
             }
@@ -142,7 +141,7 @@ impl Error {
         }
     }
 
-    /// The code of a refusal.
+    /// Code of a refusal.
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Refused(envelope) => Some(&envelope.code),
@@ -157,47 +156,47 @@ impl From<VerificationError> for Error {
     }
 }
 
-/// Why an answer is not trusted.
+/// Why an answer failed verification.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum VerificationError {
-    /// The receipt itself is invalid.
+    /// The receipt is invalid.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
-    /// The receipt is for an action other than the one sent.
+    /// The receipt is for another action.
     #[error("the receipt is for content {found}, but the sent action has {expected}")]
     OtherAction {
-        /// The content of the action sent.
+        /// Content hash of the sent action.
         expected: Hash,
-        /// The content in the receipt.
+        /// Content hash in the receipt.
         found: Hash,
     },
-    /// An identifier in the answer is not the one that follows from the action.
+    /// An identifier in the answer does not follow from the action.
     #[error("the answer names {found}, but the sent action makes {expected}")]
     OtherId {
-        /// The identifier that follows.
+        /// Identifier computed from the action.
         expected: Id,
-        /// The identifier in the answer.
+        /// Identifier in the answer.
         found: Id,
     },
-    /// An action was done, but no receipt proves it.
+    /// A completed action has no receipt.
     #[error("the answer reports action {index} of the request as done, but has no receipt for it")]
     NoReceipt {
-        /// The action's index in the request.
+        /// Index of the action in the request.
         index: usize,
     },
     /// The receipt and the results cover different actions.
     #[error("the receipt covers other actions than those of the request that were done")]
     OtherActions,
-    /// The sequencer signed two headers with one number. Both are evidence: keep them.
+    /// The sequencer signed two headers with the same number. Keep both as evidence.
     #[error("equivocation: the sequencer signed two headers with batch number {}", .0[0].header.number)]
     Equivocation(Box<[SignedBatch; 2]>),
-    /// Two consecutive headers do not connect. Both are evidence: keep them.
+    /// Two consecutive headers do not connect. Keep both as evidence.
     #[error("headers {} and {} do not connect", .0[0].header.number, .0[1].header.number)]
     BrokenLink(Box<[SignedBatch; 2]>),
-    /// A proof file does not hold.
+    /// A proof file is invalid.
     #[error(transparent)]
     ProofFile(#[from] ProofFileError),
-    /// The file is about an action other than the requested one.
+    /// A proof file is about another action.
     #[error("the proof is of action {found}, not of {expected}")]
     OtherProof {
         /// The requested action.
@@ -205,36 +204,36 @@ pub enum VerificationError {
         /// The action in the file.
         found: Id,
     },
-    /// A claim does not hold.
+    /// A claim is invalid.
     #[cfg(feature = "claims")]
     #[error(transparent)]
     Claim(kedge_prover::claim::ClaimError),
-    /// A consistency proof does not hold.
+    /// A consistency proof is invalid.
     #[error("the consistency proof: {0}")]
     Consistency(ProofError),
-    /// A checkpoint's signature recovers to no key.
+    /// No key can be recovered from a checkpoint's signature.
     #[error("the checkpoint: {0}")]
     Signature(#[from] SignatureError),
     /// Another key signed the checkpoint.
     #[error("the checkpoint was signed by {found}, not by the sequencer {expected}")]
     OtherSequencer {
-        /// The pinned sequencer.
+        /// Address of the pinned sequencer.
         expected: Address,
-        /// The key that signed.
+        /// Address of the signing key.
         found: Address,
     },
-    /// The log does not show the sequencer key that the server states.
+    /// The log does not prove the sequencer key that the server states.
     #[error("the sequencer's next key: {0}")]
     Key(#[from] KeyProofError),
     /// The server's log is not the pinned one.
     #[error("the server's log is not the pinned one: {0}")]
     OtherLog(String),
-    /// An anchor's batch, or a field derived from others, is wrong.
+    /// A batch of an anchor, or a derived field, is wrong.
     #[error("{0}")]
     Inconsistent(&'static str),
 }
 
-/// How long to wait, according to the server's `Retry-After`.
+/// Wait time from the `Retry-After` header.
 pub(crate) fn retry_after(headers: &hyper::HeaderMap) -> Option<Duration> {
     let text = headers.get(hyper::header::RETRY_AFTER)?.to_str().ok()?;
     text.trim().parse().ok().map(Duration::from_secs)

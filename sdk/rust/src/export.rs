@@ -1,5 +1,4 @@
-//! The export of the log, read line by line with memory for one line. A [`Checker`](kedge_protocol::export::Checker)
-//! checks it.
+//! Streaming export of the log, with memory for one line. A [`Checker`](kedge_protocol::export::Checker) verifies it.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::transport::Call;
 
-/// The longest line that is read: the largest request with all its texts escaped.
+/// Limit of a line: the largest request, with all its texts escaped.
 const LINE_BYTES_MAX: usize = 256 << 20;
 
 /// An export in progress.
@@ -21,14 +20,14 @@ const LINE_BYTES_MAX: usize = 256 << 20;
 pub struct Export {
     body: Incoming,
     rest: BytesMut,
-    /// How far `rest` was searched for a line's end.
+    /// Number of bytes of `rest` already searched for a line ending.
     searched: usize,
     timeout: Duration,
 }
 
 impl Client {
-    /// The export from a batch on: every header and leaf, and, with an access token, the requests of its
-    /// wallet's organization.
+    /// Exports the log from a batch on: all headers and leaves. With an access token, also the requests of its wallet's
+    /// organization.
     pub async fn export(&self, from: u64, access_token: Option<&str>) -> Result<Export> {
         let path = format!("/export?from={from}");
         let bearer = access_token.map(|token| ("authorization", format!("Bearer {token}")));
@@ -44,7 +43,7 @@ impl Client {
 }
 
 impl Account {
-    /// The export from a batch on, with the requests of the account's organization.
+    /// Exports the log from a batch on, with the requests of the account's organization.
     pub async fn export(&self, from: u64) -> Result<Export> {
         let token = self.access_token()?;
         let refused = match self.client().export(from, Some(&token)).await {
@@ -58,8 +57,8 @@ impl Account {
 }
 
 impl Export {
-    /// The next line, without its line ending; `None` at the end. An export that does not end with a checkpoint
-    /// is incomplete.
+    /// Reads the next line, without its line ending; `None` at the end. An export without a checkpoint at its end is
+    /// incomplete.
     pub async fn line(&mut self) -> Result<Option<Bytes>> {
         loop {
             let unseen = &self.rest[self.searched..];

@@ -1,4 +1,4 @@
-//! Files: uploads that are signed by their digest, downloads that are checked against it.
+//! Files: uploads signed by digest, downloads verified against it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,10 +16,10 @@ use crate::sign::ActionText;
 use crate::types::{Changed, StoredFile};
 
 impl Account {
-    /// Uploads a file. Its bytes are held in memory.
+    /// Uploads a file from memory.
     pub async fn upload(&self, name: &str, bytes: &[u8]) -> Result<Changed<StoredFile>> {
         let sha256 = sha256(bytes);
-        // A boundary computed from all the bytes, so they cannot contain it.
+        // The boundary is computed from all bytes, so they cannot contain it.
         let boundary = URL_SAFE_NO_PAD.encode(sha256.0);
         let part = format!("\r\n--{boundary}\r\nContent-Disposition: form-data; name=");
         let mut body = part.trim_start().as_bytes().to_vec();
@@ -47,17 +47,17 @@ impl Account {
         Ok(made)
     }
 
-    /// The organization's files.
+    /// Lists the organization's files.
     pub fn files(&self, query: &ListQuery) -> Pages<StoredFile> {
         Pages::new(Source::Account(self.clone()), "/files".to_owned(), query)
     }
 
-    /// A file's description.
+    /// Reads a file's description.
     pub async fn file(&self, id: Id) -> Result<StoredFile> {
         self.get(&format!("/files/{id}"), "a file").await
     }
 
-    /// A file's bytes, checked against its digest.
+    /// Downloads a file, and verifies it against its digest.
     pub async fn download(&self, file: &StoredFile) -> Result<Bytes> {
         let path = format!("/files/{}/content", file.id);
         let answer = self.fetch(&path).await?;

@@ -1,5 +1,5 @@
-//! The sequencer's keys, as the client trusts them: those of its pin, or those that the server stated at first, and
-//! those that the log itself names after them.
+//! Trusted sequencer keys: the pinned ones, or the first ones that the server states, and successors that the log
+//! proves.
 
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::eip712::Domain;
@@ -13,10 +13,10 @@ use crate::error::{Result, VerificationError};
 use crate::retry::RetryPolicy;
 use crate::transport::{Call, Transport};
 
-/// The status of a server without such a list, which has one key.
+/// Status of a server without a key list; such a log has one key.
 const NOT_FOUND: u16 = 404;
 
-/// A key of the list that the server states.
+/// An entry of the server's key list.
 #[derive(Deserialize)]
 struct StatedKey {
     key: Address,
@@ -40,7 +40,7 @@ struct Stated {
     cursor: Option<String>,
 }
 
-/// The keys that the server states and its log names; empty if the server has no list.
+/// Reads the server's key list; empty if the server has none.
 async fn stated(transport: &Transport, retry: &RetryPolicy) -> Result<Vec<StatedKey>> {
     let mut keys = Vec::new();
     let mut path = "/sequencer-keys?limit=1000".to_owned();
@@ -64,7 +64,7 @@ async fn stated(transport: &Transport, retry: &RetryPolicy) -> Result<Vec<Stated
     }
 }
 
-/// Adds those keys to the trusted ones that the log names after them.
+/// Adds the successors that the log proves to the trusted keys.
 fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) -> Result<()> {
     let known = trusted.entries().iter();
     if let Some((known, stated)) = known
@@ -90,8 +90,8 @@ fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) ->
     Ok(())
 }
 
-/// The keys to trust at the start: the pinned ones and those that follow from them, or, without a pin, those
-/// that the server states. `reported` is the key that it states for signing now.
+/// The keys to trust at the start: the pinned keys and their successors, or, without a pin, the keys that the server
+/// states. `reported` is the server's current signing key.
 pub(crate) async fn first(
     transport: &Transport,
     retry: &RetryPolicy,
@@ -121,18 +121,18 @@ pub(crate) async fn first(
 }
 
 impl Client {
-    /// The trusted sequencer keys, each with the first batch that it signs.
+    /// Trusted sequencer keys, each with the first batch that it signs.
     pub fn sequencer_keys(&self) -> SequencerKeys {
         let keys = self.keys().read();
         keys.clone()
     }
 
-    /// The log's first sequencer key. For the later keys that the log names, see [`Client::sequencer_keys`].
+    /// The log's first sequencer key; [`Client::sequencer_keys`] has its successors.
     pub fn sequencer(&self) -> Address {
         self.sequencer_keys().first()
     }
 
-    /// Asks the server for keys that its log has named since, and trusts those that it proves.
+    /// Fetches sequencer keys that are new in the log, and trusts those with a proof.
     pub async fn update_keys(&self) -> Result<()> {
         let retry = &self.options().retry;
         let stated = stated(self.transport(), retry).await?;
@@ -145,8 +145,8 @@ impl Client {
         Ok(())
     }
 
-    /// Learns the key of a header that no trusted key signed, if the log names it. Otherwise the check that
-    /// follows fails.
+    /// Fetches the key of a header if no trusted key signed it. The check that follows fails if the log does not prove
+    /// that key.
     pub(crate) async fn learn_key_of(&self, batch: Option<&SignedBatch>) {
         let Some(batch) = batch else { return };
         let checked = check_header(batch, &self.domain(), &self.sequencer_keys());

@@ -1,6 +1,5 @@
-//! The Rust client. It signs every change, retries as the service asks, and believes nothing: each answer to a signed
-//! request brings a receipt, which is checked against what was sent, the log's domain and the sequencer's key before
-//! the call returns.
+//! Rust client of a Kedge server. It signs every change, retries as the server asks, and verifies every receipt against
+//! the sent request, the log's domain and the sequencer's key before a call returns.
 //!
 //! ```no_run
 //! use kedge_client::{BatchMode, Client, NewAction, NewObject, NewTemplate, Registration};

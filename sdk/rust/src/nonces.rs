@@ -1,18 +1,17 @@
-//! The counter of nonces: one per key, shared by everything that signs with it.
+//! Nonce counter of a signing key, shared by all its requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kedge_protocol::limits::NONCE_JUMP_MAX;
 
-/// Hands out each nonce once.
 #[derive(Debug, Default)]
 pub(crate) struct NonceCounter {
-    /// The next nonce; 0 while the starting point is unknown.
+    /// Next nonce; 0 while the highest spent one is unknown.
     next: AtomicU64,
 }
 
 impl NonceCounter {
-    /// The next nonce, or `None` while the server's highest is unknown.
+    /// Takes the next nonce; `None` while the server's highest is unknown.
     pub(crate) fn take(&self) -> Option<u64> {
         self.next
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
@@ -21,14 +20,14 @@ impl NonceCounter {
             .ok()
     }
 
-    /// Learns the highest nonce that the server knows: other clients may sign with the same key.
+    /// Takes over the server's highest nonce; other clients may sign with the same key.
     pub(crate) fn learn(&self, highest: u64) {
         self.next
             .fetch_max(highest.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// After the server refused `refused` and stated `highest`: also goes back if the counter is too far ahead,
-    /// as happens when very many requests fail.
+    /// Adjusts the counter after the server refused `refused` and stated `highest`. May go back, because many failed
+    /// requests can put the counter too far ahead.
     pub(crate) fn resynchronise(&self, refused: u64, highest: u64) {
         if refused > highest.saturating_add(NONCE_JUMP_MAX) {
             self.next

@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Paged lists.
 
 use std::collections::VecDeque;
 
@@ -13,29 +13,29 @@ use crate::error::Result;
 /// One page of a list.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Page<T> {
-    /// The records.
+    /// Records of this page.
     pub items: Vec<T>,
-    /// Where the next page begins; null on the last one.
+    /// Start of the next page; `None` on the last one.
     pub cursor: Option<String>,
-    /// Whether records follow.
+    /// Whether more records follow.
     pub has_more: bool,
-    /// For an object's history: the version below which actions are no longer listed.
+    /// For an object's history: actions below this version are no longer listed.
     #[serde(default)]
     pub pruned_before: Option<u64>,
 }
 
-/// The parameters of a list. Not every list supports every filter; the server refuses unsupported ones.
+/// Parameters of a list. The server refuses filters that the list does not support.
 #[derive(Clone, Debug, Default)]
 pub struct ListQuery {
-    /// Items per page; the server's default is 100, its maximum 1,000.
+    /// Records per page; 100 by default, at most 1,000.
     pub limit: Option<u32>,
     /// Newest first, if the list supports both directions.
     pub descending: bool,
-    /// Objects of this template.
+    /// Only objects of this template.
     pub template_id: Option<Id>,
-    /// Objects of this wallet.
+    /// Only objects of this wallet.
     pub owner_id: Option<Id>,
-    /// Waits until the answer reflects this sequence.
+    /// The server waits until its answer reflects this sequence.
     pub min_sequence: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) enum Source {
     Account(Account),
 }
 
-/// A list that is fetched while it is read.
+/// A list whose pages are fetched on demand.
 #[derive(Debug)]
 pub struct Pages<T> {
     source: Source,
@@ -98,7 +98,7 @@ impl<T: DeserializeOwned> Pages<T> {
         }
     }
 
-    /// The next page; `None` after the last one.
+    /// Fetches the next page; `None` after the last one.
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>> {
         if self.ended {
             return Ok(None);
@@ -128,7 +128,7 @@ impl<T: DeserializeOwned> Pages<T> {
         Ok(self.pending.pop_front())
     }
 
-    /// The remaining records, at most `items_max`.
+    /// The remaining records, up to `items_max`.
     pub async fn collect(mut self, items_max: usize) -> Result<Vec<T>> {
         let mut items = Vec::new();
         while items.len() < items_max

@@ -1,4 +1,4 @@
-//! Asking what actions would do, before they are signed.
+//! Previews: the effect of actions before they are signed.
 
 use hyper::Method;
 use kedge_protocol::resource::ObjectStatus;
@@ -18,54 +18,54 @@ struct WirePreview<'a> {
     signer: Address,
 }
 
-/// An object as it would become.
+/// The state of an object after the request.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct PreviewedObject {
-    /// Its identifier; `None` for a new one, whose signature determines it.
+    /// `None` for a new object, whose identifier depends on the signature.
     pub id: Option<Id>,
     /// Its template.
     pub template_id: Id,
-    /// The wallet that would own it.
+    /// The owning wallet.
     pub owner_id: Id,
-    /// That wallet's address.
+    /// Address of the owning wallet.
     pub owner_address: Address,
     /// Its properties.
     pub properties: Properties,
-    /// What may be done with it.
+    /// Status of the object, which limits the actions on it.
     pub status: ObjectStatus,
-    /// How many actions it would be the result of.
+    /// Number of actions on the object.
     pub version: u64,
 }
 
-/// The result that one action would have.
+/// Expected result of one action.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum PreviewResult {
-    /// It would be done.
+    /// The action would be done.
     Done {
-        /// The object after it.
+        /// The object after the action.
         object: PreviewedObject,
     },
-    /// It would be refused.
+    /// The action would be refused.
     Refused {
-        /// The reason.
+        /// Reason of the refusal.
         error: Envelope,
     },
 }
 
-/// What a request would do.
+/// Expected effect of a request.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Preview {
-    /// One for each action, in request order.
+    /// Results in request order.
     pub results: Vec<PreviewResult>,
     /// True if at least one action would be done; for an atomic request, if all would.
     pub would_commit: bool,
-    /// EIP-712 typed data for a wallet that signs on its own (`eth_signTypedData_v4`).
+    /// EIP-712 typed data, for signing with an external wallet (`eth_signTypedData_v4`).
     pub typed_data: Value,
 }
 
 impl Account {
-    /// Asks what 1 to 500 actions would do now. Signs and changes nothing; the server's answer promises nothing.
+    /// Asks the server for the effect of 1 to 500 actions. Signs and changes nothing; the answer is not binding.
     pub async fn preview(&self, actions: &[NewAction], mode: BatchMode) -> Result<Preview> {
         let body = to_json(&WirePreview {
             actions: actions.iter().map(NewAction::wire).collect(),

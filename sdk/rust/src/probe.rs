@@ -1,11 +1,11 @@
-//! Probes: whether a server answers, and whether it accepts changes. They neither connect to a log nor verify one.
+//! Health probes: they neither connect to a log nor verify one.
 
 use serde::Deserialize;
 
 use crate::error::Result;
 use crate::transport::{Call, Transport};
 
-/// What a probe asks.
+/// Question of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Probe {
     /// `/healthz`: the process answers.
@@ -14,14 +14,14 @@ pub enum Probe {
     Ready,
 }
 
-/// A node's part among several that share a log.
+/// A node's part in a cluster that shares a log.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct NodePart {
     /// `leader` or `follower`.
     pub role: String,
-    /// The newest term that it knows.
+    /// Newest term known to the node.
     pub term: u64,
-    /// The name of the node that leads, as far as it knows.
+    /// Name of the leading node, as far as the node knows.
     pub leader: Option<String>,
 }
 
@@ -30,8 +30,8 @@ struct Part {
     cluster: Option<NodePart>,
 }
 
-/// Asks the server at `base_url` once for its part among several nodes. Returns `None` if it is a single node. It is an
-/// error if nothing usable is answered within `timeout_ms` milliseconds.
+/// Reads the part of the node at `base_url`, with one request; `None` for a single node. Fails if there is no usable
+/// answer within `timeout_ms` milliseconds.
 pub async fn node_part(base_url: &str, timeout_ms: u64) -> Result<Option<NodePart>> {
     let transport = Transport::new(base_url, timeout_ms)?;
     let answer = transport.exchange(&Call::get("/readyz"), &[]).await?;
@@ -47,8 +47,8 @@ struct Unready {
     reason: String,
 }
 
-/// Asks the server at `base_url` once. Returns `None` if its answer is yes, otherwise the reason that it gives. It is an
-/// error if nothing usable is answered within `timeout_ms` milliseconds.
+/// Probes the server at `base_url`, with one request. Returns `None` for yes, otherwise the server's reason. Fails if
+/// there is no usable answer within `timeout_ms` milliseconds.
 pub async fn probe(base_url: &str, probe: Probe, timeout_ms: u64) -> Result<Option<String>> {
     let transport = Transport::new(base_url, timeout_ms)?;
     let path = match probe {

@@ -1,4 +1,4 @@
-//! The system's randomness.
+//! Randomness of the operating system.
 
 use kedge_protocol::Hash;
 
@@ -17,7 +17,7 @@ pub fn seed() -> Result<Hash> {
     bytes().map(Hash)
 }
 
-/// A number from 0 to 1.
+/// A random number from 0 to 1.
 pub(crate) fn fraction() -> Result<f64> {
     Ok(f64::from(u32::from_be_bytes(bytes()?)) / f64::from(u32::MAX))
 }

@@ -1,4 +1,4 @@
-//! The resource endpoints: templates, objects, and reading the account's part of the log.
+//! Templates, objects and actions: the resource endpoints.
 
 use std::fmt::Display;
 
@@ -30,10 +30,10 @@ struct MintBody<'a> {
 /// The requested form of a proof file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ProofForm {
-    /// Shows that the log holds the action; can be passed on.
+    /// Proves that the log holds the action; can be passed on.
     #[default]
     Inclusion,
-    /// Also shows that the signer signed it; reveals the signature and the neighbours' hashes.
+    /// Also proves the signer's signature; reveals the signature and the hashes of neighbouring actions.
     Authorship,
 }
 
@@ -47,7 +47,7 @@ impl ProofForm {
 }
 
 impl Account {
-    /// One call of a resource endpoint: its whole body is the payload.
+    /// Calls a resource endpoint whose whole body is the signed payload.
     pub(crate) async fn change<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -64,7 +64,7 @@ impl Account {
         Ok(changed)
     }
 
-    /// As [`Self::change`], making a resource that `made` names.
+    /// Like [`Self::change`], and verifies the id of the created resource, which `made` reads.
     pub(crate) async fn create<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -82,7 +82,7 @@ impl Account {
         Ok(changed)
     }
 
-    /// Deletes what the path names. The request has no body: what is signed is the payload alone.
+    /// Deletes the resource in the path. The request has no body; the payload is only signed.
     pub(crate) async fn delete<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -95,7 +95,7 @@ impl Account {
         Ok(deleted.await?.0)
     }
 
-    /// One call of a resource endpoint, and the content of its action: a kind, a target and a payload.
+    /// Calls a resource endpoint. Also returns the content hash of its action.
     async fn change_signing<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -112,7 +112,7 @@ impl Account {
         self.signed_alone(&request, &action, path_name(&kind)).await
     }
 
-    /// Signs and sends one action, and checks its receipt; returns its content too.
+    /// Signs and sends one action, and verifies its receipt. Also returns its content hash.
     pub(crate) async fn signed_alone<T: DeserializeOwned>(
         &self,
         request: &Authorized<'_>,
@@ -139,7 +139,7 @@ impl Account {
             .await
     }
 
-    /// Changes a template that has no live objects.
+    /// Changes a template without live objects.
     pub async fn update_template(
         &self,
         template_id: Id,
@@ -151,7 +151,7 @@ impl Account {
             .await
     }
 
-    /// Creates variations of a template, all or none; at most 500.
+    /// Creates up to 500 variations of a template, all or none.
     pub async fn create_variations(
         &self,
         template_id: Id,
@@ -195,48 +195,48 @@ impl Account {
         Pages::new(Source::Account(self.clone()), path, query)
     }
 
-    /// The templates that the account sees.
+    /// Lists the templates that the account may see.
     pub fn templates(&self, query: &ListQuery) -> Pages<Template> {
         self.list("/templates".to_owned(), query)
     }
 
-    /// A template.
+    /// Reads a template.
     pub async fn template(&self, id: Id) -> Result<Template> {
         self.get(&format!("/templates/{id}"), "a template").await
     }
 
-    /// The variations of a template.
+    /// Lists the variations of a template.
     pub fn variations(&self, template_id: Id, query: &ListQuery) -> Pages<Variation> {
         self.list(format!("/templates/{template_id}/variations"), query)
     }
 
-    /// The organization's objects.
+    /// Lists the organization's objects.
     pub fn objects(&self, query: &ListQuery) -> Pages<Object> {
         self.list("/objects".to_owned(), query)
     }
 
-    /// An object.
+    /// Reads an object.
     pub async fn object(&self, id: Id) -> Result<Object> {
         self.get(&format!("/objects/{id}"), "an object").await
     }
 
-    /// The actions of an object, newest first; for those no longer listed, the log keeps the leaves.
+    /// Lists the actions of an object, newest first. Of pruned actions the log keeps only the leaves.
     pub fn history(&self, object_id: Id, query: &ListQuery) -> Pages<Action> {
         self.list(format!("/objects/{object_id}/history"), query)
     }
 
-    /// The organization's actions, in sequence order.
+    /// Lists the organization's actions, in sequence order.
     pub fn actions(&self, query: &ListQuery) -> Pages<Action> {
         self.list("/ebus/actions".to_owned(), query)
     }
 
-    /// An action.
+    /// Reads an action.
     pub async fn action(&self, id: Id) -> Result<Action> {
         self.get(&format!("/ebus/actions/{id}"), "an action").await
     }
 
-    /// The proof file of an action, checked offline. Until the action's anchor is final, it states nothing
-    /// about the chain; after that, only the chain can confirm what it states.
+    /// Reads the proof file of an action, and verifies it offline. The file refers to the chain only once the action's
+    /// anchor is final, and only the chain can confirm that part.
     pub async fn proof(&self, action_id: Id, form: ProofForm) -> Result<ProofFile> {
         let path = format!("/ebus/actions/{action_id}/proof?form={}", form.text());
         let proof: ProofFile = self.get(&path, "a proof").await?;

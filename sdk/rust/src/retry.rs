@@ -1,26 +1,25 @@
-//! When a request is retried. A refused one: on 429, and on 503 only if asked to. A signed one whose outcome nobody
-//! knows: until it is known. Always with the very same bytes: their nonce is spent at most once.
+//! Retry policy. Refused requests are retried on 429, and on 503 if configured; signed requests with an unknown outcome
+//! are retried until it is known. A retry sends identical bytes, whose nonce is spent at most once.
 
 use std::time::Duration;
 
-/// The wait if the server does not state one, in seconds.
+/// Wait if the server states none, in seconds.
 const WAIT_S_DEFAULT: u64 = 60;
 
-/// The first wait after an unknown outcome, in seconds.
+/// First wait after an unknown outcome, in seconds.
 const UNKNOWN_WAIT_S: u64 = 1;
 
 /// When to send requests again.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
-    /// How often a request is sent at most; 1 means no retries.
+    /// Limit on sending a request; 1 disables retries.
     pub attempts_max: u32,
-    /// Also retry on 503. Off by default: a 503 may come from a proxy in front of the server, after the server
-    /// has done what was requested.
+    /// Whether to retry on 503. False by default: the 503 may come from a proxy after the server has done the request.
     pub on_unavailable: bool,
-    /// Also retry a signed request with an unknown outcome: the answer says so, the connection broke, or there
-    /// was no answer in time. The same bytes are sent, so it is done at most once. On by default.
+    /// Whether to retry a signed request with an unknown outcome: the answer says so, the connection broke, or the time
+    /// limit passed. The same bytes are sent, so it is done at most once. True by default.
     pub on_unknown: bool,
-    /// The longest single wait, in milliseconds.
+    /// Longest single wait, in milliseconds.
     pub wait_ms_max: u64,
 }
 
@@ -36,7 +35,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Never retries.
+    /// A policy without retries.
     pub fn never() -> Self {
         Self {
             attempts_max: 1,
@@ -44,12 +43,12 @@ impl RetryPolicy {
         }
     }
 
-    /// Whether an answer with this status is worth another attempt.
+    /// Whether to retry an answer with this status.
     pub fn retries(&self, status: u16) -> bool {
         status == 429 || (status == 503 && self.on_unavailable)
     }
 
-    /// Like [`Self::wait`], for an unknown outcome: soon, unless the server states otherwise.
+    /// Like [`Self::wait`], for an unknown outcome: short, unless the server states a time.
     pub fn wait_unknown(
         &self,
         attempt: u32,
@@ -60,9 +59,8 @@ impl RetryPolicy {
         self.wait(attempt, Some(asked), jitter)
     }
 
-    /// How long to wait after attempt `attempt` (from 0) was refused: the time that the server states (or a
-    /// minute), doubled with each attempt, plus up to a quarter by `jitter` (0 to 1), so that clients refused
-    /// together do not retry together.
+    /// Wait after the refusal of attempt `attempt` (from 0): the server's time, or a minute, doubled with each attempt,
+    /// plus up to a quarter by `jitter` (0 to 1). The jitter spreads clients that were refused together.
     pub fn wait(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
         let asked = retry_after.unwrap_or(Duration::from_secs(WAIT_S_DEFAULT));
         let doubled = asked.saturating_mul(1 << attempt.min(16));
@@ -86,7 +84,7 @@ mod tests {
         assert_eq!(policy.wait(0, None, 0.0), Duration::from_mins(1));
         assert_eq!(policy.wait(0, None, 1.0), Duration::from_secs(75));
         assert_eq!(policy.wait(16, None, 0.0), Duration::from_mins(15));
-        // The server's wait overrides our ceiling.
+        // The server's wait overrides the local limit.
         let day = Some(Duration::from_hours(24));
         assert_eq!(policy.wait(3, day, 0.0), Duration::from_hours(24));
     }

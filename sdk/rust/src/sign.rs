@@ -1,5 +1,4 @@
-//! Signing requests (docs/PROTOCOL.md, layer 1), and the ids that a signed request's actions will have in the log
-//! (layer 2).
+//! Request signatures (docs/PROTOCOL.md, layer 1), and the ids of a request's actions in the log (layer 2).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,54 +10,54 @@ use kedge_protocol::signature::{Signature, SigningKey};
 
 use crate::error::{Error, Result};
 
-/// Time that a signature must have left when it is sent, in seconds.
+/// Minimum time between sending a signature and its deadline, in seconds.
 const DEADLINE_MARGIN_S: u64 = 5;
 
-/// An action, as signed.
+/// An action in its signed form.
 #[derive(Clone, Debug)]
 pub struct ActionText<'a> {
-    /// What it does.
+    /// Kind of the action.
     pub kind: &'a Kind,
-    /// Its target; may be empty.
+    /// Target; may be empty.
     pub target: &'a str,
-    /// The exact payload.
+    /// Exact bytes of the payload.
     pub payload: &'a [u8],
 }
 
-/// A request without its actions, and the key that signs it.
+/// Signing parameters of a request.
 #[derive(Clone, Debug)]
 pub struct RequestTerms<'a> {
-    /// The key.
+    /// Key that signs.
     pub key: &'a SigningKey,
-    /// The separator of the log's domain.
+    /// Separator of the log's domain.
     pub domain_separator: &'a Hash,
-    /// Not yet spent by this key.
+    /// Nonce, not yet spent by this key.
     pub nonce: u64,
-    /// Unix seconds; the log accepts the request no later than this.
+    /// Deadline, Unix seconds; the log refuses the request after it.
     pub deadline_s: u64,
-    /// All actions or none.
+    /// Whether one refused action refuses all.
     pub atomic: bool,
-    /// Random, new for each request.
+    /// Random seed of the salts, new for each request.
     pub seed: Hash,
 }
 
-/// A signed request: its headers, and the contents that its actions have in the log.
+/// A signed request: its headers, and the content hashes of its actions.
 #[derive(Clone, Debug)]
 pub struct SignedRequest {
-    /// Signer, nonce, deadline, atomic.
+    /// Signer, nonce, deadline and atomicity.
     pub head: RequestHead,
-    /// The seed of the salts.
+    /// Seed of the salts.
     pub seed: Hash,
-    /// The digest that was signed.
+    /// Signed digest.
     pub digest: Hash,
-    /// The signature.
+    /// Signature of the digest.
     pub signature: Signature,
-    /// The content of each action, in request order.
+    /// Content hash of each action, in request order.
     pub contents: Vec<Hash>,
 }
 
 impl SignedRequest {
-    /// The five headers of a signed request.
+    /// The five HTTP headers of a signed request.
     pub fn headers(&self) -> [(&'static str, String); 5] {
         [
             ("x-signature", self.signature.to_string()),
@@ -71,7 +70,7 @@ impl SignedRequest {
 }
 
 impl SignedRequest {
-    /// True if the signature is too close to its deadline to be sent.
+    /// Whether the deadline is too close to send the request.
     pub(crate) fn expires(&self) -> bool {
         self.head.deadline_s < unix_now_s() + DEADLINE_MARGIN_S
     }
@@ -123,14 +122,14 @@ pub fn sign(terms: &RequestTerms<'_>, actions: &[ActionText<'_>]) -> Result<Sign
     })
 }
 
-/// Seconds since the Unix epoch, now.
+/// Current time, seconds since the Unix epoch.
 pub fn unix_now_s() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
 }
 
-/// The deadline `ahead` of now, in Unix seconds.
+/// Deadline `ahead` of the current time, in Unix seconds.
 pub fn deadline_in(ahead: Duration) -> u64 {
     unix_now_s().saturating_add(ahead.as_secs())
 }
@@ -146,7 +145,7 @@ mod tests {
         value[member].as_str().unwrap()
     }
 
-    /// Signs the vectors' requests again from their texts.
+    /// Signs the requests of the test vectors again, from their texts.
     #[test]
     fn signatures_and_contents_are_the_vectors() {
         let source = include_str!("../../../crates/protocol/vectors/chain.json");

@@ -1,4 +1,4 @@
-//! Templates: what objects are made from.
+//! Templates, from which objects are minted.
 
 use kedge_protocol::resource::Who;
 use kedge_protocol::{Hash, Id};
@@ -7,61 +7,61 @@ use serde_json::Map;
 
 use crate::types::Properties;
 
-/// A rule of a template: who may do a kind of action.
+/// A rule of a template: the right to do one kind of action.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ActionRule {
-    /// A kind of the action bus, or one of the template's own, which begins with `x.`.
+    /// A kind of the action bus, or a custom kind of the template, which begins with `x.`.
     pub kind: String,
-    /// Who may do it.
+    /// The wallets that may do it.
     pub who: Who,
-    /// JSON Schema of the payload; only for the template's own kinds.
+    /// JSON Schema of the payload; only for custom kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Properties>,
 }
 
-/// A template to be created.
+/// A new template.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct NewTemplate {
     /// Unique in the organization.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The initial properties of its objects.
+    /// Initial properties of the objects.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub properties: Properties,
-    /// JSON Schema 2020-12 that its objects' properties must fulfil.
+    /// JSON Schema 2020-12 of the objects' properties.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Properties>,
-    /// The most objects there may be.
+    /// Limit on the number of objects.
     #[serde(skip_serializing_if = "Option::is_none", with = "decimal")]
     pub max_supply: Option<u64>,
-    /// Who may do what, where it differs from the default.
+    /// Rules that differ from the defaults.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<ActionRule>,
-    /// Whether every organization may read it.
+    /// Whether all organizations may read the template.
     pub public_access: bool,
 }
 
-/// A change of a template that has no live objects; `None` keeps the current value.
+/// A change of a template without live objects; `None` keeps the current value.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct TemplateChange {
     /// Unique in the organization.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it is for.
+    /// Purpose of the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The initial properties of its objects.
+    /// Initial properties of the objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub properties: Option<Properties>,
-    /// JSON Schema 2020-12 that its objects' properties must fulfil.
+    /// JSON Schema 2020-12 of the objects' properties.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Properties>,
-    /// Who may do what, where it differs from the default.
+    /// Rules that differ from the defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<ActionRule>>,
-    /// Whether every organization may read it.
+    /// Whether all organizations may read the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_access: Option<bool>,
 }
@@ -71,41 +71,41 @@ pub struct TemplateChange {
 pub struct Template {
     /// Its identifier.
     pub id: Id,
-    /// The organization that issues its objects.
+    /// The issuing organization.
     pub organization_id: Id,
     /// Unique in the organization.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the template.
     pub description: String,
-    /// The initial properties of its objects.
+    /// Initial properties of the objects.
     pub properties: Properties,
-    /// JSON Schema 2020-12 that its objects' properties must fulfil.
+    /// JSON Schema 2020-12 of the objects' properties.
     #[serde(default)]
     pub schema: Option<Properties>,
-    /// The most objects there may be; `None` for no limit.
+    /// Limit on the number of objects; `None` for no limit.
     #[serde(default, with = "decimal")]
     pub max_supply: Option<u64>,
-    /// How many were minted.
+    /// Number of objects minted so far.
     pub minted_count: u64,
-    /// Who may do what, where it differs from the default.
+    /// Rules that differ from the defaults.
     pub actions: Vec<ActionRule>,
-    /// Whether every organization may read it.
+    /// Whether all organizations may read the template.
     pub public_access: bool,
-    /// How many variations it has.
+    /// Number of variations.
     pub variation_count: u64,
-    /// How many actions it is the result of.
+    /// Number of actions on the template.
     pub version: u64,
-    /// The hash over those actions.
+    /// Hash over these actions.
     pub integrity_hash: Hash,
-    /// The last action's sequence.
+    /// Sequence of the last action.
     pub sequence: u64,
-    /// RFC 3339.
+    /// Creation time, RFC 3339.
     pub created_at: String,
-    /// RFC 3339.
+    /// Time of the last change, RFC 3339.
     pub updated_at: String,
 }
 
-/// Numbers that can exceed 2^53 are sent as decimal texts.
+/// Serializes numbers as decimal texts, because they can exceed 2^53.
 mod decimal {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};

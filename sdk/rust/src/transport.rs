@@ -1,4 +1,4 @@
-//! One exchange over HTTP: pooled connections, a time limit, a size limit.
+//! HTTP exchanges: pooled connections, a time limit, a size limit.
 
 mod connection;
 
@@ -19,15 +19,15 @@ use crate::error::{Envelope, Error, Result, retry_after};
 use crate::random;
 use crate::retry::RetryPolicy;
 
-/// The largest answer that is read.
+/// Largest answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// How long an unused connection is kept.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// How much of an answer without an envelope is shown.
+/// Longest excerpt of an answer without an envelope, in bytes.
 const SHOWN_BYTES_MAX: usize = 200;
 const AGENT: &str = concat!("kedge-client/", env!("CARGO_PKG_VERSION"));
 
-/// A request, without what is added at each attempt.
+/// A request without the parts that change at each attempt.
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
@@ -53,7 +53,6 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A server's answer.
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -65,7 +64,7 @@ impl HttpAnswer {
         (200..300).contains(&self.status)
     }
 
-    /// The error that an unsuccessful answer stands for.
+    /// The error of an unsuccessful answer.
     pub(crate) fn refusal(&self) -> Error {
         match serde_json::from_slice::<Envelope>(&self.body) {
             Ok(envelope) => Error::Refused(envelope),
@@ -77,7 +76,7 @@ impl HttpAnswer {
         }
     }
 
-    /// Reads a successful answer.
+    /// Parses a successful answer.
     pub(crate) fn read<T: DeserializeOwned>(&self, what: &'static str) -> Result<T> {
         if !self.is_success() {
             return Err(self.refusal());
@@ -85,13 +84,13 @@ impl HttpAnswer {
         serde_json::from_slice(&self.body).map_err(|error| Error::Answer { what, error })
     }
 
-    /// A header that is a decimal number.
+    /// Parses a header with a decimal number.
     pub(crate) fn number(&self, header: &str) -> Option<u64> {
         self.headers.get(header)?.to_str().ok()?.parse().ok()
     }
 }
 
-/// The connection to one server.
+/// HTTP client of one server.
 #[derive(Debug)]
 pub(crate) struct Transport {
     http: Client<Noticing<HttpsConnector>, Full<Bytes>>,
@@ -126,7 +125,7 @@ impl Transport {
         &self.base_url
     }
 
-    /// Sends once and reads the whole answer, whatever its status.
+    /// Sends once and reads the complete answer, whatever its status.
     pub(crate) async fn exchange(
         &self,
         call: &Call<'_>,
@@ -141,12 +140,12 @@ impl Transport {
         }
     }
 
-    /// How long an exchange may take.
+    /// Time limit of an exchange.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
     }
 
-    /// Sends once and returns the body of a successful answer as a stream without a length limit.
+    /// Sends once and returns the body of a successful answer as a stream without a size limit.
     pub(crate) async fn open(
         &self,
         call: &Call<'_>,
@@ -227,7 +226,7 @@ impl Transport {
     }
 }
 
-/// An error with its causes, which hyper's own text does not contain.
+/// An error with its causes; hyper's text omits them.
 fn chain_text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -238,7 +237,7 @@ fn chain_text(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Counts the attempts of one request and waits between them.
+/// Counts the attempts of a request, and waits between them.
 pub(crate) struct Backoff<'a> {
     policy: &'a RetryPolicy,
     sent: u32,
@@ -249,7 +248,7 @@ impl<'a> Backoff<'a> {
         Self { policy, sent: 0 }
     }
 
-    /// Whether to send again after this answer; if so, waits first.
+    /// Whether to retry after this answer; waits first if so.
     pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
         let attempt = self.sent;
         self.sent += 1;
@@ -263,7 +262,7 @@ impl<'a> Backoff<'a> {
 }
 
 impl Backoff<'_> {
-    /// Whether to send a signed request with an unknown outcome again; if so, waits first.
+    /// Whether to retry a signed request with an unknown outcome; waits first if so.
     pub(crate) async fn ask_again(&mut self, answer: Option<&HttpAnswer>) -> Result<bool> {
         let attempt = self.sent;
         self.sent += 1;

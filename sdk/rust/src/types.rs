@@ -1,4 +1,4 @@
-//! The content of the server's answers. Members that are not listed are ignored, so that a newer server can add some.
+//! Contents of the server's answers. Unknown members are ignored, so that a newer server can add some.
 
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
@@ -12,68 +12,67 @@ use serde_json::{Map, Value};
 
 pub use crate::template::{ActionRule, NewTemplate, Template, TemplateChange};
 
-/// A JSON object.
+/// Properties of an object or template: a JSON object.
 pub type Properties = Map<String, Value>;
 
-/// The state of a signing key's nonces.
+/// Nonces of a signing key.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct NonceState {
-    /// The key's address.
+    /// Address of the key.
     pub address: Address,
-    /// The highest spent nonce; 0 before the first.
+    /// Highest spent nonce; 0 before the first.
     #[serde(with = "kedge_protocol::proof::decimal")]
     pub highest: u64,
 }
 
-/// A wallet: an account and its signing keys.
+/// A wallet: a member of an organization, with signing keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Wallet {
     /// Its identifier.
     pub id: Id,
     /// Its organization.
     pub organization_id: Id,
-    /// What it may do there.
+    /// Role in the organization.
     pub role: Role,
     /// A display name.
     pub nickname: Option<String>,
-    /// The login address.
+    /// E-mail address for logging in.
     pub email: String,
-    /// The address that it was registered with.
+    /// Address of the key that it was registered with.
     pub address: Address,
-    /// The addresses that may sign for it; only shown to the wallet itself.
+    /// Addresses of the signing keys; shown only to the wallet itself.
     #[serde(default)]
     pub keys: Vec<Address>,
-    /// Their nonces; only shown to the wallet itself.
+    /// Nonces of these keys; shown only to the wallet itself.
     #[serde(default)]
     pub nonces: Vec<NonceState>,
-    /// RFC 3339.
+    /// Creation time, RFC 3339.
     pub created_at: String,
-    /// RFC 3339.
+    /// Time of the last change, RFC 3339.
     pub updated_at: String,
 }
 
-/// A file's description.
+/// Description of an uploaded file.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct StoredFile {
     /// Its identifier.
     pub id: Id,
     /// Its organization.
     pub organization_id: Id,
-    /// The wallet that uploaded it.
+    /// The wallet that uploaded the file.
     pub wallet_id: Id,
     /// Its name.
     pub name: String,
-    /// SHA-256 of its bytes.
+    /// SHA-256 of the content.
     pub sha256: Hash,
-    /// The number of its bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// The media type detected from the bytes.
+    /// Media type detected from the content.
     pub media_type: String,
-    /// RFC 3339.
+    /// Upload time, RFC 3339.
     pub created_at: String,
 }
 
-/// The tokens of a login, a refresh or a registration.
 #[derive(Clone, Deserialize)]
 pub(crate) struct TokenPair {
     pub(crate) access_token: String,
@@ -90,22 +89,22 @@ pub(crate) struct LoginAnswer {
 /// A resource after a signed request, with the proof that the request was done.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Changed<T> {
-    /// The resource.
+    /// State of the resource.
     #[serde(flatten)]
     pub resource: T,
     /// The action that changed it.
     pub action_id: Id,
-    /// Its receipt. Always present if receipts are verified.
+    /// Receipt of the action; always present if receipts are verified.
     #[serde(default)]
     pub receipt: Option<Receipt>,
 }
 
-/// A variation to be created.
+/// A new variation.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NewVariation {
     /// Unique in the template.
     pub name: String,
-    /// Merged over the template's.
+    /// Properties merged over the template's.
     pub properties: Properties,
 }
 
@@ -114,69 +113,69 @@ pub struct NewVariation {
 pub struct Variation {
     /// Its identifier.
     pub id: Id,
-    /// Its template.
+    /// The template of the variation.
     pub template_id: Id,
-    /// The template's organization.
+    /// Organization of the template.
     pub organization_id: Id,
     /// Unique in the template.
     pub name: String,
-    /// Merged over the template's.
+    /// Properties merged over the template's.
     pub properties: Properties,
-    /// Its number among the template's variations, from 0.
+    /// Number among the template's variations, from 0.
     pub index: u64,
-    /// RFC 3339.
+    /// Creation time, RFC 3339.
     pub created_at: String,
 }
 
-/// The variations that one request created, in order.
+/// The variations that a request created, in order.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct MadeVariations {
-    /// The variations.
+    /// The variations, in request order.
     pub items: Vec<Variation>,
 }
 
-/// An object to be minted.
+/// A new object.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct NewObject {
     /// One of the template's variations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variation_id: Option<Id>,
-    /// Merged over the properties of template and variation.
+    /// Properties merged over those of template and variation.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub properties: Properties,
-    /// The recipient, by a wallet's id or address; the caller by default.
+    /// Recipient, by wallet id or address; the caller if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
 
-/// An object.
+/// An object, minted from a template.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Object {
     /// Its identifier.
     pub id: Id,
-    /// The organization that issued it.
+    /// The issuing organization.
     pub organization_id: Id,
     /// Its template.
     pub template_id: Id,
     /// Its variation.
     pub variation_id: Option<Id>,
-    /// The wallet that owns it.
+    /// The owning wallet.
     pub owner_id: Id,
-    /// That wallet's address.
+    /// Address of the owning wallet.
     pub owner_address: Address,
     /// Its properties.
     pub properties: Properties,
-    /// What may be done with it.
+    /// Status, which limits the actions on the object.
     pub status: ObjectStatus,
-    /// How many actions it is the result of.
+    /// Number of actions on the object.
     pub version: u64,
-    /// The hash over those actions.
+    /// Hash over these actions.
     pub integrity_hash: Hash,
-    /// The last action's sequence.
+    /// Sequence of the last action.
     pub sequence: u64,
-    /// RFC 3339.
+    /// Creation time, RFC 3339.
     pub created_at: String,
-    /// RFC 3339.
+    /// Time of the last change, RFC 3339.
     pub updated_at: String,
 }
 
@@ -185,96 +184,96 @@ pub struct Object {
 pub struct Action {
     /// Its identifier.
     pub id: Id,
-    /// Its place in the log.
+    /// Position in the log.
     pub sequence: u64,
-    /// Its kind's text.
+    /// Kind of the action.
     pub action_type: String,
-    /// The object that it made or acted on.
+    /// The object created or acted on.
     pub object_id: Option<Id>,
-    /// The target's text, as signed.
+    /// Target, as signed.
     pub target: String,
-    /// The resource whose integrity it extends.
+    /// The resource whose version and integrity hash the action changes.
     pub resource_id: Id,
-    /// The payload's value; for a digest, a text.
+    /// Parsed payload; a text if the payload is a digest.
     pub payload: Value,
-    /// The address that signed.
+    /// Address of the signing key.
     pub signer: Address,
-    /// The request's nonce.
+    /// Nonce of the request.
     #[serde(with = "kedge_protocol::proof::decimal")]
     pub nonce: u64,
-    /// RFC 3339.
+    /// Time of the action, RFC 3339.
     pub timestamp: String,
-    /// Its leaf hash.
+    /// Leaf hash.
     pub leaf: Hash,
-    /// The log's head after it, if known.
+    /// Head of the log after the action, if known.
     pub head: Option<Hash>,
-    /// The batch that holds it.
+    /// The batch that holds the action.
     pub batch_id: Id,
-    /// That batch's number.
+    /// Number of that batch.
     pub batch_number: u64,
-    /// Its index among the batch's leaves.
+    /// Index among the batch's leaves.
     pub leaf_index: u32,
-    /// The resource's version after it.
+    /// Version of the resource after the action.
     pub object_version: u64,
-    /// Its content.
+    /// Content hash.
     pub content: Hash,
-    /// The resource's integrity before it.
+    /// Integrity hash of the resource before the action.
     pub previous_integrity: Hash,
-    /// Its receipt; a request of many actions has one receipt for all of them.
+    /// Receipt; shared by all actions of a request.
     #[serde(default)]
     pub receipt: Option<Receipt>,
 }
 
-/// The progress of a batch or its anchor.
+/// Progress of a batch towards its anchor's finality.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchStatus {
     /// Signed, but not on the chain.
     Sealed,
-    /// A transaction that covers it is in flight.
+    /// An anchoring transaction is in flight.
     Anchoring,
     /// A block holds that transaction.
     Anchored,
-    /// The block is final.
+    /// That block is final.
     Finalized,
-    /// A status that this client does not know.
+    /// A status unknown to this client.
     #[serde(other)]
     Other,
 }
 
-/// A batch's header, in the server's form.
+/// Header of a batch, in the server's form.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Batch {
     /// Its identifier.
     pub id: Id,
     /// Its number.
     pub number: u64,
-    /// The sequence of its first action.
+    /// Sequence of the first action.
     pub first_sequence: u64,
-    /// The number of actions it holds.
+    /// Number of actions.
     pub action_count: u32,
-    /// The head before it.
+    /// Head of the log before the batch.
     pub previous_head: Hash,
-    /// The head after it.
+    /// Head of the log after the batch.
     pub head: Hash,
-    /// The root over its leaves.
+    /// Merkle root of the leaves.
     pub merkle_root: Hash,
-    /// The root over the batches before it.
+    /// Root of the tree over the earlier batches.
     pub history: Hash,
-    /// Zero for now.
+    /// Reserved; zero.
     pub state: Hash,
-    /// When it was sealed, milliseconds.
+    /// Sealing time, milliseconds.
     pub sealed_at_ms: u64,
-    /// The sequencer's signature.
+    /// Signature of the sequencer.
     pub signature: Signature,
-    /// Its progress.
+    /// Progress of the batch.
     pub status: BatchStatus,
-    /// The anchor that covers it.
+    /// The anchor that covers the batch.
     pub anchor_id: Option<Id>,
 }
 
 impl Batch {
-    /// The header and its signature, in the protocol's form.
+    /// Header and signature in the protocol's form.
     pub fn signed(&self) -> SignedBatch {
         SignedBatch {
             header: BatchHeader {
@@ -298,55 +297,55 @@ impl Batch {
 pub struct BatchLeaves {
     /// The batch's number.
     pub number: u64,
-    /// The sequence of the first leaf.
+    /// Sequence of the first leaf.
     pub first_sequence: u64,
-    /// The leaf hashes, in sequence order.
+    /// Leaf hashes, in sequence order.
     pub leaves: Vec<Hash>,
 }
 
-/// The progress of an anchor.
+/// Progress of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorStatus {
     /// Not sent yet.
     Pending,
-    /// Sent.
+    /// Transaction sent.
     Submitted,
-    /// In a block.
+    /// Transaction in a block.
     Confirmed,
-    /// In a block that is final.
+    /// Transaction in a final block.
     Finalized,
     /// Given up.
     Failed,
-    /// A status that this client does not know.
+    /// A status unknown to this client.
     #[serde(other)]
     Other,
 }
 
-/// An anchor: a checkpoint that is being or has been put on the chain.
+/// A checkpoint on the chain, or on its way there.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Anchor {
     /// Its identifier.
     pub id: Id,
-    /// Its number, from 0.
+    /// Number, from 0.
     pub number: u64,
-    /// The first batch that earlier anchors do not cover.
+    /// First batch not covered by earlier anchors.
     pub first_batch: u64,
-    /// The last batch that it covers.
+    /// Last batch covered.
     pub last_batch: u64,
-    /// The log tree's root.
+    /// Root of the log tree.
     pub root: Hash,
-    /// The head after the last batch.
+    /// Head of the log after the last batch.
     pub head: Hash,
-    /// The sequence of the last action.
+    /// Sequence of the last action.
     pub sequence: u64,
-    /// Its progress.
+    /// Progress of the anchor.
     pub status: AnchorStatus,
-    /// The transaction.
+    /// Hash of the transaction.
     pub tx_hash: Option<Hash>,
-    /// Its block.
+    /// Block of the transaction.
     pub block_number: Option<u64>,
-    /// The contract.
+    /// Address of the contract.
     #[serde(default)]
     pub contract: Option<Address>,
 }
@@ -356,12 +355,12 @@ pub struct Anchor {
 pub struct CheckpointAnswer {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// The sequencer's signature.
+    /// Signature of the sequencer.
     pub signature: Signature,
 }
 
 impl CheckpointAnswer {
-    /// In the protocol's form.
+    /// Checkpoint and signature in the protocol's form.
     pub fn signed(&self) -> SignedCheckpoint {
         SignedCheckpoint {
             checkpoint: self.checkpoint,
@@ -373,19 +372,19 @@ impl CheckpointAnswer {
 /// A proof that the log of `to` batches begins with the log of `from` batches.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Consistency {
-    /// The smaller size, in batches.
+    /// Size of the smaller log, in batches.
     pub from: u64,
-    /// The larger size, in batches.
+    /// Size of the larger log, in batches.
     pub to: u64,
-    /// The smaller log's root.
+    /// Root of the smaller log.
     pub first_root: Hash,
-    /// The larger log's root.
+    /// Root of the larger log.
     pub second_root: Hash,
-    /// RFC 9162, 2.1.4.
+    /// Hashes of the proof (RFC 9162, 2.1.4).
     pub proof: Vec<Hash>,
 }
 
-/// The content of `/.well-known/eip712-domain.json`.
+/// Content of `/.well-known/eip712-domain.json`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DomainDocument {
@@ -395,19 +394,19 @@ pub struct DomainDocument {
     pub version: String,
     /// A number, or a decimal string.
     pub chain_id: ChainId,
-    /// The log's first anchor contract.
+    /// Address of the log's first anchor contract.
     pub verifying_contract: Address,
-    /// The key that signs batches now.
+    /// Address of the current sequencer key.
     pub sequencer: Address,
 }
 
-/// An EIP-155 chain id as JSON may write it.
+/// EIP-155 chain id, in either JSON form.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum ChainId {
-    /// As a number.
+    /// A JSON number.
     Number(u64),
-    /// As decimal text, for ids above 2^53.
+    /// Decimal text, for ids above 2^53.
     Text(String),
 }
 

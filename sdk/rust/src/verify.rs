@@ -1,4 +1,4 @@
-//! Checking answers to signed requests against what was signed.
+//! Verification of answers to signed requests.
 
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::proof::ProofFile;
@@ -21,7 +21,7 @@ impl Account {
         Err(VerificationError::OtherLog(text))
     }
 
-    /// The answer to a request of one action: the receipt must hold and be for this action.
+    /// Verifies the answer to a request of one action: a valid receipt for this action.
     pub(crate) fn check_single(
         &self,
         content: &Hash,
@@ -45,7 +45,7 @@ impl Account {
         same_id(Id::of_hash(Prefix::Action, content), action_id)
     }
 
-    /// The id of a resource that the action made must follow from the action.
+    /// Verifies that the id of a created resource follows from the action.
     pub(crate) fn check_made(&self, prefix: Prefix, content: &Hash, found: Id) -> Check {
         if !self.verifies() {
             return Ok(());
@@ -53,8 +53,8 @@ impl Account {
         same_id(Id::made_by(prefix, content, 0), found)
     }
 
-    /// The answer to a request of many actions: `done` are the indices and sequences of those that the results
-    /// report as done, `contents` those of all the request's actions.
+    /// Verifies the answer to a request of many actions. `done` holds the indices and sequences of the completed
+    /// actions, `contents` the content hashes of all actions.
     pub(crate) fn check_many(
         &self,
         contents: &[Hash],
@@ -84,7 +84,7 @@ impl Account {
         client.see_batch(&receipt.batch)
     }
 
-    /// A proof file must hold and be about the requested action.
+    /// Verifies a proof file, and that it is about the requested action.
     pub(crate) fn check_proof(&self, asked: Id, proof: &ProofFile) -> Check {
         let client = self.client();
         proof.verify(&client.domain(), &client.sequencer_keys())?;

@@ -1,4 +1,4 @@
-//! What the client remembers of the sequencer's headers, to notice when it contradicts itself.
+//! Memory of the sequencer's headers, to notice contradictions.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use parking_lot::Mutex;
 
 use crate::error::VerificationError;
 
-/// The number of headers remembered: the newest ones.
+/// Number of remembered headers, the newest ones.
 const HEADERS_MAX: usize = 1024;
 
-/// The headers seen so far, by number.
+/// Headers seen so far, by number.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderWatch {
     headers: Mutex<BTreeMap<u64, SignedBatch>>,
 }
 
 impl HeaderWatch {
-    /// Remembers a header whose signature was checked. Fails if another one with its number was seen, or if it
-    /// does not connect to the one before or after it.
+    /// Records a header whose signature was verified. Fails if another header has its number, or if it does not connect
+    /// to the one before or after it.
     pub(crate) fn see(&self, batch: &SignedBatch) -> Result<(), VerificationError> {
         let mut headers = self.headers.lock();
         let number = batch.header.number;

@@ -1,4 +1,4 @@
-//! Webhooks: making and changing them, and what they were sent.
+//! Webhooks and their deliveries.
 
 use bytes::Bytes;
 use hyper::Method;
@@ -12,70 +12,70 @@ use crate::error::Result;
 use crate::page::{ListQuery, Pages};
 use crate::types::Changed;
 
-/// A webhook to be created.
+/// A new webhook.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NewWebhook {
     /// An https URL on the public internet.
     pub url: String,
-    /// Types of events; `*` is every type.
+    /// Event types; `*` stands for all.
     pub events: Vec<String>,
     /// Whether events are sent.
     pub active: bool,
-    /// What it is for.
+    /// Purpose of the webhook.
     pub description: String,
 }
 
 /// A change of a webhook; `None` keeps the current value.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct WebhookChange {
-    /// The target URL.
+    /// Target URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Types of events.
+    /// Event types; `*` stands for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<String>>,
     /// Whether events are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    /// What it is for.
+    /// Purpose of the webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// A webhook.
+/// A webhook of an organization.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Webhook {
     /// Its identifier.
     pub id: Id,
     /// The organization whose events are sent.
     pub organization_id: Id,
-    /// The target URL.
+    /// Target URL.
     pub url: String,
-    /// Types of events; `*` is every type.
+    /// Event types; `*` stands for all.
     pub events: Vec<String>,
     /// Whether events are sent.
     pub active: bool,
-    /// What it is for.
+    /// Purpose of the webhook.
     pub description: String,
-    /// The signing secret, `whsec_…`: only in the answer that created it.
+    /// Signing secret, `whsec_…`; only in the answer that created it.
     #[serde(default)]
     pub secret: Option<String>,
-    /// How many actions it is the result of.
+    /// Number of actions on the webhook.
     pub version: u64,
-    /// The hash over those actions.
+    /// Hash over these actions.
     pub integrity_hash: Hash,
-    /// The last action's sequence.
+    /// Sequence of the last action.
     pub sequence: u64,
-    /// RFC 3339.
+    /// Creation time, RFC 3339.
     pub created_at: String,
-    /// RFC 3339.
+    /// Time of the last change, RFC 3339.
     pub updated_at: String,
 }
 
-/// The delivery of an event to a webhook.
+/// Delivery of an event to a webhook.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Delivery {
-    /// Its identifier: `webhook-id` of the message, the same at every attempt.
+    /// Identifier; the `webhook-id` of the message, the same at every attempt.
     pub id: Id,
     /// The webhook.
     pub webhook_id: Id,
@@ -85,22 +85,22 @@ pub struct Delivery {
     pub event_type: String,
     /// `pending`, `delivered` or `failed`.
     pub status: String,
-    /// How many attempts were made.
+    /// Number of attempts so far.
     pub attempts: u32,
-    /// The HTTP status of the last answer.
+    /// HTTP status of the last answer.
     pub response_status: Option<u16>,
-    /// Why the last attempt failed.
+    /// Error of the last attempt.
     pub error: Option<String>,
-    /// RFC 3339.
+    /// Creation time, RFC 3339.
     pub created_at: String,
-    /// RFC 3339.
+    /// Time of the last attempt, RFC 3339.
     pub last_attempt_at: Option<String>,
-    /// RFC 3339.
+    /// Time of the next attempt, RFC 3339.
     pub next_attempt_at: Option<String>,
 }
 
 impl Account {
-    /// Creates a webhook; the answer holds its secret.
+    /// Creates a webhook. The answer holds its secret.
     pub async fn create_webhook(&self, webhook: &NewWebhook) -> Result<Changed<Webhook>> {
         let made = |made: &Webhook| Some((Prefix::Webhook, made.id));
         self.create("/webhooks", Kind::WebhookCreate, "", webhook, made)
@@ -121,7 +121,8 @@ impl Account {
             .await
     }
 
-    /// Replaces a webhook's secret; the answer holds the new one, and both sign for `overlap_s`.
+    /// Replaces a webhook's secret. The answer holds the new one; messages carry signatures of both for `overlap_s`
+    /// seconds.
     pub async fn rotate_webhook(&self, id: Id, overlap_s: u64) -> Result<Changed<Webhook>> {
         let path = format!("/webhooks/{id}/rotate");
         let body = json!({ "overlap_s": overlap_s });
@@ -129,27 +130,27 @@ impl Account {
             .await
     }
 
-    /// A webhook.
+    /// Reads a webhook.
     pub async fn webhook(&self, id: Id) -> Result<Webhook> {
         self.get(&format!("/webhooks/{id}"), "a webhook").await
     }
 
-    /// The organization's webhooks.
+    /// Lists the organization's webhooks.
     pub fn webhooks(&self, query: &ListQuery) -> Pages<Webhook> {
         self.list("/webhooks".to_owned(), query)
     }
 
-    /// A webhook's deliveries, newest first.
+    /// Lists a webhook's deliveries, newest first.
     pub fn deliveries(&self, webhook_id: Id, query: &ListQuery) -> Pages<Delivery> {
         self.list(format!("/webhooks/{webhook_id}/deliveries"), query)
     }
 
-    /// Sends a test event at once, and returns the result.
+    /// Sends a test event immediately, and returns its delivery.
     pub async fn test_webhook(&self, id: Id) -> Result<Delivery> {
         self.send_anew(&format!("/webhooks/{id}/test")).await
     }
 
-    /// Repeats a delivery, at once.
+    /// Repeats a delivery immediately.
     pub async fn redeliver(&self, webhook_id: Id, delivery_id: Id) -> Result<Delivery> {
         let path = format!("/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver");
         self.send_anew(&path).await

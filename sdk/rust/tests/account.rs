@@ -1,4 +1,4 @@
-//! What an account does when requests are refused, and what it refuses itself.
+//! An account's reactions to refusals, and its local checks.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -182,8 +182,8 @@ async fn with_503_asked_for_the_same_signature_is_sent_and_never_another() {
     assert_eq!((seen.len(), &seen[0].signature), (2, &seen[1].signature));
 }
 
-/// The answer states an unknown outcome, or there is none: the same bytes are sent again, and the client learns
-/// what was done. Nothing is ever signed a second time.
+/// After an unknown outcome, or none, the client sends the same bytes again and learns what was done. It signs no
+/// second time.
 #[tokio::test]
 async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
     let (log, url) = Log::start().await;
@@ -205,13 +205,13 @@ async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
         )
     };
 
-    // Not done by the first attempt: the second does it.
+    // The first attempt did nothing; the second does it.
     log.fail([unknown()]);
     account.act(&emit()).await.unwrap();
     let seen = log.seen();
     assert_eq!((seen.len(), &seen[0].signature), (2, &seen[1].signature));
 
-    // Done by the first; the second asks too early, the third learns of it, and the log holds it.
+    // The first attempt does it. The second comes too early, the third learns of it, and the log holds it.
     let stands = || Fault::Say(200, "OK", json!({}));
     log.fail([Fault::Lose, spent("in_flight"), spent("done"), stands()]);
     let done = account.act(&emit()).await.unwrap_err();
@@ -229,12 +229,12 @@ async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
     log.fail([unknown(), spent("done"), absent]);
     account.act(&emit()).await.unwrap();
     let seen = log.seen();
-    // Twice the same, one look at the log, one at the nonces, and the new request.
+    // Twice the same, one read of the log, one of the nonces, and the new request.
     assert_eq!(seen.len(), 5);
     assert_eq!(seen[0].signature, seen[1].signature);
     assert_ne!(seen[0].signature, seen[4].signature);
 
-    // Refused at the first or the second attempt: that is the answer.
+    // A refusal at the first or second attempt is the answer.
     log.fail([unknown(), spent("refused")]);
     let refused = account.act(&emit()).await.unwrap_err();
     assert_eq!(
@@ -242,7 +242,7 @@ async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
         (Some("NONCE_REUSED"), 2)
     );
 
-    // An answer that nothing was done is trusted: another nonce may follow.
+    // A statement that nothing was done is trusted: another nonce may follow.
     let nothing = json!({"outcome": "nothing_done"});
     log.fail([Fault::Say(503, "UNAVAILABLE", nothing)]);
     let refused = account.act(&emit()).await.unwrap_err();
@@ -336,7 +336,7 @@ async fn receipts_that_do_not_hold_are_refused() {
     assert_eq!(error, VerificationError::OtherActions);
 }
 
-/// The receipt of another action, valid in itself.
+/// A valid receipt of another action.
 static KEPT: std::sync::Mutex<serde_json::Value> = std::sync::Mutex::new(serde_json::Value::Null);
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Batches that are done once: what is kept, what is sent, and when another signature is made.
+//! Exactly-once batches: stored attempts, sent requests, and new signatures.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -19,7 +19,7 @@ use support::{Fault, Log, Seen, id};
 
 const KEY: &str = "batch-7";
 
-/// Keeps attempts in memory, or fails to.
+/// Keeps attempts in memory; fails on demand.
 #[derive(Default)]
 struct Memory {
     kept: Mutex<Vec<Attempt>>,
@@ -57,7 +57,7 @@ async fn logged_in(url: &str) -> Account {
     account
 }
 
-/// Does a batch of two actions, of which the fake log refuses the second.
+/// Submits a batch of two actions; the fake log refuses the second.
 async fn once(account: &Account, earlier: &[Attempt], keeper: &Memory) -> Result<Vec<OnceResult>> {
     let action = |kind| NewAction::new(kind, id(Prefix::Object), &json!({})).unwrap();
     let actions = [action(Kind::Emit), action(Kind::Lock)];
@@ -76,7 +76,7 @@ fn is_done(results: &[OnceResult]) {
     assert!(matches!(results[1], OnceResult::Refused(_)), "{results:?}");
 }
 
-/// What was sent to change something.
+/// The requests that change something.
 fn sent(log: &Log) -> Vec<Seen> {
     let seen = log.seen().into_iter();
     seen.filter(|seen| seen.path == "/ebus/actions/batch")
@@ -124,7 +124,7 @@ async fn what_failed_as_a_whole_or_has_expired_is_signed_again_with_its_nonce() 
         assert_eq!(kept[0].nonce, kept[1].nonce);
         assert_ne!(sent[0].signature, sent[1].signature);
     }
-    // This machine's own clock shows it.
+    // The local clock shows it.
     let expired = Attempt {
         nonce: 77,
         deadline_s: 1,

@@ -1,6 +1,6 @@
-/** The one error of everything that verifies. */
+/** Error of all verification functions. */
 
-/** Something does not hold: the message states what. Nothing that was read may be relied on. */
+/** Verification failed; the message states the reason. Do not rely on any of the input. */
 export class Refused extends Error {
   override readonly name: string = 'Refused';
 }

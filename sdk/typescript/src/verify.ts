@@ -1,5 +1,5 @@
 /**
- * Everything that needs no server: receipts, proof files, claims and exports, checked offline. It has no network code.
+ * Offline verification of receipts, proof files, claims and exports, without network code.
  *
  * @module
  */

@@ -1,14 +1,14 @@
-/** Webhooks: whether a message is the server's, after Standard Webhooks. */
+/** Verification of webhook messages (Standard Webhooks). */
 
 import { Webhook } from 'standardwebhooks';
 import type { Schemas } from './client/operation.js';
 import { parseJson } from './reading/json.js';
 import { Refused, refuseUnless } from './refused.js';
 
-/** The message of a webhook: an event, and the receipt of its action. */
+/** Message of a webhook: an event, and the receipt of its action. */
 export type WebhookMessage = Schemas['EventView'] & { readonly receipt: Schemas['Receipt'] | null };
 
-/** Headers as frameworks give them. */
+/** Headers in the forms of various frameworks. */
 export type HeadersLike = Headers | Readonly<Record<string, string | string[] | undefined>>;
 
 const NAMES = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const;
@@ -22,9 +22,9 @@ function headerOf(headers: HeadersLike, name: string): string {
 }
 
 /**
- * Checks a message's signature and time (five minutes either way) and returns the event. Give the body exactly as it
- * was received, and while a secret is being rotated both secrets. Deliver each `webhook-id` once: messages come at
- * least once.
+ * Verifies a message's signature and time (five minutes either way) and returns the event. Pass the unchanged body, and
+ * both secrets while a secret is being rotated. Process each `webhook-id` once, because messages can arrive more than
+ * once.
  *
  * @throws Refused if the message is not the server's, or too old
  */

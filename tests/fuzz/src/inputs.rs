@@ -1,10 +1,10 @@
-//! How one input becomes another.
+//! Mutation of inputs.
 
 use crate::random::Random;
 
-/// Bytes at the ends of what formats allow.
+/// Bytes at the limits of formats.
 const EDGES: &[u8] = &[0, 1, 0x7f, 0x80, 0xff, b'"', b'\\', b'{', b'}', b'0', b' '];
-/// Numbers at the ends of what types hold.
+/// Numbers at the limits of types.
 const NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -22,10 +22,10 @@ const NUMBERS: &[&str] = &[
     "1E-7",
 ];
 
-/// One of the inputs with a few changes.
+/// A copy of a random input with a few changes.
 pub fn change(random: &mut Random, pool: &[Vec<u8>], words: &[&[u8]], bytes_max: usize) -> Vec<u8> {
     let mut input = random.pick(pool).clone();
-    // Mostly few: one change too many hides what the others lead to.
+    // Mostly few: one change too many hides the effect of the others.
     let changes = 1 + random.below(4).min(random.below(4)) + random.below(2);
     for _ in 0..changes {
         step(random, &mut input, pool, words);
@@ -64,7 +64,7 @@ fn step(random: &mut Random, input: &mut Vec<u8>, pool: &[Vec<u8>], words: &[&[u
             input.splice(start..end, word.iter().copied());
         }
         7 if input.len() >= at + 8 => {
-            // A number in binary, one more or less, or at an end.
+            // A binary number: one more, one less, or a limit.
             let bytes: [u8; 8] = input[at..at + 8].try_into().unwrap_or_default();
             let number = u64::from_be_bytes(bytes);
             let number = *random.pick(&[number.wrapping_add(1), number.wrapping_sub(1), u64::MAX]);
@@ -83,7 +83,7 @@ fn step(random: &mut Random, input: &mut Vec<u8>, pool: &[Vec<u8>], words: &[&[u
     }
 }
 
-/// The digits around a place, or the place alone.
+/// The digits around a position, or the position alone.
 fn digits(input: &[u8], at: usize) -> (usize, usize) {
     let is_digit = |at: &usize| input[*at].is_ascii_digit();
     let end = (at..input.len()).take_while(is_digit).last();

@@ -1,6 +1,6 @@
-//! Runs targets on inputs that change at random. A target is a function of bytes that panics where a property does not
-//! hold, and otherwise returns in a few words what it saw. An input that shows something new is kept, and the next ones
-//! change it further. So targets get deep without a compiler's instrumentation (docs/adr/0026).
+//! Fuzzer without compiler instrumentation (docs/adr/0026). A target is a function of bytes that panics if a property
+//! fails, and otherwise returns its observations in a few words. An input with new observations is kept and mutated
+//! further, which leads targets deep.
 
 mod inputs;
 mod random;
@@ -16,36 +16,36 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub use inputs::change;
 pub use random::Random;
 
-/// Inputs of the seed that every run tries. They take a second or two in the slowest build.
+/// Inputs from the fixed seed in every run. They take a second or two in the slowest build.
 const FIXED: u64 = 400;
-/// The seed of those.
+/// The fixed seed.
 const FIXED_SEED: u64 = 0x6b_6564_6765;
-/// Longest input. What a target reads is bounded, and small faults show in small inputs.
+/// Limit on an input. The targets' inputs are bounded, and small faults show in small inputs.
 const BYTES_MAX: usize = 64 * 1024;
-/// What counts of an outcome.
+/// Length of the part of an outcome that counts.
 const OUTCOME_BYTES: usize = 120;
-/// Most inputs that are kept for a target: more would only make the good ones rarer.
+/// Limit on inputs kept for a target: more would make the good ones rarer.
 const POOL_MAX: usize = 2_000;
-/// An input that takes longer is a fault: the server would be stopped by it. Far more than the slowest machine needs.
+/// Time limit of an input, far above the slowest machine's: a slower one would stop the server.
 const INPUT_LIMIT: Duration = Duration::from_mins(1);
 
-/// What a run did.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// Inputs that were tried.
+    /// Number of inputs tried.
     pub inputs: u64,
-    /// Different outcomes.
+    /// Number of different outcomes.
     pub outcomes: usize,
-    /// The longest time of one input.
+    /// Longest time of an input.
     pub slowest: Duration,
 }
 
 /// A target with its inputs.
 pub struct Fuzz<'a> {
     name: &'a str,
-    /// The small corpus in the repository.
+    /// Small corpus in the repository.
     corpus: PathBuf,
-    /// The corpus that grows.
+    /// Growing corpus outside of it.
     cache: PathBuf,
     seeds: Vec<Vec<u8>>,
     words: Vec<&'a [u8]>,
@@ -60,7 +60,7 @@ struct Run<'a, T> {
     words: &'a [&'a [u8]],
     pool: Vec<Vec<u8>>,
     seen: HashSet<String>,
-    /// The input that is being tried: a process that is ended, or hangs, leaves it there.
+    /// File with the current input, which survives a killed or hanging process.
     last: Option<File>,
     report: Report,
 }
@@ -79,26 +79,26 @@ impl<'a> Fuzz<'a> {
         }
     }
 
-    /// More inputs to begin with, such as test vectors.
+    /// Adds initial inputs, such as test vectors.
     #[must_use]
     pub fn seeds(mut self, seeds: impl IntoIterator<Item = Vec<u8>>) -> Self {
         self.seeds.extend(seeds);
         self
     }
 
-    /// Words that changed inputs get now and then.
+    /// Adds words that mutations insert.
     #[must_use]
     pub fn words(mut self, words: &[&'a str]) -> Self {
         self.words.extend(words.iter().map(|word| word.as_bytes()));
         self
     }
 
-    /// Runs a target: on the corpus, on inputs of a fixed seed, and on inputs of a new seed for `KEDGE_FUZZ_SECONDS`, none
-    /// without it. `KEDGE_FUZZ_INPUT` names a file to try instead, `KEDGE_FUZZ_SEED` the new seed.
+    /// Runs a target on the corpus, on inputs of the fixed seed, and on inputs of a new seed for `KEDGE_FUZZ_SECONDS`
+    /// (0 by default). `KEDGE_FUZZ_INPUT` names a single file to try instead, `KEDGE_FUZZ_SEED` sets the new seed.
     ///
     /// # Panics
-    /// If a property does not hold. The message names a file with the smallest input that shows it. A process that is
-    /// ended by the system, or hangs, leaves its input in `<target>.last` in the cache.
+    /// If a property fails. The message names a file with the smallest failing input. A process that is killed or hangs
+    /// leaves its input in `<target>.last` in the cache.
     pub fn run(self, target: impl Fn(&[u8]) -> String) -> Report {
         let mut run = Run {
             target,
@@ -156,12 +156,12 @@ impl<'a> Fuzz<'a> {
 }
 
 impl<T: Fn(&[u8]) -> String> Run<'_, T> {
-    /// Tries one of the inputs, changed.
+    /// Tries a mutation of a random input.
     fn next(&mut self, random: &mut Random) {
         let input = change(random, &self.pool, self.words, BYTES_MAX);
         if self.one(&input) && self.pool.len() < POOL_MAX {
             let path = self.cache.join(format!("{:016x}", hash(&input)));
-            // Without a cache the next run begins with less; nothing else is lost.
+            // Without a cache the next run starts with a smaller corpus.
             let _ = std::fs::create_dir_all(self.cache);
             let _ = std::fs::write(path, &input);
             self.pool.push(input);
@@ -172,7 +172,7 @@ impl<T: Fn(&[u8]) -> String> Run<'_, T> {
     fn one(&mut self, input: &[u8]) -> bool {
         self.report.inputs += 1;
         if let Some(last) = &self.last {
-            // Written in place: it costs little, and only the last one counts.
+            // Written in place: cheap, and only the last input counts.
             let _ = last
                 .write_all_at(input, 0)
                 .and_then(|()| last.set_len(input.len() as u64));
@@ -199,7 +199,7 @@ impl<T: Fn(&[u8]) -> String> Run<'_, T> {
     fn fail(&self, input: &[u8]) -> ! {
         let smallest = shrink::smallest(input, |input| self.outcome(input).is_none());
         let path = self.store("failed", &smallest);
-        // Once more, so that the last message of the target is that of this input.
+        // Run again, so that the target's last message belongs to this input.
         let _shown_above = self.outcome(&smallest);
         panic!(
             "{}: a property does not hold for {} bytes ({}); KEDGE_FUZZ_INPUT={} tries them again",
@@ -210,7 +210,7 @@ impl<T: Fn(&[u8]) -> String> Run<'_, T> {
         )
     }
 
-    /// Inputs that fail stay out of the folder of this target, so that the next run ends with its own seed.
+    /// Stores a failing input outside this target's folder, so that the next run is not affected by it.
     fn store(&self, why: &str, input: &[u8]) -> PathBuf {
         let folder = self.cache.with_extension(why);
         let path = folder.join(format!("{:016x}", hash(input)));
@@ -222,7 +222,7 @@ impl<T: Fn(&[u8]) -> String> Run<'_, T> {
     }
 }
 
-/// `<target>.last`, next to what is kept.
+/// `<target>.last`, next to the corpus.
 fn open_last(cache: &Path) -> Option<File> {
     std::fs::create_dir_all(cache).ok()?;
     File::create(cache.with_extension("last")).ok()
@@ -239,7 +239,7 @@ fn clock() -> u64 {
     since.map_or(0, |since| u64::from(since.subsec_nanos()) ^ since.as_secs())
 }
 
-/// All inputs of a folder, in the order of their names.
+/// All inputs of a folder, sorted by name.
 fn files(folder: &Path) -> Vec<Vec<u8>> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -250,14 +250,14 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
     paths.into_iter().filter_map(read).collect()
 }
 
-/// What an outcome says, without what it quotes and without numbers: another name or offset is nothing new.
+/// An outcome without quoted text and numbers: another name or offset is nothing new.
 fn in_general(outcome: &str) -> String {
     let mut kept = String::new();
     let mut quoted = false;
     let mut chars = outcome.chars();
     while let Some(char) = chars.next() {
         match char {
-            // What is quoted may hold quotes itself.
+            // Quoted text may contain quotes.
             '\\' => {
                 let _escaped = chars.next();
             }
@@ -284,7 +284,7 @@ fn hash(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// A fault three changes away from the only input: outcomes lead there.
+    /// A fault three changes away from the only input, with outcomes on the way.
     #[test]
     fn outcomes_lead_to_what_is_deep() {
         let cache = std::env::temp_dir().join(format!("kedge-fuzz-{}", std::process::id()));

@@ -1,11 +1,11 @@
-//! Numbers from a seed (splitmix64): the same on every machine.
+//! Pseudo-random numbers from a seed (SplitMix64), the same on every machine.
 
-/// A stream of numbers.
+/// A generator of pseudo-random numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -24,12 +24,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 to below `end`, which is not 0.
+    /// A number below `end`, which is not 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.number() % end as u64) as usize
     }
 
-    /// One of them.
+    /// A random element.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }

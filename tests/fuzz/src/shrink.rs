@@ -1,6 +1,6 @@
-//! The smallest input that still fails, by leaving out parts of it.
+//! Reduction of a failing input by leaving out parts.
 
-/// Attempts: each runs the target, and a failed one prints its message.
+/// Limit on attempts: each runs the target, and a failed one prints its message.
 const ATTEMPTS: usize = 400;
 
 pub(crate) fn smallest(input: &[u8], fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {

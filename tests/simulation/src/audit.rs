@@ -1,4 +1,4 @@
-//! What is checked after each start, on the whole log: the ledger, the model, and the core's own verification.
+//! Audit after each start, of the whole log: the ledger, the model, and the core's own verification.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,12 +17,12 @@ fn unread(error: impl std::fmt::Display) -> Violation {
     Violation::new("the store cannot be read", error)
 }
 
-/// Checks the log against what was answered and seen, and the rows against the model. Returns the model.
+/// Checks the log against answers and reads, and the rows against the model. Returns the model.
 pub(crate) fn audit(snapshot: &Snapshot, ledger: &Ledger) -> Result<Model, Violation> {
     audit_to(snapshot, ledger, Extent::Whole)
 }
 
-/// As [`audit`], of a log that may be only a part of what others have.
+/// Like [`audit`], for a log that may be only a part of other nodes' logs.
 pub(crate) fn audit_to(
     snapshot: &Snapshot,
     ledger: &Ledger,
@@ -77,8 +77,8 @@ pub(crate) fn audit_to(
     Ok(model)
 }
 
-/// The core's own verification of the whole store; with a place for rows, these are made again from the log and
-/// compared.
+/// Runs the core's verification of the whole store. With a folder, also rebuilds the rows from the log and compares
+/// them.
 pub(crate) fn verify(
     snapshot: &Snapshot,
     key: &SigningKey,

@@ -1,4 +1,4 @@
-//! Callers that sign requests.
+//! Request signing for callers.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use kedge_protocol::{Address, Hash, Id};
 
 use crate::plan::Violation;
 
-/// What the log is bound to.
+/// Domain of the log.
 pub(crate) const DOMAIN: Domain = Domain {
     chain_id: 31_337,
     verifying_contract: Address([7; 20]),
 };
 
-/// How long a caller waits.
+/// Time that a caller waits.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A key made of one byte.
+/// A key derived from one byte.
 pub(crate) fn key(byte: u8) -> Result<SigningKey, Violation> {
     SigningKey::from_bytes(&[byte; 32]).map_err(|error| Violation::new("a key", error))
 }
@@ -34,18 +34,17 @@ pub(crate) struct Order {
     pub(crate) payload: String,
 }
 
-/// The state of an object in which a request is to be done.
+/// Required state of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnlyIf {
     pub(crate) object: Id,
     pub(crate) expected: Expected,
 }
 
-/// A signed request.
 #[derive(Clone)]
 pub(crate) struct Signed {
     submission: Submission,
-    /// The contents of its actions, in order.
+    /// Content hashes of the actions, in order.
     pub(crate) contents: Vec<Hash>,
     pub(crate) only_if: Option<OnlyIf>,
 }
@@ -59,7 +58,7 @@ impl Signed {
         self.submission.digest
     }
 
-    /// What is submitted, by somebody who waits until then.
+    /// The submission of a caller that waits until `expires_at`.
     pub(crate) fn submission(&self, asker: Asker, expires_at: Instant) -> Submission {
         Submission {
             asker,
@@ -69,7 +68,7 @@ impl Signed {
     }
 }
 
-/// What is signed besides the actions.
+/// Signing parameters of a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) nonce: u64,

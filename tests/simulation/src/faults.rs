@@ -1,5 +1,5 @@
-//! Which faults a run has, and how often: drawn for each seed. Most runs have only some kinds of faults, so that one
-//! kind does not hide what another one would find (swarm testing).
+//! Fault rates, drawn for each seed. Most runs have only some kinds of faults, so that one kind does not hide the
+//! effects of another (swarm testing).
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use kedge_runtime::env::simulated::{Fault, Loss};
 
 use crate::random::Random;
 
-/// How often things happen, of ten thousand cases.
+/// Probabilities out of ten thousand, and limits.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Rates {
-    /// A step lets others run first, this many times at most.
+    /// A step lets others run first, at most this many times.
     pub(crate) turns: u64,
     pub(crate) turns_max: u64,
-    /// A step is slow, by this much at most.
+    /// A step is slow, by at most this much.
     pub(crate) slow: u64,
     pub(crate) slow_ms_max: u64,
     /// A hundredth of it: a part panics.
     pub(crate) panic: u64,
-    /// At each look of the one who makes trouble (every few milliseconds): an operation of the disk fails, or the power.
+    /// At each look of the fault injector (every few milliseconds): a disk operation fails, or the power.
     pub(crate) error: u64,
     pub(crate) short: u64,
     pub(crate) power: u64,
@@ -31,24 +31,24 @@ pub(crate) struct Rates {
     pub(crate) clock: u64,
     /// The process ends in order.
     pub(crate) end: u64,
-    /// An operation fails while a start recovers.
+    /// An operation fails during recovery at a start.
     pub(crate) recovery: u64,
-    /// The rows are lost with the process, or are those of an earlier one.
+    /// The rows are lost with the process, or replaced by an earlier process's.
     pub(crate) rows_lost: u64,
     pub(crate) rows_old: u64,
     /// The log is replaced by an older copy.
     pub(crate) old_copy: u64,
-    /// A caller goes away, sends the request twice, sends another one with the same nonce, or sends it again later.
+    /// A caller disconnects, sends the request twice, reuses its nonce for another one, or sends it again later.
     pub(crate) abandon: u64,
     pub(crate) twice: u64,
     pub(crate) twin: u64,
     pub(crate) resend: u64,
-    /// A request whose deadline is near.
+    /// A request has a near deadline.
     pub(crate) near_deadline: u64,
-    /// A process is killed, or the power fails, before anybody asks it anything: it has read what the one before it left,
-    /// and has written nothing.
+    /// A process is killed, or loses its power, before it gets requests: it has read its predecessor's data and written
+    /// nothing.
     pub(crate) early: u64,
-    /// What stops the disk's work is not the power: the process is killed within it, and what it wrote stays unsynced.
+    /// A stop of the disk kills the process instead of the power: its writes stay unsynced.
     pub(crate) within: u64,
 }
 
@@ -83,7 +83,6 @@ impl Rates {
         }
     }
 
-    /// Without any fault.
     pub(crate) fn none() -> Self {
         Self {
             turns: 5_000,
@@ -94,7 +93,7 @@ impl Rates {
     }
 }
 
-/// What an operation of the disk may meet.
+/// A fault of a disk operation.
 pub(crate) fn error(random: &mut Random) -> Fault {
     let kinds = [ErrorKind::Other, ErrorKind::StorageFull];
     let kind = kinds[random.below(2) as usize];
@@ -104,7 +103,7 @@ pub(crate) fn error(random: &mut Random) -> Fault {
     }
 }
 
-/// What a loss of power leaves of what was not synced.
+/// The effect of a power loss on unsynced data.
 pub(crate) fn loss(random: &mut Random) -> Loss {
     match random.below(4) {
         0 => Loss::All,
@@ -113,24 +112,24 @@ pub(crate) fn loss(random: &mut Random) -> Loss {
     }
 }
 
-/// What happens next to the machine.
+/// Next fault of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
-    /// One of the next operations of the disk.
+    /// A fault of one of the next disk operations.
     Disk(u64, Fault),
     /// The process is killed.
     Kill,
-    /// It is asked to end in order.
+    /// The process is asked to end in order.
     End,
-    /// The disk is full for this long, up to this many more bytes.
+    /// The disk is full for this long, after this many more bytes.
     Full(Duration, u64),
     /// The wall clock is set this far ahead.
     Clock(i64),
-    /// It stands still.
+    /// The wall clock stands still.
     ClockStops,
 }
 
-/// What happens now, if anything does.
+/// Draws the fault of this moment.
 pub(crate) fn trouble(rates: &Rates, random: &mut Random) -> Option<Trouble> {
     let next = |random: &mut Random| 1 + random.below(12);
     if random.chance(rates.error) {

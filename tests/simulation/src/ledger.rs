@@ -1,5 +1,5 @@
-//! What callers were answered, and what readers saw. Nothing of it may be lost, doubled or reordered by any crash, and
-//! what was answered as not done may never be found in the log.
+//! Record of all answers and reads. No crash may lose, double or reorder them, and actions answered as not done may
+//! never be in the log.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,41 +14,41 @@ use kedge_storage::LogHead;
 use crate::client::{DOMAIN, OnlyIf, Signed};
 use crate::plan::Violation;
 
-/// A signed request, and what its senders heard.
+/// A signed request, and its answers so far.
 struct Entry {
     contents: Vec<Hash>,
     deadline_s: u64,
     only_if: Option<OnlyIf>,
-    /// Attempts whose outcome is not known, and never may be.
+    /// Attempts with an unknown outcome.
     open: u64,
-    /// The sequence of its first action, once somebody heard that it was done.
+    /// Sequence of the first action, once an answer has stated it.
     done: Option<u64>,
-    /// Somebody heard that it failed as a whole: then nobody can send it again.
+    /// Whether it was refused as a whole; then it is never sent again.
     is_refused: bool,
 }
 
-/// How much of what was answered a log must hold.
+/// The part of the answers that a log must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
-    /// All of it.
+    /// All of them.
     Whole,
-    /// What it reaches: other nodes may have more.
+    /// Those up to its end; other nodes may have more.
     Part,
 }
 
-/// Everything that was answered and seen.
+/// All answers and reads of a run.
 pub(crate) struct Ledger {
     key: Address,
     entries: HashMap<Hash, Entry>,
-    /// The contents of actions that were answered as done.
+    /// Content hashes of actions answered as done, by sequence.
     pub(crate) acknowledged: BTreeMap<u64, Hash>,
-    /// The hashes of headers that were in an answer.
+    /// Hashes of headers in answers.
     headers: BTreeMap<u64, Hash>,
-    /// Where the log ended when somebody read, by its batches.
+    /// Ends of the log seen by readers: head by number of batches.
     seen: BTreeMap<u64, Hash>,
-    /// Nonces that were answered as spent, with the sequence.
+    /// Nonces answered as spent, with the sequence.
     spent: Vec<(Address, u64, u64)>,
-    /// How many batches were released since the power failed last: the mark in the page cache is lost with it.
+    /// Batches released since the last power failure, which also loses the mark in the page cache.
     pub(crate) released: u64,
     /// Requests answered as done.
     pub(crate) done: u64,
@@ -68,7 +68,7 @@ impl Ledger {
         }
     }
 
-    /// Somebody sends a request.
+    /// Records an attempt.
     pub(crate) fn sent(&mut self, signed: &Signed) {
         let entry = self.entries.entry(signed.digest());
         let entry = entry.or_insert_with(|| Entry {
@@ -82,7 +82,7 @@ impl Ledger {
         entry.open += 1;
     }
 
-    /// Somebody hears what became of it.
+    /// Records the outcome of an attempt.
     pub(crate) fn heard(
         &mut self,
         signed: &Signed,
@@ -96,7 +96,7 @@ impl Ledger {
             ));
         };
         match result {
-            // It may have been done, and may still be.
+            // The request may have been done, or may still be.
             Err(SubmitError::Unknown) => Ok(()),
             Err(error) => {
                 entry.open -= 1;
@@ -159,7 +159,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A reader sees the log end here.
+    /// Records an end of the log seen by a reader.
     pub(crate) fn saw(&mut self, head: &LogHead) -> Result<(), Violation> {
         match self.seen.insert(head.batches, head.head) {
             Some(before) if before != head.head => Err(Violation::new(
@@ -170,7 +170,7 @@ impl Ledger {
         }
     }
 
-    /// Checks a request of the log. Returns the state in which it was to be done.
+    /// Checks a request of the log. Returns its condition.
     pub(crate) fn logged(&self, record: &RequestRecord<'_>) -> Result<Option<OnlyIf>, Violation> {
         let at = record.first_sequence;
         let hashes = record.action_hashes();
@@ -215,8 +215,8 @@ impl Ledger {
         Ok(entry.only_if)
     }
 
-    /// Checks the whole log against what was answered: the contents by sequence, the headers' hashes and heads by number,
-    /// and the sequence at which each nonce was spent.
+    /// Checks the whole log against the answers: content hashes by sequence, header hashes and heads by number, and the
+    /// sequence of each spent nonce.
     pub(crate) fn check(
         &self,
         contents: &[Hash],
@@ -261,7 +261,7 @@ impl Ledger {
     }
 }
 
-/// The receipt of what was done, if anything was, and the contents of that by sequence.
+/// The receipt of the completed actions, if any, and their content hashes by sequence.
 fn receipt(committed: &Committed, contents: &[Hash]) -> (Option<BatchReceipt>, Vec<(u64, Hash)>) {
     let (mut actions, mut done) = (Vec::new(), Vec::new());
     let Some(placement) = &committed.placement else {

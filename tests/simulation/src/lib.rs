@@ -1,23 +1,23 @@
-//! The core under a seeded simulator: the engine with its actors, sequencer, committer, writer and releaser, the store
-//! and the log, on one thread. Time stands until nothing can run, and every choice follows from one seed: which caller
-//! asks for what, which part takes the next step, which operation of the disk fails, when the power fails. So a run
-//! that finds a fault finds it again (adr/0025).
+//! Seeded simulator of the core: the engine with its actors, sequencer, committer, writer and releaser, the store and
+//! the log, on one thread. Time stands until nothing can run, and every choice follows from one seed: the callers'
+//! requests, the order of steps, the disk operations that fail, the power failures. So a seed repeats its fault
+//! (adr/0025).
 //!
-//! A run is a series of processes. Each opens the store that the one before it left, is checked, takes requests from
-//! several callers, and ends: it is killed, loses its power, fails, or ends in order. The last one meets no faults, and
-//! must carry out everything.
+//! A run is a series of processes. Each opens its predecessor's store, is checked, takes requests from several callers,
+//! and ends: killed, by power loss, by a failure, or in order. The last one meets no faults, and must carry out
+//! everything.
 //!
-//! - `random`: chance, and the trace of a run. `machine`: clocks and disk. `schedule`: the order of steps. `faults`:
-//!   what goes wrong, and how often.
-//! - `plan`: what to run. `client`, `signers`, `workload`: callers. `options`: how the engine is set up.
-//! - `ledger`: what they were answered. `model`: the rules once more. `audit`: what is checked after each start.
-//! - `anchoring`: the anchor actor, with a chain in the place of Ethereum.
-//! - `webhooks`: the workers of webhooks, with receivers in the place of the POST.
+//! - `random`: random numbers, and the trace of a run. `machine`: clocks and disk. `schedule`: the order of steps.
+//!   `faults`: kinds and rates of faults.
+//! - `plan`: parameters of a run. `client`, `signers`, `workload`: callers. `options`: options of the engine.
+//! - `ledger`: answers. `model`: a second implementation of the rules. `audit`: the checks after each start.
+//! - `anchoring`: the anchor actor, with a simulated Ethereum chain.
+//! - `webhooks`: the webhook workers, with simulated receivers.
 //! - `sides`: side writes of callers.
-//! - `process`: one process of the core. `rows`: what a crash leaves on the disk. `run`: all of it.
+//! - `process`: one process of the core. `rows`: data on the disk after a crash. `run`: a whole run.
 //!
-//! What it cannot find: faults that need two threads inside one step, what RocksDB does with its own files, anything
-//! above the engine (docs/TESTING.md).
+//! Out of its reach are faults that need two threads inside one step, RocksDB's own files, and everything above the
+//! engine (docs/TESTING.md).
 
 mod anchoring;
 mod audit;

@@ -1,5 +1,5 @@
-//! The simulated machine: the disk of `kedge_runtime::env::simulated`, and clocks that follow the paused time of the runtime, so
-//! that timers and clocks agree. The wall clock can be set apart from them.
+//! Simulated machine: the disk of `kedge_runtime::env::simulated`, and clocks that follow the runtime's paused time, so that
+//! timers and clocks agree. The wall clock can deviate from them.
 
 use std::io;
 use std::path::Path;
@@ -10,18 +10,18 @@ use kedge_runtime::env::simulated::SimulatedEnv;
 use kedge_runtime::env::{Env, File, Mode};
 use parking_lot::Mutex;
 
-/// The wall clock when a run begins, milliseconds.
+/// Wall clock at the start of a run, milliseconds.
 pub(crate) const START_MS: u64 = 1_800_000_000_000;
 
 #[derive(Debug, Default)]
 struct Clock {
-    /// When the process began, in the runtime's time.
+    /// Start of the process, in the runtime's time.
     begun: Option<tokio::time::Instant>,
-    /// What passed in the processes before it.
+    /// Length of the earlier processes.
     before: Duration,
-    /// How far the wall clock is ahead.
+    /// Offset of the wall clock.
     ahead_ms: i64,
-    /// Where the wall clock stands still.
+    /// Time at which the wall clock stands still.
     stands_at_ms: Option<u64>,
 }
 
@@ -53,33 +53,32 @@ impl Machine {
         }
     }
 
-    /// A process begins, on a runtime of its own.
+    /// Starts a process with a new runtime.
     pub(crate) fn begin(&self) {
         self.clock.lock().begun = Some(tokio::time::Instant::now());
     }
 
-    /// As [`Self::begin`], where so much time has passed since the run began: that of machines that run side by side.
+    /// Like [`Self::begin`], with so much time passed since the run began; used for several machines in parallel.
     pub(crate) fn begin_at(&self, passed: Duration) {
         let mut clock = self.clock.lock();
         clock.before = passed;
         clock.begun = Some(tokio::time::Instant::now());
     }
 
-    /// It ends. The time stands still until the next one begins.
+    /// Ends the process. The time stands still until the next one begins.
     pub(crate) fn end(&self) {
         let mut clock = self.clock.lock();
         clock.before = clock.passed();
         clock.begun = None;
     }
 
-    /// Sets the wall clock this far ahead of the true time.
+    /// Sets the wall clock's offset from the true time.
     pub(crate) fn set_ahead(&self, ahead_ms: i64) {
         let mut clock = self.clock.lock();
         clock.ahead_ms = ahead_ms;
         clock.stands_at_ms = None;
     }
 
-    /// Stops the wall clock where it is.
     pub(crate) fn stop_clock(&self) {
         let mut clock = self.clock.lock();
         clock.stands_at_ms = Some(clock.unix_ms());

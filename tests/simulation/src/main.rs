@@ -1,4 +1,4 @@
-//! Runs the simulator from the command line: one seed, or one after the other.
+//! Command line of the simulator.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! The rules once more, as simple as they can be written: which actions may stand in the log, and what they leave. It
-//! shares no code with the rules of the core.
+//! Second implementation of the rules, as simple as possible: valid actions of a log, and the state they leave. It
+//! shares no code with the core's rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ struct Template {
     minted: u64,
 }
 
-/// The state that a log leaves.
+/// The state after a log.
 #[derive(Default, Debug)]
 pub(crate) struct Model {
     objects: BTreeMap<Id, Object>,
@@ -167,25 +167,25 @@ impl Model {
         Ok(())
     }
 
-    /// How many more objects a template may make; `None` if it has no bound.
+    /// Remaining supply of a template; `None` for no limit.
     pub(crate) fn left(&self, template: Id) -> Option<u64> {
         let template = self.templates.get(&template)?;
         Some(template.max_supply? - template.minted)
     }
 
-    /// The templates, in the order of their ids.
+    /// All templates, in the order of their ids.
     pub(crate) fn templates(&self) -> impl Iterator<Item = Id> {
         self.templates.keys().copied()
     }
 
-    /// The objects that are not burned, with their owners.
+    /// Live objects with their owners.
     pub(crate) fn objects(&self) -> impl Iterator<Item = (Id, Id)> {
         let live = |object: &&Object| object.status != ObjectStatus::Burned;
         let objects = self.objects.iter().filter(move |(_, object)| live(object));
         objects.map(|(id, object)| (*id, object.owner))
     }
 
-    /// Compares the rows of the store with what the log must leave.
+    /// Compares the store's rows with the model.
     pub(crate) fn compare(&self, snapshot: &Snapshot) -> Result<(), Violation> {
         let unread = |error| Violation::new("a row cannot be read", error);
         let differs = |id: &Id| Err(Violation::new("a row differs from the model", id));

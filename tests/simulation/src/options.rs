@@ -1,4 +1,4 @@
-//! How the engine is set up in every simulation.
+//! Engine options of the simulation.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::plan::Violation;
 use crate::random::Random;
 use crate::rows::SEQUENCER;
 
-/// The options of an engine that is alone on its log. What varies is drawn, up to `shards_max` shards among it.
+/// Options of an engine that is alone on its log. Varying ones are drawn, among them up to `shards_max` shards.
 pub(crate) fn options(
     random: &mut Random,
     machine: &Machine,

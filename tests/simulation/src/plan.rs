@@ -1,23 +1,23 @@
-//! What to run, and what it may find.
+//! Parameters of a run, and violations.
 
 use std::fmt;
 
-/// Steps of a run that is not asked for more.
+/// Default number of steps.
 pub const STEPS: u64 = 5_000;
 
-/// What to run.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Every choice follows from it.
+    /// Seed of all choices.
     pub seed: u64,
-    /// Steps of actors and of the commit path until faults stop and the end is checked.
+    /// Steps of actors and commit path until faults stop and the end is checked.
     pub steps: u64,
-    /// Whether to print, to the standard error, what happens in each process.
+    /// Whether to print each process's events to standard error.
     pub tell: bool,
 }
 
 impl Plan {
-    /// A run of the usual length.
+    /// A run of the default length.
     pub fn of(seed: u64) -> Self {
         Self {
             seed,
@@ -27,7 +27,7 @@ impl Plan {
     }
 }
 
-/// What a run found wrong.
+/// A property that a run found broken.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Violation(pub(crate) String);

@@ -1,4 +1,4 @@
-//! One process: it opens the store that the one before it left, is checked, and takes requests until it ends.
+//! One process: it opens its predecessor's store, is checked, and takes requests until it ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,29 +23,29 @@ use crate::random::Random;
 use crate::rows::SEQUENCER;
 use crate::run::Run;
 
-/// How often what may go wrong is looked at.
+/// Interval of fault injection.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long an end in order may take.
+/// Time limit of a regular end.
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
-/// The reason of a process that was to end while the chain contradicted its store, and how soon it must end then.
+/// Failure of a process that had to end while the chain contradicted its store; it has this long to end.
 const GIVEN_UP: &str = "so what was placed is given up";
 const GIVES_UP_WITHIN: Duration = Duration::from_secs(10);
 
-/// How a process ended.
+/// End of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// The power failed.
+    /// Power failure.
     Power,
-    /// It was killed.
+    /// Killed.
     Killed,
-    /// It ended itself, for this reason.
+    /// Failed, for this reason.
     Failed(String),
-    /// It ended in order.
+    /// Ended in order.
     Ended,
 }
 
 impl Run {
-    /// Runs one process. The last one meets no faults, and must carry out everything.
+    /// Runs a process. The last one meets no faults, and must carry out everything.
     pub(crate) async fn process(&mut self, is_last: bool) -> Result<End, Violation> {
         self.excused = false;
         self.schedule.begin();
@@ -103,7 +103,7 @@ impl Run {
         self.run_on(&engine).await
     }
 
-    /// Something failed: that needs a reason.
+    /// Handles a failure, which needs a reason.
     pub(crate) fn failed(&mut self, what: &str, why: &str) -> Result<End, Violation> {
         if self.machine.disk.stopped() {
             return Ok(End::Power);
@@ -114,7 +114,7 @@ impl Run {
         Err(Violation::new(&format!("without a reason, {what}"), why))
     }
 
-    /// Checks what the process before this one left.
+    /// Checks the predecessor's data.
     fn check(&mut self, store: &Store, is_last: bool) -> Result<Model, Violation> {
         if let Mode::ReadOnly(why) = store.mode() {
             return Err(Violation::new("the store accepts nothing", why));
@@ -131,7 +131,7 @@ impl Run {
         }
         let model = {
             let mut ledger = self.callers.ledger.lock();
-            // Whoever reads next sees it, so it stays, whatever happens before anything is written.
+            // The next reader sees it, so it must stay, whatever happens before the first write.
             ledger.saw(&head)?;
             audit::audit(&snapshot, &ledger)?
         };
@@ -164,7 +164,7 @@ impl Run {
         })
     }
 
-    /// Lets things go wrong until the process ends.
+    /// Injects faults until the process ends.
     async fn run_on(&mut self, engine: &Engine) -> Result<End, Violation> {
         let mut failure = engine.failure();
         let mut full_until = None;
@@ -216,7 +216,7 @@ impl Run {
                     self.machine.disk.set_room(Some(room));
                     full_until = Some(now + time);
                 }
-                // A log without an entry believes any clock, and what it then holds is right from then on.
+                // An empty log accepts any clock, whose time then counts as right.
                 Trouble::Clock(_) | Trouble::ClockStops if head.sequence == 0 => {}
                 Trouble::Clock(ahead_ms) => self.machine.set_ahead(ahead_ms),
                 Trouble::ClockStops => self.machine.stop_clock(),
@@ -224,7 +224,7 @@ impl Run {
         }
     }
 
-    /// Ends in order: everything that was placed is on the disk.
+    /// Ends in order: everything with a sequence is durable.
     async fn end(&mut self, engine: &Engine) -> Result<End, Violation> {
         self.machine.disk.set_room(None);
         self.callers.close(true);
@@ -233,8 +233,8 @@ impl Run {
             return Ok(End::Ended);
         }
         let why = engine.failure().reason().unwrap_or_default();
-        // While the chain contradicts the store, what was placed is given up, and soon. The rest of a process that has
-        // failed stands still.
+        // While the chain contradicts the store, pending actions are given up, and soon. The other parts of a failed
+        // process stand still.
         let took = self.schedule.frozen_at().unwrap_or_else(Instant::now) - asked_at;
         if self.anchoring.is_some() && why.contains(GIVEN_UP) && took < GIVES_UP_WITHIN {
             return Ok(End::Killed);
@@ -242,10 +242,10 @@ impl Run {
         self.failed("the engine does not end", &why)
     }
 
-    /// Nothing goes wrong any more: everything is carried out, and the process ends in order.
+    /// Finishes without faults: everything is carried out, and the process ends in order.
     async fn finish(&mut self, engine: &Engine, model: &Model) -> Result<End, Violation> {
         let now_ms = self.machine.unix_ms();
-        // What the clock showed before may have been anything: the operator states the time.
+        // The clock may have shown anything before, so the operator confirms the time.
         let confirmed = engine.time().confirm(now_ms);
         confirmed.map_err(|by_ms| Violation::new("the clock is not believed", by_ms))?;
         let templates = model.templates();

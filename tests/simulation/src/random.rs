@@ -1,12 +1,11 @@
-//! The one source of chance: every choice of a run follows from its seed.
+//! Random source: every choice of a run follows from its seed.
 
 /// A generator of numbers (SplitMix64).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator of its own for each seed and purpose, so that one purpose that draws more often does not change what
-    /// another one draws.
+    /// A separate generator for each seed and purpose, so that more draws for one purpose do not change another's.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         let mut random = Self(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         random.next();
@@ -26,25 +25,25 @@ impl Random {
         self.next() % bound
     }
 
-    /// True in `of_10_000` of ten thousand cases.
+    /// True with a probability of `of_10_000` out of ten thousand.
     pub(crate) fn chance(&mut self, of_10_000: u64) -> bool {
         self.below(10_000) < of_10_000
     }
 
-    /// How often something happens in a run, of ten thousand cases: never in half of all runs, otherwise up to `max`.
+    /// Rate of an event in a run, out of ten thousand: zero in half of all runs, otherwise up to `max`.
     pub(crate) fn rate(&mut self, max: u64) -> u64 {
         let (is_on, rate) = (self.below(2) == 0, 1 + self.below(max));
         if is_on { rate } else { 0 }
     }
 
-    /// One of these; `None` if there is none.
+    /// A random element; `None` if there is none.
     pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let index = self.below(from.len().max(1) as u64);
         from.get(index as usize)
     }
 }
 
-/// What a run did, as one number: two runs with the same one took the same steps (FNV-1a).
+/// Hash of a run's steps (FNV-1a): runs with the same hash took the same steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trace(u64);
 
@@ -55,7 +54,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Notes what was done, and with which numbers.
+    /// Adds a step and its numbers.
     pub(crate) fn note(&mut self, what: &str, numbers: &[u64]) {
         let numbers = numbers.iter().flat_map(|number| number.to_be_bytes());
         for byte in what.bytes().chain(numbers) {
@@ -63,7 +62,7 @@ impl Trace {
         }
     }
 
-    /// The number.
+    /// The hash so far.
     pub fn hash(self) -> u64 {
         self.0
     }

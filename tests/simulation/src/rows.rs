@@ -1,6 +1,6 @@
-//! What a process leaves on the disk, and what becomes of it before the next one starts. The rows are in RocksDB's own
-//! directory on the real disk: they may stay, be lost, or be those of an earlier process, because the log makes them
-//! again. The log is on the simulated disk, where an older copy may take its place for a while.
+//! Data that a process leaves on the disk, and its faults between processes. The rows are in a RocksDB directory on the
+//! real disk: they may be kept, lost or replaced by an earlier process's, because the log restores them. The log is on
+//! the simulated disk, where an older copy may replace it for a while.
 
 use std::fs;
 use std::io;
@@ -14,20 +14,19 @@ use crate::client::{self, DOMAIN};
 use crate::machine::Machine;
 use crate::plan::Violation;
 
-/// The sequencer's key.
+/// Key of the sequencer.
 pub(crate) const SEQUENCER: u8 = 0x5e;
 
-/// The files of a directory of the simulated disk.
+/// Files of a simulated directory.
 type Image = Vec<(PathBuf, Vec<u8>)>;
 
-/// An older copy of the log.
 pub(crate) struct Copy {
     files: Image,
-    /// How many batches it holds; known after the next start.
+    /// Number of batches; known after the next start.
     pub(crate) batches: Option<u64>,
 }
 
-/// Where a run keeps its data.
+/// Data directory of a run.
 pub(crate) struct Place {
     dir: TempDir,
     machine: Machine,
@@ -38,7 +37,7 @@ fn failed(error: io::Error) -> Violation {
     Violation::new("the simulator's own files", error)
 }
 
-/// A folder in memory, if the system has one: RocksDB syncs its files, which nobody needs here.
+/// A folder in memory, if possible: RocksDB syncs its files, which is unnecessary here.
 pub(crate) fn temporary() -> io::Result<TempDir> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -69,7 +68,7 @@ impl Place {
         self.dir.path().join("old")
     }
 
-    /// An empty folder for rows that are made again from the log.
+    /// An empty folder for rows rebuilt from the log.
     pub(crate) fn made(&self) -> Result<PathBuf, Violation> {
         let made = self.dir.path().join("made");
         if made.is_dir() {
@@ -78,12 +77,12 @@ impl Place {
         Ok(made.join("store"))
     }
 
-    /// The folder of everything.
+    /// The whole folder.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// How the store is opened: with small segments, and few rows in memory.
+    /// Store options: small segments, and few rows in memory.
     pub(crate) fn options(&self) -> Result<StoreOptions, Violation> {
         let sequencer = client::key(SEQUENCER)?.address();
         let mut segments = LogOptions {
@@ -106,7 +105,7 @@ impl Place {
         })
     }
 
-    /// The rows are lost, with what else is in their folder.
+    /// Deletes the rows, with everything else in their folder.
     pub(crate) fn lose_rows(&self) -> Result<(), Violation> {
         if self.store().is_dir() {
             fs::remove_dir_all(self.store()).map_err(failed)?;
@@ -114,7 +113,7 @@ impl Place {
         self.remove(&self.store().join("action-ids"))
     }
 
-    /// Keeps the rows as they are, or puts back those that were kept.
+    /// Backs up the rows, or restores the backup.
     pub(crate) fn old_rows(&mut self) -> Result<(), Violation> {
         let (store, old) = (self.store(), self.old());
         if self.has_old_rows {
@@ -130,14 +129,13 @@ impl Place {
         Ok(())
     }
 
-    /// A copy of the log as it is.
     pub(crate) fn copy_log(&self) -> Result<Copy, Violation> {
         let files = self.image(&self.log())?;
         let batches = None;
         Ok(Copy { files, batches })
     }
 
-    /// Puts a copy in the place of the log, and loses the rows.
+    /// Replaces the log by a copy, and deletes the rows.
     pub(crate) fn put_log(&self, copy: &Copy) -> Result<(), Violation> {
         self.lose_rows()?;
         self.remove(&self.log())?;
@@ -147,7 +145,7 @@ impl Place {
         Ok(())
     }
 
-    /// The log and the rows are lost.
+    /// Deletes the log and the rows.
     pub(crate) fn lose_log(&self) -> Result<(), Violation> {
         self.put_log(&Copy {
             files: Vec::new(),

@@ -1,4 +1,4 @@
-//! A whole run: processes one after the other, and what happens to the disk between them.
+//! A whole run: successive processes, with disk faults in between.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,33 +21,33 @@ use crate::sides::Sides;
 use crate::webhooks::Webhooks;
 use crate::workload::Callers;
 
-/// When faults stop at the latest, milliseconds: a process that accepts nothing, because it does not believe its clock, takes
+/// Time after which faults stop, milliseconds: a process that does not believe its clock accepts nothing and takes
 /// hardly any steps.
 const LONGEST_MS: u64 = 300_000;
 
-/// What a run that found nothing did.
+/// Statistics of a run without findings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Steps taken.
+    /// Number of steps taken.
     pub steps: u64,
-    /// Processes, the last one included.
+    /// Number of processes, including the last one.
     pub processes: u64,
-    /// How many of them lost their power, were killed, ended themselves, and ended in order.
+    /// Number of processes that lost their power, were killed, failed, and ended in order.
     pub ends: [u64; 4],
-    /// Requests that were answered as done.
+    /// Requests answered as done.
     pub done: u64,
     /// Actions in the log.
     pub actions: u64,
-    /// How often the contract took a checkpoint, in any block, and how many transactions the server sent.
+    /// Number of checkpoints accepted by the contract, in any block, and of transactions sent by the server.
     pub anchors: [u64; 2],
-    /// Cases that were opened against the bond, in any block, transactions that answered one, and cases whose time passed
-    /// because too much went wrong.
+    /// Number of cases opened in any block, of transactions that answered one, and of cases that expired because of
+    /// faults.
     pub cases: [u64; 3],
-    /// Messages of webhooks that were taken, and attempts.
+    /// Number of accepted webhook messages, and of attempts.
     pub messages: [u64; 2],
-    /// What it did, as one number.
+    /// Hash of the run's steps.
     pub trace: Trace,
 }
 
@@ -70,12 +70,12 @@ impl fmt::Display for Report {
     }
 }
 
-/// What a run is made of.
+/// State of a run.
 pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) rates: Rates,
     pub(crate) random: Random,
-    /// Decides which processes are killed before they do anything, and which within the disk's work.
+    /// Chooses the processes that are killed before any work, and those killed within a disk operation.
     pub(crate) kills: Random,
     pub(crate) machine: Machine,
     pub(crate) schedule: Arc<Seeded>,
@@ -87,7 +87,7 @@ pub(crate) struct Run {
     pub(crate) copy: Option<Copy>,
     pub(crate) signers: u64,
     pub(crate) callers_each: u64,
-    /// Whether the present process has a reason to fail.
+    /// Whether the current process has a reason to fail.
     pub(crate) excused: bool,
     processes: u64,
     ends: [u64; 4],
@@ -96,7 +96,7 @@ pub(crate) struct Run {
 /// Runs a plan.
 ///
 /// # Errors
-/// What it found wrong.
+/// The property found broken.
 pub fn run(plan: &Plan) -> Result<Report, Violation> {
     schedule::silence();
     let mut run = Run::new(*plan)?;
@@ -105,7 +105,7 @@ pub fn run(plan: &Plan) -> Result<Report, Violation> {
         let end = run.one(is_last)?;
         run.tell(&format!("it ends: {end:?}"));
         if is_last {
-            // What the last process left is checked by one more.
+            // One more process checks the last one's data.
             run.one(true)?;
             return Ok(run.report());
         }
@@ -153,7 +153,7 @@ impl Run {
         })
     }
 
-    /// Whether faults stop.
+    /// Whether faults have to stop.
     pub(crate) fn is_over(&self) -> bool {
         self.schedule.steps() >= self.plan.steps || self.machine.passed_ms() >= LONGEST_MS
     }
@@ -168,7 +168,7 @@ impl Run {
         }
     }
 
-    /// One process on a runtime of its own, which ends with all of its tasks.
+    /// Runs a process on a new runtime, which ends with all of its tasks.
     fn one(&mut self, is_last: bool) -> Result<End, Violation> {
         self.processes += 1;
         if is_last {
@@ -201,7 +201,7 @@ impl Run {
         Ok(end)
     }
 
-    /// What happens to the disk.
+    /// Applies the faults between two processes.
     fn between(&mut self, end: &End) -> Result<(), Violation> {
         let random = &mut self.random;
         let lost_power = *end == End::Power && !self.kills.chance(self.rates.within);
@@ -224,8 +224,7 @@ impl Run {
         Ok(())
     }
 
-    /// Somebody starts with an older copy of the log, after batches were released that it does not hold: nothing may be
-    /// signed then.
+    /// Starts with an older copy of the log, which lacks released batches: nothing may be signed then.
     fn older_copy(&mut self) -> Result<(), Violation> {
         let released = self.callers.ledger.lock().released;
         let Some(before) = &self.copy else {

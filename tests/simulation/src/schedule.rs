@@ -1,5 +1,5 @@
-//! The seeded schedule: it delays a step of an actor or of the commit path until others have taken theirs, or until
-//! time has passed, and now and then lets the part panic.
+//! Seeded schedule: it delays steps of actors and commit path until others have taken theirs or time has passed, and
+//! makes parts panic now and then.
 
 use std::panic::{panic_any, set_hook, take_hook};
 use std::sync::Once;
@@ -15,13 +15,13 @@ use crate::random::{Random, Trace};
 /// Longer than any process lives.
 const FOREVER: Duration = Duration::from_hours(1);
 
-/// The parts that everything stored goes through.
+/// The parts that all stored data goes through.
 const COMMIT_PATH: [&str; 3] = ["committer", "writer", "releaser"];
 
-/// What a part panics with on purpose.
+/// Payload of an injected panic.
 struct OnPurpose;
 
-/// Keeps panics on purpose out of the output.
+/// Keeps injected panics out of the output.
 pub(crate) fn silence() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -39,13 +39,13 @@ struct State {
     rates: Rates,
     trace: Trace,
     steps: u64,
-    /// No more panics and delays.
+    /// Whether panics and delays have stopped.
     calm: bool,
     panicked: bool,
-    /// How long steps of the commit path have stood, by the seed's choice. What stood at once counts once.
+    /// Total chosen delay of the commit path's steps. Simultaneous delays count once.
     slow: Duration,
     slow_until: Option<Instant>,
-    /// When the process failed: since then no part takes a step.
+    /// Time of the process's failure; no part takes a step after it.
     frozen_at: Option<Instant>,
 }
 
@@ -67,7 +67,7 @@ impl Seeded {
         }))
     }
 
-    /// Notes something in the trace.
+    /// Adds an event to the trace.
     pub(crate) fn note(&self, what: &str, numbers: &[u64]) {
         self.0.lock().trace.note(what, numbers);
     }
@@ -81,28 +81,28 @@ impl Seeded {
         self.0.lock().steps
     }
 
-    /// How long steps of the commit path have stood so far, milliseconds.
+    /// Total chosen delay of the commit path's steps so far, milliseconds.
     pub(crate) fn slow_ms(&self) -> u64 {
         self.0.lock().slow.as_millis() as u64
     }
 
-    /// From here on nothing fails and nothing is slow.
+    /// Ends failures and delays.
     pub(crate) fn calm_down(&self) {
         self.0.lock().calm = true;
     }
 
-    /// The process has failed. Those who waited for it are woken in an order that the seed does not choose; nothing that
-    /// they do then counts.
+    /// Records the failure of the process. Its waiters are woken in an order that the seed does not choose, so their
+    /// actions no longer count.
     pub(crate) fn freeze(&self) {
         self.0.lock().frozen_at.get_or_insert_with(Instant::now);
     }
 
-    /// When the process failed, if it did.
+    /// Time of the process's failure.
     pub(crate) fn frozen_at(&self) -> Option<Instant> {
         self.0.lock().frozen_at
     }
 
-    /// A process begins.
+    /// Starts a process.
     pub(crate) fn begin(&self) {
         let mut state = self.0.lock();
         (state.frozen_at, state.panicked, state.slow_until) = (None, false, None);

@@ -1,5 +1,5 @@
-//! Side writes of callers: refresh tokens of logins. What was acknowledged is there after any crash, and so is what a
-//! start has found. Half of the seeds have them.
+//! Side writes of callers: refresh tokens of logins, in half of the seeds. Acknowledged writes survive any crash, and
+//! so do writes seen at a start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::plan::Violation;
 use crate::random::Random;
 use crate::schedule::Seeded;
 
-/// Tokens that are written again and again.
+/// Number of tokens, each written repeatedly.
 const TOKENS: u64 = 6;
 
-/// For each token, the rows that may stand in the store: the last one that counts, and those whose outcome is unknown.
+/// Possible rows of each token: the last one acknowledged, and later ones with an unknown outcome.
 type Known = BTreeMap<[u8; 32], Vec<Option<SessionRow>>>;
 
-/// The logins of a run, over all of its processes.
+/// Logins of a run, over all of its processes.
 pub(crate) struct Sides {
     known: Arc<Mutex<Known>>,
     schedule: Arc<Seeded>,
@@ -80,7 +80,7 @@ impl Sides {
         });
     }
 
-    /// Checks what a process left in the store.
+    /// Checks the store that a process left.
     pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
         for (token_hash, rows) in self.known.lock().iter_mut() {
             let stored = snapshot.session(*token_hash);

@@ -1,4 +1,4 @@
-//! What callers of one node and of several share: who signs, what is known of the log, and how orders are written.
+//! State of callers, with one node or several: signers, known resources, and recording of outcomes.
 
 use kedge_actors::{ActionOutcome, Asker, Committed, Engine, SubmitError};
 use kedge_protocol::signature::SigningKey;
@@ -9,13 +9,12 @@ use crate::client::{self, Order, Signed, Terms};
 use crate::plan::Violation;
 use crate::random::Random;
 
-/// A signer, and the next nonce that it has not used.
+/// A signer, and its next unused nonce.
 struct Signer {
     key: SigningKey,
     nonce: u64,
 }
 
-/// The signers of a run.
 pub(crate) struct Signers(Mutex<Vec<Signer>>);
 
 impl Signers {
@@ -29,7 +28,7 @@ impl Signers {
         self.0.lock().len()
     }
 
-    /// Who a signer is: its wallet, once it is registered.
+    /// The signer's wallet, once it is registered.
     pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
         let address = self.0.lock()[signer].key.address();
         let wallet = engine.published().snapshot.wallet_by_address(address);
@@ -65,7 +64,7 @@ impl Signers {
     }
 }
 
-/// Objects and templates that callers know of, and what they sent.
+/// Objects and templates known to callers, and sent requests.
 #[derive(Default)]
 pub(crate) struct Known {
     pub(crate) objects: Vec<(Id, Id)>,
@@ -74,7 +73,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Keeps a request, which may be sent again later, among at most `kept_max`.
+    /// Keeps a request for sending it again later, among at most `kept_max`.
     pub(crate) fn keep(
         &mut self,
         (signer, signed): (usize, &Signed),
@@ -88,7 +87,7 @@ impl Known {
         self.sent.push((signer, signed.clone()));
     }
 
-    /// What an answer says of new templates, and of new objects of the asker.
+    /// Learns new templates, and new objects of the caller, from an answer.
     pub(crate) fn learn(&mut self, committed: &Committed, asker: Asker) {
         for action in &committed.actions {
             let ActionOutcome::Done(done) = action else {
@@ -109,14 +108,13 @@ impl Known {
         &self.templates[self.templates.len().saturating_sub(3)..]
     }
 
-    /// The objects of an owner.
     pub(crate) fn of(&self, owner: Id) -> Vec<Id> {
         let objects = self.objects.iter().filter(|(_, of)| *of == owner);
         objects.map(|(id, _)| *id).collect()
     }
 }
 
-/// A caller's outcome, for the trace: what it was, and the sequence.
+/// A caller's outcome for the trace: its kind, and the sequence.
 pub(crate) fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) {
     match result {
         Ok(committed) => match &committed.placement {
@@ -131,7 +129,7 @@ pub(crate) fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) 
     }
 }
 
-/// What must be done and was answered like this is a violation, unless it was carried out.
+/// Turns a refusal of a request that must be done into a violation.
 pub(crate) fn must(
     engine: &Engine,
     kind: &str,
@@ -150,7 +148,7 @@ pub(crate) fn must(
     }
 }
 
-/// What is answered as done can be read at once.
+/// Checks that an action answered as done can be read immediately.
 pub(crate) fn is_published(engine: &Engine, committed: &Committed) -> Result<(), Violation> {
     match &committed.placement {
         Some(placement) if engine.published().head.sequence < placement.first_sequence => {

@@ -1,5 +1,5 @@
-//! What callers do: several for each signer, at the same time. They mint, change and give away objects, one by one and
-//! together; they go away, send requests twice and again, and sign two requests with one nonce.
+//! Workload of callers, several for each signer in parallel. They mint, change and transfer objects, in single requests
+//! and batches; they disconnect, repeat requests, and use one nonce for two.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,24 +20,24 @@ use crate::random::Random;
 use crate::schedule::Seeded;
 use crate::signers::{Known, Signers, is_published, minting, must, outcome, template, update};
 
-/// A caller that waits longer than this after its patience has ended was forgotten.
+/// A caller that waits this long after its patience has ended was forgotten.
 const LATE: Duration = Duration::from_secs(5);
-/// Requests that may be sent again later.
+/// Number of requests kept for sending again later.
 const KEPT: usize = 32;
 
-/// How long a caller waits.
+/// Patience of a caller.
 #[derive(Clone, Copy)]
 pub(crate) enum Wait {
-    /// For its outcome, and this long at most.
+    /// Waits for the outcome, at most this long.
     ForIts(Duration),
-    /// It goes away after this, whatever it said.
+    /// Disconnects after this, whatever the outcome.
     Gone(Duration),
 }
 
-/// For an outcome, as long as callers usually wait.
+/// Waits for the outcome, for the usual time.
 pub(crate) const FULL: Wait = Wait::ForIts(PATIENCE);
 
-/// What all callers share, over all processes of a run.
+/// State shared by all callers, over all processes of a run.
 pub(crate) struct Callers {
     pub(crate) ledger: Mutex<Ledger>,
     signers: Signers,
@@ -46,7 +46,7 @@ pub(crate) struct Callers {
     schedule: Arc<Seeded>,
     rates: Rates,
     violation: Mutex<Option<Violation>>,
-    /// The process is asked to end.
+    /// Whether the process is asked to end.
     closed: AtomicBool,
 }
 
@@ -69,7 +69,7 @@ impl Callers {
         })
     }
 
-    /// A process begins, or is asked to end: then not every request is carried out.
+    /// Sets whether the process is asked to end; then requests may be refused.
     pub(crate) fn close(&self, is_closed: bool) {
         self.closed.store(is_closed, Ordering::Relaxed);
     }
@@ -78,17 +78,17 @@ impl Callers {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// What a caller found wrong.
+    /// The violation found by a caller.
     pub(crate) fn violation(&self) -> Option<Violation> {
         self.violation.lock().take()
     }
 
-    /// Somebody found something wrong.
+    /// Records a violation.
     pub(crate) fn report(&self, violation: Violation) {
         self.violation.lock().get_or_insert(violation);
     }
 
-    /// What a new process finds in the log.
+    /// Reads objects and templates of the log in a new process.
     pub(crate) fn learn(
         &self,
         objects: impl Iterator<Item = (Id, Id)>,
@@ -99,12 +99,11 @@ impl Callers {
         known.templates = templates.collect();
     }
 
-    /// How many signers there are.
     pub(crate) fn count(&self) -> usize {
         self.signers.count()
     }
 
-    /// Who a signer is: its wallet, once it is registered.
+    /// The signer's wallet, once it is registered.
     pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
         self.signers.asker(engine, signer)
     }
@@ -126,7 +125,7 @@ impl Callers {
         self.signers.sign(signer, used, terms, orders)
     }
 
-    /// Sends a request and waits for its outcome, or goes away after a while.
+    /// Sends a request and waits for its outcome, or disconnects after a while.
     pub(crate) async fn send(
         &self,
         engine: &Engine,
@@ -160,8 +159,8 @@ impl Callers {
         let (what, sequence) = outcome(&result);
         self.schedule.note(&what, &[signed.head().nonce, sequence]);
         if matches!(result, Err(SubmitError::Overloaded)) && !self.is_closed() {
-            // So few are in flight at one time that there is room for all of them, and what they decide is decided again
-            // only until nothing else is in flight.
+            // So few are in flight that there is space for all, and their decisions are repeated only until nothing
+            // else is in flight.
             let what = "a request has no room or no decision although few are in flight, nonce";
             return Err(Violation::new(what, signed.head().nonce));
         }
@@ -172,7 +171,7 @@ impl Callers {
         Ok(Some(result))
     }
 
-    /// One caller, until its process ends.
+    /// Runs a caller until its process ends.
     pub(crate) async fn call(self: Arc<Self>, engine: Engine, signer: usize, mut random: Random) {
         loop {
             tokio::time::sleep(Duration::from_millis(random.below(25))).await;
@@ -240,7 +239,7 @@ impl Callers {
         Ok(())
     }
 
-    /// What a signer asks for next, and in which state of an object it is to be done.
+    /// The next orders of a signer, and their condition.
     fn orders(
         &self,
         engine: &Engine,
@@ -260,7 +259,7 @@ impl Callers {
             _ => 1,
         };
         let mine = known.of(wallet_id);
-        // Nearly always an object of the asker's own, mostly one of few, so that callers meet.
+        // Nearly always an object of the signer, mostly one of a few, so that callers collide.
         let pool = if random.below(12) == 0 {
             known.objects.iter().map(|(id, _)| *id).collect()
         } else {
@@ -286,7 +285,7 @@ impl Callers {
         (orders, only_if)
     }
 
-    /// One request that must be done now, as nothing is in its way. Returns its outcome.
+    /// Sends a request that must be done now, because nothing blocks it. Returns its outcome.
     pub(crate) async fn must(
         &self,
         engine: &Engine,
@@ -303,7 +302,7 @@ impl Callers {
         )
     }
 
-    /// After all faults: every signer can do everything, and what supply is left can be minted.
+    /// Checks after all faults that every signer can do everything, and that the remaining supply can be minted.
     pub(crate) async fn finish(
         &self,
         engine: &Engine,
@@ -385,7 +384,7 @@ fn change(object: Id, known: &Known, random: &mut Random) -> Order {
     }
 }
 
-/// The present state of the object that an order is about.
+/// The current state of the object of an order.
 fn only_if(engine: &Engine, order: &Order) -> Option<OnlyIf> {
     let object = order.target.parse().ok()?;
     let stored = engine.published().snapshot.object(object).ok()??;

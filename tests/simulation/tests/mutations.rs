@@ -1,4 +1,4 @@
-//! The mutations that prove the simulator: each fits the code, and the list says what became of it.
+//! Mutations that prove the simulator: each patch applies, and FOUND.md has its result.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 

@@ -1,4 +1,4 @@
-//! Runs of several nodes under the simulator: seeds that found something once, and new ones for as long as there is time.
+//! Cluster runs of the simulator: kept seeds with past findings, and new seeds within a time limit.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -6,12 +6,12 @@ mod fresh;
 
 use kedge_sim::{Plan, run_nodes};
 
-/// Seeds that are run each time: 15 found, with an earlier workload, a follower that did not report what it holds; 11 and 26 find
-/// mutations that others do not; in 5 and 7 the log is anchored, and nodes lose data. For the last one a node that named the
-/// first key of its log was taken for a follower.
+/// Seeds of every run. 15 found, with an earlier workload, a follower that did not report its position; 11 and 26 find
+/// mutations that others do not; in 5 and 7 the log is anchored, and nodes lose data. In the last one, a node that
+/// announced the first key of its log was taken for a follower.
 const KEPT: &[u64] = &[1, 2, 3, 5, 7, 11, 15, 26, 221_606_831_833_272];
 
-/// Seconds for new seeds, unless `SIM_SECONDS` states another number.
+/// Seconds for new seeds; `SIM_SECONDS` overrides it.
 const SECONDS: u64 = 90;
 
 #[test]

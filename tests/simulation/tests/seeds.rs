@@ -1,4 +1,4 @@
-//! Runs of the simulator: seeds that found something once, and new ones for as long as there is time.
+//! Runs of the simulator: kept seeds with past findings, and new seeds within a time limit.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -6,7 +6,7 @@ mod fresh;
 
 use kedge_sim::{Plan, run};
 
-/// Seeds that are run each time: those that found a fault, and some that between them have every kind of trouble.
+/// Seeds of every run: those that found a fault, and some that together have every kind of fault.
 const KEPT: &[u64] = &[
     1,
     2,
@@ -32,7 +32,7 @@ const KEPT: &[u64] = &[
     1_796_100_000_111,
 ];
 
-/// Seconds for new seeds, unless `SIM_SECONDS` states another number.
+/// Seconds for new seeds; `SIM_SECONDS` overrides it.
 const SECONDS: u64 = 150;
 
 #[test]

@@ -1,12 +1,12 @@
-/** Asking the worker, for a bounded time. */
+/** Questions to the worker, with a time limit. */
 
 import type { Question, Report } from './work';
 
-/** How long one check may take without a report. A claim takes a second or two, a large export longer. */
+/** Limit on the time of a check without a report. A claim takes a second or two, a large export longer. */
 const TIME_MS_MAX = 30_000;
 const EXPORT_MS_MAX = 10 * 60_000;
 
-/** Has a worker make a check. Returns what ends it early. */
+/** Starts a check in a worker. Returns a function that cancels it. */
 export function ask(question: Question, report: (report: Report) => void): () => void {
   const worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
   let timer: ReturnType<typeof setTimeout>;

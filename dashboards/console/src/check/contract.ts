@@ -1,4 +1,4 @@
-/** What only an Ethereum node can confirm: the contract holds the checkpoint that a file states. */
+/** Confirmation by an Ethereum node that the contract holds a file's checkpoint. */
 
 import type { Trust } from '@kedge/sdk';
 import { createPublicClient, http, isAddressEqual, parseAbi } from 'viem';
@@ -10,13 +10,13 @@ const ABI = parseAbi([
   'function sequencerKeyAt(uint64 batch) view returns (address)',
 ]);
 
-/** The key that the caller trusts for a batch. */
+/** The trusted key of a batch. */
 function trustedKey({ sequencer }: Trust, batch: bigint): string | null {
   if (typeof sequencer === 'string') return sequencer;
   return sequencer.filter(({ from_batch: from }) => BigInt(from) <= batch).at(-1)?.key ?? null;
 }
 
-/** An RPC's URL. Throws for what no RPC has. */
+/** The URL of an RPC. Throws for invalid ones. */
 export function rpcUrl(text: string): string {
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Error('The URL of an RPC begins with https:// or http://.');
@@ -24,9 +24,9 @@ export function rpcUrl(text: string): string {
 }
 
 /**
- * Asks the contract at the finalized block. Returns what it confirms; throws with the reason if it does not.
+ * Asks the contract at the finalized block. Returns its confirmation, or throws with the reason.
  *
- * The contract of the log's domain is trusted with the domain. Any other one the user must know.
+ * The contract of the log's domain is trusted with the domain. The user must know any other one.
  */
 export async function askContract(rpc: string, { contract, chainId, batch, checkpoint }: OnChain, trust: Trust): Promise<string> {
   const client = createPublicClient({ transport: http(rpcUrl(rpc), { retryCount: 1, timeout: 15_000 }) });

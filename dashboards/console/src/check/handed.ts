@@ -1,6 +1,6 @@
-/** A file that another page hands to the page that checks files. */
+/** Transfer of a file from another page to the verification page. */
 
-/** A file as its name and its text. */
+/** Name and text of a file. */
 export interface NamedText {
   readonly name: string;
   readonly text: string;
@@ -8,12 +8,12 @@ export interface NamedText {
 
 let handed: NamedText | null = null;
 
-/** Hands a file over: the page that checks files begins with it. */
+/** Passes a file to the verification page, which starts with it. */
 export function handOver(name: string, text: string): void {
   handed = { name, text };
 }
 
-/** What was handed over, once. */
+/** Takes the passed file; the next call returns null. */
 export function takeHanded(): NamedText | null {
   const file = handed;
   handed = null;

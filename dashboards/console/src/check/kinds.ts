@@ -1,20 +1,20 @@
-/** What a dropped file is. */
+/** Recognition of dropped files. */
 
 import { parseJson, writeJson } from '@kedge/sdk';
 
-/** What can be checked. */
+/** Kinds of files that can be verified. */
 export type Kind = 'receipt' | 'receipts' | 'proof' | 'claim' | 'export';
 
-/** Largest file that is read, in bytes: a proof file has a few kB, a claim 10 kB. Exports are larger. */
+/** Limit on the size of a file, in bytes: a proof file has a few kB, a claim 10 kB. Exports are larger. */
 export const BYTES_MAX = 64 * 1024 * 1024;
 
-/** Largest file other than an export, in characters. */
+/** Limit on files other than exports, in characters. */
 const LENGTH_MAX = 8 * 1024 * 1024;
 
-/** A file whose kind is known. */
+/** A file of a known kind. */
 export interface Recognised {
   readonly kind: Kind;
-  /** The text to check: of a whole answer, the receipt in it. */
+  /** Text to verify: of an answer, the receipt in it. */
   readonly text: string;
 }
 
@@ -29,7 +29,7 @@ function kindOf(value: unknown): Kind | null {
   return null;
 }
 
-/** Recognises a file. Throws an Error that says what is accepted. */
+/** Recognises a file. Throws an Error that lists the accepted kinds. */
 export function recognise(text: string): Recognised {
   const [first = ''] = text.slice(0, 2_000).split('\n', 1);
   if (/^\{"type":\s*"log"/.test(first)) return { kind: 'export', text };
@@ -41,7 +41,7 @@ export function recognise(text: string): Recognised {
     throw new Error(`The file is no JSON: ${(error as Error).message}.`);
   }
   const kind = kindOf(value);
-  // The text as it stands: what is spelled twice in it must be refused, not lost here.
+  // The original text, so that members spelled twice are refused and not lost here.
   if (kind !== null) return { kind, text };
   const receipt = value !== null && typeof value === 'object' ? (parseJson(text) as { receipt?: unknown }).receipt : null;
   const inner = kindOf(receipt);

@@ -1,15 +1,15 @@
-/** The steps of each kind of file, in words. */
+/** Texts about the steps of each kind of file. */
 
 import type { Step } from '@kedge/sdk/verify';
 import type { Kind } from './kinds';
 
-/** A step as it is shown: those of the worker, and the contract. */
+/** A displayed step: one of the worker's, or the contract. */
 export type ShownStep = Step | 'contract';
 
-/** How a step stands. `open`: nobody has checked it. `absent`: the file does not state it. */
+/** State of a step. `open`: not checked. `absent`: the file does not state it. */
 export type Standing = 'waiting' | 'running' | 'good' | 'bad' | 'open' | 'absent';
 
-/** What a step is about. */
+/** Titles and explanations of the steps. */
 export const TITLES: Record<ShownStep, readonly [title: string, what: string]> = {
   form: ['File', 'It has the members of its kind, each once and of its type.'],
   words: ['Words → content', 'Kind, target, payload, signer and authority hash to the content in the leaf.'],
@@ -23,7 +23,7 @@ export const TITLES: Record<ShownStep, readonly [title: string, what: string]> =
   contract: ['Contract', 'An Ethereum node confirms that the contract holds this history.'],
 };
 
-/** The steps of each kind, in the order in which they are checked. */
+/** Steps of each kind, in the order of their checks. */
 export const STEPS: Record<Kind, readonly ShownStep[]> = {
   receipt: ['form', 'words', 'log', 'leaf', 'path', 'header'],
   receipts: ['form', 'log', 'header', 'leaf', 'path'],
@@ -32,7 +32,7 @@ export const STEPS: Record<Kind, readonly ShownStep[]> = {
   export: [],
 };
 
-/** How the kinds are called. */
+/** Names of the kinds. */
 export const NAMES: Record<Kind, string> = {
   receipt: 'a receipt',
   receipts: 'a receipt of several actions',
@@ -41,7 +41,7 @@ export const NAMES: Record<Kind, string> = {
   export: 'an export of a log',
 };
 
-/** Why a step may be absent. */
+/** Reasons for absent steps. */
 export const ABSENT: Partial<Record<ShownStep, string>> = {
   words: 'Not checked: the receipt itself names the content. Give the one that you computed, or load the proof file.',
   history: 'The file states no anchor: the chain had not finalized one when it was made.',

@@ -1,6 +1,6 @@
 /**
- * The checks, as the worker makes them. A hostile file can keep a check busy; in a worker it cannot hang the page, which
- * ends the worker after a while.
+ * Checks in the worker. A hostile file can keep a check busy; the page stays responsive, and ends the worker after a
+ * while.
  */
 
 import {
@@ -19,18 +19,18 @@ import {
 } from '@kedge/sdk/verify';
 import { type Kind, recognise } from './kinds';
 
-/** What is to be checked, and against what. */
+/** Input of a check. */
 export interface Question {
-  /** The file, as it was dropped. */
+  /** Text of the file. */
   readonly text: string;
   readonly trust: Trust;
-  /** The contents that the sender computed; empty: those that a receipt itself states. */
+  /** Content hashes computed by the sender; empty to use those in a receipt. */
   readonly contents: readonly `0x${string}`[];
   /** The verification key of claims. */
   readonly key: VerificationKey | null;
 }
 
-/** What to ask the contract for. */
+/** Question to the contract. */
 export interface OnChain {
   readonly contract: `0x${string}`;
   readonly chainId: bigint;
@@ -38,20 +38,20 @@ export interface OnChain {
   readonly checkpoint: Pick<Checkpoint, 'batches' | 'sequence' | 'history'>;
 }
 
-/** What a file that holds shows. */
+/** Facts shown by a valid file. */
 export interface Shown {
   readonly sequence: bigint | null;
   readonly timestampMs: bigint | null;
   readonly batch: bigint | null;
   readonly content: `0x${string}` | null;
   readonly words: ActionWords | null;
-  /** Of a claim: the words that it discloses. */
+  /** Of a claim: its disclosed words. */
   readonly disclosed: Readonly<Record<string, string>> | null;
   readonly summary: string;
   readonly onChain: OnChain | null;
 }
 
-/** What the worker reports: what the file is, each step as it begins, then the end. */
+/** Reports of the worker: the kind of file, each step as it begins, then the end. */
 export type Report =
   | { readonly kind: Kind }
   | { readonly step: Step }
@@ -66,7 +66,7 @@ interface Anchored {
   readonly anchor: { readonly contract: `0x${string}`; readonly checkpoint: { readonly checkpoint: Checkpoint } } | null;
 }
 
-/** Where the chain confirms what the file states. Only of a file that was checked. */
+/** The question to the contract, for a verified file. */
 function onChainOf(text: string): OnChain | null {
   const { domain, batch, anchor } = readStrictly(text) as Anchored;
   if (anchor === null) return null;
@@ -76,7 +76,7 @@ function onChainOf(text: string): OnChain | null {
 }
 
 function receipt({ text, trust, contents }: Question, onStep: (step: Step) => void): Shown {
-  // Without the sender's own content, the receipt's: the page then shows that step as not checked.
+  // Without the sender's content hash, the receipt's: the page then shows that step as not checked.
   const stated = (): `0x${string}` => {
     const { leaf } = readStrictly(text) as { leaf?: { content?: unknown } };
     return typeof leaf?.content === 'string' ? (leaf.content.toLowerCase() as `0x${string}`) : '0x';
@@ -114,7 +114,7 @@ async function wholeLog({ text, trust }: Question): Promise<Shown> {
   return { ...NOTHING, summary: `The whole log holds: ${checkpoint.batches} batches and ${checkpoint.sequence} actions, of which ${opened} are shown with their signatures.` };
 }
 
-/** Makes a check. */
+/** Runs a check. */
 export async function check(question: Question, report: (report: Report) => void): Promise<void> {
   const onStep = (step: Step): void => report({ step });
   try {

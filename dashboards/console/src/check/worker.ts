@@ -1,4 +1,4 @@
-/** The worker: one question, and the reports of its check. */
+/** Entry point of the worker: one question, and the reports of its check. */
 
 import { type Question, check } from './work';
 

@@ -1,4 +1,4 @@
-/** An action on an object: chosen, previewed, signed and sent. */
+/** Actions on an object: choice, preview, signature and submission. */
 
 import { type ActionInput, JsonText, type Schemas } from '@kedge/sdk';
 import { useState } from 'preact/hooks';
@@ -33,7 +33,7 @@ function payloadOf(kind: string, form: FormData): JsonText | undefined {
   return new JsonText(`{"properties":${text?.text ?? '{}'}}`);
 }
 
-/** The form of an action on an object. */
+/** Form for an action on an object. */
 export function Act({ object, onDone }: { object: Schemas['ObjectView']; onDone: () => void }) {
   const [kind, setKind] = useState('update');
   const [preview, setPreview] = useState<unknown>(null);

@@ -1,4 +1,4 @@
-/** Actions: the organization's, newest first, and one with its proof. */
+/** Actions: the organization's list, newest first, and a single action with its proof. */
 
 import { writeJson } from '@kedge/sdk';
 import { useLocation } from 'wouter-preact';
@@ -38,7 +38,7 @@ export function Actions() {
 export function OneAction({ id }: { id: string }) {
   const [, go] = useLocation();
   const action = useLoading(() => reader().getAction(id), [id]);
-  // Numbers above 2^53 are kept to the last digit.
+  // Numbers above 2^53 keep all digits.
   const proof = async (form: 'inclusion' | 'authorship'): Promise<string> => writeJson(await reader().getActionProof(id, { form }));
   const doing = useDoing(async (what: 'check' | 'receipt' | 'inclusion' | 'authorship') => {
     if (what === 'check') {

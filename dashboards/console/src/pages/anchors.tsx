@@ -1,4 +1,4 @@
-/** Anchors as a chain: each extends the history of the one before, which this page checks. */
+/** Anchors as a chain: this page verifies that each extends the history of the previous one. */
 
 import { type Schemas, checkConsistency, verifyCheckpoint } from '@kedge/sdk';
 import { useLoading, usePaging } from '../loading';
@@ -12,7 +12,7 @@ import { Verdict, Walk, refusalOf } from './log';
 type AnchorView = Schemas['AnchorView'];
 type Hex = `0x${string}`;
 
-/** What the sequencer signed of an anchor. */
+/** Signed part of an anchor. */
 function signedOf({ batches, sequence, head, root: history, state, issued_at_ms, signature }: AnchorView): object {
   return { checkpoint: { batches, sequence, head, history, state, issued_at_ms }, signature };
 }
@@ -58,9 +58,9 @@ interface Neighbours {
   readonly anchor: AnchorView;
   readonly before: AnchorView | null;
   readonly after: AnchorView | null;
-  /** Why the checkpoint's signature is refused; null if it is good. */
+  /** Reason for refusing the checkpoint's signature; null if it is valid. */
   readonly signed: string | null;
-  /** Why its history does not extend the earlier one's; null if it does, or if there is none. */
+  /** Reason why its history does not extend the earlier one; null if it does, or if there is none. */
   readonly why: string | null;
 }
 
@@ -69,7 +69,7 @@ async function neighboursOf(id: string): Promise<Neighbours> {
   const anchor = await client.getAnchor(id);
   let before: AnchorView | null = null;
   let after: AnchorView | null = null;
-  // Anchors are few: some a day. The list is in the order of their numbers.
+  // There are only a few anchors a day. The list is in the order of their numbers.
   for await (const one of client.listAnchors({ limit: 1000, order: 'desc' })) {
     if (one.number === anchor.number + 1) after = one;
     if (one.number === anchor.number - 1) before = one;

@@ -1,4 +1,4 @@
-/** “Check it yourself”: a receipt, a proof file, a claim or an export, verified in this page. */
+/** “Check it yourself”: verification of a receipt, proof file, claim or export in the browser. */
 
 import { type Trust, actionId, domainOf, writeJson } from '@kedge/sdk';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -15,7 +15,7 @@ import { Page, Part } from '../pieces/page';
 import { Count, Fact, Facts, Hash, Stored, Time } from '../pieces/text';
 import { login, reader, trustNow } from '../session';
 
-/** The chains of tests, where the development key of claims counts. */
+/** Test chains, on which the development key of claims is accepted. */
 const TEST_CHAINS = [1337n, 31337n];
 const RPC_OF_TEST_CHAINS = 'http://127.0.0.1:8545';
 
@@ -158,7 +158,7 @@ function Facted({ shown }: { shown: Shown }) {
   );
 }
 
-/** The verdict, the steps that led to it, and what the file shows. */
+/** Verdict, steps and facts of a file. */
 function Result({ file, trust, onProof }: { file: File; trust: Trust; onProof: (content: `0x${string}`) => Promise<void> }) {
   const [state, setState] = useState<State>(FRESH);
   const [contract, setContract] = useState<{ standing: Standing; note: string | null } | null>(null);
@@ -350,7 +350,7 @@ export function Check() {
   );
 }
 
-/** The form of pasted text opens it like a dropped file. */
+/** Opens pasted text like a dropped file. */
 function opening2(opening: { run: (name: string, read: () => Promise<string>) => Promise<boolean>; isBusy: boolean; clear: () => void }) {
   return {
     run: (form: FormData) => opening.run('pasted text', async () => neededOf(form, 'text', 'Text of the file')),

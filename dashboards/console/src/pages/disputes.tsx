@@ -1,4 +1,4 @@
-/** Disputes: faults and claims with their verdicts, and bringing one. */
+/** Disputes: faults and claims with their verdicts, and submission. */
 
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
@@ -12,7 +12,7 @@ import { Page, Part } from '../pieces/page';
 import { Count, Fact, Facts, Hash, Json, Ref, State, Time } from '../pieces/text';
 import { reader } from '../session';
 
-/** Evidence and claims are smaller than this, in bytes. */
+/** Limit on the size of evidence and claims, in bytes. */
 const BYTES_MAX = 4 * 1024 * 1024;
 
 function Bring({ onDone }: { onDone: () => void }) {
@@ -20,7 +20,7 @@ function Bring({ onDone }: { onDone: () => void }) {
   const [text, setText] = useState('');
   const doing = useDoing(async (form: FormData) => {
     const file = neededOf(form, 'text', 'Evidence or claim');
-    // As it is spelled: no number is rounded.
+    // The original spelling, so that no number is rounded.
     const { id } = await reader().bringDispute(new JsonText(file) as never);
     onDone();
     go(`/disputes/${id}`);

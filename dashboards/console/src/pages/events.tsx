@@ -1,4 +1,4 @@
-/** Events as they happen: the newest first, over one stream that survives breaks of the connection. */
+/** Live events, newest first, over one stream that survives interruptions. */
 
 import type { Schemas } from '@kedge/sdk';
 import { useEffect, useState } from 'preact/hooks';
@@ -10,10 +10,10 @@ import { reader } from '../session';
 
 type EventView = Schemas['EventView'];
 
-/** Most events that the page keeps. */
+/** Limit on displayed events. */
 const KEPT_MAX = 200;
 
-/** What can happen, as in the filter `type` of the stream. */
+/** Event types, as in the filter `type` of the stream. */
 export const EVENT_TYPES = [
   'object.created',
   'object.updated',
@@ -50,7 +50,7 @@ function useEvents({ type, object }: Wanted, isPaused: boolean): { events: reado
       const { items } = await client.listEvents({ ...filters, limit: 20, order: 'desc' }, { signal: end.signal });
       if (end.signal.aborted) return;
       setEvents(items);
-      // Where the list ends, the stream begins.
+      // The stream begins at the end of the list.
       const from = items[0] === undefined ? { after_sequence: 0 } : {};
       const options = { signal: end.signal, ...(items[0] === undefined ? {} : { lastEventId: items[0].position }) };
       for await (const event of client.streamEvents({ ...filters, ...from }, options)) {

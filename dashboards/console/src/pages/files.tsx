@@ -1,4 +1,4 @@
-/** Files: the list, uploading one, and one file with its content, which the page checks against the digest in the log. */
+/** Files: list, upload, and a single file, whose content the page verifies against the digest in the log. */
 
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';

@@ -1,4 +1,4 @@
-/** The overview: how the service stands, and where to begin. */
+/** Overview: state of the service, and first steps. */
 
 import { useLoading } from '../loading';
 import { Loaded, Notice } from '../pieces/notices';
@@ -6,13 +6,13 @@ import { Page, Part } from '../pieces/page';
 import { Count, Fact, Facts, Hash, State, Time } from '../pieces/text';
 import { login, reader } from '../session';
 
-/** Seconds as people say them. */
+/** Formats seconds for people. */
 const lasting = (seconds: number): string => (seconds < 120 ? `${seconds} s` : seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`);
 
 function Service() {
   const state = useLoading(async () => {
     const client = reader();
-    // Not ready is an answer too: its body says why.
+    // Not ready is an answer too: its body has the reason.
     const ready = fetch('/readyz').then(async (answer) => (await answer.json()) as Awaited<ReturnType<typeof client.getReadiness>>);
     return Promise.all([ready, client.getCheckpoint(), client.getDomain(), client.getVersion()]);
   }, []);

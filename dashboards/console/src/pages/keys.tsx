@@ -1,4 +1,4 @@
-/** API keys: the list, a new one with its rights, rotating and deleting. */
+/** API keys: list, creation with permissions, rotation and deletion. */
 
 import type { Schemas } from '@kedge/sdk';
 import { useState } from 'preact/hooks';
@@ -14,7 +14,7 @@ import { login, reader } from '../session';
 const AREAS = ['objects', 'templates', 'actions', 'events', 'files', 'webhooks', 'batches', 'wallets', 'api_keys'] as const;
 const RIGHTS = ['create', 'read', 'update', 'delete'] as const;
 
-/** Rights as text, such as `objects: read, update`. */
+/** Permissions as text, such as `objects: read, update`. */
 const rightsOf = (permissions: readonly Schemas['Permission'][]): string[] =>
   permissions.map(({ resource, crud }) => `${resource}: ${RIGHTS.filter((right) => crud[right]).join(', ')}`);
 
@@ -52,7 +52,7 @@ function Rights() {
   );
 }
 
-/** The rights that a form grants. */
+/** Permissions granted by the form. */
 function permissionsOf(form: FormData): Schemas['WantedPermission'][] {
   const granted = AREAS.map((resource) => ({
     resource,

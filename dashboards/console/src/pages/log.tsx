@@ -1,4 +1,4 @@
-/** Batches as a chain that one can walk, each checked against its neighbour and its leaves in this page. */
+/** Batches as a browsable chain, each verified against its neighbour and its leaves in this page. */
 
 import { type Schemas, nextHead, rootOf, verifyHeader } from '@kedge/sdk';
 import { useEffect, useState } from 'preact/hooks';
@@ -12,7 +12,7 @@ import { login, reader, trustNow } from '../session';
 
 type BatchView = Schemas['BatchView'];
 
-/** Whether something holds, with its reason. */
+/** Result of a check, with its reason. */
 export function Verdict({ holds, good, bad }: { holds: boolean; good: string; bad: string }) {
   return (
     <span class={holds ? 'verdict good' : 'verdict bad'}>
@@ -21,7 +21,7 @@ export function Verdict({ holds, good, bad }: { holds: boolean; good: string; ba
   );
 }
 
-/** Moves along a chain with the arrow keys, where no field has the focus. */
+/** Moves along a chain with the arrow keys, unless a field has the focus. */
 export function useWalk(back: string | null, on: string | null): void {
   const [, go] = useLocation();
   useEffect(() => {
@@ -35,7 +35,7 @@ export function useWalk(back: string | null, on: string | null): void {
   }, [back, on]);
 }
 
-/** The links to the neighbours in a chain. */
+/** Links to the neighbours in a chain. */
 export function Walk({ back, on, what }: { back: string | null; on: string | null; what: string }) {
   useWalk(back, on);
   return (
@@ -94,7 +94,7 @@ export function Batches() {
   );
 }
 
-/** Why a check refuses something; null if it does not. */
+/** Reason of a check's refusal; null if it passes. */
 export function refusalOf(check: () => unknown): string | null {
   try {
     check();
@@ -104,7 +104,7 @@ export function refusalOf(check: () => unknown): string | null {
   }
 }
 
-/** What the sequencer signed of a batch. */
+/** Signed part of a batch. */
 function signedOf(batch: BatchView): object {
   const { number, first_sequence, action_count: count, previous_head, head, merkle_root: root, history, state, sealed_at_ms, signature } = batch;
   return { header: { number, first_sequence, count, previous_head, head, root, history, state, sealed_at_ms }, signature };
@@ -118,7 +118,7 @@ interface BatchVerdicts {
   readonly follows: boolean | null;
 }
 
-/** Checks a batch: its signature, its leaves and its neighbour, in this page. */
+/** Verifies a batch in this page: its signature, its leaves and its neighbour. */
 async function checked(batch: BatchView): Promise<BatchVerdicts> {
   const client = reader();
   const [{ leaves }, before, trust] = await Promise.all([

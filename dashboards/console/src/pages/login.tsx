@@ -1,4 +1,4 @@
-/** Registering and logging in, with a key in the page or with a browser wallet. */
+/** Registration and login, with a key in the page or a browser wallet. */
 
 import { generateKey } from '@kedge/sdk';
 import { useState } from 'preact/hooks';
@@ -16,7 +16,7 @@ const KEEP = {
   hint: 'Otherwise both are only in memory, and a reload of the page forgets them. Kept, they are in the tab’s sessionStorage, where any script of this origin could read them.',
 };
 
-/** A new wallet. */
+/** Registration of a new wallet. */
 export function Register() {
   const [, go] = useLocation();
   const [isInvited, setInvited] = useState(false);
@@ -65,7 +65,7 @@ export function Register() {
   );
 }
 
-/** A login. */
+/** Login form. */
 export function LogIn() {
   const [, go] = useLocation();
   const [choice, setChoice] = useState<SignerChoice>('none');

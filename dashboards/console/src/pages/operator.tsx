@@ -1,6 +1,5 @@
 /**
- * The operator's page: head, lag, queue and tiers, over the listener of `operator_page_listen`. Its token is in memory
- * alone.
+ * Operator page: head, lag, queue and tiers, over the listener of `operator_page_listen`. Its token is only in memory.
  */
 
 import type { Schemas } from '@kedge/sdk';
@@ -14,7 +13,7 @@ import { Page, Part } from '../pieces/page';
 import { Count, Fact, Facts, Hash, State, Stored, Time } from '../pieces/text';
 import { Tiers } from './tiers';
 
-/** What the operator's commands answer. */
+/** Answer of the operator's commands. */
 interface Status {
   readonly version: string;
   readonly mode: string;
@@ -30,13 +29,13 @@ interface Status {
   readonly sequence: number;
   readonly head: string;
   readonly anchor_interval_s: number;
-  /** Not there on a node that lacks a part of the log. */
+  /** Absent on a node that lacks a part of the log. */
   readonly batches_not_anchored?: number;
   readonly last_anchor: Schemas['AnchorView'] | null;
   readonly node?: { readonly endpoint: string; readonly reachable: boolean; readonly unreachable_s: number | null; readonly error: string | null };
 }
 
-/** How often the status is read. */
+/** Interval of status requests. */
 const INTERVAL_MS = 2_000;
 
 function Standing({ status }: { status: Status }) {

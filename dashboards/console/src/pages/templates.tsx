@@ -1,4 +1,4 @@
-/** Templates: the list, a new one, and one with its variations and a mint. */
+/** Templates: list, creation, and a single template with its variations and a mint form. */
 
 import type { Schemas } from '@kedge/sdk';
 import { useState } from 'preact/hooks';
@@ -12,7 +12,7 @@ import { Page, Part, Signed } from '../pieces/page';
 import { Copy, Count, Fact, Facts, Hash, Json, Ref, Stored, Time } from '../pieces/text';
 import { reader } from '../session';
 
-/** Whom a rule names. */
+/** Descriptions of a rule's wallets. */
 const WHO: Record<string, string> = {
   owner: 'the object’s owner',
   issuer: 'owners and admins of the organization',

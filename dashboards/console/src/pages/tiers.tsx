@@ -1,4 +1,4 @@
-/** The operator's view of tiers: what each allows and who is in it, who is near to a limit, and in which form the log is kept. */
+/** Operator's view of tiers: limits, members, organizations near a limit, and the forms of log storage. */
 
 import { useState } from 'preact/hooks';
 import { neededOf, textOf } from '../fields';
@@ -27,7 +27,7 @@ interface Tier {
   readonly tier: string;
   readonly price: string;
   readonly organizations: number;
-  /** Null for the custom tier: each organization has its own. */
+  /** Null for the custom tier, in which each organization has different limits. */
   readonly limits: Readonly<Record<LimitName, number | null>> | null;
 }
 
@@ -45,7 +45,7 @@ interface Segments {
   readonly bytes: number;
 }
 
-/** What the command `tiers` answers. */
+/** Answer of the command `tiers`. */
 interface Overview {
   readonly organizations: number;
   readonly all_counted: boolean;
@@ -60,10 +60,10 @@ interface Overview {
   };
 }
 
-/** How often the tiers are read. The server counts organizations at most once a minute, however often it is asked. */
+/** Interval of requests for the tiers. The server counts organizations at most once a minute. */
 const INTERVAL_MS = 10_000;
 
-/** The policies as the limits are named here. */
+/** Names of the limits, by policy. */
 const POLICIES: Record<string, string> = {
   'tier-minute': 'Requests a minute',
   'tier-day': 'Requests a day',
@@ -184,7 +184,7 @@ function TierForm({ token, onSet }: { token: string; onSet: () => void }) {
   );
 }
 
-/** Tiers of organizations, and the forms in which the log is kept. */
+/** Tiers of organizations, and the forms of log storage. */
 export function Tiers({ token }: { token: string }) {
   const { value, error, again } = useWatched<Overview>(token, 'tiers', INTERVAL_MS);
   return (

@@ -1,4 +1,4 @@
-/** The caller's own wallet: what signs, its keys, and where login and key are kept. */
+/** The caller's wallet: signer, keys, and storage of login and key. */
 
 import { useState } from 'preact/hooks';
 import { useDoing, useLoading } from '../loading';

@@ -1,4 +1,4 @@
-/** Webhooks: the list, a new one, and one with its deliveries. A URL is shown as text and never as a link. */
+/** Webhooks: list, creation, and a single webhook with its deliveries. URLs are shown as text, never as links. */
 
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
@@ -13,7 +13,7 @@ import { Count, Fact, Facts, Hash, Ref, State, Stored, Time } from '../pieces/te
 import { reader } from '../session';
 import { EVENT_TYPES } from './events';
 
-/** The events that a webhook is sent. */
+/** Event types of a webhook. */
 const wanted = (events: readonly string[]): string => (events.includes('*') ? 'all' : events.join(', '));
 
 type WantedEvent = '*' | (typeof EVENT_TYPES)[number];

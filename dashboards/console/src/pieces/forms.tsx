@@ -1,4 +1,4 @@
-/** Forms: fields with labels and hints, and what became of the form. */
+/** Forms: fields with labels and hints, and their results. */
 
 import type { ComponentChildren, JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
@@ -11,7 +11,7 @@ interface FieldProps {
   readonly hint?: ComponentChildren;
 }
 
-/** What every field has around it: a label, and a hint where there is one. */
+/** Label and optional hint around a field. */
 function Labelled({ id, label, hint, children }: { id: string; label: string; hint?: ComponentChildren; children: ComponentChildren }) {
   return (
     <div class="field">
@@ -22,7 +22,7 @@ function Labelled({ id, label, hint, children }: { id: string; label: string; hi
   );
 }
 
-/** The hint of a field, which names it as its description (`describedBy`). */
+/** Hint of a field, which refers to it as its description (`describedBy`). */
 function Hint({ id, text }: { id: string; text?: ComponentChildren }) {
   return text ? (
     <p class="hint" id={`${id}-hint`}>
@@ -35,7 +35,7 @@ function describedBy(id: string, hint?: ComponentChildren): string | undefined {
   return hint ? `${id}-hint` : undefined;
 }
 
-/** A field of one line. */
+/** A single-line field. */
 export function Field({ label, name, hint, ...input }: FieldProps & Omit<JSX.InputHTMLAttributes<HTMLInputElement>, 'name' | 'label'>) {
   const id = useId();
   return (
@@ -45,7 +45,7 @@ export function Field({ label, name, hint, ...input }: FieldProps & Omit<JSX.Inp
   );
 }
 
-/** A field of several lines. */
+/** A multi-line field. */
 export function Area({ label, name, hint, ...input }: FieldProps & Omit<JSX.TextareaHTMLAttributes<HTMLTextAreaElement>, 'name' | 'label'>) {
   const id = useId();
   return (
@@ -55,7 +55,7 @@ export function Area({ label, name, hint, ...input }: FieldProps & Omit<JSX.Text
   );
 }
 
-/** A choice. */
+/** A selection. */
 export function Choice({
   label,
   name,
@@ -77,7 +77,7 @@ export function Choice({
   );
 }
 
-/** A box to tick. */
+/** A checkbox. */
 export function Tick({ label, name, hint, ...input }: FieldProps & Omit<JSX.InputHTMLAttributes<HTMLInputElement>, 'name' | 'label' | 'type'>) {
   const id = useId();
   return (
@@ -89,7 +89,7 @@ export function Tick({ label, name, hint, ...input }: FieldProps & Omit<JSX.Inpu
   );
 }
 
-/** What became of something that was started. */
+/** Result of an action. */
 export function Outcome({ of }: { of: Doing<never> }) {
   return (
     <>
@@ -99,7 +99,7 @@ export function Outcome({ of }: { of: Doing<never> }) {
   );
 }
 
-/** A form that is sent by its button or by Enter. */
+/** A form, submitted by its button or by Enter. */
 export function Form({
   doing,
   submit,
@@ -112,9 +112,9 @@ export function Form({
   submit: string;
   children: ComponentChildren;
   label: string;
-  /** Buttons next to the form's own. */
+  /** Buttons next to the form's button. */
   beside?: ComponentChildren;
-  /** The form is emptied once it was done; this resets the fields that the page itself sets. */
+  /** Resets fields set by the page, after the form succeeded and was emptied. */
   onEmptied?: () => void;
 }) {
   const onSubmit = (event: JSX.TargetedSubmitEvent<HTMLFormElement>): void => {
@@ -140,7 +140,7 @@ export function Form({
   );
 }
 
-/** A button that asks once more before it does something that cannot be undone. */
+/** A button with a confirmation before something irreversible. */
 export function Sure({ label, question, onSure, disabled }: { label: string; question: string; onSure: () => void; disabled?: boolean }) {
   const [isAsking, setAsking] = useState(false);
   if (!isAsking) {

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import type { Paging } from '../loading';
 import { Fault } from './notices';
 
-/** A column: its heading, and what it shows of a record. */
+/** A column: its heading, and its content for a record. */
 export interface Column<T> {
   readonly name: string;
   readonly show: (item: T) => ComponentChildren;
@@ -41,7 +41,7 @@ export function Table<T>({ label, columns, items, keyOf }: { label: string; colu
   );
 }
 
-/** The end of a list: whether it is read, whether there is more. */
+/** End of a list: loading state, and a button for more. */
 export function MoreOf({ of, none }: { of: Paging<unknown>; none: ComponentChildren }) {
   return (
     <>
@@ -64,7 +64,7 @@ export function MoreOf({ of, none }: { of: Paging<unknown>; none: ComponentChild
   );
 }
 
-/** A list that is read page by page. */
+/** A paged list. */
 export function List<T>({
   of,
   none,

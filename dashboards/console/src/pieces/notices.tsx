@@ -1,4 +1,4 @@
-/** What went wrong, what was done, and what is still being read. */
+/** Messages about failures, successes and loading. */
 
 import { AlreadyDone, Contradiction, Refused, ServerError, TransportError } from '@kedge/sdk';
 import type { ComponentChildren } from 'preact';
@@ -25,7 +25,7 @@ function hintOf(error: unknown): string | null {
   return null;
 }
 
-/** A failure: what is wrong, where, and what to do. */
+/** An error: what is wrong, where, and the remedy. */
 export function Fault({ error }: { error: unknown }) {
   if (error == null) return null;
   const isRefusal = error instanceof ServerError;
@@ -51,7 +51,7 @@ export function Fault({ error }: { error: unknown }) {
   );
 }
 
-/** A value that is being read, then the value. */
+/** Loading state of a value, then the value. */
 export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: T) => ComponentChildren }) {
   return (
     <>

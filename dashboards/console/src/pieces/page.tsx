@@ -1,11 +1,11 @@
-/** The frame of a page: its title, and the focus, which follows the route for keyboards and screen readers. */
+/** Frame of a page: its title, and the focus, which follows the route for keyboards and screen readers. */
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { login } from '../session';
 import { Notice } from './notices';
 
-/** Where the focus goes next: nowhere when the page was just opened. */
+/** False until the first page has opened, which takes no focus. */
 let isOpened = false;
 
 /** A page with its title. */
@@ -28,7 +28,7 @@ export function Page({ title, lead, children }: { title: string; lead?: Componen
   );
 }
 
-/** A part of a page with its own heading. */
+/** A section of a page with a heading. */
 export function Part({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <section>
@@ -38,7 +38,7 @@ export function Part({ title, children }: { title: string; children: ComponentCh
   );
 }
 
-/** What is shown only to those who can sign. */
+/** Content shown only to users who can sign. */
 export function Signed({ children }: { children: ComponentChildren }) {
   if (login.value?.signing != null) return <>{children}</>;
   return (

@@ -3,7 +3,7 @@
 import { Notice } from './notices';
 import { Copy } from './text';
 
-/** A secret, whole, with a button that copies it. */
+/** A complete secret, with a button to copy it. */
 export function Secret({ what, value }: { what: string; value: string | null | undefined }) {
   if (!value) return <Notice kind="plain">The {what} was shown in an earlier answer, and is not shown again.</Notice>;
   return (

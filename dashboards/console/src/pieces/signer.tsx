@@ -1,4 +1,4 @@
-/** The choice of what signs: a new key, a key that the user has, or a browser wallet. */
+/** Choice of a signer: a new key, an existing key, or a browser wallet. */
 
 import { useEffect, useState } from 'preact/hooks';
 import { type BrowserWallet, browserWallets, signingWith } from '../browser-wallet';
@@ -7,12 +7,12 @@ import { neededOf } from '../fields';
 import { Field, Tick } from './forms';
 import { Copy } from './text';
 
-/** What signs: `wallet:` and the wallet's id for a browser wallet. */
+/** Choice of a signer; `wallet:` and the wallet's id for a browser wallet. */
 export type SignerChoice = 'new' | 'key' | 'none' | `wallet:${string}`;
 
 let found: readonly BrowserWallet[] = [];
 
-/** The fields with which a user chooses what signs. */
+/** Form fields for choosing a signer. */
 export function Signer({
   choice,
   onChoice,
@@ -55,7 +55,7 @@ export function Signer({
   );
 }
 
-/** A key that was just made, for the user to save. */
+/** A new key, for the user to save. */
 export function NewKey({ value, onAnother }: { value: string; onAnother: () => void }) {
   const [isShown, setShown] = useState(false);
   return (
@@ -80,7 +80,7 @@ export function NewKey({ value, onAnother }: { value: string; onAnother: () => v
   );
 }
 
-/** What signs, as the form states it. */
+/** The signer chosen in the form. */
 export async function signingOf(choice: SignerChoice, form: FormData, made: `0x${string}` | null): Promise<Signing | null> {
   if (choice === 'none') return null;
   if (choice === 'new' && made !== null) return pageKey(made);

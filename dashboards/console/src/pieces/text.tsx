@@ -1,13 +1,13 @@
 /**
- * Values as text. What tenants stored is always a text node in an isolated run (`bdi`): never markup, never the
- * address of a link, and its direction does not spill over.
+ * Values as text. Tenants' texts are always text nodes in an isolated run (`bdi`): never markup or link targets, and
+ * their direction does not spill over.
  */
 
 import { writeJson } from '@kedge/sdk';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-/** Stored text. */
+/** A tenant's text. */
 export const Stored = ({ text }: { text: string }) => <bdi class="stored">{text}</bdi>;
 
 const PAGES: Record<string, string> = {
@@ -21,16 +21,16 @@ const PAGES: Record<string, string> = {
   whk: 'webhooks',
 };
 
-/** The page of the thing with this id, if it has one. */
+/** Path of the page for an id, if there is one. */
 export function pageOf(id: string): string | null {
   const page = /^[a-z]{3}_[0-9a-z]{26}$/.test(id) ? PAGES[id.slice(0, 3)] : undefined;
   return page === undefined ? null : `#/${page}/${id}`;
 }
 
-/** Enough of an id or a hash to recognise it by. */
+/** Beginning and end of an id or a hash, enough to recognise it. */
 const shortened = (text: string): string => (text.length > 22 ? `${text.slice(0, 12)}…${text.slice(-6)}` : text);
 
-/** An id, as a link to its page. */
+/** An id, linked to its page. */
 export function Ref({ id }: { id: string }) {
   const page = pageOf(id);
   if (page === null) return <Hash value={id} />;
@@ -62,7 +62,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
   );
 }
 
-/** A hash, an address or an id without a page: short, and whole as its title. */
+/** A hash, an address or an id without a page: shortened, with the whole value as its title. */
 export function Hash({ value, whole = false }: { value: string; whole?: boolean }) {
   return (
     <span class={whole ? 'mono whole' : 'mono'} title={value}>
@@ -71,7 +71,7 @@ export function Hash({ value, whole = false }: { value: string; whole?: boolean 
   );
 }
 
-/** A time of the server, in the reader's own zone. */
+/** A time of the server, in the reader's time zone. */
 export function Time({ at }: { at: string | number | null | undefined }) {
   if (at == null) return <span class="faint">never</span>;
   const date = new Date(at);
@@ -88,7 +88,7 @@ export const Count = ({ of }: { of: number | bigint | string }) => <span class="
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** A number of bytes in the largest unit of which it has one; the exact number is its title. */
+/** A number of bytes in a suitable unit, with the exact number as its title. */
 export function Bytes({ of }: { of: number }) {
   const power = of < 1 ? 0 : Math.min(Math.floor(Math.log2(of) / 10), UNITS.length - 1);
   const value = of / 1024 ** power;
@@ -100,10 +100,10 @@ export function Bytes({ of }: { of: number }) {
   );
 }
 
-/** JSON as its text, in browsers that have it: how a bigint is written as its digits. */
+/** `JSON.rawJSON`, in browsers that have it, for writing a bigint as digits. */
 const { rawJSON } = JSON as { rawJSON?: (text: string) => unknown };
 
-/** JSON, indented. No number is rounded: where a browser cannot write a bigint so, the text is compact. */
+/** Indented JSON without rounded numbers; compact text in browsers that cannot write a bigint. */
 function indented(value: unknown): string {
   const digits = (_: string, member: unknown): unknown => (typeof member === 'bigint' && rawJSON ? rawJSON(member.toString()) : member);
   try {
@@ -122,7 +122,7 @@ export function Json({ value, label }: { value: unknown; label: string }) {
   );
 }
 
-/** A state, as a coloured word. */
+/** A state as a coloured word. */
 export function State({ of }: { of: string }) {
   return <span class={`state ${/^[a-z_]+$/.test(of) ? of : ''}`}>{of.replaceAll('_', ' ')}</span>;
 }

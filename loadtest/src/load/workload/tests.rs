@@ -1,4 +1,4 @@
-//! Requests as they are made, and a workload for other tests.
+//! Tests of the workload, and a workload for other tests.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -15,7 +15,7 @@ fn id(prefix: Prefix, number: usize) -> Id {
     Id::of_hash(prefix, &keccak(&number.to_be_bytes()))
 }
 
-/// Organizations with this many objects each.
+/// A workload of organizations with this many objects each.
 pub(crate) fn workload(arguments: &str, organizations: usize, objects: usize) -> Workload {
     let arguments = std::iter::once("kedge-load").chain(arguments.split(' '));
     let mut options = RunOptions::try_parse_from(arguments).unwrap();

@@ -1,8 +1,8 @@
-"""A client of Kedge, the server for digital objects that proves what it did.
+"""Client of Kedge, the server for digital objects with proofs.
 
-`Kedge` and `AsyncKedge` sign what they send, send it until its outcome is known, and check the receipt of every answer.
-`kedge.verify` checks receipts, proof files, exports, claims and evidence offline. `kedge.operations` makes requests as data,
-`kedge.models` has the types of bodies and answers. Both are generated from the service's document.
+`Kedge` and `AsyncKedge` sign requests, send them until their outcome is known, and verify the receipt of every answer.
+`kedge.verify` verifies receipts, proof files, exports, claims and evidence offline. `kedge.operations` builds requests
+as data, `kedge.models` has the types of bodies and answers. Both are generated from the API document.
 """
 
 from . import verify

@@ -1,4 +1,4 @@
-"""Answers: the parsed body, with what the headers state about it."""
+"""Answers: the parsed body, and the information from the headers."""
 
 import json
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RateLimit:
-    """Of the limits that apply, the one with the fewest requests left.
+    """The most exhausted rate limit.
 
     Attributes:
         limit: requests per window.
         remaining: requests left in this window.
-        reset: when the next window begins, in Unix seconds.
+        reset: start of the next window, in Unix seconds.
     """
 
     limit: int
@@ -35,7 +35,7 @@ class Answer(Generic[T]):
         body: the parsed body.
         status: the HTTP status.
         headers: the headers, their names in lower case.
-        contents: the content of each action that was signed, in order; empty for a request that is not signed.
+        contents: the content hashes of the signed actions, in order; empty for an unsigned request.
     """
 
     body: T
@@ -45,36 +45,36 @@ class Answer(Generic[T]):
 
     @property
     def etag(self) -> str | None:
-        """The version of what was read, for `if_none_match` and `if_match`."""
+        """ETag of the resource, for `if_none_match` and `if_match`."""
         return self.headers.get("etag")
 
     @property
     def sequence(self) -> int | None:
-        """The highest sequence of the log that the answer reflects, for `min_sequence`."""
+        """Highest sequence of the log that the answer reflects, for `min_sequence`."""
         found = self.headers.get("x-sequence")
         return None if found is None else int(found)
 
     @property
     def request_id(self) -> str | None:
-        """The id under which the server logged the request."""
+        """Id of the request in the server's log."""
         return self.headers.get("x-request-id")
 
     @property
     def replayed(self) -> bool:
-        """Whether the request was carried out before, under the same `Idempotency-Key`."""
+        """Whether the answer belongs to an earlier request with the same `Idempotency-Key`."""
         return self.headers.get("idempotent-replayed") == "true"
 
     @property
     def rate_limit(self) -> RateLimit | None:
-        """What is left of the limits; None where the operator switched them off."""
+        """The most exhausted rate limit; None if the operator has switched limits off."""
         names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
         found = [self.headers.get(name) for name in names]
         numbers = [int(value) for value in found if value is not None and value.isdigit()]
         return RateLimit(*numbers) if len(numbers) == len(names) else None
 
     def made(self, prefix: str, action: int = 0, index: int = 0) -> str:
-        """The id of what an action made, computed from its content: `made("obj", 3)` is the object that the request's
-        fourth action minted.
+        """Id of a created resource, computed from the action's content: `made("obj", 3)` is the object minted by the
+        request's fourth action.
 
         Raises:
             IndexError: the request has no such action.
@@ -84,11 +84,11 @@ class Answer(Generic[T]):
 
 @dataclass(frozen=True)
 class Reply:
-    """What came over HTTP.
+    """An HTTP answer.
 
     Attributes:
         body: the bytes; empty if the answer is read as a stream.
-        stream: the open answer of the HTTP library, if it is read as a stream.
+        stream: the open answer of the HTTP library, for reading it as a stream.
     """
 
     status: int
@@ -108,7 +108,7 @@ class Reply:
         return int(found) if found.isdigit() else None
 
     def error(self) -> ApiError:
-        """The refusal that the answer is."""
+        """The error of an unsuccessful answer."""
         try:
             envelope = json.loads(self.body)
         except ValueError:
@@ -119,7 +119,7 @@ class Reply:
         return ApiError(self.status, str(envelope.get("code", "")), envelope["body"], self.headers)
 
     def parsed(self, call: Call[Any]) -> Any:
-        """The body in the form that the request expects.
+        """The body, parsed into the form that the request expects.
 
         Raises:
             ApiError: the body has another form.

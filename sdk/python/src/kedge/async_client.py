@@ -29,22 +29,22 @@ T = TypeVar("T")
 class AsyncKedge(AsyncOperations):
     """A client of one server for asyncio. Tasks of one event loop may share it.
 
-    Each operation of the service is a method, which returns the parsed body. `send` and `answer` do the same for a
-    request of `kedge.operations`; `answer` returns the headers too.
+    Each operation of the server is a method that returns the parsed body. `send` and `answer` send a request of
+    `kedge.operations`; `answer` also returns the headers.
 
     Args:
-        base_url: the server's origin, for example `https://kedge.example`.
-        key: who signs: a private key, an account of eth-account, or any `Signer`. Only reads work without.
-        api_key: an API key, used alone or next to a login.
-        tokens: a login from earlier. `login` and `register` get one. Only one client may use it: a refresh token is good for
-            one exchange.
-        trust: the log's domain and sequencer keys, pinned. Without it the client trusts what the server states at first,
-            and later only those keys that the log names.
-        retry: when requests are sent again.
-        deadline_s: how long a signature stays good, in seconds, at most 24 hours.
-        check_receipts: whether the receipt of every answer is checked.
-        http: an HTTP client to use instead of an own one, with its `base_url` set: for a proxy, or certificates of your
-            own. It is not closed.
+        base_url: origin of the server, for example `https://kedge.example`.
+        key: signing key: a private key, an account of eth-account, or any `Signer`. Not needed for reads.
+        api_key: an API key, used alone or with a login.
+        tokens: an earlier login, from `login` or `register`. Only one client may use it, because a refresh token works
+            only once.
+        trust: the pinned domain and sequencer keys of the log. Without it, the client trusts the server's first
+            statement, and later only keys that the log proves.
+        retry: the retry policy.
+        deadline_s: lifetime of a signature, in seconds, at most 24 hours.
+        check_receipts: whether to verify the receipt of every answer.
+        http: an HTTP client to use instead of the built-in one, with its `base_url` set: for a proxy, or custom
+            certificates. It is not closed.
     """
 
     def __init__(
@@ -84,17 +84,17 @@ class AsyncKedge(AsyncOperations):
         """Sends a request of `kedge.operations`; returns the answer with its headers.
 
         Raises:
-            ApiError: the server refused it.
-            OutcomeUnknown: nobody knows whether it was carried out.
-            AlreadyDone: it was carried out, and its answer is lost.
+            ApiError: the server refused the request.
+            OutcomeUnknown: the request may or may not have been done.
+            AlreadyDone: the request was done, and its answer is lost.
             ConnectionFailed: the server could not be reached.
             NotModified: the caller's copy is current.
-            Refused: the answer's receipt does not hold.
+            Refused: the answer's receipt is invalid.
         """
         return await self._run(perform(self.session, call))
 
     async def iterate(self, call: Call[Any]) -> AsyncIterator[Any]:
-        """The items of a list, page by page."""
+        """Iterates over the items of a list, fetching page by page."""
         following: Call[Any] | None = call
         while following is not None:
             page = await self.send(following)
@@ -103,7 +103,7 @@ class AsyncKedge(AsyncOperations):
             following = next_page(following, page)
 
     async def trust(self) -> Trust:
-        """The log's domain and keys, as this client trusts them."""
+        """The trusted domain and keys of the log."""
         await self._run(read_trust(self.session))
         trust = self.session.trust
         assert trust is not None
@@ -122,9 +122,9 @@ class AsyncKedge(AsyncOperations):
         """Registers a wallet for this client's key, and logs in.
 
         Args:
-            email: the login's name.
+            email: the e-mail address for logging in.
             password: at least 15 characters. It is sent, but the log holds only a blinded digest.
-            nickname: a name to show.
+            nickname: a display name.
             organization_name: the name of the new organization.
             organization_id: the organization to join instead, with the `invitation` of one of its admins.
         """
@@ -144,14 +144,14 @@ class AsyncKedge(AsyncOperations):
         after_sequence: int | None = None,
         after_position: str | None = None,
     ) -> AsyncIterator[models.EventView]:
-        """Events as they happen. The stream resumes after every break, without gaps or repeats.
+        """Streams events as they happen. Resumes after interruptions, without gaps or repeats.
 
         Args:
-            types: only these types; `object.*` means all that begin so.
+            types: only these types; `object.*` matches a prefix.
             object_id: only events of this object.
             template_id: only events of this template and its objects.
-            after_sequence: begins after this sequence; without it, with what happens next.
-            after_position: begins after the event with this `position`, for example the last one that was handled.
+            after_sequence: starts after this sequence; by default with the next event.
+            after_position: starts after the event with this `position`, for example the last one handled.
 
         Raises:
             ApiError: the server refuses the stream.
@@ -171,7 +171,7 @@ class AsyncKedge(AsyncOperations):
             await self._run(follower.pause())
 
     async def export_lines(self, from_batch: int = 0) -> AsyncIterator[str]:
-        """The lines of an export of the log, from a batch's number on; `kedge.verify.check_export` checks them."""
+        """Streams the lines of an export of the log from a batch on; `kedge.verify.check_export` verifies them."""
         call = operations.export_log(from_=from_batch)
         stream = (await self._run(send_plain(self.session, call, stream=True))).stream
         async with reading_async(stream, _reads(call)):
@@ -179,10 +179,10 @@ class AsyncKedge(AsyncOperations):
                 yield line
 
     async def download_file(self, id: str, to: BinaryIO) -> models.FileView:
-        """Writes a file's bytes to an open binary file, and checks that they are those of the digest that was signed.
+        """Downloads a file's bytes into an open binary file, and verifies them against the signed digest.
 
         Raises:
-            Refused: the bytes are others.
+            Refused: the bytes do not match the digest.
         """
         download = Download(await self.get_file(id), to)
         call = operations.get_file_content(id)

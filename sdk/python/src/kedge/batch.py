@@ -1,4 +1,4 @@
-"""Building a request of many actions."""
+"""Requests of many actions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -7,7 +7,7 @@ from .calls import RawJson
 from .generated import models
 
 ACTIONS_MAX: Final = 500
-"""Most actions of one request."""
+"""Limit on the actions of a request."""
 
 
 class Batch:
@@ -16,10 +16,10 @@ class Batch:
         batch = Batch(atomic=True).mint(template, {"seat": "A1"}).transfer(object_id, to=friend)
         answer = client.answer(operations.submit_batch(batch.body()))
 
-    Each method adds an action and returns the batch. The results come in the same order.
+    Each method adds an action and returns the batch. Results are in the same order.
 
     Args:
-        atomic: whether all actions are done, or none. Otherwise each is done or refused by itself.
+        atomic: whether one refused action refuses all. Otherwise each succeeds or fails on its own.
     """
 
     def __init__(self, atomic: bool = False) -> None:
@@ -30,7 +30,7 @@ class Batch:
         return len(self._actions)
 
     def add(self, action: models.ActionBody) -> "Batch":
-        """Adds an action as the service's document has it.
+        """Adds an action in the form of the API document.
 
         Raises:
             ValueError: the batch has 500 actions.
@@ -48,7 +48,7 @@ class Batch:
         variation_id: str | None = None,
         to: str | None = None,
     ) -> "Batch":
-        """Makes an object of a template, for the signer or for `to` (a wallet's id or an address)."""
+        """Mints an object from a template, for the signer or for `to` (a wallet's id or an address)."""
         payload: models.MintPayload = {}
         if properties is not None:
             payload["properties"] = dict(properties)
@@ -63,11 +63,11 @@ class Batch:
         return self.add({"action_type": "update", "object_id": object_id, "payload": {"properties": dict(properties)}})
 
     def transfer(self, object_id: str, to: str) -> "Batch":
-        """Gives an object to a wallet's id or an address."""
+        """Transfers an object to a wallet's id or an address."""
         return self.add({"action_type": "transfer", "object_id": object_id, "payload": {"to": to}})
 
     def lock(self, object_id: str) -> "Batch":
-        """Locks an object: until it is unlocked, it does not change."""
+        """Locks an object against changes."""
         return self.add({"action_type": "lock", "object_id": object_id})
 
     def unlock(self, object_id: str) -> "Batch":
@@ -75,11 +75,11 @@ class Batch:
         return self.add({"action_type": "unlock", "object_id": object_id})
 
     def burn(self, object_id: str) -> "Batch":
-        """Ends an object."""
+        """Burns an object permanently."""
         return self.add({"action_type": "burn", "object_id": object_id})
 
     def set_attributes(self, object_id: str, attributes: Mapping[str, Any]) -> "Batch":
-        """Sets properties by name, whatever they were."""
+        """Sets properties by name, replacing their values."""
         return self.add({"action_type": "set_attributes", "object_id": object_id, "payload": {"attributes": dict(attributes)}})
 
     def delete_attributes(self, object_id: str, names: Sequence[str]) -> "Batch":
@@ -87,11 +87,11 @@ class Batch:
         return self.add({"action_type": "delete_attributes", "object_id": object_id, "payload": {"attributes": list(names)}})
 
     def emit(self, object_id: str, payload: Any) -> "Batch":
-        """Records any JSON value with an object, without changing it. `RawJson` is sent as it is spelled."""
+        """Records any JSON value with an object, without changing it. `RawJson` is sent unchanged."""
         return self.add({"action_type": "emit", "object_id": object_id, "payload": payload})
 
     def custom(self, kind: str, object_id: str, payload: Any = RawJson("{}")) -> "Batch":
-        """Does one of the template's own kinds, which begin with `x.`."""
+        """Adds an action of a template's custom kind, which begins with `x.`."""
         return self.add({"action_type": kind, "object_id": object_id, "payload": payload})
 
     def body(self) -> models.BatchBody:

@@ -1,4 +1,4 @@
-"""Requests as data: what the generated operations make, and what the clients send."""
+"""Requests as data: the result of generated operations, and the input of the clients."""
 
 import base64
 import json
@@ -21,16 +21,16 @@ Headers = Mapping[str, str | None]
 Reads = Literal["json", "text", "bytes"]
 
 OWN_WALLET: Final = "\0wallet"
-"""A target that is the caller's wallet; its id is filled in when the request is signed."""
+"""Target for the caller's wallet; its id is filled in when the request is signed."""
 OWN_ORGANIZATION: Final = "\0organization"
-"""A target that is the caller's organization."""
+"""Target for the caller's organization."""
 
 BLIND_BYTES: Final = 16
 _SECRETS: Final = ("password", "current_password")
 
 
 class Payload(Enum):
-    """What is signed as the payload of a resource endpoint."""
+    """Signed payload of a resource endpoint."""
 
     BODY = "the body"
     DIGEST = "the body's digest"
@@ -38,19 +38,19 @@ class Payload(Enum):
 
 
 class RawJson(str):
-    """JSON that is sent and signed exactly as it is spelled: as the payload of an action, for example."""
+    """JSON that is sent and signed unchanged, for example as the payload of an action."""
 
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request that is not sent yet; its answer is a `T`.
+    """A request that has not been sent; its answer is a `T`.
 
-    `operations` makes them, `client.send` and `client.answer` send them.
+    `operations` creates requests, `client.send` and `client.answer` send them.
 
     Attributes:
-        operation: the operation's id in the service's document.
-        actions: what is signed; None for a request that changes nothing.
-        keyed: whether it takes an `Idempotency-Key`, so that it can be sent again.
+        operation: the operation's id in the API document.
+        actions: the signed actions; None for a request that changes nothing.
+        keyed: whether it accepts an `Idempotency-Key`, which allows retries.
         public: whether it needs no credentials.
         reads: the form of a successful answer.
     """
@@ -72,7 +72,7 @@ class Call(Generic[T]):
 
 
 def compact(value: object) -> str:
-    """JSON without white space, whose parts are spelled the same alone as in the whole."""
+    """JSON without white space, in which parts are spelled as they are alone."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -82,17 +82,17 @@ def digest_text(data: bytes) -> str:
 
 
 def blind() -> str:
-    """The random member of a body that holds a secret: it keeps the digest in the log from being guessed at."""
+    """Random member for a body with a secret, which prevents guessing the secret from the digest in the log."""
     return base64.b64encode(os.urandom(BLIND_BYTES)).decode()
 
 
 def segment(text: str | int) -> str:
-    """A part of a path."""
+    """Encodes a part of a path."""
     return quote(str(text), safe="")
 
 
 def target(path: str, query: Query) -> str:
-    """A path with its query; absent parameters are left out."""
+    """A path with its query, without absent parameters."""
     given = {name: _parameter(value) for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
 
@@ -118,7 +118,7 @@ def plain(
     public: bool = False,
     reads: Reads = "json",
 ) -> Call[Any]:
-    """A request that changes nothing of the log, so it is not signed."""
+    """A request that does not change the log and is not signed."""
     return Call(
         operation=operation,
         method=method,
@@ -143,7 +143,7 @@ def signed(
     body: Mapping[str, Any] | None = None,
     public: bool = False,
 ) -> Call[Any]:
-    """A change of one resource: one action, whose payload follows from the body."""
+    """A change of one resource: one action, with the payload from the body."""
     value = None if body is None else dict(body)
     if payload is Payload.DIGEST_OF_SECRETS:
         payload = Payload.BODY
@@ -198,14 +198,14 @@ def bus_batch(operation: str, path: str, *, body: Mapping[str, Any], headers: He
 
 
 FileSource = bytes | Path | BinaryIO
-"""A file's bytes, a path to it, or a binary file that is open."""
+"""A file's bytes, its path, or an open binary file."""
 
 
 def upload(operation: str, path: str, *, kind: str, file: FileSource, name: str | None, headers: Headers) -> Call[Any]:
-    """A file. It is read into memory: the same bytes have to be sent again if an answer is lost.
+    """A file upload. The file is read into memory, because a retry has to send the same bytes.
 
     Raises:
-        ValueError: the file has no name of its own, and none is given.
+        ValueError: the file has no name, and none is given.
     """
     if isinstance(file, bytes):
         content, own = file, None

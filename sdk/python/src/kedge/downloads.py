@@ -1,4 +1,4 @@
-"""Downloads of files, checked against what the log holds."""
+"""File downloads, verified against the log."""
 
 import hashlib
 from typing import BinaryIO
@@ -8,7 +8,7 @@ from .generated import models
 
 
 class Download:
-    """Writes a file's bytes, and checks at the end that they are the file's."""
+    """Writes a file's bytes, and verifies them at the end."""
 
     def __init__(self, file: models.FileView, to: BinaryIO) -> None:
         self._file = file
@@ -17,7 +17,7 @@ class Download:
         self._size = 0
 
     def write(self, chunk: bytes) -> None:
-        """Takes the next bytes."""
+        """Writes the next bytes."""
         self._hash.update(chunk)
         self._size += len(chunk)
         self._to.write(chunk)
@@ -26,7 +26,7 @@ class Download:
         """The file's metadata.
 
         Raises:
-            Refused: the bytes are not those of the digest that was signed.
+            Refused: the bytes do not match the signed digest.
         """
         found = "0x" + self._hash.hexdigest()
         if (found, self._size) != (self._file["sha256"], self._file["size_bytes"]):

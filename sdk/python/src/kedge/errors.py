@@ -1,19 +1,19 @@
-"""What goes wrong, and what the caller then knows."""
+"""Errors of the client."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 class KedgeError(Exception):
-    """Every error that this package raises on its own."""
+    """Base class of this package's errors."""
 
 
 class Refused(KedgeError):
-    """A file, a receipt or a signature does not hold; the message states which check failed."""
+    """A file, receipt or signature is invalid; the message states the failed check."""
 
 
 class WrongSigner(Refused):
-    """Another address signed than the expected one."""
+    """The signature is by another address than the expected one."""
 
 
 class ConnectionFailed(KedgeError):
@@ -29,13 +29,13 @@ class ConnectionFailed(KedgeError):
 
 
 class OutcomeUnknown(KedgeError):
-    """Nobody knows whether a request was carried out, although it was sent as often as the retry policy allows.
+    """The outcome of a request is still unknown after all retries.
 
-    Do not sign it again before its deadline is past: it could be done twice.
+    Do not sign it again before its deadline has passed: it could be done twice.
 
     Attributes:
-        deadline: until when the server may still carry it out, in Unix seconds; None if it was not signed.
-        actions: the ids that its actions have if they were carried out. `get_action` finds them then.
+        deadline: deadline of the request, in Unix seconds; None if it was not signed.
+        actions: ids of its actions, for looking them up with `get_action`.
     """
 
     def __init__(self, message: str, deadline: int | None, actions: tuple[str, ...]) -> None:
@@ -45,11 +45,11 @@ class OutcomeUnknown(KedgeError):
 
 
 class AlreadyDone(KedgeError):
-    """A signed request was carried out, but its answer was lost and the server no longer keeps it.
+    """A signed request was done, but its answer was lost and the server no longer keeps it.
 
     Attributes:
-        sequence: where the log holds it, if the server stated it.
-        actions: the ids of its actions; those that were refused do not exist.
+        sequence: its sequence in the log, if the server stated it.
+        actions: ids of its actions; refused ones are not in the log.
     """
 
     def __init__(self, sequence: int | None, actions: tuple[str, ...]) -> None:
@@ -59,7 +59,7 @@ class AlreadyDone(KedgeError):
 
 
 class NotModified(KedgeError):
-    """A read with `if_none_match` found that the caller's copy is current (304)."""
+    """The caller's copy is current (304); only for reads with `if_none_match`."""
 
 
 class ApiError(KedgeError):
@@ -67,8 +67,8 @@ class ApiError(KedgeError):
 
     Attributes:
         status: the HTTP status.
-        code: the error's code, for programs; empty if the answer is not the service's own.
-        body: what the server states about it: always `message` and `request_id`, often more.
+        code: the machine-readable code; empty if the answer is not the server's.
+        body: context of the refusal: always `message` and `request_id`, often more.
         headers: the answer's headers, their names in lower case.
     """
 
@@ -81,28 +81,28 @@ class ApiError(KedgeError):
 
     @property
     def request_id(self) -> str | None:
-        """The id under which the server logged the request."""
+        """Id of the request in the server's log."""
         return self.headers.get("x-request-id")
 
     @property
     def errors(self) -> list[dict[str, str]]:
-        """The wrong fields of a body: `pointer`, `code` and `message` of each."""
+        """Invalid fields of a body: `pointer`, `code` and `message` of each."""
         found = self.body.get("errors", [])
         return found if isinstance(found, list) else []
 
     @property
     def outcome(self) -> str | None:
-        """`nothing_done` or `unknown`, where the server states it."""
+        """`nothing_done` or `unknown`, if the server states it."""
         return self._text("outcome")
 
     @property
     def reason(self) -> str | None:
-        """Why a nonce is spent: `done` or `refused`."""
+        """Reason of a spent nonce: `done` or `refused`."""
         return self._text("reason")
 
     @property
     def retry_after_s(self) -> float | None:
-        """The seconds that the server asks to wait."""
+        """Wait in seconds that the server requests."""
         try:
             return max(0.0, float(self.headers["retry-after"]))
         except (KeyError, ValueError):

@@ -1,7 +1,7 @@
-"""Sending a request until its outcome is known, without performing any I/O.
+"""Logic of sending a request until its outcome is known, without I/O.
 
-Each function is a generator of steps. A client performs a step and sends its result back in, or throws the
-`ConnectionFailed` that it met: so threads and tasks share all of this.
+Each function is a generator of steps. A client performs a step and sends its result back, or throws its
+`ConnectionFailed`, so the synchronous and the asynchronous client share this code.
 """
 
 import time
@@ -24,15 +24,15 @@ from .verify.trust import KEYS_MAX, Trust, follow_key
 
 T = TypeVar("T")
 
-# A signature this close to its deadline is not sent, in seconds.
+# Minimum time between sending a signature and its deadline, in seconds.
 _DEADLINE_MARGIN_S: Final = 5
-# How often a request gets a new nonce because others have spent its own.
+# Limit on new nonces for a request whose nonce was already spent.
 _NEW_NONCES_MAX: Final = 3
 
 
 @dataclass(frozen=True)
 class Send:
-    """Sends a request. With `stream`, a successful answer is left to be read."""
+    """Sends a request. With `stream`, a successful answer stays open."""
 
     method: str
     path: str
@@ -50,7 +50,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Alone:
-    """Carries out other steps while no other request of the client does so."""
+    """Performs steps while no other request of the client does so."""
 
     steps: Callable[[], "Steps[None]"]
 
@@ -60,15 +60,15 @@ Steps = Generator[Step, Reply | None, T]
 
 
 def perform(session: Session, call: Call[T]) -> Steps[Answer[T]]:
-    """Sends a request, signed if it must be, and reads and checks its answer.
+    """Sends a request, signed if necessary, and verifies its answer.
 
     Raises:
-        ApiError: the server refused it.
-        OutcomeUnknown: nobody knows whether it was carried out.
-        AlreadyDone: it was carried out, and its answer is lost.
+        ApiError: the server refused the request.
+        OutcomeUnknown: the request may or may not have been done.
+        AlreadyDone: the request was done, and its answer is lost.
         ConnectionFailed: the server could not be reached.
         NotModified: the caller's copy is current.
-        Refused: the answer's receipt does not hold.
+        Refused: the answer's receipt is invalid.
     """
     if call.actions is None:
         reply = yield from send_plain(session, call)
@@ -83,11 +83,11 @@ def perform(session: Session, call: Call[T]) -> Steps[Answer[T]]:
     return (yield from _check(session, call, answer)) if session.check_receipts else answer
 
 
-# Requests that are not signed
+# Unsigned requests
 
 
 class _Sending:
-    """One request, possibly sent several times."""
+    """A request with its retries."""
 
     def __init__(self, session: Session, call: Call[Any], stream: bool = False) -> None:
         key = {"idempotency-key": uuid4().hex} if call.keyed and "idempotency-key" not in call.headers else {}
@@ -107,8 +107,8 @@ class _Sending:
         return reply
 
     def again(self, error: ApiError) -> Steps[bool]:
-        """Whether to send the same bytes again, after a refresh or a wait: both kinds of refusal come before the server
-        checks a signature."""
+        """Whether to send the same bytes again, after a token refresh or a wait. The server refuses in both cases
+        before it checks a signature."""
         used = self._used
         if error.code == "TOKEN_EXPIRED" and used is not None and not self._refreshed:
             self._refreshed = True
@@ -128,14 +128,14 @@ class _Sending:
 
 
 def send_plain(session: Session, call: Call[Any], stream: bool = False) -> Steps[Reply]:
-    """Sends a request that is not signed; returns a successful answer."""
+    """Sends an unsigned request. Returns the successful answer."""
     sending = _Sending(session, call, stream)
     unsure = False
     while True:
         try:
             reply = yield from sending.once()
         except ConnectionFailed as failure:
-            # With an Idempotency-Key it is done at most once, however often it is sent.
+            # With an Idempotency-Key, the request is done at most once.
             unsure = unsure or failure.sent
             if call.keyed and (yield from sending.ask_again(None)):
                 continue
@@ -174,7 +174,7 @@ def _send_signed(session: Session, call: Call[Any]) -> Steps[tuple[Reply, Signed
     sending = _Sending(session, call)
     signed = _sign(session, call)
     new_nonces = 0
-    # While False, nothing that was sent can have been carried out, so that signing again cannot do anything twice.
+    # While False, no earlier attempt can have been carried out, so signing again is safe.
     unsure = False
     while True:
         try:
@@ -212,7 +212,7 @@ def _send_signed(session: Session, call: Call[Any]) -> Steps[tuple[Reply, Signed
             continue
         if error.code != "NONCE_REUSED" or unsure or new_nonces == _NEW_NONCES_MAX:
             raise error
-        # Others sign with the same key: leave out what they have spent.
+        # Other clients sign with the same key: skip the nonces that they have spent.
         new_nonces += 1
         if reply.nonce_highest is None:
             yield from _read_wallet(session)
@@ -222,7 +222,7 @@ def _send_signed(session: Session, call: Call[Any]) -> Steps[tuple[Reply, Signed
 
 
 def _is_open(error: ApiError, unsure: bool) -> bool:
-    """Whether a request may still be carried out, or its answer may still come."""
+    """Whether a request may still be done, or its answer may still arrive."""
     if error.outcome == "unknown" or error.status in (502, 504) or not error.code and error.status >= 500:
         return True
     spent = error.code == "NONCE_REUSED" and error.reason not in ("refused", "done")
@@ -262,7 +262,7 @@ def _sign(session: Session, call: Call[Any]) -> Signed:
     return sign(session.own_signer(), session.trust.domain, actions, nonce=nonce, deadline=deadline, atomic=call.atomic)
 
 
-# What has to be known before
+# Required knowledge
 
 
 def _prepare(session: Session, call: Call[Any]) -> Steps[None]:
@@ -270,7 +270,7 @@ def _prepare(session: Session, call: Call[Any]) -> Steps[None]:
     if session.trust is None:
         yield Alone(lambda: read_trust(session))
     if call.public or session.acts_by_key_alone:
-        # A new address has spent none. For an API key alone, the first refusal states the highest.
+        # A new address has spent none. With only an API key, the first refusal states the highest.
         session.nonces.learn(0)
     if not session.nonces.known or _lacks_own_id(session, call):
         yield Alone(lambda: _read_own(session, call))
@@ -282,7 +282,7 @@ def _lacks_own_id(session: Session, call: Call[Any]) -> bool:
 
 
 def _read_own(session: Session, call: Call[Any]) -> Steps[None]:
-    """Learns the nonces and ids that a request needs, unless another request has done so meanwhile."""
+    """Reads the nonces and ids that a request needs, unless another request has done so meanwhile."""
     if session.nonces.known and not _lacks_own_id(session, call):
         return
     if session.acts_by_key_alone:
@@ -303,7 +303,7 @@ def _read_wallet(session: Session) -> Steps[None]:
 
 
 def read_trust(session: Session) -> Steps[None]:
-    """Reads the domain and the keys that the server states, unless they are known."""
+    """Reads the server's domain and keys, unless they are known."""
     if session.trust is not None:
         return
     call = operations.get_domain()
@@ -317,7 +317,7 @@ def read_trust(session: Session) -> Steps[None]:
 
 
 def _stated_keys(session: Session) -> Steps[list[Any]]:
-    """The keys that the server states and its log names."""
+    """Sequencer keys that the server states."""
     items: list[Any] = []
     call: Call[Any] | None = operations.list_sequencer_keys(limit=1000)
     while call is not None and len(items) <= KEYS_MAX:
@@ -329,7 +329,7 @@ def _stated_keys(session: Session) -> Steps[list[Any]]:
 
 
 def _learn_keys(session: Session) -> Steps[None]:
-    """Adds the keys that the log has named since, each proven by the ones before."""
+    """Adds new sequencer keys, each proven by the earlier ones."""
     trust = session.trust
     assert trust is not None
     for key in (yield from _stated_keys(session))[len(trust.keys) :]:
@@ -338,7 +338,7 @@ def _learn_keys(session: Session) -> Steps[None]:
 
 
 def _check(session: Session, call: Call[Any], answer: Answer[Any]) -> Steps[Answer[Any]]:
-    """Checks the receipt of a signed request's answer; returns the answer with the contents that it was checked for."""
+    """Verifies the receipt of a signed request's answer. Returns the answer with the content hashes."""
     assert session.trust is not None
     receipt, many = answer.body.get("receipt"), call.operation == "submitBatch"
     if receipt is None and many and all("error" in result for result in answer.body["results"]):
@@ -351,7 +351,7 @@ def _check(session: Session, call: Call[Any], answer: Answer[Any]) -> Steps[Answ
         yield Alone(lambda: _learn_keys(session))
         _check_receipt(session.trust, receipt, answer, many)
     except Refused:
-        # Under a key of the caller's own, an earlier process may have signed what was carried out.
+        # An earlier process may have signed the request under a key that the caller chose.
         if not answer.replayed or "idempotency-key" not in call.headers:
             raise
         answer = replace(answer, contents=_stated_contents(answer.body, answer.contents, many))

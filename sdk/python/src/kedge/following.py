@@ -1,4 +1,4 @@
-"""The stream of events, resumed after every break without gaps or repeats."""
+"""Event stream that resumes after interruptions, without gaps or repeats."""
 
 from typing import Any, Final, cast
 
@@ -12,16 +12,17 @@ from .generated import models
 from .session import Session
 
 FIRST_WAIT_S: Final = 0.5
-"""The first wait after a break, in seconds, unless the stream states another; it doubles while nothing comes."""
+"""First wait after an interruption, in seconds, unless the stream states another; it doubles while there is no
+event."""
 WAIT_S_MAX: Final = 30.0
-"""The longest wait between two attempts, in seconds."""
+"""Longest wait between two attempts, in seconds."""
 
 
 class Follower:
-    """Where one reader of the stream is.
+    """State of one reader of the stream.
 
     Attributes:
-        position: the position of the last event that was read; None before the first.
+        position: position of the last event read; None before the first.
     """
 
     def __init__(self, session: Session, call: Call[Any], position: str | None) -> None:
@@ -32,7 +33,7 @@ class Follower:
         self.position = position
 
     def connect(self) -> Steps[Reply]:
-        """Opens the stream after the last event that was read; retries for as long as the server cannot be reached."""
+        """Opens the stream after the last event read. Retries while the server is unreachable."""
         while True:
             resumed = {} if self.position is None else {"last-event-id": self.position}
             try:
@@ -51,7 +52,7 @@ class Follower:
         yield Wait(wait if asked_s is None else max(asked_s, wait))
 
     def take(self, message: ServerSentEvent) -> models.EventView | None:
-        """The event that a message carries; None if it carries none."""
+        """The event of a message; None if it has none."""
         if message.retry is not None:
             self._wait_s = message.retry / 1000
         if not message.data or not message.id:

@@ -1,14 +1,14 @@
-"""The counter of nonces: one for each signer, shared by everything that signs with it."""
+"""Nonce counter of a signer, shared by all its requests."""
 
 from threading import Lock
 from typing import Final
 
 JUMP_MAX: Final = 1 << 20
-"""How far above the highest spent nonce the next one may be."""
+"""Limit on the distance of the next nonce above the highest spent one."""
 
 
 class NonceCounter:
-    """Hands out each nonce once, to any number of threads and tasks."""
+    """Hands out each nonce once, across threads and tasks."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -33,13 +33,13 @@ class NonceCounter:
             return self._next - 1
 
     def learn(self, highest: int) -> None:
-        """Learns the highest nonce that the server knows: other clients may sign with the same key."""
+        """Takes over the server's highest nonce; other clients may sign with the same key."""
         with self._lock:
             self._next = max(self._next, highest + 1)
 
     def resynchronise(self, refused: int, highest: int) -> None:
-        """After the server refused a nonce and stated its highest: also goes back if the counter is too far ahead, as
-        happens when very many requests fail."""
+        """Adjusts the counter after the server refused a nonce and stated its highest. May go back, because many failed
+        requests can put the counter too far ahead."""
         if refused > highest + JUMP_MAX:
             with self._lock:
                 self._next = highest + 1

@@ -1,4 +1,4 @@
-"""From one page of a list to the next."""
+"""Paging through lists."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from .calls import Call, compact, target
 
 
 def next_page(call: Call[Any], page: Mapping[str, Any]) -> Call[Any] | None:
-    """The request for the page after `page`, which `call` asked for; None after the last one."""
+    """The request for the page after `page`, which answered `call`; None after the last one."""
     if not page["has_more"] or page["cursor"] is None:
         return None
     if call.body is not None:

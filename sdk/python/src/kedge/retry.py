@@ -1,14 +1,14 @@
-"""When a request is sent again. A refused one: on 429, and on 503 only if asked to. A signed one whose outcome nobody
-knows: until it is known. Always with the very same bytes, so it is done at most once."""
+"""Retry policy. Refused requests are retried on 429, and on 503 if configured; signed requests with an unknown outcome
+are retried until it is known. A retry sends identical bytes, so the request is done at most once."""
 
 import random
 from dataclasses import dataclass
 from typing import Final
 
 WAIT_S_DEFAULT: Final = 60.0
-"""The wait if the server does not state one, in seconds."""
+"""Wait if the server states none, in seconds."""
 UNKNOWN_WAIT_S: Final = 1.0
-"""The first wait after an unknown outcome, in seconds."""
+"""First wait after an unknown outcome, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,12 @@ class RetryPolicy:
     """When to send requests again.
 
     Attributes:
-        attempts_max: how often a request is sent at most; 1 means no retries.
-        on_unavailable: also retry on 503. Off by default: a 503 may come from a proxy in front of the server, after
-            the server has done what was requested.
-        on_unknown: also retry a request that can be done at most once and whose outcome is unknown: the answer states
-            so, the connection broke, or there was no answer in time.
-        wait_s_max: the longest single wait of the client's own, in seconds; a longer one that the server asks for holds.
+        attempts_max: limit on sending a request; 1 disables retries.
+        on_unavailable: whether to retry on 503. False by default: the 503 may come from a proxy after the server has
+            done the request.
+        on_unknown: whether to retry a request with an unknown outcome that can be done at most once: the answer says
+            so, the connection broke, or the time limit passed.
+        wait_s_max: limit on the client's own waits, in seconds; a longer wait that the server requests is kept.
     """
 
     attempts_max: int = 5
@@ -30,31 +30,30 @@ class RetryPolicy:
     wait_s_max: float = 900.0
 
     def retries(self, status: int) -> bool:
-        """Whether a refusal with this status is worth another attempt."""
+        """Whether to retry a refusal with this status."""
         return status == 429 or (status == 503 and self.on_unavailable)
 
     def wait_s(self, attempt: int, retry_after_s: float | None, jitter: float) -> float:
-        """How long to wait after attempt `attempt` (from 0), in seconds: the time that the server states (or a minute),
-        doubled with each attempt, plus up to a quarter by `jitter` (0 to 1), so that clients refused together do not
-        retry together."""
+        """Wait after attempt `attempt` (from 0), in seconds: the server's time, or a minute, doubled with each attempt,
+        plus up to a quarter by `jitter` (0 to 1). The jitter spreads clients that were refused together."""
         asked = WAIT_S_DEFAULT if retry_after_s is None else retry_after_s
         doubled = asked * 2.0 ** min(attempt, 16)
         return min(doubled, max(self.wait_s_max, asked)) * (1 + jitter / 4)
 
 
 class Backoff:
-    """The attempts of one request."""
+    """Counts the attempts of a request."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
         self._attempt = 0
 
     def after_refusal(self, status: int, retry_after_s: float | None) -> float | None:
-        """The seconds to wait before the next attempt; None if there is none."""
+        """Seconds to wait before the next attempt; None if there is none."""
         return self._next(retry_after_s) if self._policy.retries(status) else None
 
     def after_unknown(self, retry_after_s: float | None) -> float | None:
-        """The same after an unknown outcome: soon, unless the server states otherwise."""
+        """The same after an unknown outcome: short, unless the server states a time."""
         asked = UNKNOWN_WAIT_S if retry_after_s is None else retry_after_s
         return self._next(asked) if self._policy.on_unknown else None
 

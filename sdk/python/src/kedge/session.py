@@ -1,4 +1,4 @@
-"""What a client knows between two requests: credentials, the log's domain and keys, nonces."""
+"""State of a client: credentials, the log's domain and keys, nonces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _GIVE_TOKENS = ("login", "refreshToken", "registerWallet")
 
 @dataclass(frozen=True)
 class Tokens:
-    """An access token, and the refresh token that is exchanged for the next pair, once."""
+    """An access token, and the single-use refresh token for the next pair."""
 
     access: str
     refresh: str
 
 
 class Session:
-    """The state of one client. It may be used by many threads or tasks at the same time."""
+    """State of one client, shared by many threads or tasks."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Session:
 
     @property
     def acts_by_key_alone(self) -> bool:
-        """Whether requests carry an API key and no token."""
+        """Whether requests carry only an API key."""
         return self.tokens is None and self.api_key is not None
 
     def own_signer(self) -> Signer:
@@ -62,7 +62,7 @@ class Session:
         return self.signer
 
     def credentials(self, call: Call[Any]) -> dict[str, str]:
-        """The headers that show who asks."""
+        """Headers that authenticate the caller."""
         if call.public:
             return {}
         headers = {}
@@ -73,7 +73,7 @@ class Session:
         return headers
 
     def learn_wallet(self, wallet: Mapping[str, Any]) -> None:
-        """Keeps whose wallet it is, and the signer's highest nonce if the wallet states it."""
+        """Records the wallet's ids, and the signer's highest nonce if the wallet states it."""
         self.wallet_id, self.organization_id = wallet["id"], wallet["organization_id"]
         if self.signer is None:
             return
@@ -82,7 +82,7 @@ class Session:
                 self.nonces.learn(int(entry["highest"]))
 
     def learn(self, call: Call[Any], body: Any) -> None:
-        """Keeps the tokens of an answer that gives some, and forgets those that end."""
+        """Records tokens of an answer, and drops those that end."""
         if call.operation in _GIVE_TOKENS:
             self.tokens = Tokens(body["access_token"], body["refresh_token"])
             if call.operation != "refreshToken":

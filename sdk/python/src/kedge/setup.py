@@ -1,4 +1,4 @@
-"""How a client is set up, and the convenience requests that both clients offer."""
+"""Construction of clients, and their shared convenience requests."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ Key = bytes | str | LocalAccount | Signer
 
 
 def signer_of(key: Key | None) -> Signer | None:
-    """The signer that a key stands for."""
+    """The signer of a key."""
     return KeySigner(key) if isinstance(key, bytes | str | LocalAccount) else key
 
 
@@ -64,7 +64,7 @@ def leaving(session: Session) -> Call[models.LoggedOut]:
     """The request that ends the session's login.
 
     Raises:
-        KedgeError: nobody is logged in.
+        KedgeError: the session has no login.
     """
     if session.tokens is None:
         raise KedgeError("nobody is logged in")

@@ -1,4 +1,4 @@
-"""Signing requests: who signs, and what is signed."""
+"""Signers and request signatures."""
 
 import os
 import time
@@ -33,7 +33,7 @@ SEED_BYTES: Final = 32
 
 @lru_cache(4096)
 def _known_hash(text: str) -> bytes:
-    """The hash of a kind or a target, which come again and again."""
+    """Cached hash of a kind or a target, because they repeat."""
     return text_hash(text)
 
 
@@ -48,7 +48,7 @@ def _domain_data(domain: Domain) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Action:
-    """What a request does: a kind, what it is done to, and the payload's exact text."""
+    """An action: a kind, a target, and the payload's exact text."""
 
     kind: str
     target: str
@@ -56,13 +56,13 @@ class Action:
 
 
 class Unsigned:
-    """A request before it is signed.
+    """An unsigned request.
 
     Attributes:
-        signer: the 20 bytes of the address that signs.
-        nonce: a number that the signer has not spent.
-        deadline: until when the server may carry it out, in Unix seconds.
-        atomic: whether all of its actions are done, or none.
+        signer: the 20 bytes of the signer's address.
+        nonce: a nonce that the signer has not spent.
+        deadline: deadline of the request, in Unix seconds.
+        atomic: whether one refused action refuses all.
         seed: 32 random bytes, the source of the actions' salts.
     """
 
@@ -86,7 +86,7 @@ class Unsigned:
         return self.domain.digest(request_hash(self.signer, self.nonce, self.deadline, self.atomic, hashes))
 
     def typed_data(self) -> dict[str, Any]:
-        """The request as EIP-712 typed data, for wallets that show what they sign."""
+        """EIP-712 typed data of the request, for wallets that show it."""
         actions = [
             {"kind": one.kind, "target": one.target, "payload": one.payload, "salt": hex_text(salt)}
             for one, salt in zip(self.actions, self.salts)
@@ -105,14 +105,14 @@ class Unsigned:
         }
 
     def contents(self, signature: bytes) -> tuple[bytes, ...]:
-        """The content of each action, from the request's signature."""
+        """Content hashes of the actions, computed from the signature."""
         kept = keccak(kept_signature(signature))
         pairs = zip(self._hashes, self.salts)
         return tuple(content_of(*texts, self.signer, authority_of(kept, salt)) for texts, salt in pairs)
 
 
 class Consent:
-    """A key's consent to join a wallet, before it is signed.
+    """A key's unsigned consent to join a wallet.
 
     Attributes:
         wallet: the wallet's id.
@@ -130,7 +130,7 @@ class Consent:
         return self.domain.digest(consent_hash(self.wallet, self.key))
 
     def typed_data(self) -> dict[str, Any]:
-        """The consent as EIP-712 typed data, for wallets that show what they sign."""
+        """EIP-712 typed data of the consent, for wallets that show it."""
         return {
             "types": CONSENT_TYPES,
             "primaryType": "KeyConsent",
@@ -140,18 +140,18 @@ class Consent:
 
 
 class Signer(Protocol):
-    """Whoever signs requests: a key, a wallet, a hardware device, a remote service."""
+    """A signer of requests: a key, a wallet, a hardware device, a remote service."""
 
     @property
     def address(self) -> str:
-        """The address that signs."""
+        """Address of the signer."""
 
     def sign(self, request: Unsigned | Consent) -> bytes:
-        """The 65 bytes r, s, v over `request.digest`, or over `request.typed_data()`, which is the same."""
+        """Signs `request.digest`, or `request.typed_data()`, which is equivalent. Returns the 65 bytes r, s, v."""
 
 
 class KeySigner:
-    """Signs with a private key in this process.
+    """A signer with a private key in this process.
 
     Args:
         key: a private key (32 bytes, or a text of hexadecimal digits), or an account of eth-account, which also reads
@@ -169,12 +169,12 @@ class KeySigner:
 
     @classmethod
     def random(cls) -> "KeySigner":
-        """A signer with a new key. Keep `secret`, or nobody can sign for its wallet again."""
+        """A signer with a new key. Store `secret`: without it, its wallet can no longer be used."""
         return cls(PrivateKey().secret)
 
     @property
     def address(self) -> str:
-        """The address that signs."""
+        """Address of the key."""
         return self._address
 
     @property
@@ -183,11 +183,11 @@ class KeySigner:
         return self._key.secret
 
     def sign(self, request: Unsigned | Consent) -> bytes:
-        """The 65 bytes r, s, v of a request or a consent."""
+        """Signs a request or a consent. Returns the 65 bytes r, s, v."""
         return self.sign_digest(request.digest)
 
     def sign_digest(self, digest: bytes) -> bytes:
-        """The 65 bytes r, s, v over a digest; deterministic (RFC 6979), s in the lower half."""
+        """Signs a digest deterministically (RFC 6979), with s in the lower half. Returns the 65 bytes r, s, v."""
         made = self._key.sign_recoverable(digest, hasher=None)
         return made[:64] + bytes([made[64] + 27])
 
@@ -197,13 +197,13 @@ class KeySigner:
 
 @dataclass(frozen=True)
 class Signed:
-    """A signed request: its headers, and what its sender can compute of the answer.
+    """A signed request: its headers, and computed parts of the answer.
 
     Attributes:
-        headers: the five headers to send next to the credentials.
-        contents: the content of each action, in order.
-        nonce: the nonce that it spends.
-        deadline: until when the server may carry it out, in Unix seconds.
+        headers: the five headers of the signature.
+        contents: the content hashes of the actions, in order.
+        nonce: the nonce of the request.
+        deadline: deadline of the request, in Unix seconds.
     """
 
     headers: dict[str, str]
@@ -213,7 +213,7 @@ class Signed:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The ids that its actions have once they are done."""
+        """Ids of the actions, once they are done."""
         return tuple(id_of("act", content) for content in self.contents)
 
 
@@ -221,12 +221,12 @@ def sign(signer: Signer, domain: Domain, actions: Sequence[Action], *, nonce: in
     """Signs a request.
 
     Args:
-        signer: whose signature it carries.
-        domain: the log that it is for.
-        actions: its actions, 1 to 500.
-        nonce: a number that the signer has not spent.
-        deadline: until when the server may carry it out, in Unix seconds.
-        atomic: whether all actions are done, or none.
+        signer: the signer of the request.
+        domain: the domain of the log.
+        actions: the actions, 1 to 500.
+        nonce: a nonce that the signer has not spent.
+        deadline: deadline of the request, in Unix seconds.
+        atomic: whether one refused action refuses all.
     """
     seed = os.urandom(SEED_BYTES)
     address = signer.address
@@ -243,11 +243,11 @@ def sign(signer: Signer, domain: Domain, actions: Sequence[Action], *, nonce: in
 
 
 def key_addition(signer: Signer, domain: Domain, wallet: str) -> models.SignerBody:
-    """The body of `add_wallet_key`: the signer's key, with its own consent to join a wallet.
+    """The body of `add_wallet_key`: the signer's key, with its consent to join a wallet.
 
     Args:
         signer: the key that joins.
-        domain: the log's, which `client.trust().domain` states.
+        domain: the domain of the log, `client.trust().domain`.
         wallet: the wallet's id.
     """
     address = signer.address
@@ -256,5 +256,5 @@ def key_addition(signer: Signer, domain: Domain, wallet: str) -> models.SignerBo
 
 
 def deadline_in(seconds: int) -> int:
-    """The Unix time so many seconds ahead."""
+    """Unix time so many seconds ahead."""
     return int(time.time()) + seconds

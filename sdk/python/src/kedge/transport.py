@@ -1,4 +1,4 @@
-"""What the synchronous and the asynchronous client share of HTTP."""
+"""HTTP code shared by the synchronous and the asynchronous client."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -14,17 +14,17 @@ from .exchange import Send
 from .version import VERSION
 
 TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0, pool=None)
-"""How long a connection, a read or a write may take, in seconds. The server sends a heartbeat every 15 seconds to who
-follows events. Waiting for a free connection has no limit: many requests may be in flight."""
+"""Time limits of a connection, a read or a write, in seconds. Event streams get a heartbeat every 15 seconds. Waiting
+for a free connection has no limit, because many requests may be in flight."""
 IN_FLIGHT_MAX: Final = 64
-"""How many requests of one client wait for an answer at once; more wait for their turn."""
+"""Limit on the requests of a client in flight; further ones wait."""
 _POOLS: Final = 16
-# A pool looks at all of its connections for each request, so many small pools are faster than a large one.
+# A pool scans all of its connections for each request, so several small pools are faster than a large one.
 _LIMITS: Final = httpx.Limits(max_connections=None, max_keepalive_connections=IN_FLIGHT_MAX)
 
 
 class _Busy:
-    """How many requests each pool has in flight."""
+    """Number of requests in flight, by pool."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -33,7 +33,7 @@ class _Busy:
 
     @contextmanager
     def pool(self) -> Iterator[int]:
-        """The number of the pool with the fewest, which is an unused one if all others are busy."""
+        """Number of the least busy pool."""
         with self._lock:
             if len(self._counts) < _POOLS and all(self._counts):
                 self._counts.append(0)
@@ -47,7 +47,7 @@ class _Busy:
 
 
 class Transport(httpx.BaseTransport):
-    """Sends requests through several pools of connections."""
+    """Spreads requests over several connection pools."""
 
     def __init__(self) -> None:
         self._room = BoundedSemaphore(IN_FLIGHT_MAX)
@@ -66,7 +66,7 @@ class Transport(httpx.BaseTransport):
 
 
 class AsyncTransport(httpx.AsyncBaseTransport):
-    """Sends requests through several pools of connections."""
+    """Spreads requests over several connection pools."""
 
     def __init__(self) -> None:
         self._room = asyncio.Semaphore(IN_FLIGHT_MAX)
@@ -92,14 +92,14 @@ def options(base_url: str) -> dict[str, Any]:
 
 
 def reply_of(response: httpx.Response, stream: bool) -> Reply:
-    """An answer; its body is read unless it is left open as a stream."""
+    """Converts an answer. Reads its body, unless it stays open as a stream."""
     body = b"" if stream else response.content
     headers = {name.lower(): value for name, value in response.headers.items()}
     return Reply(response.status_code, headers, body, response if stream else None)
 
 
 def failure_of(error: httpx.TransportError, send: Send) -> ConnectionFailed:
-    """How a connection failed, and whether the request may have reached the server."""
+    """The error of a failed connection, and whether the request may have reached the server."""
     unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout | httpx.UnsupportedProtocol)
     what = str(error) or type(error).__name__
     return ConnectionFailed(f"{send.method} {send.path}: {what}", sent=not unsent)

@@ -1,4 +1,4 @@
-"""Verifying webhooks: Standard Webhooks 1.0."""
+"""Verification of webhook messages (Standard Webhooks 1.0)."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ from .errors import Refused
 from .generated import models
 
 TOLERANCE_S: Final = 300
-"""How far a message's time may be from this machine's, in seconds."""
+"""Limit on the difference between a message's time and the local time, in seconds."""
 _PREFIX: Final = "whsec_"
 
 
@@ -30,18 +30,18 @@ def verify_webhook(
     *,
     now_s: float | None = None,
 ) -> models.WebhookMessage:
-    """Checks that a message comes from the server, unchanged and now; returns its event.
+    """Verifies that a message comes from the server, unchanged and recently, and returns its event.
 
-    The same event may come more than once: its `id` tells.
+    The same event may arrive more than once, with the same `id`.
 
     Args:
         secret: the webhook's secret, `whsec_…`, or several of them.
         headers: the request's headers, in any case of letters.
-        body: the request's body exactly as it came.
-        now_s: the Unix time in seconds, if it is not this machine's.
+        body: the unchanged body of the request.
+        now_s: the Unix time in seconds, instead of the local time.
 
     Raises:
-        Refused: a header is missing, the time is too far off, or no signature is right.
+        Refused: a header is missing, the time is too far off, or no signature is valid.
         ValueError: a secret has another form.
     """
     given = {name.lower(): value for name, value in headers.items()}

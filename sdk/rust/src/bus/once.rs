@@ -1,12 +1,12 @@
-//! Batches that are done once although their sender may be killed at any moment.
+//! Exactly-once batches, whose sender may crash at any moment.
 //!
-//! The sender keeps what it signs with before it sends anything: a nonce, a deadline and a seed ([`Attempt`]). Signing
-//! is deterministic, so these bring the same bytes again, and the ids that the actions have in the log. All attempts
-//! at a batch share one nonce, and the log accepts a nonce once, so at most one of them is ever done. The batch gets
-//! another nonce only when this one cannot be spent any more and the log holds none of the attempts.
+//! The sender stores nonce, deadline and seed ([`Attempt`]) before it sends anything. Signing is deterministic, so a
+//! restarted sender produces the same bytes and knows the ids of the actions in the log. All attempts at a batch share
+//! one nonce, and the log accepts a nonce once, so at most one attempt succeeds. The batch gets another nonce only when
+//! this one can no longer be spent and the log holds none of the attempts.
 //!
-//! An idempotency key brings the first answer again, with its receipt, as long as the server keeps it. Nothing depends
-//! on that: afterwards the spent nonce leads to the actions, and the log holds them for ever.
+//! With the idempotency key the server repeats its first answer, receipt included, for as long as it keeps the answer.
+//! Later the spent nonce leads to the actions, which stay in the log for ever.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -28,65 +28,65 @@ use crate::sign::{ActionText, SignedRequest, deadline_in, sign};
 use crate::transport::HttpAnswer;
 use crate::types::Action;
 
-/// The longest wait between two attempts if the server names none, in milliseconds.
+/// Longest wait between two attempts if the server states none, in milliseconds.
 const WAIT_MS_MAX: u64 = 10_000;
-/// The first such wait, in milliseconds.
+/// First wait between two attempts, in milliseconds.
 const WAIT_MS_FIRST: u64 = 200;
-/// How often a server may find a deadline expired that this machine's clock does not.
+/// Limit on deadlines that are expired by the server's clock, but not by the local one.
 const CLOCK_TRIES_MAX: u32 = 3;
-/// How often a spent nonce's sequence is asked for before the actions are asked for one by one.
+/// Number of queries for a spent nonce's sequence before the client asks for each action.
 const SEQUENCE_TRIES_MAX: u32 = 5;
 
-/// What a batch is signed with, beyond its actions and the key: it makes the same signature again.
+/// Signing parameters of one attempt at a batch. With the same actions and key they give the same signature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The nonce.
+    /// Nonce of the request.
     pub nonce: u64,
-    /// The deadline, Unix seconds.
+    /// Deadline, Unix seconds.
     pub deadline_s: u64,
-    /// The seed of the salts.
+    /// Seed of the salts.
     pub seed: Hash,
 }
 
-/// Keeps the attempts at a batch where a crash leaves them.
+/// Crash-safe storage of signing attempts.
 pub trait Keeper: Send + Sync {
-    /// Keeps an attempt. It is sent only after this returned, so it must be durable by then.
+    /// Stores an attempt durably. The client sends it only after this has returned.
     fn keep(&self, attempt: &Attempt) -> std::io::Result<()>;
 
-    /// Learns that nothing is sent for this long, and why.
+    /// Reports a wait before the next attempt, and its reason.
     fn waits(&self, wait: Duration, why: &str);
 }
 
-/// A batch of independent actions, and what is known about it.
+/// A batch of independent actions, with its earlier attempts.
 #[derive(Clone, Debug)]
 pub struct OnceBatch<'a> {
     /// 1 to 500 actions.
     pub actions: &'a [NewAction],
-    /// The batch's own, the same at each attempt.
+    /// Unique to the batch, and the same at each attempt.
     pub idempotency_key: &'a str,
-    /// The attempts that were kept before, oldest first.
+    /// Stored attempts of earlier calls, oldest first.
     pub earlier: &'a [Attempt],
-    /// How far ahead an attempt's deadline is.
+    /// Deadline of an attempt, from the time of signing.
     pub deadline_ahead: Duration,
-    /// How long the server may be away, or ask to wait, before the call fails.
+    /// How long the server may be unreachable, or may ask to wait, before the call fails.
     pub patience: Duration,
 }
 
-/// What became of an action.
+/// Final result of an action.
 #[derive(Clone, PartialEq, Debug)]
 pub enum OnceResult {
-    /// It was done.
+    /// The action was done.
     Done {
         /// The action's identifier.
         action_id: Id,
-        /// The object that it made or acted on.
+        /// The object created or acted on.
         object_id: Id,
-        /// Its place in the log.
+        /// Sequence of the action in the log.
         sequence: u64,
     },
-    /// It was refused, and never will be done.
+    /// The action was refused and will never be done.
     Refused(Envelope),
-    /// It was refused too, and the answer with the reason is lost.
+    /// The action was refused; the reason was lost with the answer.
     NotDone,
 }
 
@@ -104,8 +104,8 @@ impl From<ActionResult> for OnceResult {
 }
 
 impl Account {
-    /// Does a batch once, however often this is called with the attempts that were kept. Waits as the server asks, and
-    /// while it is away. After an error the batch may have been done: call again with all kept attempts.
+    /// Submits a batch exactly once, over any number of calls with the stored attempts. Waits as the server asks, and
+    /// while it is unreachable. After an error the batch may have been done: call again with all stored attempts.
     pub async fn batch_once(
         &self,
         batch: &OnceBatch<'_>,
@@ -140,7 +140,7 @@ impl Account {
         once.run().await
     }
 
-    /// Leaves the nonces of these attempts to them.
+    /// Skips the nonces of these attempts for other requests.
     pub fn reserve_nonces<'a>(&self, attempts: impl IntoIterator<Item = &'a Attempt>) {
         if let Some(highest) = attempts.into_iter().map(|attempt| attempt.nonce).max() {
             self.skip_nonces(highest);
@@ -153,28 +153,28 @@ impl Account {
     }
 }
 
-/// What stands in the way at present.
+/// Retry state since the last useful answer.
 #[derive(Default)]
 struct Trouble {
-    /// Since when the server gives no useful answer.
+    /// Time of the first attempt without a useful answer.
     since: Option<Instant>,
-    /// How many waits there were since then.
+    /// Number of waits since then.
     waits: u32,
-    /// How often a deadline was expired by the server's clock alone.
+    /// Number of deadlines that only the server's clock found expired.
     clock: u32,
 }
 
-/// What follows from an attempt to send.
+/// Next step after an attempt.
 enum Next {
-    /// It is known what became of the actions.
+    /// The results are known.
     Known(Vec<OnceResult>),
-    /// Send the same bytes again, now.
+    /// Send the same bytes again now.
     Again,
-    /// Send the same bytes again, later.
+    /// Send the same bytes again later.
     Wait(Option<Duration>, Error),
     /// Sign again with the same nonce.
     Renew,
-    /// No attempt was done or will be: the nonce is lost for this batch. The highest spent one, if it is known.
+    /// The nonce is lost: no attempt was done or ever will be. Holds the highest spent nonce, if known.
     OtherNonce(Option<u64>),
 }
 
@@ -184,7 +184,7 @@ struct Once<'a> {
     texts: Vec<ActionText<'a>>,
     request: Authorized<'a>,
     keeper: &'a dyn Keeper,
-    /// All attempts, oldest first. The last one is sent.
+    /// All attempts, oldest first; the last one is sent.
     signed: Vec<SignedRequest>,
     /// Whether an attempt may have been done, or may still be.
     unsure: bool,
@@ -223,7 +223,7 @@ impl Once<'_> {
         self.signed.last().ok_or_else(none)
     }
 
-    /// Keeps and signs a new attempt.
+    /// Stores a new attempt, and signs it.
     fn sign_with(&mut self, nonce: u64) -> Result<()> {
         let attempt = Attempt {
             nonce,
@@ -278,7 +278,7 @@ impl Once<'_> {
         Err(refusal)
     }
 
-    /// Waits before the same bytes are sent again, unless that would exceed the batch's patience.
+    /// Waits before the next attempt, unless the wait exceeds the batch's patience.
     async fn wait(&mut self, asked: Option<Duration>, why: Error) -> Result<()> {
         let patience = self.batch.patience;
         let doubled = WAIT_MS_FIRST << self.trouble.waits.min(16);
@@ -303,7 +303,7 @@ impl Once<'_> {
         Ok(())
     }
 
-    /// A successful answer. It may be that of an earlier attempt, with the same idempotency key.
+    /// Reads a successful answer, which the server may have repeated for the idempotency key.
     async fn outcome(&self, answer: &HttpAnswer) -> Result<Vec<OnceResult>> {
         let outcome: WireOutcome = answer.read("a batch of actions")?;
         let batch = outcome.receipt.as_ref().map(|receipt| &receipt.batch);
@@ -324,7 +324,7 @@ impl Once<'_> {
         Err(newest.unwrap_or_else(|| Error::Usage("a batch without an attempt".to_owned())))
     }
 
-    /// The nonce cannot be spent, or not now: finds out what spent it.
+    /// Finds out what spent the nonce.
     async fn spent(
         &mut self,
         refusal: Error,
@@ -350,12 +350,12 @@ impl Once<'_> {
                 self.ask_for_each(reads_to, highest).await
             }
             _ if below => self.ask_for_each(reads_to, highest).await,
-            // Another attempt is still in flight to the disk.
+            // Another attempt is still on its way to the disk.
             _ => Ok(Next::Wait(None, refusal)),
         }
     }
 
-    /// The attempts' actions: the attempt's place, and the action's index.
+    /// The actions of all attempts: index of the attempt, index of the action.
     fn own_actions(&self) -> HashMap<Id, (usize, usize)> {
         let mut own = HashMap::new();
         for (attempt, signed) in self.signed.iter().enumerate() {
@@ -366,7 +366,7 @@ impl Once<'_> {
         own
     }
 
-    /// What the log holds at the sequence where the nonce was spent.
+    /// Reads the log at the sequence where the nonce was spent.
     async fn look_up(&mut self, sequence: u64, highest: Option<u64>) -> Result<Next> {
         let path = format!("/ebus/actions/{sequence}?min_sequence={sequence}");
         let found: Option<Action> = self.read(&path, "an action").await?;
@@ -380,7 +380,7 @@ impl Once<'_> {
         }
     }
 
-    /// Asks for each action of each attempt: for a nonce that the server no longer remembers.
+    /// Looks up each action of each attempt, because the server no longer remembers the nonce.
     async fn ask_for_each(&mut self, reads_to: u64, highest: Option<u64>) -> Result<Next> {
         for attempt in (0..self.signed.len()).rev() {
             for index in 0..self.texts.len() {
@@ -395,8 +395,7 @@ impl Once<'_> {
         Ok(Next::OtherNonce(highest))
     }
 
-    /// What became of an attempt's actions, of which `first` is the first that was done. Those that were done have
-    /// consecutive sequences.
+    /// Results of an attempt whose first completed action is `first`. Completed actions have consecutive sequences.
     async fn collect(
         &mut self,
         (attempt, index): (usize, usize),
@@ -424,7 +423,7 @@ impl Once<'_> {
         Ok(results.map(result).collect())
     }
 
-    /// The sequences of the actions that may be the batch's, by their ids.
+    /// Sequences of the actions from `first` on, by id.
     async fn events_from(&mut self, first: u64) -> Result<HashMap<Id, u64>> {
         let (after, before) = (
             first.saturating_sub(1),
@@ -437,7 +436,7 @@ impl Once<'_> {
         let mut path = range.clone();
         loop {
             let page: Option<Page<SeenEvent>> = self.read(&path, "events").await?;
-            // Without it, actions that were done would be done again.
+            // Without the page, completed actions would be submitted again.
             let page = page.ok_or_else(|| Error::Unexpected {
                 status: 404,
                 text: "the server has no list of events".to_owned(),
@@ -452,7 +451,7 @@ impl Once<'_> {
         }
     }
 
-    /// Reads something, and waits as for a request that is sent; `None` if it does not exist.
+    /// Reads a resource with the retries of a sent request; `None` if it does not exist.
     async fn read<T: DeserializeOwned>(
         &mut self,
         path: &str,
@@ -482,7 +481,7 @@ impl Once<'_> {
     }
 }
 
-/// An event, as far as it matters here.
+/// The fields of an event that matter here.
 #[derive(Deserialize)]
 struct SeenEvent {
     action_id: Option<Id>,

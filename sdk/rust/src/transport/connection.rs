@@ -1,6 +1,6 @@
-//! Connections whose end is noticed. hyper hands a request to the task of its connection through a channel. If that
-//! task ends at the same moment, because the server closed the connection, the channel may keep the request: without
-//! this, the caller would learn of it only at its time limit.
+//! Detection of closed connections. hyper hands a request to the task of its connection through a channel. If that task
+//! ends at the same moment, because the server closed the connection, the request may stay in the channel: without this
+//! module, the caller would wait until its time limit.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,26 +14,26 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::sync::watch;
 use tower_service::Service;
 
-/// How long after the end of its connection a request may stay without an outcome. It may be on its way to another
-/// connection, which is still being made.
+/// Longest time that a request may stay without an outcome after its connection has ended. It may be waiting for
+/// another connection to open.
 pub(super) const OUTCOME_LIMIT: Duration = Duration::from_secs(10);
 
-/// Makes connections whose end is noticed.
+/// Connector whose connections report their end.
 #[derive(Clone, Debug)]
 pub(super) struct Noticing<C>(pub(crate) C);
 
-/// A connection whose end is noticed, because `open` is dropped with it.
+/// A connection that reports its end: `open` is dropped with it.
 pub(super) struct Noticed<S> {
     stream: S,
     open: watch::Sender<()>,
 }
 
-/// Follows a connection; nothing is ever sent.
+/// Resolves when a connection has ended; no value is ever sent.
 #[derive(Clone)]
 struct Open(watch::Receiver<()>);
 
 impl Open {
-    /// The connection that a request went to last, if it went to any.
+    /// The last connection that the request went to.
     fn of(captured: &CaptureConnection) -> Option<Self> {
         let mut found = Extensions::new();
         captured
@@ -44,7 +44,7 @@ impl Open {
     }
 }
 
-/// The outcome of a request; none if its connection has been gone for `limit` and left it without one.
+/// The outcome of a request; `None` if its connection has been gone for `limit` without one.
 pub(super) async fn outcome<T>(
     requested: impl Future<Output = T>,
     captured: CaptureConnection,
@@ -57,7 +57,7 @@ pub(super) async fn outcome<T>(
     }
 }
 
-/// Resolves once the last connection of a request has been gone for `limit`.
+/// Resolves when the last connection of a request has been gone for `limit`.
 async fn gone(mut captured: CaptureConnection, limit: Duration) {
     drop(captured.wait_for_connection_metadata().await);
     while let Some(mut open) = Open::of(&captured) {
@@ -69,7 +69,7 @@ async fn gone(mut captured: CaptureConnection, limit: Duration) {
             return;
         }
     }
-    // It went to no connection, and has its outcome.
+    // The request went to no connection, and has its outcome.
     std::future::pending::<()>().await;
 }
 

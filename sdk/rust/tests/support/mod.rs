@@ -1,4 +1,5 @@
-//! A log of its own, just large enough to give true receipts: each request is one batch. Faults are put in front of it.
+//! A fake log, just large enough to issue valid receipts: each request is one batch. Faults are injected in front of
+//! it.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -34,13 +35,13 @@ pub(crate) fn sequencer() -> SigningKey {
     SigningKey::from_bytes(&[0x5e; 32]).unwrap()
 }
 
-/// What goes wrong with the next request that has a token or a signature.
+/// Fault of the next request that has a token or a signature.
 pub(crate) enum Fault {
-    /// This status and code, with these headers.
+    /// An error with this status, code and headers.
     Refuse(u16, &'static str, Vec<(&'static str, String)>),
     /// The same, with these members in the body.
     Say(u16, &'static str, Value),
-    /// It is done, but the answer is lost.
+    /// The request is done, but the answer is lost.
     Lose,
     /// The receipt is changed before it leaves.
     Receipt(fn(&mut Value)),
@@ -60,7 +61,7 @@ pub(crate) struct Seen {
 pub(crate) struct State {
     pub(crate) faults: VecDeque<Fault>,
     pub(crate) seen: Vec<Seen>,
-    /// Tokens before this one have expired.
+    /// Older tokens have expired.
     pub(crate) token: u64,
     /// The highest spent nonce, as `/wallets/me` reports it.
     pub(crate) highest: u64,
@@ -170,7 +171,7 @@ fn with_tokens(wallet: Value, state: &State) -> Value {
 }
 
 fn wallet(state: &State, address: Address) -> Value {
-    // Every test key belongs to it.
+    // All test keys belong to it.
     let nonces: Vec<Value> = (1..=9)
         .map(|n| {
             let key = SigningKey::from_bytes(&[n; 32]).unwrap();
@@ -270,7 +271,7 @@ fn words(action: &BusAction<'_>) -> (Kind, ActionWords) {
     (kind, words)
 }
 
-/// Does a signed request. Locks are refused, so that some actions are not done.
+/// Does a signed request. Refuses locks, so that some actions fail.
 fn change(state: &mut State, path: &str, headers: &HeaderMap, body: &Bytes) -> Value {
     let actions: Vec<(Kind, ActionWords)> = match path {
         "/wallets/register" => {

@@ -1,24 +1,24 @@
-/** Answers as values, with what their headers state. */
+/** Answers with the information from their headers. */
 
 import { parseJson } from '../reading/json.js';
 import { type ErrorBody, NotModified, ServerError } from './errors.js';
 import type { Incoming } from './transport.js';
 
-/** What an answer's headers state. */
+/** Information from an answer's headers. */
 export interface AnswerInfo {
-  /** The HTTP status. */
+  /** HTTP status. */
   readonly status: number;
   /** All headers. */
   readonly headers: Headers;
-  /** The request's name in the server's log. */
+  /** Id of the request in the server's log. */
   readonly requestId: string | null;
-  /** For `ifMatch` and `ifNoneMatch`. */
+  /** Entity tag, for `ifMatch` and `ifNoneMatch`. */
   readonly etag: string | null;
-  /** The last sequence that the answer reflects. */
+  /** Last sequence that the answer reflects. */
   readonly sequence: bigint | null;
-  /** Whether it is the answer of an earlier request with the same `Idempotency-Key`. */
+  /** Whether the answer belongs to an earlier request with the same `Idempotency-Key`. */
   readonly replayed: boolean;
-  /** The rate limit that has the least left: its size, what is left, and when it resets (Unix seconds). */
+  /** The most exhausted rate limit: its size, the remaining requests, and its reset (Unix seconds). */
   readonly rateLimit: { readonly limit: number; readonly remaining: number; readonly reset: number } | null;
 }
 
@@ -30,7 +30,7 @@ function rateLimitOf(headers: Headers): AnswerInfo['rateLimit'] {
   return { limit: Number(limit), remaining: Number(remaining), reset: Number(reset) };
 }
 
-/** What the headers of the answer state that a call returned. Throws a TypeError for any other value. */
+/** Returns the header information of an answer that a call returned. Throws a TypeError for any other value. */
 export function answerInfo(answer: object): AnswerInfo {
   const found = headersOf.get(answer);
   if (found === undefined) throw new TypeError('the value is no answer of a client');
@@ -52,14 +52,14 @@ export function remember(answer: unknown, status: number, headers: Headers): voi
   if (answer !== null && typeof answer === 'object') headersOf.set(answer, { status, headers });
 }
 
-/** The refusal in an answer that is no success. */
+/** The error of an unsuccessful answer. */
 export function refusalOf(status: number, headers: Headers, text: string): Error {
   if (status === 304) return new NotModified(headers);
   try {
     const { code, body } = JSON.parse(text) as { code: string; body: ErrorBody };
     if (typeof code === 'string' && typeof body?.message === 'string') return new ServerError(status, code, body, headers);
   } catch {
-    // Not the service's own answer: a proxy's, perhaps.
+    // Not an answer of the server, perhaps a proxy's.
   }
   return new ServerError(status, null, { message: text.slice(0, 200) || 'an answer without a body' }, headers);
 }

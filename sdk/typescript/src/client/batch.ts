@@ -1,4 +1,4 @@
-/** Building a request of many actions under one signature. */
+/** Requests of many actions under one signature. */
 
 import type { JsonText } from '../reading/json.js';
 import type { Hex } from '../protocol/bytes.js';
@@ -7,43 +7,44 @@ import type { ActionInput } from './bus.js';
 import { ServerError } from './errors.js';
 import type { AnswerOf, ChangeOptions, Schemas } from './operation.js';
 
-/** Most actions of one request. */
+/** Limit on the actions of a request. */
 export const BATCH_MAX = 500;
 
 type Answer = AnswerOf<'submitBatch'>;
 
 /** The answer to a request of many actions. */
 export interface BatchReply extends Answer {
-  /** The id that each action has in the log if it was done, in request order. */
+  /** Ids of the actions in the log, in request order; a refused action has none there. */
   readonly actionIds: readonly string[];
-  /** The content of each action, in request order. */
+  /** Content hashes of the actions, in request order. */
   readonly contents: readonly Hex[];
 }
 
-/** What sends batches. */
+/** Sender of batches. */
 export interface BatchSender {
   submitBatch(body: { actions: ActionInput[]; atomic?: boolean }, options?: BatchOptions): Promise<BatchReply>;
 }
 
-/** What a request of many actions may be given. */
+/** Options of a batch. */
 export interface BatchOptions extends ChangeOptions {
   /**
-   * Leaves out of the answer what the sender can compute: less to transfer and to read. Not with an `idempotencyKey`.
+   * Omits everything from the answer that the sender can compute, which saves transfer and parsing. Not with an
+   * `idempotencyKey`.
    */
   minimal?: boolean;
 }
 
 type Properties = Record<string, unknown>;
 
-/** What became of one action of a batch. */
+/** Result of one action of a batch. */
 export interface BatchOutcome {
-  /** Its id, if it was done; null if it was refused. */
+  /** Id of the action; null if it was refused. */
   readonly actionId: string | null;
-  /** The object that it made or acted on; null if it was refused. */
+  /** The object created or acted on; null if the action was refused. */
   readonly objectId: string | null;
-  /** What the service answered. */
+  /** Result in the server's form. */
   readonly result: Schemas['BatchResult'];
-  /** Why it was refused; null if it was done. */
+  /** Reason of the refusal; null if the action was done. */
   readonly error: ServerError | null;
 }
 
@@ -63,18 +64,18 @@ export class Batch {
     readonly atomic: boolean,
   ) {}
 
-  /** How many actions it holds. */
+  /** Number of actions in the batch. */
   get size(): number {
     return this.#actions.length;
   }
 
-  /** Adds any action, such as one of a template's own kinds. */
+  /** Adds any action, such as one of a template's custom kinds. */
   add(action: ActionInput): this {
     this.#actions.push(action);
     return this;
   }
 
-  /** Makes an object from a template, for the signer's wallet or `to`. */
+  /** Mints an object from a template, for the signer's wallet or `to`. */
   mint(templateId: string, properties?: Properties, more: { to?: string; variation_id?: string } = {}): this {
     const payload = { ...(properties === undefined ? {} : { properties }), ...more };
     return this.add({ action_type: 'mint', template_id: templateId, payload });
@@ -85,7 +86,7 @@ export class Batch {
     return this.add({ action_type: 'update', object_id: objectId, payload: { properties } });
   }
 
-  /** Gives an object to a wallet, by its id or an address. */
+  /** Transfers an object to a wallet, by its id or address. */
   transfer(objectId: string, to: string): this {
     return this.add({ action_type: 'transfer', object_id: objectId, payload: { to } });
   }
@@ -100,25 +101,22 @@ export class Batch {
     return this.add({ action_type: 'unlock', object_id: objectId });
   }
 
-  /** Ends an object for good. */
+  /** Burns an object permanently. */
   burn(objectId: string): this {
     return this.add({ action_type: 'burn', object_id: objectId });
   }
 
-  /** Records something about an object without changing it. */
+  /** Records information about an object without changing it. */
   emit(objectId: string, payload: Properties | JsonText): this {
     return this.add({ action_type: 'emit', object_id: objectId, payload } as ActionInput);
   }
 
-  /** Sends everything as one request of at most 500 actions: one outcome for each action, in order. */
+  /** Sends one request of at most 500 actions. Returns the outcomes in order. */
   async send(options: BatchOptions = {}): Promise<BatchOutcome[]> {
     return this.#send(this.#actions, options);
   }
 
-  /**
-   * Sends any number of actions as requests of 500, one after the other, and returns all outcomes. Not for an atomic
-   * batch.
-   */
+  /** Sends any number of actions as consecutive requests of 500. Returns all outcomes. Not for an atomic batch. */
   async sendAll(options: Omit<BatchOptions, 'idempotencyKey'> = {}): Promise<BatchOutcome[]> {
     if (this.atomic) throw new TypeError('an atomic batch is one request: use send()');
     const outcomes: BatchOutcome[] = [];

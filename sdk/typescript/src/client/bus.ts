@@ -1,16 +1,16 @@
-/** Requests of the action bus: bodies whose payloads are signed as they are written. */
+/** Requests of the action bus. Payloads are signed in their serialized form. */
 
 import { writeJson } from '../reading/json.js';
 import type { JsonText } from '../reading/json.js';
 import type { Schemas } from './operation.js';
 import type { UnsaltedAction } from './signing.js';
 
-/** An action for the bus. A payload as {@link JsonText} is sent and signed as it stands. */
+/** An action for the bus. A payload of {@link JsonText} is sent and signed unchanged. */
 export type ActionInput =
   | Schemas['ActionBody']
   | { action_type: string; object_id?: string; template_id?: string; payload?: JsonText };
 
-/** The action that is signed, and its JSON in the body. */
+/** The action to sign, and its JSON in the body. */
 export function busAction(input: ActionInput): { action: UnsaltedAction; slice: string } {
   const { action_type: kind, object_id: object, template_id: template, payload, ...others } = input as {
     action_type: string;

@@ -1,4 +1,4 @@
-/** The part of the client that all operations share: from a call to its checked answer. */
+/** Shared core of all operations: from a call to its verified answer. */
 
 import { type Hex, utf8 } from '../protocol/bytes.js';
 import { ZERO, digestForm, sha256 } from '../protocol/hash.js';
@@ -32,7 +32,7 @@ export function pathOf(operation: Operation, { path = {}, query = {} }: Call): s
   return text === '' ? filled : `${filled}?${text}`;
 }
 
-/** The headers that options stand for. */
+/** The headers of a call's options. */
 export function headersOf(operation: Operation, { requestId, ifNoneMatch, ifMatch, idempotencyKey }: ChangeOptions): Record<string, string> {
   const headers: Record<string, string> = {};
   if (requestId !== undefined) headers['x-request-id'] = requestId;
@@ -42,15 +42,15 @@ export function headersOf(operation: Operation, { requestId, ifNoneMatch, ifMatc
   return headers;
 }
 
-/** What is sent, and what of it is signed. */
+/** A request, and the part of it that is signed. */
 export interface Prepared {
   readonly plain: Plain;
   readonly changes: Changes;
-  /** Whether the caller chose the `Idempotency-Key`: then the answer may be that of an earlier request. */
+  /** Whether the caller chose the `Idempotency-Key`; the answer may then be that of an earlier request. */
   readonly keyGiven: boolean;
 }
 
-/** What operations are made of. */
+/** Base class of the client, with all operations. */
 export abstract class Core extends Operations {
   /** @internal */
   protected readonly sender: Sender;
@@ -80,17 +80,17 @@ export abstract class Core extends Operations {
     this.keeper = new TrustKeeper(source, trust);
   }
 
-  /** The address that signs. Throws a TypeError if the client has no signer. */
+  /** Address of the signer. Throws a TypeError if the client has none. */
   get address(): string {
     return this.signer().address;
   }
 
-  /** The tokens of the current login, or null. */
+  /** Tokens of the current login, or null. */
   get session(): Session | null {
     return this.sender.credentials.session;
   }
 
-  /** The log that receipts are checked against. */
+  /** The trusted log, for verifying receipts. */
   trust(): Promise<Trust> {
     return this.keeper.trust();
   }
@@ -106,7 +106,7 @@ export abstract class Core extends Operations {
     this.#own = wallet === null ? null : Promise.resolve(wallet);
   }
 
-  /** The caller's wallet and organization. */
+  /** Wallet and organization of the caller. */
   protected own(): Promise<OwnIds> {
     if (this.#own === null) {
       const read = this.call<Schemas['OwnWallet']>(OPERATIONS.getOwnWallet, {});
@@ -160,7 +160,7 @@ export abstract class Core extends Operations {
     return { plain: this.plain(operation, call, body), changes: { actions, atomic: false }, keyGiven: call.options?.idempotencyKey !== undefined };
   }
 
-  /** Signs, sends and checks a change of one action. */
+  /** Signs and sends a change of one action, and verifies its receipt. */
   protected async change<T>(operation: Operation, prepared: Prepared): Promise<T> {
     const { value, signed, isEarlier } = await this.submit<T & { receipt: Schemas['Receipt'] }>(operation, prepared);
     const { receipt } = value;
@@ -168,7 +168,7 @@ export abstract class Core extends Operations {
     return value;
   }
 
-  /** Signs, sends and checks a request of many actions. Returns the contents of those that were sent. */
+  /** Signs and sends a request of many actions, and verifies their receipt. Returns the content hashes too. */
   protected async changeMany(operation: Operation, prepared: Prepared): Promise<{ value: AnswerOf<'submitBatch'>; contents: readonly Hex[] }> {
     const { value, signed, isEarlier } = await this.submit<AnswerOf<'submitBatch'>>(operation, prepared);
     const stated = (i: number): Hex => (value.results[i] as { content?: Hex }).content ?? ZERO;
@@ -177,7 +177,7 @@ export abstract class Core extends Operations {
     return { value, contents };
   }
 
-  /** `isEarlier` where the answer may be that of an earlier request with the caller's own key, signed otherwise. */
+  /** `isEarlier` marks an answer of an earlier, differently signed request with the same chosen key. */
   private async submit<T>(operation: Operation, { plain, changes, keyGiven }: Prepared): Promise<{ value: T; signed: SignedRequest; isEarlier: boolean }> {
     const { domain } = await this.keeper.trust();
     const context: SigningContext = {
@@ -192,7 +192,7 @@ export abstract class Core extends Operations {
     return { value: valueOf<T>(answer, operation.answer), signed, isEarlier };
   }
 
-  /** The highest spent nonce of the signer. With an API key alone it is unknown here: the first refusal states it. */
+  /** Highest spent nonce of the signer. With only an API key it is unknown until the first refusal states it. */
   async #highestNonce(): Promise<bigint> {
     if (this.sender.credentials.areKeyAlone) return 0n;
     const { nonces } = await this.call<Schemas['OwnWallet']>(OPERATIONS.getOwnWallet, {});
@@ -202,7 +202,7 @@ export abstract class Core extends Operations {
   }
 }
 
-/** The text that is signed for a request with this body. */
+/** The signed payload of a request with this body. */
 export function payloadOf(signs: Signs, call: Call, body: string | undefined): string {
   if (signs.payload === 'empty') return '';
   if (signs.payload === 'member') return JSON.stringify({ [signs.member as string]: call.path?.['id'] });

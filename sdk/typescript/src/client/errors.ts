@@ -1,15 +1,15 @@
-/** What a call can end with, other than its answer. */
+/** Errors of a call. */
 
 import type { Hex } from '../protocol/bytes.js';
 import { Refused } from '../refused.js';
 
-/** The `body` of the service's error envelope. */
+/** The `body` of the server's error envelope. */
 export interface ErrorBody {
-  /** What is wrong and what to do. */
+  /** Explanation and remedy. */
   readonly message: string;
-  /** The request's name in the server's log. */
+  /** Id of the request in the server's log. */
   readonly request_id?: string;
-  /** Where the input is wrong, for `VALIDATION_ERROR`. */
+  /** Positions of invalid input, for `VALIDATION_ERROR`. */
   readonly errors?: readonly { readonly pointer: string; readonly code: string; readonly message: string }[];
   /** With `UNAVAILABLE`: `nothing_done` or `unknown`. */
   readonly outcome?: string;
@@ -18,31 +18,31 @@ export interface ErrorBody {
   readonly [member: string]: unknown;
 }
 
-/** The service refused a request. Programs go by {@link ServerError.code}. */
+/** Refusal by the server. Programs should distinguish refusals by {@link ServerError.code}. */
 export class ServerError extends Error {
   override readonly name: string = 'ServerError';
 
   constructor(
-    /** The HTTP status. */
+    /** HTTP status. */
     readonly status: number,
-    /** The machine-readable code, such as `RESOURCE_NOT_FOUND`; null if the answer is not the service's. */
+    /** Machine-readable code, such as `RESOURCE_NOT_FOUND`; null if the answer is not the server's. */
     readonly code: string | null,
-    /** The context of the failure. */
+    /** Context of the refusal. */
     readonly body: ErrorBody,
-    /** The headers of the answer. */
+    /** Headers of the answer. */
     readonly headers: Headers,
   ) {
     super(`${status} ${code ?? 'without a code'}: ${body.message}`);
   }
 
-  /** The seconds that the service asks to wait, or null if it does not. */
+  /** Wait in seconds that the server requests, or null. */
   get retryAfterS(): number | null {
     const seconds = Number(this.headers.get('retry-after') ?? Number.NaN);
     return Number.isFinite(seconds) && seconds >= 0 ? seconds : null;
   }
 }
 
-/** The caller has the current answer already (304): only for calls with `ifNoneMatch`. */
+/** The caller's copy is current (304); only for calls with `ifNoneMatch`. */
 export class NotModified extends Error {
   override readonly name: string = 'NotModified';
 
@@ -51,36 +51,33 @@ export class NotModified extends Error {
   }
 }
 
-/** No answer came: the connection failed, or the time was over. What was sent may have been done all the same. */
+/** No answer: the connection failed, or the time limit passed. The request may still have been done. */
 export class TransportError extends Error {
   override readonly name: string = 'TransportError';
 }
 
-/**
- * A request whose answer was lost is done, and its answer cannot be had any more. Read what it did by the ids of its
- * actions.
- */
+/** The request was done, but its answer is lost. Read its effects by the ids of its actions. */
 export class AlreadyDone extends Error {
   override readonly name: string = 'AlreadyDone';
 
   constructor(
-    /** The sequence of the request's first action; null if the server does not report it. */
+    /** Sequence of the request's first action; null if the server does not report it. */
     readonly sequence: bigint | null,
-    /** The ids of all actions of the request, in order; actions that failed have none in the log. */
+    /** Ids of all actions of the request, in order; failed actions are not in the log. */
     readonly actionIds: readonly string[],
   ) {
     super(`the request is done already${sequence === null ? '' : `, from sequence ${sequence} on`}; read its actions by their ids`);
   }
 }
 
-/** The sequencer signed two headers that contradict each other: {@link evidence} holds both. Keep them. */
+/** The sequencer signed two contradicting headers, in {@link evidence}. Keep both. */
 export class Contradiction extends Refused {
   override readonly name: string = 'Contradiction';
 
   constructor(
     message: string,
     readonly evidence: readonly [unknown, unknown],
-    /** The hashes of the two headers. */
+    /** Hashes of the two headers. */
     readonly hashes: readonly [Hex, Hex],
   ) {
     super(message);

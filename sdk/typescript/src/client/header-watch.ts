@@ -1,4 +1,4 @@
-/** The headers that a client has seen: none is checked twice, and two that contradict each other are noticed. */
+/** Headers seen by a client: each is verified once, and contradictions are noticed. */
 
 import type { Hex } from '../protocol/bytes.js';
 import type { Header } from '../protocol/domain.js';
@@ -6,7 +6,7 @@ import type { SignedBatch } from '../verify/forms.js';
 import type { SeenHeaders } from '../verify/placed.js';
 import { Contradiction } from './errors.js';
 
-/** How many of the newest headers are remembered. */
+/** Number of remembered headers, the newest ones. */
 const HEADERS_MAX = 1024;
 
 interface Seen {
@@ -14,7 +14,7 @@ interface Seen {
   readonly hash: Hex;
 }
 
-/** Remembers headers by their numbers. */
+/** Headers by number. */
 export class HeaderWatch implements SeenHeaders {
   readonly #seen = new Map<bigint, Seen>();
 

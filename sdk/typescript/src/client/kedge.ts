@@ -1,4 +1,4 @@
-/** The client of a Kedge server. */
+/** Client of a Kedge server. */
 
 import { OPERATIONS } from '../generated/operations.js';
 import { randomBytes, toBase64 } from '../protocol/bytes.js';
@@ -13,21 +13,21 @@ import { type SignerInput, signerOf } from './signers.js';
 import { signConsent } from './signing.js';
 import { resumingEvents } from './stream.js';
 
-/** A registration, without what the client adds. */
+/** A registration, without the fields that the client adds. */
 export type Registration = Omit<BodyOf<'registerWallet'>, 'address' | 'blind'>;
 
-/** A change of the caller's wallet, without what the client adds. */
+/** A change of the caller's wallet, without the fields that the client adds. */
 export type WalletChange = Omit<BodyOf<'updateOwnWallet'>, 'blind'>;
 
 /** A file to upload. */
 export interface Upload {
   /** The bytes; in Node, `openAsBlob(path)` reads a file as it is sent. */
   readonly file: Blob | Uint8Array;
-  /** The file's name, which is signed. */
+  /** File name, which is signed. */
   readonly name: string;
 }
 
-/** What a stream of events may be given. */
+/** Options of an event stream. */
 export interface StreamOptions {
   /** Ends the stream. */
   signal?: AbortSignal;
@@ -35,9 +35,9 @@ export interface StreamOptions {
   lastEventId?: string;
 }
 
-/** What a download may be given. */
+/** Options of a download. */
 export interface DownloadOptions extends CallOptions {
-  /** The part of the content that is wanted, such as `bytes=0-99`. */
+  /** Range of the content, such as `bytes=0-99`. */
   range?: string;
 }
 
@@ -63,19 +63,19 @@ const pathWith = (path: string, query: Record<string, unknown>): string => {
  * an answer that does not verify is {@link Refused}.
  */
 export class KedgeClient extends Core {
-  /** Registers a wallet whose key is the client's signer, and logs it in. */
+  /** Registers a wallet with the signer's key, and logs it in. */
   async registerWallet(registration: Registration, options: ChangeOptions = {}): Promise<AnswerOf<'registerWallet'>> {
     const body = { ...registration, address: this.address, blind: randomBlind() };
     const operation = OPERATIONS.registerWallet;
     const prepared = await this.prepare(operation, operation.signs, { body, options });
-    // Registering needs no credentials, and those of another wallet would be in the way.
+    // Registration needs no credentials, and those of another wallet would interfere.
     const plain = { ...prepared.plain, authorized: false };
     const answer = await this.change<AnswerOf<'registerWallet'>>(operation, { ...prepared, plain });
     this.#began(answer);
     return answer;
   }
 
-  /** Logs in. The client then acts as that wallet, and renews its tokens by itself. */
+  /** Logs in. The client then acts as that wallet, and renews its tokens automatically. */
   async login(email: string, password: string, options: CallOptions = {}): Promise<AnswerOf<'login'>> {
     const answer = await this.call<AnswerOf<'login'>>(OPERATIONS.login, { body: { email, password }, options });
     this.#began(answer);
@@ -87,15 +87,15 @@ export class KedgeClient extends Core {
     this.setOwn(answer.wallet);
   }
 
-  /** Sends these tokens from now on, or none. */
+  /** Sets the tokens to send, or null for none. */
   setSession(session: Session | null): void {
     this.setOwn(null);
     this.sender.credentials.set(session);
   }
 
   /**
-   * Gets the next pair of tokens, with the login's own refresh token or another one. The client does so by itself when
-   * a token expires.
+   * Fetches the next pair of tokens, with the login's refresh token or another one. The client does this itself when a
+   * token expires.
    */
   async refreshToken(refreshToken?: string): Promise<Session> {
     const { credentials } = this.sender;
@@ -105,7 +105,7 @@ export class KedgeClient extends Core {
     return credentials.session as Session;
   }
 
-  /** Ends the login: its refresh tokens give no new tokens any more. */
+  /** Ends the login and revokes its refresh tokens. */
   async logout(options: CallOptions = {}): Promise<void> {
     const token = this.session?.refresh_token;
     if (token !== undefined) await this.call(OPERATIONS.logout, { body: { refresh_token: token }, options });
@@ -113,22 +113,22 @@ export class KedgeClient extends Core {
     this.setOwn(null);
   }
 
-  /** Changes the caller's wallet. A new password takes the current one. */
+  /** Changes the caller's wallet. A new password requires the current one. */
   updateOwnWallet(change: WalletChange, options: ChangeOptions = {}): Promise<AnswerOf<'updateOwnWallet'>> {
     const body = change.password == null ? change : { ...change, blind: randomBlind() };
     return this.call(OPERATIONS.updateOwnWallet, { body, options });
   }
 
   /**
-   * Lets another key sign for the caller's wallet, with that key's consent. For a key on another device make the body there
-   * with {@link signConsent}, and pass it to `addWalletKey`.
+   * Adds a signing key to the caller's wallet, with that key's consent. For a key on another device, create the body
+   * there with {@link signConsent}, and pass it to `addWalletKey`.
    */
   async addSigner(input: SignerInput, options: ChangeOptions = {}): Promise<AnswerOf<'addWalletKey'>> {
     const [{ domain }, { id }] = await Promise.all([this.trust(), this.own()]);
     return this.addWalletKey(await signConsent(signerOf(input), domain, id), options);
   }
 
-  /** Submits one action of the bus. The answer means that it is durable. */
+  /** Submits one action of the bus. When it returns, the action is durable. */
   submitAction(input: ActionInput, options: ChangeOptions = {}): Promise<AnswerOf<'submitAction'>> {
     const { action, slice } = busAction(input);
     const plain = this.plain(OPERATIONS.submitAction, { options }, slice);
@@ -152,12 +152,12 @@ export class KedgeClient extends Core {
     return Object.assign(value, { actionIds: contents.map(actionId), contents });
   }
 
-  /** A batch to collect actions in. */
+  /** An empty batch. */
   batch({ atomic = false }: { atomic?: boolean } = {}): Batch {
     return new Batch(this, atomic);
   }
 
-  /** Uploads a file. Its digest is what is signed and what the log holds. */
+  /** Uploads a file. The request signs its digest, which the log holds. */
   async uploadFile({ file, name }: Upload, options: ChangeOptions = {}): Promise<AnswerOf<'uploadFile'>> {
     const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);
     const digest = sha256Stream();
@@ -172,14 +172,14 @@ export class KedgeClient extends Core {
     return this.change(operation, { plain, changes: { actions: [action], atomic: false }, keyGiven: options.idempotencyKey !== undefined });
   }
 
-  /** Opens a file's content, or a part of it: a `Response` whose body is read as it comes. */
+  /** Opens a file's content, or a range of it, as a `Response` with a streamed body. */
   getFileContent(id: string, options: DownloadOptions = {}): Promise<Response> {
     const plain = this.plain(OPERATIONS.getFileContent, { path: { id }, options }, undefined);
     if (options.range !== undefined) plain.headers['range'] = options.range;
     return this.sender.open(plain);
   }
 
-  /** The whole log as lines of JSON, in pieces as they come; {@link verifyExport} checks them. */
+  /** Streams the whole log as lines of JSON; {@link verifyExport} verifies them. */
   async *exportLog(query: QueryOf<'exportLog'> = {}, options: CallOptions = {}): AsyncGenerator<string, void, undefined> {
     const response = await this.sender.open(this.plain(OPERATIONS.exportLog, { query, options }, undefined));
     const decoder = new TextDecoder();

@@ -1,13 +1,14 @@
-/** Nonces for requests in parallel: each is handed out once, and those in flight stay within the service's window. */
+/** Nonces of parallel requests: each is used once, and those in flight stay within the server's window. */
 
 /**
- * Most numbers between the lowest nonce in flight and the next: half the window of 1,024, for other users of the key.
+ * Limit on the distance between the lowest nonce in flight and the next: half of the window of 1,024, so that other
+ * users of the key have the rest.
  */
 const SPAN = 512n;
-/** How far above the highest nonce the service accepts one. */
+/** Limit on the distance of a nonce above the highest one. */
 const JUMP_MAX = 1n << 20n;
 
-/** The nonces of one signing key in one process. Processes that share a key may count at the same time. */
+/** Nonces of one signing key in one process. Other processes may use the key at the same time. */
 export class Nonces {
   #next: bigint | null = null;
   #start: Promise<bigint> | null = null;
@@ -15,8 +16,8 @@ export class Nonces {
   readonly #waiting: (() => void)[] = [];
 
   /**
-   * The next nonce. Waits while one far below is still in flight: committed later, it would be too old. `start` reads
-   * the highest spent nonce, the first time.
+   * The next nonce. Waits while a far lower one is in flight, which would become too old. `start` reads the highest
+   * spent nonce at first use.
    */
   async take(start: () => Promise<bigint>): Promise<bigint> {
     if (this.#next === null) {
@@ -35,23 +36,23 @@ export class Nonces {
   }
 
   #lowest(): bigint {
-    // A set is in the order of insertion, and nonces rise.
+    // Sets keep the order of insertion, and nonces rise.
     for (const nonce of this.#inFlight) return nonce;
     return this.#next ?? 0n;
   }
 
-  /** The outcome of a nonce's request is known, or nobody asks for it any more. */
+  /** Releases a nonce whose outcome is known, or no longer needed. */
   release(nonce: bigint): void {
     if (!this.#inFlight.delete(nonce)) return;
     for (const resume of this.#waiting.splice(0)) resume();
   }
 
-  /** Learns the highest nonce that the service has seen: other processes may sign with the same key. */
+  /** Takes over the server's highest nonce; other processes may sign with the same key. */
   learn(highest: bigint): void {
     if (this.#next === null || this.#next <= highest) this.#next = highest + 1n;
   }
 
-  /** After the service refused a nonce and stated the highest: also goes back if this counter is too far ahead. */
+  /** Adjusts the counter after a refused nonce. May go back, because the counter may be too far ahead. */
   resynchronise(refused: bigint, highest: bigint): void {
     if (refused > highest + JUMP_MAX) this.#next = highest + 1n;
     else this.learn(highest);

@@ -1,11 +1,11 @@
-/** The types of operations, from the document, and the options that every call has. */
+/** Types of operations, from the API document, and options of calls. */
 
 import type { components, operations } from '../generated/schema.js';
 
 /** The document's schemas, by name: `Schemas['ObjectView']`. */
 export type Schemas = components['schemas'];
 
-/** The ids of all operations. */
+/** Ids of all operations. */
 export type OperationId = keyof operations;
 
 /** One operation of the document. */
@@ -13,25 +13,25 @@ export interface Operation {
   readonly method: string;
   readonly path: string;
   readonly query: readonly string[];
-  /** The type of its request's body. */
+  /** Media type of the request's body. */
   readonly body: string | null;
   readonly answer: 'json' | 'text';
-  /** Whether its answer is a page of a list. */
+  /** Whether the answer is a page of a list. */
   readonly page: boolean;
-  /** Whether it accepts credentials. */
+  /** Whether the operation accepts credentials. */
   readonly authorized: boolean;
-  /** Whether it accepts an `Idempotency-Key`. */
+  /** Whether the operation accepts an `Idempotency-Key`. */
   readonly keyed: boolean;
-  /** What is signed; null if it changes nothing. */
+  /** Signed parts of the request; null if the operation changes nothing. */
   readonly signs: Signs | null;
 }
 
-/** What of a request is signed: its kind, and where target and payload come from. */
+/** Signed parts of a request: the kind, and the sources of target and payload. */
 export interface Signs {
   readonly kind: string;
   readonly target: string;
   readonly payload: string;
-  /** With the payload `member`: the only member of the object that is signed. */
+  /** With the payload `member`: the only signed member of the object. */
   readonly member?: string;
 }
 
@@ -48,26 +48,24 @@ type Success<R> = R extends Record<number, unknown> ? R[keyof R & (200 | 201 | 2
 /** The answer of an operation. */
 export type AnswerOf<Id extends OperationId> = operations[Id] extends { responses: infer R } ? Json<Success<R>> : never;
 
-/** What any call may be given. */
+/** Options of all calls. */
 export interface CallOptions {
-  /** Ends the call early: it rejects with the signal's reason. A change that was sent may be done all the same. */
+  /** Aborts the call: it rejects with the signal's reason. A sent change may still be done. */
   signal?: AbortSignal;
-  /**
-   * A name for the request that the answer and the server's log repeat: letters, digits, `.`, `_` and `-`, at most 128.
-   */
+  /** Id of the request, repeated in the answer and the server's log: letters, digits, `.`, `_` and `-`, at most 128. */
   requestId?: string;
-  /** ETags that the caller has: if one is current, the call throws {@link NotModified} and costs no quota. */
+  /** ETags of the caller's copies: if one is current, the call throws {@link NotModified} and costs no quota. */
   ifNoneMatch?: string;
 }
 
-/** What a call that changes something may be given. */
+/** Options of calls that change something. */
 export interface ChangeOptions extends CallOptions {
-  /** The ETag that the resource must have; otherwise nothing is done: `PRECONDITION_FAILED`. */
+  /** Required ETag of the resource; otherwise the call fails with `PRECONDITION_FAILED`. */
   ifMatch?: string;
   /**
-   * A name under which the request is done at most once for at least 24 hours, also by another process: later requests
-   * get the first one's answer. Its receipt is then checked for itself: it was signed with another nonce. Random if
-   * absent, which makes the client's own retries safe.
+   * Key under which the request is done at most once within at least 24 hours, even from another process: later
+   * requests get the first one's answer. Its receipt is then verified without the local signature, because the first
+   * request had another nonce. Random by default, which makes the client's retries safe.
    */
   idempotencyKey?: string;
 }

@@ -1,10 +1,10 @@
-/** Lists, page by page or record by record. */
+/** Paged lists. */
 
 /** One page of a list. */
 export interface Page<T> {
   /** The records of the page. */
   readonly items: T[];
-  /** What the next page is read with; null on the last page. */
+  /** Start of the next page; null on the last one. */
   readonly cursor: string | null;
   /** Whether more records follow. */
   readonly has_more: boolean;
@@ -13,7 +13,7 @@ export interface Page<T> {
 type ItemOf<P> = P extends { items: (infer T)[] } ? T : never;
 
 /**
- * A list. Awaited, it is its first page; iterated, all of its records, one page after the other as they are needed:
+ * A list. Awaiting it reads the first page; iterating it reads all records, with pages fetched on demand:
  *
  * ```ts
  * const { items } = await kedge.listObjects({ limit: 10 });
@@ -30,12 +30,12 @@ export class Listing<P extends { items: unknown[]; cursor: string | null }> impl
     return (this.#first ??= this.fetchPage(null));
   }
 
-  // Awaiting a list is reading its first page.
+  // Awaiting a list reads its first page.
   then<A = P, B = never>(done?: ((page: P) => A | PromiseLike<A>) | null, failed?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
     return this.#page().then(done, failed);
   }
 
-  /** All pages, each read when it is needed. */
+  /** All pages, fetched on demand. */
   async *pages(): AsyncGenerator<P, void, undefined> {
     for (let page = await this.#page(); ; page = await this.fetchPage(page.cursor)) {
       yield page;
@@ -43,7 +43,7 @@ export class Listing<P extends { items: unknown[]; cursor: string | null }> impl
     }
   }
 
-  /** All records, the first one first. */
+  /** All records, in order. */
   async *[Symbol.asyncIterator](): AsyncGenerator<ItemOf<P>, void, undefined> {
     for await (const page of this.pages()) yield* page.items as ItemOf<P>[];
   }

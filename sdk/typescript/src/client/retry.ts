@@ -1,32 +1,32 @@
 /**
- * When a request is sent again. A refused one: on 429, and on 503 only if asked to. A signed one whose outcome nobody
- * knows: until it is known, always with the very same bytes, whose nonce is spent at most once.
+ * Retry policy. Refused requests are retried on 429, and on 503 if configured; signed requests with an unknown outcome
+ * are retried until it is known. A retry sends identical bytes, whose nonce is spent at most once.
  */
 
 /** When to send requests again. */
 export interface RetryPolicy {
-  /** How often a request is sent at most; 1 means no retries. */
+  /** Limit on sending a request; 1 disables retries. */
   readonly attempts: number;
-  /** Also retry on 503. Off by default: a proxy may answer 503 after the server has done what was requested. */
+  /** Whether to retry on 503. False by default: a proxy may answer 503 after the server has done the request. */
   readonly onUnavailable: boolean;
-  /** Also send a signed request again whose outcome is unknown. On by default. */
+  /** Whether to retry a signed request with an unknown outcome. True by default. */
   readonly onUnknown: boolean;
-  /** The longest wait of the client's own, in milliseconds. A longer one that the service asks for is kept. */
+  /** Limit on the client's own wait, in milliseconds. A longer wait that the server requests is kept. */
   readonly waitMaxMs: number;
 }
 
-/** The service's own advice: at most five attempts, on 429. */
+/** The server's recommendation: at most five attempts, on 429. */
 export const RETRY_DEFAULT: RetryPolicy = { attempts: 5, onUnavailable: false, onUnknown: true, waitMaxMs: 15 * 60 * 1000 };
 
 const WAIT_S_DEFAULT = 60;
 const UNKNOWN_WAIT_S = 1;
 
-/** Whether an answer with this status is worth another attempt. */
+/** Whether to retry an answer with this status. */
 export const retries = (policy: RetryPolicy, status: number): boolean => status === 429 || (status === 503 && policy.onUnavailable);
 
 /**
- * The milliseconds to wait after attempt `attempt` (from 0) was refused: what the service asks for, or a minute,
- * doubled with each attempt, plus up to a quarter by `jitter` (0 to 1).
+ * Milliseconds to wait after the refusal of attempt `attempt` (from 0): the server's time, or a minute, doubled with
+ * each attempt, plus up to a quarter by `jitter` (0 to 1).
  */
 export function waitMs(policy: RetryPolicy, attempt: number, retryAfterS: number | null, jitter: number): number {
   const asked = (retryAfterS ?? WAIT_S_DEFAULT) * 1000;
@@ -34,7 +34,7 @@ export function waitMs(policy: RetryPolicy, attempt: number, retryAfterS: number
   return Math.min(doubled, Math.max(policy.waitMaxMs, asked)) * (1 + jitter / 4);
 }
 
-/** The same after an unknown outcome: soon, unless the service asks for more. */
+/** The same after an unknown outcome: short, unless the server states a time. */
 export const waitUnknownMs = (policy: RetryPolicy, attempt: number, retryAfterS: number | null, jitter: number): number =>
   waitMs(policy, attempt, retryAfterS ?? UNKNOWN_WAIT_S, jitter);
 
@@ -54,7 +54,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** The attempts of one request. */
+/** Counts the attempts of a request. */
 export class Attempts {
   #made = 0;
 
@@ -63,12 +63,12 @@ export class Attempts {
     readonly signal?: AbortSignal,
   ) {}
 
-  /** Waits before the next attempt after a refusal. False if there is none left. */
+  /** Waits before the next attempt after a refusal. False if none is left. */
   async again(retryAfterS: number | null): Promise<boolean> {
     return this.#wait(waitMs(this.policy, this.#made, retryAfterS, Math.random()));
   }
 
-  /** Waits before the same bytes are sent again to learn their outcome. False if there is no attempt left. */
+  /** Waits before repeating the same bytes to learn their outcome. False if no attempt is left. */
   async askAgain(retryAfterS: number | null): Promise<boolean> {
     return this.policy.onUnknown && this.#wait(waitUnknownMs(this.policy, this.#made, retryAfterS, Math.random()));
   }

@@ -1,4 +1,4 @@
-/** Sends requests until their outcome is known, as the service asks. */
+/** Sends requests until their outcome is known, with the retries that the server requests. */
 
 import type { Domain } from '../protocol/domain.js';
 import { refusalOf } from './answers.js';
@@ -11,7 +11,7 @@ import type { Signer } from './signers.js';
 import { type SignedRequest, type UnsaltedAction, signRequest } from './signing.js';
 import type { Incoming, Outgoing, Transport } from './transport.js';
 
-/** How often a request is signed again because others spent its nonce. */
+/** Limit on signing a request again because its nonce was already spent. */
 const NEW_NONCES_MAX = 5;
 
 /** A request without its credentials and signature. */
@@ -20,13 +20,13 @@ export interface Plain extends Outgoing {
   readonly authorized: boolean;
 }
 
-/** What a change signs. */
+/** Signed content of a change. */
 export interface Changes {
   readonly actions: readonly UnsaltedAction[];
   readonly atomic: boolean;
 }
 
-/** What signing needs of a client. */
+/** Signing parameters of a client. */
 export interface SigningContext {
   readonly signer: Signer;
   readonly domain: Domain;
@@ -38,7 +38,7 @@ export interface SigningContext {
 
 const isSuccess = ({ status }: Incoming): boolean => status >= 200 && status < 300;
 
-/** True where an answer leaves open whether a request was carried out: it states so, or is a proxy's. */
+/** Whether an answer leaves the outcome open: it says so, or is a proxy's. */
 const isUnknown = ({ body, code, status }: ServerError): boolean =>
   body.outcome === 'unknown' || (code === null && (status === 502 || status === 504));
 
@@ -47,8 +47,9 @@ const expires = ({ head }: SignedRequest): boolean => BigInt(Math.floor(Date.now
 let turn: Promise<void> | null = null;
 
 /**
- * The end of this turn of the event loop. Requests that are signed in one turn go out together, so that the server seals
- * them together: they then share one header, whose signature is checked once. Without `setImmediate` nothing is waited for.
+ * Resolves at the end of this turn of the event loop. Requests signed in one turn are sent together, so that the server
+ * seals them together: they then share one header, whose signature is verified once. Without `setImmediate` there is no
+ * wait.
  */
 function endOfTurn(): Promise<void> | null {
   if (typeof setImmediate !== 'function') return null;
@@ -61,11 +62,11 @@ function endOfTurn(): Promise<void> | null {
   return turn;
 }
 
-/** A request that is signed and sent until its outcome is known. */
+/** A signed request with its retries, until its outcome is known. */
 class SignedSending {
-  /** While false, nothing that was sent can have been carried out, so signing again cannot do anything twice. */
+  /** While false, no earlier attempt can have been carried out, so signing again is safe. */
   #unsure = false;
-  /** True once the outcome was unknown: a spent nonce may then be this request's own, still in flight to the disk. */
+  /** True once an outcome was unknown: this request may have spent the nonce, and still be on its way to the disk. */
   #asking = false;
   #newNonces = 0;
   readonly #attempts: Attempts;
@@ -96,7 +97,7 @@ class SignedSending {
     }
   }
 
-  /** Sends once: the successful answer, what to do next, or the error to end with. */
+  /** Sends once. Returns the successful answer, the next step, or the final error. */
   async #send(signed: SignedRequest): Promise<Incoming | 'again' | 'sign' | Error> {
     let answer: Incoming;
     try {
@@ -163,14 +164,15 @@ class SignedSending {
     return this.#unsure ? error : 'sign';
   }
 
-  /** Leaves out the nonces that others have spent. */
+  /** Skips nonces spent by other clients of this key. */
   async #resynchronise(signed: SignedRequest, answer: Incoming): Promise<void> {
     const stated = answer.headers.get('x-nonce-highest');
     this.context.nonces.resynchronise(signed.head.nonce, stated === null ? await this.context.highest() : BigInt(stated));
   }
 
   /**
-   * Whether the log holds an action of the request. While registering, nothing can be read, and no other has the key.
+   * Whether the log holds an action of the request. During registration nothing can be read, and no other client has
+   * the key.
    */
   async #stands(signed: SignedRequest): Promise<boolean> {
     if (!this.plain.authorized) return true;
@@ -196,7 +198,7 @@ export class Sender {
     readonly policy: RetryPolicy,
   ) {}
 
-  /** One sending; expired tokens are renewed, and the same bytes sent again. */
+  /** Sends once. Renews expired tokens, and then sends the same bytes again. */
   async once(plain: Plain): Promise<Incoming> {
     const answer = await this.transport.exchange(this.#with(plain));
     if (answer.status !== 401 || !plain.authorized || !answer.text.includes('TOKEN_EXPIRED')) return answer;
@@ -205,7 +207,7 @@ export class Sender {
     return this.transport.exchange(this.#with(plain));
   }
 
-  /** Gets the next pair of tokens. */
+  /** Fetches the next pair of tokens. */
   renew(expired: string): Promise<boolean> {
     return this.credentials.renew(expired, async (token) => {
       const headers = { 'content-type': 'application/json' };
@@ -220,7 +222,7 @@ export class Sender {
     return plain.authorized ? { ...plain, headers: { ...plain.headers, ...this.credentials.headers() } } : plain;
   }
 
-  /** Sends a request that changes nothing. Resolves with whatever answer is left after retries. */
+  /** Sends a request that changes nothing. Resolves with the last answer after retries. */
   async unsigned(plain: Plain): Promise<Incoming> {
     const attempts = new Attempts(this.policy, plain.signal);
     for (;;) {
@@ -231,7 +233,7 @@ export class Sender {
     }
   }
 
-  /** Opens an answer that is read as it comes, such as a download; throws the refusal if it is no success. */
+  /** Opens a streamed answer, such as a download. Throws the refusal if it is unsuccessful. */
   async open(plain: Plain): Promise<Response> {
     const attempts = new Attempts(this.policy, plain.signal);
     for (let renewed = false; ; ) {
@@ -248,7 +250,7 @@ export class Sender {
     }
   }
 
-  /** Signs and sends a request until its outcome is known. Resolves with a success. */
+  /** Signs and sends a request until its outcome is known. Resolves with a successful answer. */
   signed(plain: Plain, changes: Changes, context: SigningContext): Promise<{ answer: Incoming; signed: SignedRequest }> {
     return new SignedSending(this, plain, changes, context).run();
   }

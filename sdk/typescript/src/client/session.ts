@@ -1,4 +1,4 @@
-/** The credentials of a client: tokens, which are renewed when they expire, and an API key. */
+/** Credentials of a client: tokens, renewed when they expire, and an API key. */
 
 import type { Session } from './options.js';
 
@@ -12,7 +12,7 @@ export class Credentials {
     readonly onSession: (session: Session | null) => void,
   ) {}
 
-  /** The headers that show who calls. */
+  /** Headers that authenticate the caller. */
   headers(): Record<string, string> {
     const headers: Record<string, string> = {};
     if (this.session !== null) headers['authorization'] = `Bearer ${this.session.access_token}`;
@@ -20,20 +20,20 @@ export class Credentials {
     return headers;
   }
 
-  /** Replaces the tokens, and reports them. */
+  /** Replaces the tokens, and reports them to the caller. */
   set(session: Session | null): void {
     this.session = session;
     this.onSession(session);
   }
 
-  /** Whether requests go out without the token of a wallet. */
+  /** Whether requests carry only an API key. */
   get areKeyAlone(): boolean {
     return this.session === null && this.apiKey !== null;
   }
 
   /**
-   * Renews the tokens after `expired` was refused as expired. Requests that expire together renew once: a refresh token
-   * is good for one use. False if there is nothing to renew with.
+   * Renews the tokens after `expired` was refused. Requests that expire together renew once, because a refresh token
+   * works only once. False if there is no refresh token.
    */
   async renew(expired: string, refresh: (token: string) => Promise<Session>): Promise<boolean> {
     if (this.session === null) return false;

@@ -1,26 +1,26 @@
-/** Who signs: a raw key, an account or a wallet client of viem, or anything that can sign EIP-712 typed data. */
+/** Signers: a raw key, an account or a wallet client of viem, or anything that signs EIP-712 typed data. */
 
 import { type Hex, fromHex, randomBytes, toHex } from '../protocol/bytes.js';
 import { addressOfKey, signDigest } from '../protocol/curve.js';
 import type { TypedConsent, TypedRequest } from '../protocol/domain.js';
 
-/** What is to be signed, in two forms. */
+/** Content to sign, in two forms. */
 export interface SigningInput {
-  /** The EIP-712 digest. */
+  /** EIP-712 digest. */
   readonly digest: Hex;
-  /** The typed data of that digest, for a wallet to show. */
+  /** Typed data of the digest, for a wallet to show. */
   readonly typed: () => TypedRequest | TypedConsent;
 }
 
-/** Signs requests, and its own consent to join a wallet, with one key. */
+/** Signs requests, and consents to join a wallet, with one key. */
 export interface Signer {
-  /** The address of the key. */
+  /** Address of the key. */
   readonly address: Hex;
-  /** The signature: 65 bytes r ‖ s ‖ v. */
+  /** Signs a request: 65 bytes r ‖ s ‖ v. */
   signRequest(input: SigningInput): Hex | Promise<Hex>;
 }
 
-/** The parts of viem's `Account` that are used. */
+/** The used parts of viem's `Account`. */
 export interface AccountLike {
   readonly address: Hex;
   sign?: ((parameters: { hash: Hex }) => Promise<Hex>) | undefined;
@@ -28,14 +28,14 @@ export interface AccountLike {
   signTypedData?: ((typed: any) => Promise<Hex>) | undefined;
 }
 
-/** The parts of viem's wallet client that are used. */
+/** The used parts of viem's wallet client. */
 export interface WalletClientLike {
   readonly account?: { readonly address: Hex } | undefined;
   // viem's own type is generic over the typed data.
   signTypedData(typed: any): Promise<Hex>;
 }
 
-/** Whatever can sign: a private key of 32 bytes, an account or wallet client of viem, or a {@link Signer}. */
+/** Anything that can sign: a private key of 32 bytes, an account or wallet client of viem, or a {@link Signer}. */
 export type SignerInput = Hex | Uint8Array | Signer | AccountLike | WalletClientLike;
 
 function keySigner(key: Uint8Array): Signer {
@@ -49,10 +49,10 @@ function accountSigner(account: AccountLike): Signer {
   return { address, signRequest: ({ typed }) => signTypedData(typed()) };
 }
 
-/** A new private key, from the platform's random generator. Keep it: what it signed cannot be signed by another. */
+/** A new random private key. Store it: no other key can replace it. */
 export const generateKey = (): Hex => toHex(randomBytes(32));
 
-/** The signer for what a caller gave. Throws a TypeError for what cannot sign. */
+/** The signer for an input. Throws a TypeError for inputs that cannot sign. */
 export function signerOf(input: SignerInput): Signer {
   if (typeof input === 'string') return keySigner(fromHex(input));
   if (input instanceof Uint8Array) return keySigner(input);

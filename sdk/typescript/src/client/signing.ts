@@ -1,37 +1,37 @@
-/** Signing a request: the five headers, and what the log will hold of each action. */
+/** Request signatures: the five headers, and the content hashes of the actions. */
 
 import { type Hex, randomBytes, toHex } from '../protocol/bytes.js';
 import { actionId, authorityOf, contentOf } from '../protocol/chain.js';
 import { type Domain, type RequestHead, actionHash, consentDigest, requestDigest, saltOf, typedConsent, typedRequest } from '../protocol/domain.js';
 import type { Signer } from './signers.js';
 
-/** One thing to do, as it is signed. */
+/** An action to sign, without its salt. */
 export interface UnsaltedAction {
   readonly kind: string;
   readonly target: string;
-  /** The exact text that is sent. */
+  /** Exact text of the payload. */
   readonly payload: string;
 }
 
-/** A request that is signed: it may be sent as often as its outcome is unknown. */
+/** A signed request, which may be sent again while its outcome is unknown. */
 export interface SignedRequest {
   readonly head: RequestHead;
   readonly signature: Hex;
   /** The five headers. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The content of each action: what a receipt must be for, and what ids follow from. */
+  /** Content hashes of the actions; receipts and ids follow from them. */
   readonly contents: readonly Hex[];
-  /** The id that each action has in the log once it is done. */
+  /** Ids of the actions in the log, once they are done. */
   readonly actionIds: readonly string[];
 }
 
-/** How a request is signed. */
+/** Signing parameters of a request. */
 export interface SigningTerms {
   readonly nonce: bigint;
-  /** Unix time in seconds until which the request may be placed, at most 24 hours ahead. */
+  /** Deadline, Unix seconds, at most 24 hours ahead. */
   readonly deadline: bigint;
   readonly atomic: boolean;
-  /** 32 random bytes that no other request has; drawn if absent. */
+  /** 32 random bytes, new for each request; drawn if absent. */
   readonly seed?: Hex;
 }
 
@@ -66,13 +66,15 @@ export async function signRequest(signer: Signer, domain: Domain, actions: reado
   };
 }
 
-/** The body of `addWalletKey`: a key, with its own consent to join the wallet. */
+/** The body of `addWalletKey`: a key, with its consent to join the wallet. */
 export interface KeyAddition {
   readonly address: Hex;
   readonly possession: Hex;
 }
 
-/** A key's consent to join the wallet with this id: the body of `addWalletKey`. The wallet's own key then signs the request. */
+/**
+ * A key's consent to join the wallet with this id: the body of `addWalletKey`, whose request the wallet's key signs.
+ */
 export async function signConsent(signer: Signer, domain: Domain, wallet: string): Promise<KeyAddition> {
   const { address } = signer;
   const digest = consentDigest(domain, wallet, address);

@@ -1,4 +1,4 @@
-/** The stream of events, which resumes after every break without gaps or repeats. */
+/** Event stream that resumes after interruptions, without gaps or repeats. */
 
 import { createParser } from 'eventsource-parser';
 import { parseJson } from '../reading/json.js';
@@ -6,23 +6,23 @@ import { ServerError, TransportError } from './errors.js';
 import type { Schemas } from './operation.js';
 import { pause } from './retry.js';
 
-/** Without a byte for so long, a stream is dead: the server sends a heartbeat every 15 seconds. */
+/** Silence after which a stream counts as dead: the server sends a heartbeat every 15 seconds. */
 const SILENCE_MS_MAX = 45_000;
 const WAIT_MS_FIRST = 250;
 const WAIT_MS_MAX = 30_000;
 
-/** Where a stream begins. */
+/** Start of a stream. */
 export interface StreamStart {
-  /** The position of the last event that was seen. */
+  /** Position of the last event received. */
   lastEventId?: string;
   /** Events after this sequence of the log. */
   afterSequence?: string;
 }
 
-/** Opens a stream at a place. */
+/** Opens a stream at a position. */
 export type OpenStream = (start: StreamStart, signal: AbortSignal) => Promise<Response>;
 
-/** The pieces of a body, until it ends or is silent for too long. */
+/** The chunks of a body, until it ends or is silent for too long. */
 async function* piecesOf(response: Response, end: AbortController): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder();
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
@@ -48,7 +48,7 @@ async function* eventsOf(response: Response, end: AbortController): AsyncGenerat
   }
 }
 
-/** Whether a stream that failed like this is worth opening again. */
+/** Wait before reopening a stream after this error, or null if it cannot be reopened. */
 function waitAsked(error: unknown): number | null {
   if (error instanceof TransportError) return 0;
   if (!(error instanceof ServerError)) return null;
@@ -56,7 +56,9 @@ function waitAsked(error: unknown): number | null {
   return error.status >= 500 ? (error.retryAfterS ?? 0) * 1000 : null;
 }
 
-/** All events from a place on, over as many connections as it takes. Ends with the signal's reason, or a refusal. */
+/**
+ * All events from a position on, over several connections if necessary. Ends with the signal's reason, or a refusal.
+ */
 export async function* resumingEvents(open: OpenStream, begin: StreamStart, signal?: AbortSignal): AsyncGenerator<Schemas['EventView'], void, undefined> {
   let start = begin;
   for (let failures = 0; ; failures += 1) {
@@ -68,7 +70,7 @@ export async function* resumingEvents(open: OpenStream, begin: StreamStart, sign
       signal?.throwIfAborted();
       const response = await open(start, end.signal);
       const reflected = response.headers.get('x-sequence');
-      // A stream from now on has a place too, should it break before its first event.
+      // A stream that starts now gets a position too, in case it breaks before its first event.
       if (start.lastEventId === undefined && start.afterSequence === undefined && reflected !== null) start = { afterSequence: reflected };
       for await (const event of eventsOf(response, end)) {
         failures = 0;
@@ -90,5 +92,5 @@ export async function* resumingEvents(open: OpenStream, begin: StreamStart, sign
   }
 }
 
-/** An error of the connection that is no TypeError of fetch: other implementations have their own. */
+/** An error of the connection other than fetch's TypeError: other implementations have different ones. */
 const isSocketError = (error: unknown): boolean => typeof (error as { code?: unknown })?.code === 'string' && /^(E[A-Z]+|UND_ERR.*)$/.test((error as { code: string }).code);

@@ -1,11 +1,11 @@
-/** One HTTP exchange: fetch, a time limit, and the answer's text. */
+/** HTTP exchanges: fetch, a time limit, and the answer's text. */
 
 import { TransportError } from './errors.js';
 
-/** The part of `fetch` that is used. */
+/** The used part of `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** What is sent. */
+/** A request to send. */
 export interface Outgoing {
   readonly method: string;
   readonly path: string;
@@ -14,23 +14,23 @@ export interface Outgoing {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What came back, read to its end. */
+/** An answer, read completely. */
 export interface Incoming {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
 }
 
-/** Where and how requests are sent. */
+/** Sends requests to one server. */
 export class Transport {
   constructor(
-    /** The server's origin, without a slash at its end. */
+    /** Origin of the server, without a trailing slash. */
     readonly baseUrl: string,
     readonly fetch: Fetch,
     readonly timeoutMs: number,
   ) {}
 
-  /** Runs an exchange with this client's time limit. */
+  /** Runs an exchange with the client's time limit. */
   async #limited<T>(outgoing: Outgoing, run: (signal: AbortSignal | null) => Promise<T>): Promise<T> {
     const { method, path, signal } = outgoing;
     signal?.throwIfAborted();
@@ -54,7 +54,7 @@ export class Transport {
     return { method, headers, body: body ?? null, signal, redirect: 'manual' };
   }
 
-  /** One exchange; throws a {@link TransportError} if no answer came. */
+  /** Sends a request and reads the answer. Throws a {@link TransportError} if there is none. */
   exchange(outgoing: Outgoing): Promise<Incoming> {
     return this.#limited(outgoing, async (signal) => {
       const response = await this.fetch(this.baseUrl + outgoing.path, this.#init(outgoing, signal));
@@ -62,7 +62,7 @@ export class Transport {
     });
   }
 
-  /** An exchange whose answer is read by the caller. The time limit covers the wait for its beginning. */
+  /** Sends a request and leaves the answer's body to the caller. The time limit ends with the answer's head. */
   async open(outgoing: Outgoing): Promise<Response> {
     const { signal } = outgoing;
     let response: Response | null = null;
@@ -70,7 +70,7 @@ export class Transport {
       const end = new AbortController();
       const forward = (): void => end.abort(limit?.reason);
       limit?.addEventListener('abort', forward, { once: true });
-      // The caller's own signal also ends the reading of the body.
+      // The caller's signal also ends the reading of the body.
       signal?.addEventListener('abort', () => end.abort(signal.reason), { once: true });
       response = await this.fetch(this.baseUrl + outgoing.path, this.#init(outgoing, end.signal));
       limit?.removeEventListener('abort', forward);

@@ -1,4 +1,4 @@
-/** The log that a client trusts, and the checks of what the server returns against it. */
+/** The client's trusted log, and the verification of answers against it. */
 
 import { Refused, refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
@@ -9,13 +9,13 @@ import type { Trust } from '../verify/trust.js';
 import { HeaderWatch } from './header-watch.js';
 import type { Schemas } from './operation.js';
 
-/** Reads what a server states about its log. */
+/** Reads the server's statements about its log. */
 export interface TrustSource {
   domain(): Promise<Schemas['DomainView']>;
   sequencerKeys(): Promise<unknown[]>;
 }
 
-/** Keeps the trust, and extends it when the sequencer's key changes. */
+/** Keeps the trusted log, and extends it when the sequencer's key changes. */
 export class TrustKeeper {
   #trust: Promise<Trust> | null;
   readonly #watch = new HeaderWatch();
@@ -27,7 +27,7 @@ export class TrustKeeper {
     this.#trust = given === undefined ? null : Promise.resolve(given);
   }
 
-  /** The trusted log. The first time, without a given one, what the server itself states. */
+  /** The trusted log; without a configured one, the server's first statement. */
   trust(): Promise<Trust> {
     if (this.#trust === null) {
       const read = this.#read();
@@ -47,7 +47,7 @@ export class TrustKeeper {
     return followSequencerKeys(keys, { domain: domainOf(BigInt(stated.chainId), stated.verifyingContract), sequencer: first.key });
   }
 
-  /** Checks with the trusted keys, and once more with newer ones that follow from them. */
+  /** Verifies with the trusted keys, and once more with their successors. */
   async #checked<T>(check: (trust: Trust) => T): Promise<T> {
     const trust = await this.trust();
     try {
@@ -61,12 +61,12 @@ export class TrustKeeper {
     }
   }
 
-  /** Checks the receipt of one action. */
+  /** Verifies the receipt of one action. */
   receipt(file: object, content: Hex): Promise<unknown> {
     return this.#checked((trust) => verifyReceipt(file, trust, content, this.#watch));
   }
 
-  /** Checks the receipt of a request of many actions. */
+  /** Verifies the receipt of a request of many actions. */
   batchReceipt(file: object, contents: readonly Hex[]): Promise<unknown> {
     return this.#checked((trust) => verifyBatchReceipt(file, trust, contents, this.#watch));
   }

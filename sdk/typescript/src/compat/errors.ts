@@ -1,4 +1,4 @@
-/** The error classes of the service's earlier SDKs. */
+/** Error classes of the earlier SDKs. */
 
 import { ServerError, TransportError } from '../client/errors.js';
 
@@ -17,31 +17,31 @@ export class CompatError extends Error {
   }
 }
 
-/** The credentials do not hold (401). */
+/** Invalid credentials (401). */
 export class CompatAuthError extends CompatError {
   override readonly name = 'CompatAuthError';
 }
 
-/** There is no such thing (404). */
+/** Not found (404). */
 export class CompatNotFoundError extends CompatError {
   override readonly name = 'CompatNotFoundError';
 }
 
-/** A rate limit is exceeded (429), after all retries. */
+/** Rate limit exceeded (429), after all retries. */
 export class CompatRateLimitError extends CompatError {
   override readonly name = 'CompatRateLimitError';
-  /** The seconds to wait; null if the service does not state them. */
+  /** Seconds to wait; null if the server does not state them. */
   retryAfter: number | null = null;
 }
 
-/** No answer came in time. */
+/** No answer in time. */
 export class CompatTimeoutError extends CompatError {
   override readonly name = 'CompatTimeoutError';
 }
 
 const CLASSES: Record<number, typeof CompatError> = { 401: CompatAuthError, 404: CompatNotFoundError, 429: CompatRateLimitError };
 
-/** The error of the earlier SDKs for one of ours. */
+/** The earlier SDKs' error for one of this SDK. */
 export function compatError(error: unknown): unknown {
   if (error instanceof TransportError) return new CompatTimeoutError(0, 'TIMEOUT', {}, error.message, error);
   if (!(error instanceof ServerError)) return error;
@@ -51,7 +51,7 @@ export function compatError(error: unknown): unknown {
   return made;
 }
 
-/** Runs a call and translates what it throws. */
+/** Runs a call and translates its errors. */
 export async function translated<T>(call: () => PromiseLike<T>): Promise<T> {
   try {
     return await call();

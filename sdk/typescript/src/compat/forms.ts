@@ -1,4 +1,4 @@
-/** Inputs and answers in the forms of the earlier SDKs, and in ours. */
+/** Conversion between the earlier SDKs' inputs and answers and this SDK's. */
 
 import type { ActionInput } from '../client/bus.js';
 import type { Listing } from '../client/pages.js';
@@ -13,24 +13,24 @@ export interface CompatPage<T> {
   next: string | null;
 }
 
-/** What a list may be given. */
+/** Options of a list. */
 export interface CompatListParams {
   limit?: number;
   next?: string | null;
   [filter: string]: unknown;
 }
 
-/** The query of a list of ours. */
+/** The query of a list. */
 export const listQuery = ({ next, ...others }: CompatListParams = {}): Fields => (next == null ? others : { ...others, cursor: next });
 
-/** One page in the earlier form. */
+/** A page in the earlier form. */
 export const pageOf = <T>(listing: Listing<{ items: T[]; cursor: string | null; has_more: boolean }>): Promise<CompatPage<T>> =>
   translated(async () => {
     const { items, cursor } = await listing;
     return { items, next: cursor };
   });
 
-/** All records of a list that the earlier SDKs return whole. */
+/** All records of a list that the earlier SDKs return completely. */
 export const allOf = <T>(listing: Listing<{ items: T[]; cursor: string | null; has_more: boolean }>): Promise<T[]> =>
   translated(() => listing.take(Number.POSITIVE_INFINITY) as Promise<T[]>);
 
@@ -41,14 +41,14 @@ export type CompatAction =
 
 const PROPERTIES = ['custom', 'data', 'properties'];
 
-/** The members that name properties, under the one name that they have here. */
+/** Renames the members for properties to their name in this SDK. */
 function withProperties(fields: Fields): Fields {
   const given = PROPERTIES.filter((name) => fields[name] !== undefined);
   const others = Object.fromEntries(Object.entries(fields).filter(([name]) => !PROPERTIES.includes(name)));
   return given.length === 0 ? others : { ...others, properties: Object.assign({}, ...given.map((name) => fields[name])) };
 }
 
-/** An action in our form. Throws a TypeError for what has no counterpart. */
+/** An action in this SDK's form. Throws a TypeError if it has no counterpart. */
 export function actionOf(input: CompatAction): ActionInput {
   if ('action_type' in input) {
     const { action_type: kind, payload = {}, ...fields } = input;
@@ -66,7 +66,7 @@ export function actionOf(input: CompatAction): ActionInput {
   return { action_type: kind, ...target, payload } as ActionInput;
 }
 
-/** A search: `filter` as it is, or the members that objects must have. */
+/** A search: an unchanged `filter`, or the members that objects must have. */
 export function searchOf({ filter, limit, next, sort, properties, ...members }: Fields): Fields {
   const page = { ...(limit === undefined ? {} : { limit }), ...(next == null ? {} : { cursor: next }), ...(sort === undefined ? {} : { sort }) };
   if (filter !== undefined) return { filter, ...page };

@@ -1,6 +1,6 @@
 /**
- * For programs that were written with the service's earlier SDKs: their modules, method names, pages (`next`) and
- * action forms, for what exists here too. What does not exist here is not there, so the compiler names it.
+ * Compatibility with the earlier SDKs: their modules, method names, pages (`next`) and action forms. Features that do
+ * not exist here are absent, so that the compiler reports their use.
  *
  * @module
  */
@@ -15,21 +15,21 @@ export { CompatAuthError, CompatError, CompatNotFoundError, CompatRateLimitError
 export { type CompatAction, type CompatListParams, type CompatPage } from './forms.js';
 export { type TokenPair } from './modules.js';
 
-/** What a {@link CompatClient} is made with: as in the earlier SDKs, with a signer in addition. */
+/** Options of a {@link CompatClient}: those of the earlier SDKs, and a signer. */
 export interface CompatOptions {
   /** An API key or an access token. */
   token?: string;
-  /** What the token is: `api_key`, `bearer` (the default), or `both`, where one token is both. */
+  /** Kind of the token: `api_key`, `bearer` (the default), or `both`, for a token that is both. */
   authMode?: 'api_key' | 'bearer' | 'both';
-  /** The server's origin. */
+  /** Origin of the server. */
   baseUrl: string;
-  /** How long to wait for one answer, in milliseconds; 30,000 if absent. */
+  /** Time limit of one answer, in milliseconds; 30,000 by default. */
   timeout?: number;
-  /** How often to send, and nothing else: waits are those that the service asks for. */
+  /** Number of attempts. Waits are always those that the server requests. */
   retry?: { maxAttempts?: number; backoffMs?: number };
-  /** What sends requests. */
+  /** Sends the requests. */
   fetch?: Fetch;
-  /** Who signs changes. The earlier SDKs had none; here nothing changes without a signature. */
+  /** Signer of changes. The earlier SDKs had none; here every change needs a signature. */
   signer?: SignerInput;
 }
 
@@ -45,9 +45,9 @@ function clientOptions({ token, authMode = 'bearer', baseUrl, timeout = 30_000, 
   };
 }
 
-/** The client of the earlier SDKs, over {@link KedgeClient}, which is its member `kedge`. */
+/** Client of the earlier SDKs, based on {@link KedgeClient}, its member `kedge`. */
 export class CompatClient {
-  /** The client underneath, for all that the earlier SDKs did not have. */
+  /** The underlying client, for features that the earlier SDKs lack. */
   readonly kedge: KedgeClient;
   readonly wallets: modules.Wallets;
   readonly templates: modules.Templates;
@@ -72,7 +72,7 @@ export class CompatClient {
     this.apiKeys = new modules.ApiKeys(this.kedge);
   }
 
-  /** Sends this access token from now on. A login does so by itself. */
+  /** Sets the access token to send. A login does this automatically. */
   setToken(token: string): void {
     this.kedge.setSession({ access_token: token });
   }

@@ -1,11 +1,11 @@
-/** The modules of the earlier SDKs, over the client. */
+/** Modules of the earlier SDKs. */
 
 import type { KedgeClient } from '../client/kedge.js';
 import type { AnswerOf, BodyOf, QueryOf, Schemas } from '../client/operation.js';
 import { CompatNotFoundError, translated } from './errors.js';
 import { type CompatAction, type CompatListParams, type CompatPage, type Fields, actionOf, allOf, listQuery, pageOf, searchOf } from './forms.js';
 
-/** What a login returns. */
+/** Tokens of a login. */
 export interface TokenPair {
   access_token: string;
   refresh_token: string | null;
@@ -128,7 +128,7 @@ export class EventBus {
     return translated(() => this.client.getAction(actionId));
   }
 
-  /** All or none: the earlier form of the answer has no place for an action that was refused. */
+  /** Submits actions, all or none: the earlier form of the answer cannot express a refused action. */
   executeBatch(actions: readonly CompatAction[]): Promise<Schemas['ActionView'][]> {
     return translated(async () => {
       const { results } = await this.client.submitBatch({ actions: actions.map(actionOf), atomic: true });
@@ -137,7 +137,7 @@ export class EventBus {
   }
 }
 
-/** The caller's organization; another one is not found. */
+/** The caller's organization; others are not found. */
 export class Organizations {
   constructor(readonly client: KedgeClient) {}
 

@@ -1,4 +1,4 @@
-/** Compiled hashing and signatures in place of JavaScript: several times faster, in WebAssembly. */
+/** Compiled hashing and signatures in WebAssembly, several times faster than JavaScript. */
 
 import { type Curve, javascriptCurve, replaceCurve } from '../protocol/curve.js';
 import { type HashFunction, keccak, replaceKeccak } from '../protocol/hash.js';
@@ -29,7 +29,7 @@ async function compiledCurve(): Promise<Curve> {
   };
 }
 
-/** Compares the compiled functions with those in JavaScript before they are used. */
+/** Compares the compiled functions with the JavaScript ones before use. */
 function check(hash: HashFunction, curve: Curve): void {
   const bytes = new Uint8Array(200).fill(7);
   const [digest, key] = [keccak(bytes), bytes.subarray(0, 32)];
@@ -42,8 +42,8 @@ function check(hash: HashFunction, curve: Curve): void {
 }
 
 /**
- * From now on, hashes with `hash-wasm` and signs and recovers with `tiny-secp256k1`, for the whole process. Install
- * both packages first; the SDK does not bring them. Rejects if one is missing or computes something else.
+ * Switches the whole process to `hash-wasm` for hashing and `tiny-secp256k1` for signatures. Install both packages
+ * first; the SDK does not depend on them. Rejects if one is missing or computes different results.
  */
 export async function accelerate(): Promise<void> {
   const [hash, curve] = await Promise.all([compiledKeccak(), compiledCurve()]);

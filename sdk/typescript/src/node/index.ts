@@ -1,5 +1,5 @@
 /**
- * What makes the client faster in Node.
+ * Faster building blocks for the client in Node.
  *
  * @module
  */

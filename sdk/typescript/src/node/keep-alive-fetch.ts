@@ -1,11 +1,11 @@
-/** A fetch for Node over `node:http`, which costs a third of the built-in one's processor time for small requests. */
+/** A fetch for Node based on `node:http`, with a third of the built-in one's processor time for small requests. */
 
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import type { Fetch } from '../client/transport.js';
 
-/** Headers as they were read: the part of `Headers` that reads. */
+/** Read-only headers: the reading part of `Headers`. */
 class ReadHeaders {
   constructor(readonly message: IncomingMessage) {}
 
@@ -62,15 +62,15 @@ function responseOf(message: IncomingMessage): Response {
   return new Response(empty ? null : (Readable.toWeb(message) as ReadableStream<Uint8Array>), { status, headers: [...headers.entries()] });
 }
 
-/** How a {@link keepAliveFetch} connects. */
+/** Options of {@link keepAliveFetch}. */
 export interface KeepAliveOptions {
-  /** Most connections to the server at a time; 64 if absent. Further requests wait for one. */
+  /** Limit on concurrent connections; 64 by default. Further requests wait. */
   readonly connections?: number;
 }
 
 /**
- * A fetch with its own connections, which stay open. For the client's option `fetch`; uploads go through the built-in
- * one. Close it before the program ends, or it keeps Node alive for a few seconds.
+ * A fetch with persistent connections, for the client's option `fetch`; uploads use the built-in fetch. Close it before
+ * the program ends, or it keeps Node alive for a few seconds.
  */
 export function keepAliveFetch({ connections = 64 }: KeepAliveOptions = {}): Fetch & { close(): void } {
   const settings = { keepAlive: true, maxSockets: connections, maxFreeSockets: connections };

@@ -1,4 +1,4 @@
-/** Bytes, hexadecimal and base64: the forms that the protocol writes its values in. */
+/** Encodings of bytes in the protocol: hexadecimal and base64. */
 
 /** Bytes as `0x` and hexadecimal digits. */
 export type Hex = `0x${string}`;
@@ -22,7 +22,7 @@ const digit = (code: number): number => {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 };
 
-/** The bytes of `0x` and hexadecimal digits of either case. Throws a TypeError for anything else. */
+/** Decodes `0x` and hexadecimal digits of either case. Throws a TypeError for anything else. */
 export function fromHex(hex: string): Uint8Array {
   const bytes = new Uint8Array(Math.max(0, hex.length / 2 - 1));
   let holds = hex.startsWith('0x') && hex.length % 2 === 0;
@@ -35,7 +35,7 @@ export function fromHex(hex: string): Uint8Array {
   return bytes;
 }
 
-/** All parts in one array. */
+/** Concatenates byte arrays. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of parts) length += part.length;
@@ -48,7 +48,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** A whole number as `size` bytes, most significant first. */
+/** Encodes a whole number as `size` bytes, big-endian. */
 export function bigEndian(value: number | bigint, size: number): Uint8Array {
   const bytes = new Uint8Array(size);
   let rest = BigInt(value);
@@ -59,7 +59,7 @@ export function bigEndian(value: number | bigint, size: number): Uint8Array {
   return bytes;
 }
 
-/** Bytes at the end of a word of 32, with zeros in front. */
+/** Pads bytes with leading zeros to a word of 32. */
 export function word(bytes: Uint8Array): Uint8Array {
   const padded = new Uint8Array(32);
   padded.set(bytes, 32 - bytes.length);
@@ -69,5 +69,5 @@ export function word(bytes: Uint8Array): Uint8Array {
 /** Base64 of the standard alphabet, padded. */
 export const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
 
-/** Random bytes of the platform's generator. */
+/** Random bytes from the platform's generator. */
 export const randomBytes = (size: number): Uint8Array => crypto.getRandomValues(new Uint8Array(size));

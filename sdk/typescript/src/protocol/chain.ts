@@ -23,33 +23,33 @@ export function contentOf({ kind, target, payload, signer, authority }: ActionWo
   return toHex(sha256(concat(words)));
 }
 
-/** A resource's integrity after an action. */
+/** Integrity hash of a resource after an action. */
 export const nextIntegrity = (previous: Hex, content: Hex): Hex => hashOf(previous, content);
 
-/** The integrity with which the resource at an index begins, among those that one action makes. */
+/** First integrity hash of a resource, by its index among the resources that the action creates. */
 export const firstIntegrity = (content: Hex, index: number): Hex =>
   hashOf(ZERO, index === 0 ? content : hashOf(content, u32(index)));
 
-/** The log's head after a leaf. */
+/** Head of the log after a leaf. */
 export const nextHead = (previous: Hex, leaf: Hex): Hex => hashOf(previous, leaf);
 
-/** What a leaf commits to. */
+/** Content of a leaf. */
 export interface Leaf {
   readonly sequence: bigint;
-  /** Milliseconds since 1970. */
+  /** Time in milliseconds since 1970. */
   readonly timestamp_ms: bigint;
   readonly content: Hex;
   readonly integrity: Hex;
 }
 
-/** The leaf of an action: a member of its batch's tree. */
+/** Hash of an action's leaf in its batch's tree. */
 export const leafOf = ({ sequence, timestamp_ms: time, content, integrity }: Leaf): Hex =>
   hashOf('0x00', u64(sequence), u64(time), content, integrity);
 
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 const PREFIXES = 'wal org key tpl var obj act bat anc evt fil whk dlv dsp'.split(' ');
 
-/** An id from its prefix and a hash, whose first 16 bytes it spells. */
+/** An id with this prefix, which encodes the first 16 bytes of a hash. */
 export function idOf(prefix: string, hash: Hex): string {
   let number = BigInt(hash.slice(0, 34));
   let digits = '';
@@ -60,13 +60,13 @@ export function idOf(prefix: string, hash: Hex): string {
   return `${prefix}_${digits}`;
 }
 
-/** The id of the resource at an index among those that an action makes under one prefix. */
+/** Id of a created resource, by its index among those that an action creates under one prefix. */
 export const madeId = (prefix: string, content: Hex, index = 0): string => idOf(prefix, hashOf(content, u32(index)));
 
 /** The id of an action. */
 export const actionId = (content: Hex): string => idOf('act', content);
 
-/** The 16 bytes that an id spells. Refuses every other spelling. */
+/** Decodes the 16 bytes of an id. Refuses other spellings. */
 export function idBytes(id: string): Hex {
   const match = /^([a-z]{3})_([0-7][0-9a-hjkmnp-tv-z]{25})$/.exec(id);
   refuseUnless(match !== null && PREFIXES.includes(match[1] as string), `${JSON.stringify(id)} is no id`);

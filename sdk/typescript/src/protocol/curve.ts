@@ -1,4 +1,4 @@
-/** Signatures over secp256k1: their one kept form, signing a digest, and recovering who signed. */
+/** secp256k1 signatures: canonical form, signing, and key recovery. */
 
 import { invert } from '@noble/curves/abstract/modular';
 import { secp256k1 } from '@noble/curves/secp256k1';
@@ -6,15 +6,15 @@ import { Refused, refuseUnless } from '../refused.js';
 import { type Hex, fromHex, toHex } from './bytes.js';
 import { keccak } from './hash.js';
 
-/** What is needed of an implementation of secp256k1. */
+/** Interface of a secp256k1 implementation. */
 export interface Curve {
-  /** Signs a digest by RFC 6979, with s in the lower half: r and s (64 bytes), and the recovery id, 0 or 1. */
+  /** Signs a digest by RFC 6979, with s in the lower half. Returns r and s (64 bytes), and the recovery id, 0 or 1. */
   sign(digest: Uint8Array, key: Uint8Array): { rs: Uint8Array; recovery: number };
-  /** The public key (65 bytes) that made a signature, or null if there is none. */
+  /** Recovers the public key (65 bytes) of a signature, or null if there is none. */
   recover(digest: Uint8Array, rs: Uint8Array, recovery: number): Uint8Array | null;
   /**
-   * Whether {@link Curve.recover} gives this public key: for implementations in which that is cheaper to answer for a
-   * key that signs often.
+   * Whether {@link Curve.recover} gives this public key. Optional, for implementations that answer this faster for keys
+   * that sign often.
    */
   recovers?(publicKey: Uint8Array, digest: Uint8Array, rs: Uint8Array, recovery: number): boolean;
 }
@@ -22,7 +22,7 @@ export interface Curve {
 const { ProjectivePoint: Point, CURVE } = secp256k1;
 const scalar = (bytes: Uint8Array): bigint => BigInt(toHex(bytes));
 
-/** Public keys with the tables that make their multiples cheap, by their bytes in hexadecimal. */
+/** Public keys with precomputed tables for fast multiplication, by their bytes in hexadecimal. */
 const tables = new Map<Hex, InstanceType<typeof Point>>();
 const TABLES_MAX = 16;
 
@@ -38,7 +38,7 @@ function tableOf(publicKey: Uint8Array): InstanceType<typeof Point> {
   return point;
 }
 
-/** secp256k1 in JavaScript: slower than compiled code, and needs nothing. */
+/** secp256k1 in JavaScript: slower than compiled code, but without dependencies. */
 export const javascriptCurve: Curve = {
   sign(digest, key) {
     const signature = secp256k1.sign(digest, key);
@@ -67,7 +67,7 @@ export const javascriptCurve: Curve = {
 
 let curve = javascriptCurve;
 
-/** Signs and recovers with another implementation from now on. */
+/** Replaces the implementation for signing and recovery. */
 export function replaceCurve(replacement: Curve): void {
   curve = replacement;
 }
@@ -75,8 +75,8 @@ export function replaceCurve(replacement: Curve): void {
 const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0';
 
 /**
- * The kept form of a signature of 65 bytes, with v 27 or 28. Refuses other lengths, another v than 0, 1, 27 or 28, and
- * an s in the upper half.
+ * Canonical form of a 65-byte signature, with v 27 or 28. Refuses other lengths, a v other than 0, 1, 27 or 28, and an
+ * s in the upper half.
  */
 export function keptSignature(signature: unknown): Hex {
   refuseUnless(typeof signature === 'string' && /^0x[0-9a-fA-F]{130}$/.test(signature), 'a signature has 65 bytes');
@@ -87,10 +87,10 @@ export function keptSignature(signature: unknown): Hex {
   return `${lower.slice(0, 130)}${(v < 27 ? v + 27 : v).toString(16)}` as Hex;
 }
 
-/** The address of a public key of 65 bytes, in lower case. */
+/** Address of a 65-byte public key, in lower case. */
 export const addressOf = (publicKey: Uint8Array): Hex => toHex(keccak(publicKey.subarray(1)).subarray(12));
 
-/** The address, in lower case, whose key signed a digest. Refuses signatures that are not in a permitted form. */
+/** Recovers the address, in lower case, whose key signed a digest. Refuses signatures in a forbidden form. */
 export function recoverAddress(digest: Hex, signature: unknown): Hex {
   const bytes = fromHex(keptSignature(signature));
   const publicKey = curve.recover(fromHex(digest), bytes.subarray(0, 64), (bytes[64] as number) - 27);
@@ -98,14 +98,14 @@ export function recoverAddress(digest: Hex, signature: unknown): Hex {
   return addressOf(publicKey);
 }
 
-/** How often an address must have signed before a table for its key pays. */
+/** Number of an address's signatures from which a table for its key pays off. */
 const TABLE_AFTER = 8;
 const SIGNERS_MAX = 256;
 
-/** Public keys that were recovered before, by their addresses. */
+/** Recovered public keys, by address. */
 const signers = new Map<string, { readonly publicKey: Uint8Array; times: number }>();
 
-/** Whether the key of an address signed a digest. Returns the address that did otherwise, or null. */
+/** Checks that an address's key signed a digest. Returns null if so, otherwise the address of the actual signer. */
 export function signerUnless(expected: string, digest: Hex, signature: unknown): Hex | null {
   const address = expected.toLowerCase();
   const bytes = fromHex(keptSignature(signature));
@@ -131,7 +131,7 @@ export function signDigest(digest: Hex, key: Uint8Array): Hex {
   return `${toHex(rs)}${(27 + recovery).toString(16)}` as Hex;
 }
 
-/** The address of a private key. Throws for bytes that are no key. */
+/** Address of a private key. Throws for invalid keys. */
 export const addressOfKey = (key: Uint8Array): Hex => checksummed(addressOf(secp256k1.getPublicKey(key, false)));
 
 /** An address in EIP-55's mixed case. */
@@ -142,5 +142,5 @@ export function checksummed(address: Hex): Hex {
   return `0x${mixed.join('')}`;
 }
 
-/** Whether two addresses are the same, whatever their case. */
+/** Whether two addresses are equal, ignoring case. */
 export const sameAddress = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();

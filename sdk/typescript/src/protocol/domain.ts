@@ -1,20 +1,20 @@
-/** The EIP-712 domain of a log, and the typed data that is signed under it. */
+/** EIP-712 domain of a log, and its typed data. */
 
 import { type Hex, bigEndian, fromHex, word } from './bytes.js';
 import { hashOf, textHash } from './hash.js';
 
-/** What fixes a log's domain: the chain and the first contract that the log was anchored in. */
+/** Variable part of a log's domain: the chain and the log's first anchor contract. */
 export interface Domain {
-  /** The id of the chain. */
+  /** Chain id. */
   readonly chainId: bigint;
-  /** The address of the log's first anchor contract. */
+  /** Address of the log's first anchor contract. */
   readonly verifyingContract: Hex;
 }
 
-/** The name and version in every domain of the protocol. */
+/** Name and version of all domains of the protocol. */
 export const PROTOCOL = { name: 'Digital Object Service', version: '3' } as const;
 
-/** A domain from numbers and addresses as people write them. */
+/** A domain from a number and an address in text form. */
 export const domainOf = (chainId: number | bigint, verifyingContract: string): Domain => ({
   chainId: BigInt(chainId),
   verifyingContract: verifyingContract as Hex,
@@ -39,7 +39,7 @@ const CONSENT_TYPE = typeHash('KeyConsent(string wallet,address key)');
 
 const separators = new WeakMap<Domain, Hex>();
 
-/** The domain separator: also the head of the empty log. */
+/** Domain separator, which is also the head of the empty log. */
 export function separatorOf(domain: Domain): Hex {
   let separator = separators.get(domain);
   if (separator === undefined) {
@@ -50,52 +50,52 @@ export function separatorOf(domain: Domain): Hex {
   return separator;
 }
 
-/** The digest that is signed for a struct's hash under a domain. */
+/** Digest of a struct's hash under a domain. */
 export const digestOf = (domain: Domain, structHash: Hex): Hex => hashOf('0x1901', separatorOf(domain), structHash);
 
-/** One thing to do to one target: the words that a wallet shows before it signs. */
+/** An action on a target: the words that a wallet shows before it signs. */
 export interface Action {
-  /** What is done, such as `mint`. */
+  /** Kind of the action, such as `mint`. */
   readonly kind: string;
-  /** What it is done to: an id, a name, or nothing. */
+  /** Target: an id, a name, or an empty text. */
   readonly target: string;
-  /** The exact text that is sent. */
+  /** Exact text of the payload. */
   readonly payload: string;
-  /** The salt of this action: 32 bytes. */
+  /** Salt of this action: 32 bytes. */
   readonly salt: Hex;
 }
 
-/** Everything of a signed request but its actions. */
+/** A signed request without its actions. */
 export interface RequestHead {
-  /** The address that signs. */
+  /** Address of the signer. */
   readonly signer: Hex;
-  /** A number that the signer spends once. */
+  /** Nonce, which the signer spends once. */
   readonly nonce: bigint;
-  /** Unix time in seconds until which the request may be placed. */
+  /** Deadline, Unix seconds. */
   readonly deadline: bigint;
-  /** All actions or none. */
+  /** Whether one refused action refuses all. */
   readonly atomic: boolean;
 }
 
-/** The salt of the action at an index of a request, from the request's seed. */
+/** Salt of an action, from the request's seed and the action's index. */
 export const saltOf = (seed: Hex, index: number): Hex => hashOf(seed, bigEndian(index, 2));
 
 /** `hashStruct` of an action. */
 export const actionHash = ({ kind, target, payload, salt }: Action): Hex =>
   hashOf(ACTION_TYPE, textHash(kind), textHash(target), textHash(payload), salt);
 
-/** The digest of a request, from its actions' hashes alone. */
+/** Digest of a request, from its actions' hashes. */
 export function requestDigest(domain: Domain, head: RequestHead, hashes: readonly Hex[]): Hex {
   const { signer, nonce, deadline, atomic } = head;
   const actions = hashOf(...hashes);
   return digestOf(domain, hashOf(REQUEST_TYPE, address(signer), number(nonce), number(deadline), number(atomic ? 1 : 0), actions));
 }
 
-/** The digest of a key's consent to join a wallet, which is given by its id. */
+/** Digest of a key's consent to join the wallet with this id. */
 export const consentDigest = (domain: Domain, wallet: string, key: Hex): Hex =>
   digestOf(domain, hashOf(CONSENT_TYPE, textHash(wallet), address(key)));
 
-/** What the sequencer signs of a batch. */
+/** Header of a batch, which the sequencer signs. */
 export interface Header {
   readonly number: bigint;
   readonly first_sequence: bigint;
@@ -105,7 +105,7 @@ export interface Header {
   readonly root: Hex;
   readonly history: Hex;
   readonly state: Hex;
-  /** Milliseconds since 1970. */
+  /** Sealing time, milliseconds since 1970. */
   readonly sealed_at_ms: bigint;
 }
 
@@ -124,14 +124,14 @@ export const batchHash = (of: Header): Hex =>
     number(of.sealed_at_ms),
   );
 
-/** A signed statement of how far the log reaches: what is anchored. */
+/** Signed statement of the log's extent, which is anchored. */
 export interface Checkpoint {
   readonly batches: bigint;
   readonly sequence: bigint;
   readonly head: Hex;
   readonly history: Hex;
   readonly state: Hex;
-  /** Milliseconds since 1970. */
+  /** Time in milliseconds since 1970. */
   readonly issued_at_ms: bigint;
 }
 
@@ -139,7 +139,7 @@ export interface Checkpoint {
 export const checkpointHash = (of: Checkpoint): Hex =>
   hashOf(CHECKPOINT_TYPE, number(of.batches), number(of.sequence), of.head, of.history, of.state, number(of.issued_at_ms));
 
-/** A request as EIP-712 typed data, in the shape that viem and `eth_signTypedData_v4` accept. */
+/** A request as EIP-712 typed data, in the form of viem and `eth_signTypedData_v4`. */
 export interface TypedRequest {
   readonly domain: { name: string; version: string; chainId: bigint; verifyingContract: Hex };
   readonly types: typeof REQUEST_TYPES;
@@ -163,7 +163,7 @@ const REQUEST_TYPES = {
   ],
 } as const;
 
-/** The typed data of a request, for a wallet to show and sign. */
+/** Typed data of a request, for a wallet to show and sign. */
 export const typedRequest = (domain: Domain, head: RequestHead, actions: readonly Action[]): TypedRequest => ({
   domain: { ...PROTOCOL, ...domain },
   types: REQUEST_TYPES,
@@ -186,7 +186,7 @@ const CONSENT_TYPES = {
   ],
 } as const;
 
-/** The typed data of a key's consent to join a wallet, for a wallet program to show and sign. */
+/** Typed data of a key's consent to join a wallet, for a wallet program to show and sign. */
 export const typedConsent = (domain: Domain, wallet: string, key: Hex): TypedConsent => ({
   domain: { ...PROTOCOL, ...domain },
   types: CONSENT_TYPES,

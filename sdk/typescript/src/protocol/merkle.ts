@@ -1,4 +1,4 @@
-/** Merkle trees of RFC 9162's shape: roots, inclusion of one leaf or several, and consistency. */
+/** Merkle trees in the form of RFC 9162: roots, inclusion of one leaf or several, and consistency. */
 
 import { refuseUnless } from '../refused.js';
 import type { Hex } from './bytes.js';
@@ -6,10 +6,10 @@ import { EMPTY, hashOf } from './hash.js';
 
 const node = (left: Hex, right: Hex): Hex => hashOf('0x01', left, right);
 
-/** The leaf of a batch in the log tree. */
+/** Leaf of a batch in the log tree. */
 export const logLeaf = (batchHash: Hex): Hex => hashOf('0x00', batchHash);
 
-/** The root over leaves. */
+/** Root over leaves. */
 export function rootOf(leaves: readonly Hex[]): Hex {
   let layer = leaves;
   while (layer.length > 1) {
@@ -23,7 +23,7 @@ export function rootOf(leaves: readonly Hex[]): Hex {
   return layer[0] ?? EMPTY;
 }
 
-/** Words of a proof, each used once and all of them. */
+/** Words of a proof; each must be used exactly once. */
 class Words {
   #next = 0;
 
@@ -46,7 +46,7 @@ interface Placed {
   readonly hash: Hex;
 }
 
-/** The layer above one of `width` nodes, of which some are known. */
+/** Computes the next layer of a tree, above a layer of `width` nodes with some known. */
 function above(layer: readonly Placed[], width: bigint, words: Words): Placed[] {
   const parents: Placed[] = [];
   for (let i = 0; i < layer.length; i += 1) {
@@ -65,8 +65,8 @@ function above(layer: readonly Placed[], width: bigint, words: Words): Placed[] 
 }
 
 /**
- * Checks a path (one index) or a multiproof: the leaves stand at the indices of a tree of `count` leaves with this
- * root. Refuses a proof that is longer or shorter than needed.
+ * Verifies a path (one index) or a multiproof of leaves at these indices, in a tree of `count` leaves with this root.
+ * Refuses a proof of the wrong length.
  */
 export function checkInclusion(root: Hex, count: bigint, indices: readonly bigint[], leaves: readonly Hex[], proof: readonly Hex[]): void {
   refuseUnless(indices.length > 0 && indices.length === leaves.length, 'there must be one leaf for each index, and at least one');
@@ -83,7 +83,7 @@ export function checkInclusion(root: Hex, count: bigint, indices: readonly bigin
 }
 
 /**
- * Checks that the tree of `from` leaves and root `first` is the beginning of the one of `to` leaves and root `second`.
+ * Verifies that the tree of `from` leaves with root `first` is a prefix of the tree of `to` leaves with root `second`.
  */
 export function checkConsistency(from: bigint, to: bigint, first: Hex, second: Hex, proof: readonly Hex[]): void {
   refuseUnless(from >= 1n && from <= to, 'sizes are at least 1 and do not fall');

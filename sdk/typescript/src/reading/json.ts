@@ -1,6 +1,6 @@
 /**
- * JSON, read and written without losing anything. Strict reading has one meaning for one text, as receipts, proof files
- * and claims need it; the reading of answers keeps whole numbers that a double cannot hold.
+ * Lossless reading and writing of JSON. Strict reading, for receipts, proof files and claims, gives each text one
+ * meaning; the reading of answers keeps whole numbers that exceed a double.
  */
 
 import { refuseUnless } from '../refused.js';
@@ -13,7 +13,7 @@ const HALF_CHARACTER = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[
 type Mark = '{' | '}' | '[' | ']' | ',' | ':';
 type Token = { readonly mark: Mark } | { readonly value: unknown };
 
-/** How numbers and texts become values. */
+/** Conversion of numbers and texts. */
 interface Rules {
   readonly depthMax: number;
   readonly number: (digits: string) => unknown;
@@ -114,36 +114,34 @@ class Reader {
 }
 
 /**
- * JSON in which each member occurs once and each number is a whole one from 0 up. Numbers become bigints. Refuses
- * everything else, so that no two readers see two files in one text.
+ * Parses JSON with unique members and only whole, non-negative numbers, which become bigints. Refuses everything else,
+ * so that all readers see the same file in one text.
  */
 export const readStrictly = (text: string): unknown => new Reader(text, STRICT).whole();
 
-/** A value of at least 16 digits: only then may a whole number exceed 2^53. */
+/** A number of at least 16 digits; shorter ones never exceed 2^53. */
 const LONG_DIGITS = /(?:^|[:,[\s])-?[0-9]{16}/;
 
 /**
- * Any JSON. Whole numbers above 2^53 become bigints, so that none is rounded. Throws a SyntaxError for anything else.
+ * Parses any JSON. Whole numbers above 2^53 become bigints, so that none is rounded. Throws a SyntaxError for invalid
+ * JSON.
  */
 export function parseJson(text: string): unknown {
   const quick = JSON.parse(text) as unknown;
   return LONG_DIGITS.test(text) ? new Reader(text, LOSSLESS).whole() : quick;
 }
 
-/** JSON that is written already: it is sent, and signed, as it stands. */
+/** Serialized JSON, which is sent and signed unchanged. */
 export class JsonText {
-  /** @param text the JSON, whose white space, escapes and spelling of numbers are kept. */
+  /** @param text the JSON, whose white space, escapes and spelling of numbers are kept */
   constructor(readonly text: string) {
     JSON.parse(text);
-    // What is signed begins and ends with the value itself.
+    // The signed text starts and ends with the value.
     this.text = text.trim();
   }
 }
 
-/**
- * Writes compact JSON like `JSON.stringify`, but also writes a bigint as its digits and a {@link JsonText} as it
- * stands.
- */
+/** Writes compact JSON like `JSON.stringify`, with a bigint as digits and a {@link JsonText} unchanged. */
 export function writeJson(value: unknown): string {
   if (value instanceof JsonText) return value.text;
   if (typeof value === 'bigint') return value.toString();

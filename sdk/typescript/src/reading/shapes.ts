@@ -1,13 +1,13 @@
 /**
- * Readers of the members of files: each takes a value of {@link readStrictly} or of `JSON.parse` and returns it in its
- * one form, or refuses it. Members that are not listed, or missing, are refused.
+ * Readers for the members of files. Each converts a value of {@link readStrictly} or `JSON.parse` to its canonical
+ * form, or refuses it. Unknown or missing members are refused.
  */
 
 import { Refused, refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
 import { checksummed } from '../protocol/curve.js';
 
-/** Turns an unknown value into its one form, or refuses it. */
+/** Converts an unknown value to its canonical form, or refuses it. */
 export type Reader<T> = (value: unknown) => T;
 
 const whole =
@@ -36,7 +36,7 @@ export const flag: Reader<boolean> = (value) => {
   return value;
 };
 
-/** A number below 2^64 as a text of digits, without leading zeros. */
+/** A number below 2^64 as decimal digits, without leading zeros. */
 export const decimal: Reader<bigint> = (value) => {
   const digits = text(value);
   refuseUnless(/^(0|[1-9][0-9]{0,19})$/.test(digits), 'no decimal number');
@@ -50,7 +50,7 @@ export const word: Reader<Hex> = (value) => {
   return digits.toLowerCase() as Hex;
 };
 
-/** An address in one case throughout or with the checksum of EIP-55; in lower case. */
+/** An address in a single case or with the checksum of EIP-55; returned in lower case. */
 export const address: Reader<Hex> = (value) => {
   const given = text(value) as Hex;
   refuseUnless(/^0x[0-9a-fA-F]{40}$/.test(given), 'no address');
@@ -72,7 +72,7 @@ export const listOf =
 /** Words. */
 export const words = listOf(word);
 
-/** Null, or what a reader accepts. */
+/** Null, or a value that the reader accepts. */
 export const nullOr =
   <T>(reader: Reader<T>): Reader<T | null> =>
   (value) =>
@@ -90,7 +90,7 @@ function readMember(what: string, name: string, reader: Reader<unknown>, value: 
   }
 }
 
-/** An object with all of these members, perhaps some of the optional ones, and no other. */
+/** An object with all of these members, any of the optional ones, and no other. */
 export const shape =
   <R extends Readers, O extends Readers = Record<never, never>>(what: string, readers: R, optional?: O): Reader<Read<R> & Partial<Read<O>>> =>
   (value) => {
@@ -106,7 +106,7 @@ export const shape =
     return read as Read<R> & Partial<Read<O>>;
   };
 
-/** The values of a file: its text is read strictly; parsed JSON is accepted where its numbers are exact. */
+/** Contents of a file. A text is read strictly; parsed JSON is accepted if its numbers are exact. */
 export const fileOf = (file: string | object, strictly: (text: string) => unknown): unknown =>
   typeof file === 'string' ? strictly(file) : file;
 

@@ -1,4 +1,4 @@
-/** Claims: what is shown of an action, its place in the log, and the zero-knowledge proof. */
+/** Claims: disclosed words of an action, its place in the log, and the zero-knowledge proof. */
 
 import { refuseUnless } from '../refused.js';
 import { type Hex, bigEndian, concat, fromHex, toHex, word as padded } from '../protocol/bytes.js';
@@ -13,7 +13,7 @@ import { type OnStep, unseen } from './steps.js';
 import type { Trust } from './trust.js';
 
 const INPUTS = 13;
-/** Keys whose secret is public, and the chains without value where they count all the same. */
+/** Keys with a public secret, and the worthless chains on which they are accepted. */
 const DENIED_KEYS: readonly string[] = ['0xaeb47bcabc5b0996dfb66da836feb1096828d6b8f36b0f89f9908ee1431cc6fe'];
 const TEST_CHAINS: readonly bigint[] = [1337n, 31337n];
 
@@ -66,7 +66,7 @@ function checkKey(key: VerificationKey, chainId: bigint): Hex {
 
 const halves = (value: Hex): bigint[] => [BigInt(value.slice(0, 34)), BigInt(`0x${value.slice(34)}`)];
 
-/** What a claim is bound to: keccak-256 of domain separator, resolver, claimant and purpose. */
+/** Context of a claim: keccak-256 of domain separator, resolver, claimant and purpose. */
 export const contextOf = (domain: Domain, binding: Claim['binding']): Hex =>
   hashOf(separatorOf(domain), binding.resolver, binding.claimant, binding.purpose);
 
@@ -84,26 +84,26 @@ function checkTexts({ kind, target, payload }: Claim['disclosed']): void {
   }
 }
 
-/** What a claim that holds shows. It does not show that the signer signed. */
+/** Facts shown by a valid claim. The signer's signature is not among them. */
 export interface ClaimFacts {
-  /** The action's place in the log. */
+  /** Position of the action in the log. */
   readonly sequence: bigint;
-  /** When it was placed: milliseconds since 1970. */
+  /** Time of the action, milliseconds since 1970. */
   readonly timestampMs: bigint;
-  /** The words that are disclosed: their hashes, and their texts where those are shown. */
+  /** Disclosed words: their hashes, and their texts if shown. */
   readonly disclosed: Claim['disclosed'];
-  /** What the claim is bound to. */
+  /** Resolver, claimant and purpose of the claim. */
   readonly binding: Claim['binding'];
-  /** The hash of that, which a resolver accepts once. */
+  /** Hash of the binding, which a resolver accepts once. */
   readonly context: Hex;
-  /** Whether a checkpoint that the file states as anchored covers the action. */
+  /** Whether an anchored checkpoint, according to the file, covers the action. */
   readonly anchored: boolean;
 }
 
 /**
- * Checks a claim file whole, with a verification key in snarkjs' form that the caller trusts.
+ * Verifies a claim file completely, with a trusted verification key in snarkjs' form.
  *
- * @throws Refused if anything does not hold
+ * @throws Refused if the claim is invalid
  */
 export function verifyClaim(file: string | object, trust: Trust, key: VerificationKey, onStep: OnStep = unseen): ClaimFacts {
   onStep('form');

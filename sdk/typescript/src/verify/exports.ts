@@ -1,4 +1,4 @@
-/** Exports of the log, checked line by line as they arrive. */
+/** Exports of the log, verified line by line. */
 
 import { refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
@@ -30,13 +30,13 @@ const requestLine = some('request', {
   failed: listOf(failed, ACTIONS_MAX),
 });
 
-/** What an export that holds shows. */
+/** Facts shown by a valid export. */
 export interface ExportFacts {
   /** The signed checkpoint at its end: compare it with another source, such as the contract. */
   readonly checkpoint: Checkpoint;
-  /** How many actions it shows in full, with their signatures. */
+  /** Number of actions shown in full, with their signatures. */
   readonly opened: number;
-  /** How many keys joined a wallet without their own consent: possible only in a log that is older than the rule. */
+  /** Number of keys added to a wallet without consent: possible only in a log older than the rule. */
   readonly additionsWithoutConsent: number;
 }
 
@@ -65,7 +65,7 @@ function checkRequest(request: Request, header: Header, leaves: readonly Hex[], 
 
 const keyAddition = some('key addition', { address });
 
-/** Checks the consent of every key that a request adds to a wallet; returns how many joined without one. */
+/** Verifies the consents of all keys that a request adds to a wallet. Returns the number of keys without one. */
 function checkConsents({ actions }: Request, { domain }: Trust): number {
   let without = 0;
   for (const { kind, target, payload } of actions) {
@@ -79,7 +79,7 @@ function checkConsents({ actions }: Request, { domain }: Trust): number {
   return without;
 }
 
-/** Checks the lines of an export in order. */
+/** Verifies the lines of an export in order. */
 class ExportReader {
   readonly #follower: Follower;
   #leaves: readonly Hex[] = [];
@@ -143,10 +143,10 @@ class ExportReader {
 }
 
 /**
- * Checks an export from batch 0 on: every header, leaf, head and history, and the signatures of the requests that it
- * shows. Takes the whole text or its pieces, such as the stream of `exportLog`.
+ * Verifies an export from batch 0 on: every header, leaf, head and history, and the signatures of the shown requests.
+ * Takes the whole text or chunks of it, such as the stream of `exportLog`.
  *
- * @throws Refused if anything does not hold, with the line
+ * @throws Refused if a line is invalid, with the line
  */
 export async function verifyExport(pieces: string | Iterable<string> | AsyncIterable<string>, trust: Trust): Promise<ExportFacts> {
   const reader = new ExportReader(trust);

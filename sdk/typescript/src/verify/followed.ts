@@ -1,4 +1,4 @@
-/** Following the log: each header with its leaves after the one before it. */
+/** Incremental verification of the log: each header with its leaves after the previous one. */
 
 import { refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
@@ -11,21 +11,21 @@ import { LogTree } from './log-tree.js';
 import { checkHeader } from './placed.js';
 import type { Trust } from './trust.js';
 
-/** Follows a log from its first batch on. What it has accepted holds. */
+/** Follows a log from its first batch on. All accepted batches are verified. */
 export class Follower {
   readonly tree = new LogTree();
   #last: Header | null = null;
 
-  /** @param trust the log that the caller trusts */
+  /** @param trust the trusted log */
   constructor(readonly trust: Trust) {}
 
-  /** The last header that was accepted, or null before the first one. */
+  /** The last accepted header, or null before the first one. */
   get last(): Header | null {
     return this.#last;
   }
 
   /**
-   * Accepts the next batch: a signed header, all its leaf hashes, and the time of its last leaf for those who know it.
+   * Accepts the next batch: a signed header, all its leaf hashes, and optionally the time of its last leaf.
    *
    * @throws Refused if the batch does not continue the log
    */

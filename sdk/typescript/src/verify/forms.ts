@@ -1,9 +1,9 @@
-/** The members of receipts, proof files and what they share. */
+/** Members of receipts and proof files, and their common parts. */
 
 import { keptSignature } from '../protocol/curve.js';
 import { address, decimal, flag, listOf, nullOr, shape, text, u32, u64, word, words } from '../reading/shapes.js';
 
-/** The log that a file names; a verifier compares it with the one that it trusts. */
+/** Domain stated by a file; a verifier compares it with the trusted one. */
 export const domain = shape('domain', { chain_id: u64, verifying_contract: address });
 
 /** A header. */
@@ -22,7 +22,7 @@ export const header = shape('header', {
 /** A header with its signature. */
 export const signedBatch = shape('batch', { header, signature: keptSignature });
 
-/** A header with its signature, as read. */
+/** A signed header, as read. */
 export type SignedBatch = ReturnType<typeof signedBatch>;
 
 const leaf = shape('leaf', { sequence: u64, timestamp_ms: u64, content: word, previous_integrity: word, integrity: word });
@@ -44,7 +44,7 @@ export const checkpoint = shape('checkpoint', { batches: u64, sequence: u64, hea
 /** A checkpoint with its signature. */
 export const signedCheckpoint = shape('checkpoint', { checkpoint, signature: keptSignature });
 
-/** The way from a batch to an anchored history. */
+/** Path from a batch to an anchored history. */
 export const anchor = shape('anchor', {
   checkpoint: signedCheckpoint,
   path: words,
@@ -63,7 +63,7 @@ const authorship = shape('authorship', {
   action_hashes: words,
 });
 
-/** What shows that the signer signed. */
+/** Evidence that the signer signed. */
 export type Authorship = ReturnType<typeof authorship>;
 
 const action = shape('action', { kind: text, target: text, payload: text, signer: address, authority: word });
@@ -75,5 +75,5 @@ export const proofFile = shape(
   { authorship },
 );
 
-/** What a claim shares with a proof file. */
+/** Common part of claims and proof files. */
 export const placed = { domain, sequencer: address, inclusion, batch: signedBatch, anchor: nullOr(anchor) };

@@ -1,9 +1,9 @@
-/** Groth16 over BN254: whether a proof holds for public inputs. */
+/** Verification of Groth16 proofs over BN254. */
 
 import { bn254 } from '@noble/curves/bn254';
 import { refuseUnless } from '../refused.js';
 
-/** The part of a verification key in snarkjs' form that verifying needs. */
+/** The required part of a verification key in snarkjs' form. */
 export interface VerificationKey {
   readonly protocol: string;
   readonly curve: string;
@@ -14,7 +14,7 @@ export interface VerificationKey {
   readonly IC: readonly (readonly string[])[];
 }
 
-/** A proof: numbers in the contract's order, where the coordinates of G2 have their imaginary part first. */
+/** A proof: numbers in the contract's order, in which coordinates of G2 start with the imaginary part. */
 export interface Proof {
   readonly a: readonly bigint[];
   readonly b: readonly bigint[];
@@ -32,7 +32,7 @@ function inField(numbers: readonly bigint[]): void {
   refuseUnless(numbers.every((number) => number < Fp.ORDER), 'a number of the proof is not below the order of its field');
 }
 
-/** A point that is in its group, on its curve. */
+/** Checks that a point is on its curve and in its group. */
 function inGroup<P extends { assertValidity(): void }>(point: P, name: string): P {
   try {
     point.assertValidity();
@@ -51,7 +51,7 @@ function pointOfG1(numbers: readonly bigint[], name: string): G1Point {
 function pointOfG2(numbers: readonly bigint[], name: string): G2Point {
   inField(numbers);
   const [x1, x0, y1, y0] = numbers as [bigint, bigint, bigint, bigint];
-  // The curve has points outside the group of the pairing's order; the check covers them too.
+  // The curve has points outside the group of the pairing's order, which the check refuses too.
   return isZero(numbers) ? G2.ProjectivePoint.ZERO : inGroup(G2.ProjectivePoint.fromAffine({ x: { c0: x0, c1: x1 }, y: { c0: y0, c1: y1 } }), name);
 }
 
@@ -62,7 +62,7 @@ const keyG2 = ([x, y]: readonly (readonly string[])[], name: string): G2Point =>
   return pointOfG2([x1, x0, y1, y0].map(BigInt), name);
 };
 
-/** Refuses a proof that does not hold for these inputs under this key. */
+/** Refuses a proof that is invalid for these inputs and this key. */
 export function checkProof(proof: Proof, inputs: readonly bigint[], key: VerificationKey): void {
   const [a, b, c] = [pointOfG1(proof.a, 'a'), pointOfG2(proof.b, 'b'), pointOfG1(proof.c, 'c')];
   refuseUnless(key.IC.length === inputs.length + 1, 'the key has another number of inputs');

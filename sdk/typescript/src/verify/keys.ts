@@ -1,4 +1,4 @@
-/** The sequencer's keys, followed from those that are trusted: each is named by an action under the keys before it. */
+/** Sequencer keys, followed from trusted ones: an action under the earlier keys announces each successor. */
 
 import { refuseUnless } from '../refused.js';
 import { readStrictly } from '../reading/json.js';
@@ -14,10 +14,10 @@ const listed = (sequencer: Trust['sequencer']): SequencerKey[] =>
   typeof sequencer === 'string' ? [{ key: sequencer, from_batch: 0 }] : [...sequencer];
 
 /**
- * Extends a trust by the keys that a server lists (`listSequencerKeys`), as far as the log names them. A key that the
- * contract alone names is left out: ask the contract where that matters.
+ * Extends a trust by the keys that a server lists (`listSequencerKeys`) and the log proves. A key known only to the
+ * contract is left out: ask the contract if that matters.
  *
- * @throws Refused if the list contradicts the trusted keys, or a proof does not hold
+ * @throws Refused if the list contradicts the trusted keys, or a proof is invalid
  */
 export function followSequencerKeys(items: readonly unknown[], trust: Trust): Trust {
   const keys = listed(trust.sequencer);

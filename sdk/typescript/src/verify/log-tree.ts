@@ -1,16 +1,16 @@
-/** The log tree, kept as the roots of its complete subtrees: its root costs a few hashes at any size. */
+/** Log tree, stored as the roots of its complete subtrees: its root costs a few hashes at any size. */
 
 import type { Hex } from '../protocol/bytes.js';
 import { EMPTY, hashOf } from '../protocol/hash.js';
 import { logLeaf } from '../protocol/merkle.js';
 
-/** The tree over the hashes of all batches so far. */
+/** Tree over the hashes of all batches so far. */
 export class LogTree {
-  /** Roots of complete subtrees, largest first, with the number of batches below each. */
+  /** Roots of complete subtrees, largest first, with their number of batches. */
   readonly #peaks: { size: number; root: Hex }[] = [];
   #size = 0;
 
-  /** How many batches there are. */
+  /** Number of batches. */
   get size(): number {
     return this.#size;
   }
@@ -27,7 +27,7 @@ export class LogTree {
     this.#size += 1;
   }
 
-  /** The root over all batches so far. */
+  /** Root over all batches so far. */
   root(): Hex {
     const roots = this.#peaks.map((peak) => peak.root);
     const last = roots.pop();

@@ -1,4 +1,4 @@
-/** The checks that receipts, proof files and claims share: from a leaf to a signed header, and on to a checkpoint. */
+/** Shared checks of receipts, proof files and claims: from a leaf to a signed header, and on to a checkpoint. */
 
 import { Refused, refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
@@ -10,14 +10,14 @@ import type { SignedBatch, anchor, domain, inclusion } from './forms.js';
 import { type OnStep, unseen } from './steps.js';
 import { type Trust, keyOf } from './trust.js';
 
-/** Most actions of a batch, and of a request. */
+/** Limit on the actions of a batch, and of a request. */
 export const ACTIONS_MAX = 500;
 
-/** Headers whose signature was found good: a client sees one header many times. */
+/** Headers with a verified signature: a client sees each header many times. */
 export interface SeenHeaders {
-  /** Whether this header with this signature was checked before. */
+  /** Whether this header with this signature was verified before. */
   has(batch: SignedBatch, hash: Hex): boolean;
-  /** Remembers a header whose signature was checked. */
+  /** Records a header with a verified signature. */
   add(batch: SignedBatch, hash: Hex): void;
 }
 
@@ -29,7 +29,7 @@ export function checkLog(file: { version: bigint; domain: ReturnType<typeof doma
   refuseUnless(chainId === ours.chainId && sameAddress(contract, ours.verifyingContract), 'the domain is another log than the trusted one');
 }
 
-/** Refuses a signature that another key made. */
+/** Refuses a signature of another key. */
 export function checkSigner(digest: Hex, signature: unknown, expected: string, what: string): void {
   const other = signerUnless(expected, digest, signature);
   refuseUnless(other === null, `${what} was signed by ${other}, not by ${expected}`);
@@ -37,7 +37,7 @@ export function checkSigner(digest: Hex, signature: unknown, expected: string, w
 
 const checkCount = ({ count }: Header): void => refuseUnless(count >= 1n && count <= ACTIONS_MAX, 'a batch holds 1 to 500 actions');
 
-/** Checks a header's count and signature. Returns its hash. */
+/** Verifies a header's count and signature. Returns its hash. */
 export function checkHeader(batch: SignedBatch, trust: Trust, seen?: SeenHeaders): Hex {
   const { header, signature } = batch;
   checkCount(header);
@@ -48,13 +48,13 @@ export function checkHeader(batch: SignedBatch, trust: Trust, seen?: SeenHeaders
   return hash;
 }
 
-/** Refuses a place that the header does not give. */
+/** Refuses a position that contradicts the header. */
 export function checkPlace(header: Header, at: { sequence: bigint; timestamp_ms: bigint }, index: bigint): void {
   refuseUnless(index < header.count && at.sequence === header.first_sequence + index, 'sequence and leaf index are not those of the header');
   refuseUnless(at.timestamp_ms <= header.sealed_at_ms, 'the action is later than its batch');
 }
 
-/** Refuses an integrity that does not follow from the one before it. */
+/** Refuses an integrity hash that does not follow from the previous one. */
 export function checkIntegrity(leaf: { previous_integrity: Hex; content: Hex; integrity: Hex }): void {
   refuseUnless(nextIntegrity(leaf.previous_integrity, leaf.content) === leaf.integrity, 'the integrity does not follow');
 }
@@ -69,14 +69,14 @@ function checkAnchor(file: ReturnType<typeof anchor>, header: Header, hash: Hex,
   checkInclusion(checkpoint.history, checkpoint.batches, [header.number], [logLeaf(hash)], file.path);
 }
 
-/** What a check of a place may be given. */
+/** Options of a check. */
 export interface PlacedOptions {
   readonly onStep?: OnStep | undefined;
   readonly seen?: SeenHeaders | undefined;
   readonly checkLeaf?: () => void;
 }
 
-/** What leads from a leaf to a header and an anchor. */
+/** Path from a leaf to a header and an anchor. */
 export interface Placed {
   readonly version: bigint;
   readonly domain: ReturnType<typeof domain>;
@@ -86,7 +86,7 @@ export interface Placed {
   readonly anchor: ReturnType<typeof anchor> | null;
 }
 
-/** Checks that the log holds a leaf where a file places it. `checkLeaf` is what more the kind of file states of it. */
+/** Verifies a leaf's position in the log. `checkLeaf` checks further statements of the file about the leaf. */
 export function checkPlaced(file: Placed, trust: Trust, { onStep = unseen, seen, checkLeaf }: PlacedOptions = {}): void {
   onStep('log');
   checkLog(file, trust);
@@ -105,7 +105,7 @@ export function checkPlaced(file: Placed, trust: Trust, { onStep = unseen, seen,
   checkAnchor(file.anchor, header, hash, trust);
 }
 
-/** Adds where something was found to what is refused. */
+/** Adds the place to errors of a check. */
 export function within<T>(where: string, check: () => T): T {
   try {
     return check();

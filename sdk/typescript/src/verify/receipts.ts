@@ -1,4 +1,4 @@
-/** Receipts and proof files, checked offline. */
+/** Offline verification of receipts and proof files. */
 
 import { refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
@@ -12,24 +12,24 @@ import { ACTIONS_MAX, type SeenHeaders, checkHeader, checkIntegrity, checkLog, c
 import { type OnStep, unseen } from './steps.js';
 import type { Trust } from './trust.js';
 
-/** What a receipt that holds shows about one action. */
+/** Facts about one action, shown by a valid receipt. */
 export interface ReceiptFacts {
-  /** The action's place in the log. */
+  /** Position of the action in the log. */
   readonly sequence: bigint;
-  /** When it was placed: milliseconds since 1970. */
+  /** Time of the action, milliseconds since 1970. */
   readonly timestampMs: bigint;
-  /** The number of its batch. */
+  /** Number of the batch. */
   readonly batch: bigint;
-  /** SHA-256 of the action's five words. */
+  /** Content hash: SHA-256 of the action's five words. */
   readonly content: Hex;
 }
 
 /**
- * Checks the receipt of one action. `content` is what the sender computed from its own words (see {@link contentOf}):
- * only with it does the receipt show that it is for that action.
+ * Verifies the receipt of one action. `content` is the sender's own computation (see {@link contentOf}): without it,
+ * the receipt could be for another action.
  *
  * @param file the receipt: its text, or parsed JSON whose numbers are exact
- * @throws Refused if anything does not hold
+ * @throws Refused if the receipt is invalid
  */
 export function verifyReceipt(file: string | object, trust: Trust, content: Hex, seen?: SeenHeaders, onStep: OnStep = unseen): ReceiptFacts {
   onStep('form');
@@ -41,10 +41,10 @@ export function verifyReceipt(file: string | object, trust: Trust, content: Hex,
 }
 
 /**
- * Checks the receipt of a request of many actions. `contents` are those of all its actions, in request order. Returns
- * one entry for each action that was done, by its index in the request.
+ * Verifies the receipt of a request of many actions. `contents` are those of all its actions, in request order. Returns
+ * an entry for each completed action, with its index in the request.
  *
- * @throws Refused if anything does not hold
+ * @throws Refused if the receipt is invalid
  */
 export function verifyBatchReceipt(
   file: string | object,
@@ -85,24 +85,22 @@ function checkAuthorship(shown: forms.Authorship, action: ActionWords, time: big
   refuseUnless(time <= shown.deadline * 1000n, 'the action was placed after the deadline');
 }
 
-/** What a proof file that holds shows. */
+/** Facts shown by a valid proof file. */
 export interface ProofFacts extends ReceiptFacts {
   /** The opened action. */
   readonly action: ActionWords;
-  /** Whether a checkpoint that the file states as anchored covers the action. Ask the contract whether it holds it. */
+  /** Whether an anchored checkpoint, according to the file, covers the action. Only the contract can confirm it. */
   readonly anchored: boolean;
-  /**
-   * The history and the number of batches to compare with the contract's `checkpoint(batches)`; null if not anchored.
-   */
+  /** History and number of batches, to compare with the contract's `checkpoint(batches)`; null if not anchored. */
   readonly checkpoint: { readonly batches: bigint; readonly history: Hex; readonly sequence: bigint } | null;
-  /** Whether the file shows that the signer signed. */
+  /** Whether the file shows the signer's signature. */
   readonly authorship: boolean;
 }
 
 /**
- * Checks a proof file offline: steps 1 to 5 of the protocol. What is anchored, only an Ethereum node can confirm.
+ * Verifies a proof file offline: steps 1 to 5 of the protocol. Only an Ethereum node can confirm the anchor.
  *
- * @throws Refused if anything does not hold
+ * @throws Refused if the file is invalid
  */
 export function verifyProofFile(file: string | object, trust: Trust, onStep: OnStep = unseen): ProofFacts {
   onStep('form');

@@ -1,4 +1,4 @@
-/** What the sequencer signs, checked alone: a batch's header, and a checkpoint. */
+/** Verification of single sequencer signatures: of a batch's header, and of a checkpoint. */
 
 import { refuseUnless } from '../refused.js';
 import { type Checkpoint, type Header, checkpointHash, digestOf } from '../protocol/domain.js';
@@ -9,7 +9,7 @@ import { checkHeader, checkSigner } from './placed.js';
 import { type Trust, keyOf } from './trust.js';
 
 /**
- * Checks that the sequencer signed a header: `{header, signature}`, as receipts hold it. Returns the header.
+ * Verifies that the sequencer signed a header: `{header, signature}`, as in receipts. Returns the header.
  *
  * @throws Refused if it did not
  */
@@ -20,7 +20,7 @@ export function verifyHeader(file: string | object, trust: Trust): Header {
 }
 
 /**
- * Checks that the sequencer signed a checkpoint: `{checkpoint, signature}`, as proof files hold it. Returns the
+ * Verifies that the sequencer signed a checkpoint: `{checkpoint, signature}`, as in proof files. Returns the
  * checkpoint.
  *
  * @throws Refused if it did not

@@ -1,25 +1,25 @@
-/** The steps of a check, for programs that show them one by one. */
+/** Steps of a verification, for programs that show them one by one. */
 
 /**
- * A step of a check.
+ * A step of a verification.
  *
- * - `form`: the file has the members that its kind has, each of its type
- * - `words`: the opened words hash to the content that the leaf holds
+ * - `form`: the file has the members of its kind, with their types
+ * - `words`: the opened words hash to the leaf's content
  * - `log`: the file is of the trusted log
- * - `leaf`: integrity, sequence and time are those that the header allows
+ * - `leaf`: integrity, sequence and time agree with the header
  * - `path`: the leaf leads to the header's root
  * - `header`: the sequencer's key signed the header
- * - `history`: the header leads to the history of a signed checkpoint; only where the file states one
- * - `authorship`: the signer signed the action; only where the file shows it
- * - `proof`: the zero-knowledge proof holds; only of claims
+ * - `history`: the header leads to the history of a signed checkpoint; only if the file states one
+ * - `authorship`: the signer signed the action; only if the file shows it
+ * - `proof`: the zero-knowledge proof is valid; only for claims
  */
 export type Step = 'form' | 'words' | 'log' | 'leaf' | 'path' | 'header' | 'history' | 'authorship' | 'proof';
 
 /**
- * Is called when a step begins. A step holds once the next one begins or the check returns; where the check throws, the
- * last one that began does not.
+ * Called when a step begins. A step has passed once the next one begins or the check returns; if the check throws, the
+ * last step failed.
  */
 export type OnStep = (step: Step) => void;
 
-/** For callers that do not ask. */
+/** No-op observer. */
 export const unseen: OnStep = () => {};

@@ -1,5 +1,5 @@
-//! Bodies of the action bus with their signature headers: what is read is what serde reads in them, one action alone is
-//! the same as one in a list, and a signature holds for the words that were signed and for no others.
+//! Bodies of the action bus with signature headers: they are read as serde reads them, an action alone is read like one
+//! in a list, and a signature is valid for the signed words only.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ fn domain() -> Domain {
     }
 }
 
-/// A refusal is the caller's fault, and says what is wrong.
+/// Checks that a refusal blames the caller and states a reason.
 fn refused(error: &ApiError) -> String {
     assert!(error.status().is_client_error(), "{error:?}");
     assert!(
@@ -46,7 +46,7 @@ fn words(texts: &SignedTexts) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// What serde reads in an action: its kind, its target and its payload.
+/// Compares an action's words with serde's reading: kind, target and payload.
 fn check_action(action: &Value, words: &(String, String, String)) {
     let (kind, target, payload) = words;
     assert_eq!(action["action_type"], json!(kind));
@@ -62,7 +62,7 @@ fn check_action(action: &Value, words: &(String, String, String)) {
     );
 }
 
-/// Signs what was read, and checks that it holds, and that it does not with other words.
+/// Signs the parsed texts. The signature must be valid for them, and invalid for other words.
 fn check_signature(read: impl Fn() -> SignedTexts) {
     let key = SigningKey::from_bytes(&[3; 32]).unwrap();
     let texts = read();

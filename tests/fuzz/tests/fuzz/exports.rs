@@ -1,4 +1,4 @@
-//! Lines of an export: what the checker accepts of batches is what was signed, whatever else was changed.
+//! Lines of an export: batches that the checker accepts were signed, whatever else is changed.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use kedge_protocol::signature::SigningKey;
 use crate::frames::{domain, stored};
 use crate::fuzz;
 
-/// The lines of the log of `crates/log/testdata`, whose key is known. The checkpoint is missing.
+/// Lines of the log in `crates/log/testdata`, whose key is known, without the checkpoint.
 fn lines() -> Vec<Line> {
     let frames = stored();
     let mut all = frames.iter().flat_map(|frame| frame.requests().unwrap());
@@ -55,7 +55,7 @@ fn texts(lines: &[Line]) -> Vec<String> {
     lines.iter().map(text).collect()
 }
 
-/// Checks a whole export; returns why it ends. Accepted batches are in `good`.
+/// Checks a whole export and returns its final error. Accepted batches must be in `good`.
 fn check(text: &str, good: &HashSet<String>) -> (usize, String) {
     let key = SigningKey::from_bytes(&[1; 32]).unwrap();
     let mut checker = Checker::new(domain(), key.address());
@@ -91,7 +91,7 @@ fn accepted_batches_are_those_that_were_signed() {
     let good: HashSet<String> = texts.iter().cloned().collect();
     let (reached, end) = check(&texts.join("\n"), &good);
     assert_eq!(reached, texts.len(), "the good export ends early: {end}");
-    // Short exports, so that changes meet every line.
+    // Short exports, so that changes hit every line.
     let seeds = (1..texts.len().min(10)).map(|count| texts[..count].join("\n").into_bytes());
     let words = [
         "null",

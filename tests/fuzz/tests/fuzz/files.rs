@@ -1,5 +1,5 @@
-//! Receipts, proof files, claims and evidence: what is parsed is written and parsed again without a difference, and a
-//! file that verifies states what the sequencer has signed, whatever was changed in it.
+//! Receipts, proof files, claims and evidence: they survive writing and parsing unchanged, and a file that verifies
+//! states only what the sequencer has signed.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{fuzz, vectors};
 
-/// Parsed, written and parsed again; `Err` is why it is no such file.
+/// Parses, writes and parses again; `Err` is the parse error.
 fn parsed<T: DeserializeOwned + Serialize>(input: &[u8]) -> Result<T, String> {
     let file: T = serde_json::from_slice(input).map_err(|error| error.to_string())?;
     let written = serde_json::to_string(&file).unwrap();
@@ -28,7 +28,7 @@ fn seeds(kind: &str) -> Vec<Vec<u8>> {
     files.into_iter().map(Vec::from).collect()
 }
 
-/// Words of these files.
+/// Words of these file formats.
 const WORDS: &[&str] = &[
     "null",
     "\"0x\"",
@@ -170,7 +170,7 @@ fn evidence_has_one_form() {
         let again =
             EvidenceFile::parse(&normal).unwrap_or_else(|error| panic!("{normal}: {error}"));
         assert_eq!(again.normal_form().unwrap(), normal);
-        // Whatever it states, it can be asked what it is about and be written for the contract.
+        // Every verified file has a subject and can be encoded for the contract.
         let calldata = kedge_chain::contract::evidence_calldata(&file.evidence);
         assert!(calldata.len() > 4);
         let fault = file.evidence.fault();

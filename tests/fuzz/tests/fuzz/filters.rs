@@ -1,5 +1,5 @@
-//! Search filters: a search finds what a full scan of all objects finds, in the same order, whatever index it uses; and
-//! a count is the number of what it finds.
+//! Search filters: a search finds the same objects as a full scan, in the same order, whatever index it uses; a count
+//! is the number of results.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use kedge_storage::{Group, LogHead, SideKeys, Snapshot, Store, StoreOptions};
 use crate::fuzz;
 
 const OBJECTS: u64 = 120;
-/// Templates, and what of their properties is indexed.
+/// Templates with different indexed properties.
 const SCHEMAS: [&str; 2] = [
     r#"{"properties":{"price":{"x-index":true},"size":{"properties":{"w":{"x-index":true}}}}}"#,
     r#"{"properties":{"name":{"x-index":true}}}"#,
@@ -175,7 +175,7 @@ fn store(folder: &std::path::Path) -> (Store, Vec<Object>) {
     (store, objects)
 }
 
-/// Filters that are accepted, for what they filter by.
+/// Valid filters of various fields and operators.
 fn seeds() -> [String; 9] {
     let template = |number| {
         let id = id(Prefix::Template, number);

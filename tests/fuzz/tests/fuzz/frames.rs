@@ -1,5 +1,5 @@
-//! Frames and packed requests: what can be read is written to the same bytes again, and a changed frame never reads as
-//! the one that was stored.
+//! Frames and packed requests: reading and writing gives the same bytes again, and a changed frame never reads as the
+//! stored one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use kedge_protocol::eip712::Domain;
 
 use crate::fuzz;
 
-/// A log of format 1 that was written once.
+/// A log of format 1, kept as test data.
 pub(crate) fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/log/testdata/format-1")
 }
@@ -25,14 +25,14 @@ pub(crate) fn domain() -> Domain {
     }
 }
 
-/// Its frames.
+/// Frames of that log.
 pub(crate) fn stored() -> Vec<StoredFrame> {
     let identity = Some(domain().separator());
     let (reader, _) = LogReader::open(Arc::new(RealEnv), &testdata(), identity, 1 << 20).unwrap();
     reader.frames(1).map(Result::unwrap).collect()
 }
 
-/// Sets the checksums of header and body as they must be, so that the fields that follow them are reached.
+/// Fixes the checksums of header and body, so that parsing reaches the fields after them.
 fn with_checksums(input: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = input.to_vec();
     let count = usize::from(u16::from_be_bytes(*bytes.get(10..)?.first_chunk()?));
@@ -73,7 +73,7 @@ fn a_changed_frame_never_reads_as_the_stored_one() {
     assert!(stored.len() > 5, "the log has frames");
     let seeds: Vec<Vec<u8>> = stored.iter().map(|frame| frame.bytes().to_vec()).collect();
     fuzz("frames").seeds(seeds.clone()).run(|input| {
-        // As it is: the checksums find every change.
+        // Unfixed: the checksums detect every change.
         if let Ok(frame) = StoredFrame::read(input.to_vec()) {
             let hash = frame.header().hash();
             let same = stored.iter().any(|good| {
@@ -87,7 +87,7 @@ fn a_changed_frame_never_reads_as_the_stored_one() {
                     .any(|seed| seed.len() == input.len() && near(seed, input))
             );
         }
-        // With checksums that hold: the fields are checked, and digests find what the hash covers.
+        // With valid checksums: the fields are checked, and digests detect changes of hashed bytes.
         let Some(bytes) = with_checksums(input) else {
             return "too short".to_owned();
         };
@@ -114,7 +114,7 @@ fn a_changed_frame_never_reads_as_the_stored_one() {
     });
 }
 
-/// Whether they differ in at most a few bits: a checksum of 32 bits finds that always.
+/// Whether the two differ in at most a few bits, which a checksum of 32 bits always detects.
 fn near(one: &[u8], other: &[u8]) -> bool {
     let pairs = one.iter().zip(other);
     let bits: u32 = pairs.map(|(one, other)| (one ^ other).count_ones()).sum();
@@ -133,7 +133,7 @@ fn packed_requests_have_one_form() {
             Ok(packed) => packed,
             Err(error) => return error.to_string(),
         };
-        // Each action is read by itself; one that is damaged is an error there and in the whole.
+        // Each action is read by itself; a damaged one is an error there and in the whole.
         let single: Vec<Option<String>> = (0..packed.count())
             .map(|position| packed.action(position).err().map(|error| error.to_string()))
             .collect();
@@ -156,7 +156,7 @@ fn packed_requests_have_one_form() {
         let mut twice = Vec::new();
         pack(&mut twice, &again);
         assert_eq!(twice, written);
-        // Whatever it holds, it has hashes, and its signature can be checked.
+        // Any content has hashes, and its signature can be checked.
         let hashes = record.hashes();
         assert_eq!(record.leaves(&hashes).len(), record.actions.len());
         let signed = record.verify_signature(&domain());

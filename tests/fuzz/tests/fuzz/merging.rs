@@ -1,11 +1,11 @@
-//! JSON texts: what the strict reader accepts, serde accepts too, and a merge is what RFC 7396 says about serde's values.
+//! JSON texts: serde accepts all texts that the strict reader accepts, and a merge equals RFC 7396 on serde's values.
 
 use kedge_rules::json::{Members, check, compact, merge};
 use serde_json::Value;
 
 use crate::fuzz;
 
-/// The merge of the RFC, in its own words.
+/// The merge, as the RFC's pseudocode has it.
 fn merged(target: Option<Value>, patch: Value) -> Value {
     let Value::Object(patch) = patch else {
         return patch;

@@ -1,5 +1,5 @@
-//! What an Ethereum node answers: envelopes, blocks, logs and ABI words. A node may lie, but the client reads what serde
-//! and a plain reading of the words give, or refuses.
+//! Answers of an Ethereum node: envelopes, blocks, logs and ABI words. The client must read them as serde and a plain
+//! decoder do, or refuse them.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::fuzz;
 
-/// Any address.
+/// An arbitrary address.
 const ZERO: &str = "0x0000000000000000000000000000000000000000";
 
 /// A node that answers every request with the same body.
@@ -60,7 +60,7 @@ impl Node {
     }
 }
 
-/// Reads one request and answers it; `None` at the end of the connection.
+/// Reads and answers one request; `None` at the end of the connection.
 fn answer(stream: &mut std::net::TcpStream, body: &Mutex<Vec<u8>>) -> Option<()> {
     let mut request = Vec::new();
     let mut piece = [0; 4096];
@@ -95,7 +95,7 @@ fn kind<T>(answer: &Result<T, RpcError>) -> &'static str {
     }
 }
 
-/// Answers that a node gives, as this target begins with them.
+/// Initial inputs of this target.
 fn seeds() -> Vec<Vec<u8>> {
     let word = |byte: u8| format!("0x{}", format!("{byte:02x}").repeat(32));
     let filled = |byte: &str| byte.repeat(32);
@@ -120,7 +120,7 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds.map(|seed| seed.to_string().into_bytes()).into()
 }
 
-/// The number that a text stands for. ethers passes over white space and may misread what is around it.
+/// Checks a parsed number. ethers ignores white space and may misread the text around it.
 fn check_number(text: &str, read: u64) {
     if text.contains(|char: char| char.is_ascii_whitespace()) {
         return;
@@ -133,7 +133,7 @@ fn check_number(text: &str, read: u64) {
     );
 }
 
-/// The words of an event, read by hand: one topic, then the data.
+/// Checks the words of an event: one topic, then the data.
 fn check_words(checkpoint: &Checkpoint, topics: &[[u8; 32]], data: &[u8]) {
     assert_eq!(topics[0], anchored_topic().0);
     assert_eq!(topics[1][24..], checkpoint.batches.to_be_bytes());
@@ -144,7 +144,7 @@ fn check_words(checkpoint: &Checkpoint, topics: &[[u8; 32]], data: &[u8]) {
     assert_eq!(data[128 + 24..160], checkpoint.issued_at_ms.to_be_bytes());
 }
 
-/// Envelopes, blocks and logs.
+/// Reads envelopes, blocks and logs.
 #[test]
 fn answers_of_a_node_are_read_as_serde_reads_them() {
     let node = Node::new();
@@ -167,7 +167,7 @@ fn answers_of_a_node_are_read_as_serde_reads_them() {
         to_block: At::Latest,
     };
     fuzz("nodes").seeds(seeds()).words(&words).run(|input| {
-        // Serde's values refuse more than the client, such as a number that is too large in a member that it ignores.
+        // Serde's values refuse more than the client, such as an oversized number in an ignored member.
         let envelope = serde_json::from_str::<Value>(&String::from_utf8_lossy(input)).ok();
         let is_error = |envelope: &Value| envelope.get("error").is_some_and(|it| !it.is_null());
         let failed = envelope.as_ref().is_some_and(is_error);
@@ -194,7 +194,7 @@ fn answers_of_a_node_are_read_as_serde_reads_them() {
     });
 }
 
-/// Calldata and revert data.
+/// Reads calldata and revert data.
 #[test]
 fn calls_are_read_as_they_are_written() {
     let signed = SignedCheckpoint {
@@ -226,7 +226,7 @@ fn calls_are_read_as_they_are_written() {
         let reason = decode_revert(input);
         assert!(!reason.is_empty());
         let Some(read) = decode_anchor_call(input) else {
-            // A name with its arguments, or the words of a contract, which may be any.
+            // An error name with its arguments, or the contract's own words.
             let name = reason.split('(').next().unwrap_or_default();
             let is_name = name.len() < 40 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
             return if is_name { name } else { "words" }.to_owned();

@@ -1,11 +1,11 @@
-//! Rows of the store: a row that can be read is written to the same bytes again, so each has one form, and damage is an
+//! Rows of the store: reading and writing gives the same bytes again, so each row has one form, and damage leads to an
 //! error or another value.
 
 use kedge_storage::{Table, rewritten};
 
 use crate::fuzz;
 
-/// Longest row of zeros that is tried.
+/// Longest row of zeros.
 const ZEROS: usize = 400;
 
 /// The first byte chooses the table.

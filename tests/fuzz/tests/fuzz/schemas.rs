@@ -1,5 +1,5 @@
-//! Schemas: any text is accepted or refused with a reason; what is accepted answers as a plain second implementation of
-//! its keywords does, and checking a value takes no time that its weight does not allow.
+//! Schemas: any text is accepted or refused with a reason. Accepted schemas agree with a plain second implementation of
+//! their keywords, and their weight bounds the time of a check.
 
 use kedge_fuzz::Random;
 use kedge_rules::schema;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fuzz;
 
-/// Values that schemas are tried on.
+/// Depth of the test values.
 const DEPTH: u32 = 3;
 
 fn value(random: &mut Random, depth: u32) -> Value {
@@ -44,7 +44,7 @@ fn holds_type(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Equal as JSON Schema has it: 1 is 1.0.
+/// Equality of JSON Schema: 1 equals 1.0.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -61,7 +61,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether a value conforms; `None` if the schema uses a keyword that is not read here.
+/// Whether a value conforms; `None` if the schema uses a keyword unknown here.
 fn conforms(schema: &Value, value: &Value) -> Option<bool> {
     let members = match schema {
         Value::Bool(all) => return Some(*all),
@@ -167,7 +167,7 @@ fn target(input: &[u8]) -> String {
             compared += 1;
         }
     }
-    // A value of many parts: quadratic work would take minutes, which the runner notices.
+    // A large value: quadratic work would take minutes, which the runner notices.
     let many = format!("[{}]", vec![r#"{"a":["b",1]}"#; 2_000].join(","));
     let large = read.validate(&many, "").is_ok();
     let words: Vec<&str> = parsed

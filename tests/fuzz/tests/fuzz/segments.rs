@@ -1,5 +1,5 @@
 //! Segments: a log with a changed segment opens with the frames before the change, or not at all. It never shows other
-//! frames than those that were written.
+//! frames than the written ones.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use kedge_log::{LogReader, SegmentHeader, SegmentName};
 use crate::frames::{domain, stored, testdata};
 use crate::fuzz;
 
-/// The names and contents of the log's segments, in its order.
+/// Names and contents of the log's segments, in order.
 fn segments() -> Vec<(String, Vec<u8>)> {
     let mut found: Vec<(String, Vec<u8>)> = std::fs::read_dir(testdata())
         .unwrap()
@@ -24,7 +24,7 @@ fn segments() -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// The first byte chooses the segment whose contents the others replace.
+/// The first byte chooses the segment, the others replace its contents.
 #[test]
 fn a_changed_segment_shows_no_other_frames() {
     let good = segments();

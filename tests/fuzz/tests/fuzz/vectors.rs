@@ -1,4 +1,4 @@
-//! The test vectors of the protocol, as inputs to begin with.
+//! Test vectors of the protocol, as initial inputs.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use serde_json::Value;
 
-/// A file of `crates/protocol/vectors`.
+/// Reads a file of `crates/protocol/vectors`.
 pub(crate) fn read(name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/protocol/vectors");
     let text = std::fs::read_to_string(folder.join(name)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// The log that the files of `files.json` are about, and its sequencer's key.
+/// The log of `files.json`, and its sequencer's key.
 pub(crate) fn trusted() -> (Domain, Address) {
     let table = read("files.json");
     let domain = serde_json::from_value(table["domain"].clone()).unwrap();
@@ -23,7 +23,7 @@ pub(crate) fn trusted() -> (Domain, Address) {
     )
 }
 
-/// The files of a kind that are valid, and some that are not.
+/// Files of a kind: the valid ones, and some invalid ones.
 pub(crate) fn files(kind: &str) -> Vec<String> {
     let table = read("files.json");
     let cases = table["cases"].as_array().unwrap().iter();

@@ -1,4 +1,4 @@
-//! What a node answers, from the blocks that it sees.
+//! JSON-RPC answers of a simulated node, from its view of the chain.
 
 use kedge_chain::contract::anchored_topic;
 use kedge_protocol::hash::to_hex;
@@ -10,7 +10,7 @@ use super::chain::{Block, Did, Mined, Sent, View};
 use super::contract::{CONTRACT, Contract, word};
 use crate::client::DOMAIN;
 
-/// An error of JSON-RPC: code, message, data.
+/// A JSON-RPC error: code, message, data.
 pub(super) struct Refused(i64, String, Option<Vec<u8>>);
 
 impl Refused {
@@ -39,7 +39,6 @@ fn read_quantity(value: &Value) -> Option<u64> {
     u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
 }
 
-/// Bytes of a parameter.
 pub(super) fn bytes(value: &Value) -> Option<Vec<u8>> {
     let digits = value.as_str()?.strip_prefix("0x")?;
     let pairs = (0..digits.len() / 2).map(|at| digits.get(2 * at..2 * at + 2));
@@ -48,12 +47,11 @@ pub(super) fn bytes(value: &Value) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// A hash in a parameter.
 pub(super) fn hash(value: &Value) -> Option<Hash> {
     value.as_str()?.parse().ok()
 }
 
-/// The block that a parameter means.
+/// The block of a parameter.
 fn at<'a>(view: &'a View, tag: &Value, has_finalized: bool) -> Result<Option<&'a Block>, Refused> {
     match tag.as_str() {
         Some("latest") => Ok(Some(view.head())),
@@ -144,7 +142,7 @@ fn receipt(block: &Block, mined: &Mined) -> Value {
     })
 }
 
-/// Answers what only the blocks and the pool decide.
+/// Answers requests that depend only on the blocks and the pool.
 pub(super) fn answer(
     view: &View,
     pool: &[std::sync::Arc<Sent>],
@@ -209,7 +207,7 @@ fn found_logs(view: &View, filter: &Value) -> Value {
     json!(found)
 }
 
-/// A call of a contract after a block; one with a sender as the next block would carry it out.
+/// Calls a contract, in the state after a block. A call with a sender runs as the next block would run it.
 fn call(view: &View, call: &Value, block: Option<&Block>) -> Result<Value, Refused> {
     let block = block.ok_or_else(|| Refused::new("header not found"))?;
     let data = bytes(&call["data"]).unwrap_or_default();

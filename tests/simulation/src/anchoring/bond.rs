@@ -1,5 +1,4 @@
-//! The bond, as a second implementation: which cases it opens, which answers it takes, and what it answers itself. Of
-//! money it knows only deposits.
+//! Second implementation of the bond: accepted cases and answers, and view calls. Of the money it models only deposits.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +12,10 @@ use super::bond_actions::Challenged;
 use super::bond_calls::{Call, Held};
 use super::contract::{Contract, Reverted, address_word, error, selector, word};
 
-/// Where it is.
+/// Address of the bond.
 pub(super) const BOND: Address = Address([0xb0; 20]);
 
-/// What it asks for.
+/// Kind of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Action = 0,
@@ -24,15 +23,15 @@ pub(super) enum Kind {
     Leaves = 2,
 }
 
-/// What a case is about.
+/// Subject of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Subject {
     pub(super) kind: Kind,
-    /// The batch.
+    /// Number of the batch.
     pub(super) number: u64,
-    /// Its hash; zero for leaves.
+    /// Hash of the batch; zero for leaves.
     pub(super) batch_hash: Hash,
-    /// The action's leaf and sequence; zero for a demand.
+    /// Leaf and sequence of the action; zero for a demand.
     pub(super) leaf: Hash,
     pub(super) sequence: u64,
 }
@@ -65,7 +64,6 @@ impl Subject {
         }
     }
 
-    /// The case's id.
     pub(super) fn id(&self) -> Hash {
         match self.kind {
             Kind::Action => action_id(self.batch_hash, self.leaf),
@@ -75,12 +73,12 @@ impl Subject {
     }
 }
 
-/// The id of a case about an action.
+/// Id of a case about an action.
 pub(super) fn action_id(batch_hash: Hash, leaf: Hash) -> Hash {
     keccak_parts(&[&word(Kind::Action as u64), &batch_hash.0, &leaf.0])
 }
 
-/// Where a case is.
+/// State of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     Open = 1,
@@ -88,7 +86,6 @@ pub(super) enum State {
     Closed = 3,
 }
 
-/// A case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) subject: Subject,
@@ -99,7 +96,7 @@ pub(super) struct Case {
     pub(super) opened_at_s: u64,
 }
 
-/// What a transaction did.
+/// Effect of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     Committed(Hash, Address),
@@ -108,7 +105,7 @@ pub(super) enum Event {
     Closed(Hash),
 }
 
-/// Who sends a transaction, with how much, when.
+/// Sender, value and time of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sending {
     pub(super) from: Address,
@@ -116,7 +113,7 @@ pub(super) struct Sending {
     pub(super) timestamp_s: u64,
 }
 
-/// Its state after a block.
+/// State of the bond after a block.
 #[derive(Clone, Debug)]
 pub(super) struct Bond {
     address: Address,
@@ -142,23 +139,23 @@ impl Bond {
         cases.filter(|case| case.state == State::Open).count() as u64
     }
 
-    /// What the next case costs.
+    /// Deposit for the next case.
     pub(super) fn deposit_wei(&self) -> u128 {
         self.terms.case_deposit_wei * u128::from(self.open_cases() + 1)
     }
 
-    /// What somebody commits to before opening a case.
+    /// Commitment of an opener to a case.
     pub(super) fn commitment(&self, of: Address, case: Hash, salt: Hash) -> Hash {
         let (address, of) = (address_word(self.address), address_word(of));
         keccak_parts(&[&word(self.chain_id), &address, &of, &case.0, &salt.0])
     }
 
-    /// When that was committed to; `None` if it was not, or is used up.
+    /// Time of a commitment; `None` if there is none, or it is used up.
     pub(super) fn committed_at_s(&self, commitment: Hash) -> Option<u64> {
         self.committed_at_s.get(&commitment).copied()
     }
 
-    /// Carries out a transaction's data in a block.
+    /// Executes a transaction in a block.
     pub(super) fn carry_out(
         &mut self,
         data: &[u8],
@@ -214,7 +211,7 @@ impl Bond {
         }
     }
 
-    /// The case that an answer is an answer to, if it shows what was asked for.
+    /// The case that an answer closes, if the answer is valid.
     fn shown(&self, call: &Call, anchor: &Contract) -> Result<Hash, Reverted> {
         let verify = |held: &Held| anchor.verify_batch(held.anchored, &held.header, &held.path);
         match call {
@@ -274,7 +271,7 @@ impl Bond {
         Ok(Subject::action(header, leaf.hash(), leaf.sequence))
     }
 
-    /// Until when the actions that a checkpoint holds can be challenged by it.
+    /// End of the time in which this checkpoint can be used to challenge its actions.
     pub(super) fn window_end_s(&self, anchored: u64, anchor: &Contract) -> Result<u64, Reverted> {
         Ok(anchor.anchored_at_s(anchored)? + self.terms.challenge_window_s)
     }
@@ -357,7 +354,7 @@ impl Bond {
         Ok(Event::Closed(id))
     }
 
-    /// Answers a call that changes nothing.
+    /// Executes a view call.
     pub(super) fn view(&self, data: &[u8], anchor: Address) -> Result<Vec<u8>, Reverted> {
         let (function, arguments) = data.split_first_chunk::<4>().ok_or_else(Vec::new)?;
         let is = |signature| *function == selector(signature);
@@ -400,7 +397,7 @@ impl Bond {
     }
 }
 
-/// The case about a header that the sequencer signed.
+/// Subject of a case about a signed header.
 fn signed(batch: &SignedBatch, anchor: &Contract) -> Result<Subject, Reverted> {
     let header = batch.header;
     let (key, domain) = anchor.trusts();
@@ -420,8 +417,8 @@ fn amount(wei: u128) -> [u8; 32] {
     word
 }
 
-/// Whether an answer about a case lets the server forget it: there is no such case any more, or it is over in a block that
-/// is asked for by its number.
+/// Whether an answer about a case lets the server forget it: the case no longer exists, or it is over in a block
+/// requested by number.
 pub(super) fn is_over(words: &[u8], is_newest: bool, time_s: u64) -> bool {
     let number = |index: usize| {
         let bytes = words.get(32 * index + 24..32 * index + 32)?;
@@ -434,14 +431,14 @@ pub(super) fn is_over(words: &[u8], is_newest: bool, time_s: u64) -> bool {
     }
 }
 
-/// The case that a call asks for, if it asks for one.
+/// The case that a view call asks for.
 pub(super) fn asked_case(data: &[u8]) -> Option<Hash> {
     let id = data.strip_prefix(&selector("caseOf(bytes32)"))?;
     id.try_into().ok().map(Hash)
 }
 
 impl Event {
-    /// Its topics and data in a block's logs.
+    /// Topics and data of the event.
     pub(super) fn log(&self) -> (Vec<Hash>, Vec<u8>) {
         let topic = |signature: &str| keccak(signature.as_bytes());
         match *self {

@@ -1,4 +1,4 @@
-//! Single actions, as the contracts take them: which case challenges one, and what shows that its signer asked for it.
+//! Single actions in the contracts' form: challenges, and proofs that the signer requested an action.
 
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
@@ -10,10 +10,10 @@ use kedge_protocol::{Address, Hash};
 
 use super::contract::{Reverted, address_word, error, word};
 
-/// The most actions that a request can have.
+/// Limit on the actions of a request.
 const ACTIONS_MAX: usize = 500;
 
-/// An opened action as a call holds it: nothing of it is sure.
+/// An opened action from a call's data, not verified yet.
 #[derive(Clone, Debug)]
 pub(super) struct Opened {
     pub(super) words: ActionWords,
@@ -24,7 +24,7 @@ pub(super) struct Opened {
     pub(super) signature: Vec<u8>,
 }
 
-/// A challenged action: a leaf that a checkpoint holds.
+/// A challenged action: a leaf under a checkpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Challenged {
     pub(super) anchored: u64,
@@ -35,7 +35,7 @@ pub(super) struct Challenged {
 }
 
 impl Opened {
-    /// Its signer asked for the leaf, in time.
+    /// Checks that the signer requested the leaf, before the deadline.
     pub(super) fn authorises(&self, leaf: &Leaf, domain: &Hash) -> Result<(), Reverted> {
         let authority = keccak_parts(&[&keccak(&self.signature).0, &self.salt.0]);
         let listed = usize::try_from(self.index).ok();
@@ -61,7 +61,7 @@ impl Opened {
     }
 }
 
-/// Who signed, or what the contract's library says of a signature that is none.
+/// Address of the signer, or the library's error for an invalid signature.
 fn recovered(signature: &[u8], digest: &Hash) -> Result<Address, Reverted> {
     let Ok(bytes) = <[u8; 65]>::try_from(signature) else {
         let length = [word(signature.len() as u64)];
@@ -74,7 +74,7 @@ fn recovered(signature: &[u8], digest: &Hash) -> Result<Address, Reverted> {
             s.copy_from_slice(&bytes[32..64]);
             Err(error("ECDSAInvalidSignatureS(bytes32)", &[s]))
         }
-        // The contract knows no other forms of the last byte.
+        // The contract accepts no other forms of the last byte.
         _ => Signature(bytes).recover(digest).map_err(invalid),
     }
 }

@@ -1,4 +1,4 @@
-//! Calls of the bond, read from their data.
+//! Decoding of calls to the bond.
 
 use ethers_core::abi::{ParamType, Token, decode};
 use ethers_core::types::U256;
@@ -11,7 +11,7 @@ use kedge_protocol::{Address, Hash};
 use super::bond_actions::{Challenged, Opened};
 use super::contract::selector;
 
-/// A call that changes something.
+/// A call that changes the state.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     Commit(Hash),
@@ -46,7 +46,7 @@ pub(super) enum Call {
     Settle(Hash),
 }
 
-/// A batch that a checkpoint holds.
+/// A batch under a checkpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) anchored: u64,
@@ -183,7 +183,6 @@ fn evidence(token: &Token, salt: &Token) -> Option<Call> {
     })
 }
 
-/// The data of a call.
 #[derive(Clone, Copy)]
 struct Data<'a> {
     function: [u8; 4],
@@ -199,7 +198,7 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// Whether it calls this function.
+    /// Whether the call is of this function.
     fn is(&self, signature: &str) -> bool {
         let signature = signature.replace("Batch", BATCH).replace("Leaf", LEAF);
         self.function == selector(&signature.replace("Opening", OPENING))
@@ -211,7 +210,7 @@ impl<'a> Data<'a> {
 }
 
 impl Call {
-    /// Reads a call; `None` if it is none that is known here.
+    /// Decodes a call; `None` for unknown functions.
     pub(super) fn read(data: &[u8]) -> Option<Self> {
         let data = Data::of(data)?;
         let (is, read) = (

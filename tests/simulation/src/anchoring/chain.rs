@@ -1,5 +1,5 @@
-//! The chain: blocks that come at their time, transactions that wait for one, and what happens to both. A block that is
-//! final stays; any other may be given up.
+//! Simulated chain: timed blocks, a pool of transactions, and reorganizations. Final blocks stay; all others may be
+//! given up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,14 +18,13 @@ use crate::client::DOMAIN;
 use crate::random::Random;
 
 const GWEI: u64 = 1_000_000_000;
-/// How much dearer a dear block is.
+/// Price factor of an expensive block.
 const DEAR: u64 = 8;
-/// What others do is sent from here.
+/// Sender of third parties' transactions.
 pub(super) const STRANGER: Address = Address([0x57; 20]);
-/// Cases against the bond are opened from here. Its transactions need no order: it sends each until the case is open.
+/// Sender of cases against the bond. Its nonces are not ordered: it sends each transaction until the case is open.
 pub(super) const CHALLENGER: Address = Address([0xc4; 20]);
 
-/// A transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) hash: Hash,
@@ -40,12 +39,12 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Nobody else sends through a node.
+    /// Whether the server sent it; only the server sends through a node.
     pub(super) fn is_the_servers(&self) -> bool {
         ![STRANGER, CHALLENGER].contains(&self.from)
     }
 
-    /// A signed transaction; `None` if it is none, or none to the contracts.
+    /// Decodes a signed transaction; `None` if it is invalid, or not to the contracts.
     pub(super) fn of(raw: &[u8]) -> Option<Self> {
         let (typed, _) = TypedTransaction::decode_signed(&Rlp::new(raw)).ok()?;
         let TypedTransaction::Eip1559(of) = &typed else {
@@ -66,7 +65,7 @@ impl Sent {
         })
     }
 
-    /// The same, sent by somebody else.
+    /// The same transaction, sent by a third party.
     fn copied(to: Address, data: Vec<u8>, number: u64) -> Self {
         Self {
             hash: keccak_parts(&[&STRANGER.0, &number.to_be_bytes()]),
@@ -81,7 +80,7 @@ impl Sent {
         }
     }
 
-    /// What a node is asked to try.
+    /// A call without a transaction.
     pub(super) fn call(from: Address, to: Address, data: Vec<u8>) -> Self {
         Self {
             from,
@@ -89,7 +88,7 @@ impl Sent {
         }
     }
 
-    /// What a challenger sends to the bond.
+    /// A challenger's transaction to the bond.
     pub(super) fn challenge(data: Vec<u8>, value_wei: u128, number: u64) -> Self {
         Self {
             hash: keccak_parts(&[&CHALLENGER.0, &number.to_be_bytes()]),
@@ -107,19 +106,19 @@ pub(super) struct Mined {
     pub(super) did: Did,
 }
 
-/// What a transaction did.
+/// Effect of a transaction.
 #[derive(Clone, Debug)]
 pub(super) enum Did {
-    /// It anchored this.
+    /// Anchored a checkpoint.
     Anchored(Checkpoint),
-    /// It did this to the bond.
+    /// Changed the bond.
     Bond(Event),
-    /// Nothing: it was reverted.
+    /// Reverted.
     Nothing,
 }
 
 impl Mined {
-    /// What it anchored.
+    /// The anchored checkpoint.
     pub(super) fn anchored(&self) -> Option<Checkpoint> {
         match self.did {
             Did::Anchored(checkpoint) => Some(checkpoint),
@@ -137,14 +136,14 @@ pub(super) struct Block {
     pub(super) timestamp_s: u64,
     pub(super) base_fee_wei: u64,
     pub(super) mined: Vec<Mined>,
-    /// The contracts are those of the block before, unless something was sent to them.
+    /// Shared with the previous block, unless a transaction changed the contracts.
     pub(super) contract: Arc<Contract>,
     pub(super) bond: Option<Arc<Bond>>,
     nonces: BTreeMap<Address, u64>,
 }
 
 impl Block {
-    /// Carries out a transaction's data on this state.
+    /// Executes a transaction on this state.
     pub(super) fn carry_out(
         contracts: (&mut Contract, Option<&mut Bond>),
         sent: &Sent,
@@ -167,17 +166,17 @@ impl Block {
         }
     }
 
-    /// How many transactions an account has sent by then.
+    /// Number of transactions that an account has sent so far.
     pub(super) fn nonce(&self, of: Address) -> u64 {
         self.nonces.get(&of).copied().unwrap_or_default()
     }
 }
 
-/// The blocks as somebody sees them; there is always one.
+/// Blocks as seen by a node or the chain; never empty.
 #[derive(Clone)]
 pub(super) struct View {
     pub(super) blocks: Vec<Arc<Block>>,
-    /// The last one that stays.
+    /// Number of the last final block.
     pub(super) finalized: u64,
 }
 
@@ -201,29 +200,29 @@ impl View {
     }
 }
 
-/// The chain itself.
+/// The authoritative chain.
 pub(super) struct Chain {
     pub(super) view: View,
-    /// Transactions that wait.
+    /// Waiting transactions.
     pub(super) pool: Vec<Arc<Sent>>,
     pub(super) rates: Rates,
-    /// Every checkpoint that the contract took, in whatever block.
+    /// Every checkpoint that the contract accepted, in whatever block.
     pub(super) taken: Vec<Checkpoint>,
-    /// What the server lost by what went wrong, here and at its node.
+    /// Time that the server lost by faults, here and at its node.
     pub(super) lost: LostTime,
-    /// What was refused in a block, and why.
+    /// Reverted transactions, with the reason.
     pub(super) refused: Vec<(Arc<Sent>, Reverted)>,
-    /// The last block that was dear.
+    /// Last expensive block.
     dear_at: u64,
-    /// The last block that took another one's place.
+    /// Last block that replaced another one.
     pub(super) reorganized_at: u64,
     /// Every case that was opened, in whatever block.
     pub(super) opened: Vec<(Hash, Case)>,
-    /// Challenged actions whose batch the server knew to be anchored for good, with the batches of the first checkpoint
-    /// that holds it.
+    /// Challenged actions whose batch the server knew to be finally anchored, with the size of the first checkpoint
+    /// that covers it.
     pub(super) known: BTreeMap<Hash, u64>,
     random: Random,
-    /// How many blocks follow one until it is final.
+    /// Number of blocks until a block is final.
     pub(super) depth: u64,
     next_ms: u64,
     stalled_until_ms: u64,
@@ -276,20 +275,20 @@ impl Chain {
         }
     }
 
-    /// From here on nothing goes wrong.
+    /// Ends all faults.
     pub(super) fn calm_down(&mut self) {
         self.rates = Rates::default();
         self.stalled_until_ms = 0;
     }
 
-    /// Somebody else sends this.
+    /// A third party sends a transaction.
     pub(super) fn strangers_send(&mut self, data: Vec<u8>) {
         let sent = Sent::copied(CONTRACT, data, self.strangers);
         self.strangers += 1;
         self.pool.push(Arc::new(sent));
     }
 
-    /// A transaction arrives; an error is what a node says to it.
+    /// Receives a transaction; an error is the node's answer.
     pub(super) fn take(&mut self, sent: &Sent) -> Result<(), &'static str> {
         if self.view.find(sent.hash).is_some() || self.waits(sent.hash) {
             return Err("already known");
@@ -316,7 +315,7 @@ impl Chain {
         self.pool.iter().any(|waiting| waiting.hash == hash)
     }
 
-    /// Makes the blocks that there are by now.
+    /// Adds the blocks that are due.
     pub(super) fn advance(&mut self, now_ms: u64, start_s: u64) {
         while self.next_ms <= now_ms {
             let at_ms = self.next_ms;
@@ -369,7 +368,7 @@ impl Chain {
         self.lost.follows(count as u64);
     }
 
-    /// How many blocks back an anchor is that can be given up, and after which an answer waits for the next nonce.
+    /// Depth of a reversible anchor before which an answer waits for the next nonce.
     fn anchor_before_answer(&self) -> Option<u64> {
         let head = self.view.head();
         let is_next = |sent: &&Arc<Sent>| sent.to == BOND && sent.nonce == head.nonce(sent.from);
@@ -385,8 +384,8 @@ impl Chain {
         Some(back as u64 + 1)
     }
 
-    /// Other blocks take the place of the last ones. If that leaves a gap, the server's anchors are forgotten, and somebody
-    /// else sends them: nothing of the server's own needs the nonce before what it sent next.
+    /// Replaces the last blocks by others. With `leaves_a_gap`, the server's anchors are dropped and a third party
+    /// sends them, so none of the server's transactions fills the nonce before its next one.
     fn give_up(&mut self, count: u64, leaves_a_gap: bool, (at_ms, start_s): (u64, u64)) {
         self.forks += 1;
         self.reorganized_at = self.view.head().number;
@@ -414,11 +413,12 @@ impl Chain {
         }
     }
 
-    /// One block more.
+    /// Adds a block.
     fn mine(&mut self, at_ms: u64, start_s: u64) {
         let parent = Arc::clone(&self.view.blocks[self.view.blocks.len() - 1]);
         let number = parent.number + 1;
-        // The bond counts in seconds, so each block takes one: a run has hundreds of blocks, and a case's time is as many.
+        // The bond counts in seconds, so each block takes one: a run has hundreds of blocks, and a case lasts for
+        // hundreds of seconds.
         let timestamp_s = match parent.bond {
             Some(_) => start_s + number,
             None => start_s + at_ms / 1_000,
@@ -447,7 +447,7 @@ impl Chain {
             let can_be = is_strange || sent.nonce == block.nonce(sent.from);
             let pays = sent.fee_wei >= u128::from(block.base_fee_wei);
             if !can_be || !pays || self.random.chance(self.rates.left_out) {
-                // A nonce after a gap, or an offer that stays too low, is the server's own affair.
+                // A nonce after a gap, or an offer that stays too low, is the server's own fault.
                 let is_dear = number <= self.dear_at + DEAR_BLOCKS;
                 if !is_strange && can_be && (pays || is_dear) {
                     self.lost.stands(at_ms, at_ms + BLOCK_MS);

@@ -1,5 +1,5 @@
-//! Somebody who demands things of the operator, and challenges actions: it commits to a case, waits as long as it must,
-//! and opens it. What a reorganization takes back it opens again, or leaves.
+//! Challenger that demands answers from the operator and challenges actions. It commits to a case, waits for the
+//! required time, and opens it. After a reorganization it opens the case again, or drops it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,27 +19,26 @@ use super::chain::{Block, CHALLENGER, Chain, Sent};
 use crate::plan::Violation;
 use crate::random::Random;
 
-/// How often it sends the same before it gives a case up: as many cases may be open as the terms allow.
+/// Limit on attempts to open a case: the terms limit the number of open cases.
 const TRIES_MAX: u64 = 40;
 
-/// A case that it opens.
+/// A case to open.
 struct Plan {
     id: Hash,
     subject: Subject,
     batch: SignedBatch,
     salt: Hash,
-    /// Its transaction that may wait.
+    /// Transaction that may be waiting.
     sent: Option<Hash>,
     tries: u64,
-    /// Whether it opens the case again if a reorganization takes it back.
+    /// Whether to open the case again after a reorganization.
     insists: bool,
     was_open: bool,
 }
 
-/// Opens cases.
 pub(super) struct Challenger {
     random: Random,
-    /// How often it begins, of ten thousand looks.
+    /// Probability of a new case, out of ten thousand looks.
     rate: u64,
     plans: Vec<Plan>,
     asked: BTreeSet<Hash>,
@@ -61,17 +60,17 @@ impl Challenger {
         }
     }
 
-    /// It begins less often.
+    /// Lowers the rate of new cases.
     pub(super) fn begin_rarely(&mut self) {
         self.rate = self.rate.div_ceil(8);
     }
 
-    /// Whether it has opened what it wanted, in blocks that stay, or has given it up.
+    /// Whether all cases are open in final blocks, or given up.
     pub(super) fn is_idle(&self) -> bool {
         self.plans.is_empty()
     }
 
-    /// One look: it may begin with some cases, and does what the others need.
+    /// Starts new cases by chance, and advances the others.
     pub(super) fn look(&mut self, chain: &mut Chain, snapshot: &Snapshot) -> Result<(), Violation> {
         if self.random.chance(self.rate) {
             let several = self.random.chance(3_000);
@@ -83,7 +82,7 @@ impl Challenger {
         self.go_on(chain, snapshot)
     }
 
-    /// Wants one case more, about any batch or action.
+    /// Plans a case about any batch or action.
     pub(super) fn begin(
         &mut self,
         chain: &mut Chain,
@@ -98,7 +97,7 @@ impl Challenger {
         let held = snapshot.head().map_err(unread)?.batches;
         let count = match kind {
             Kind::Action | Kind::Leaves => anchored.min(held),
-            // The newest ones are not anchored yet.
+            // The newest batches are not anchored yet.
             Kind::Inclusion => held,
         };
         if count == 0 {
@@ -136,7 +135,7 @@ impl Challenger {
         Ok(())
     }
 
-    /// What it asks for of a batch; of an action, any of the batch's.
+    /// Subject of a case about a batch; for an action, any action of the batch.
     fn subject(
         &mut self,
         kind: Kind,
@@ -155,7 +154,7 @@ impl Challenger {
         })
     }
 
-    /// Does what its cases need.
+    /// Advances all planned cases.
     pub(super) fn go_on(
         &mut self,
         chain: &mut Chain,
@@ -169,7 +168,7 @@ impl Challenger {
         Ok(())
     }
 
-    /// Sends what a case needs next. Returns whether there may be more to do.
+    /// Sends the next transaction of a case. Returns whether more may follow.
     fn follow(
         &mut self,
         plan: &mut Plan,
@@ -199,7 +198,7 @@ impl Challenger {
             Some(at_s) if head.timestamp_s < at_s + bond.terms.reveal_delay_s => return Ok(true),
             Some(_) => match plan.opening(head, snapshot)? {
                 Some(data) => (data, 2 * bond.deposit_wei()),
-                // The action can be challenged no more.
+                // The action can no longer be challenged.
                 None => return Ok(false),
             },
         };
@@ -213,7 +212,7 @@ impl Challenger {
 }
 
 impl Plan {
-    /// The call that opens the case; `None` if there is none any more.
+    /// The call that opens the case; `None` if none is valid any more.
     fn opening(&self, head: &Block, snapshot: &Snapshot) -> Result<Option<Vec<u8>>, Violation> {
         let anchored = head.contract.latest().0;
         Ok(match self.subject.kind {
@@ -226,7 +225,7 @@ impl Plan {
         })
     }
 
-    /// Challenges the action by the newest checkpoint that the log reaches, if its window is still open.
+    /// Challenges the action by the newest checkpoint within the log, if its window is still open.
     fn challenge(&self, head: &Block, snapshot: &Snapshot) -> Result<Option<Vec<u8>>, Violation> {
         let (number, header) = (self.subject.number, &self.batch.header);
         let held = snapshot.head().map_err(unread)?.batches;

@@ -1,4 +1,4 @@
-//! The anchor contract, as a second implementation: what it takes, what it refuses, and what it answers.
+//! Second implementation of the anchor contract: accepted and refused transactions, and view calls.
 
 use kedge_chain::contract::decode_anchor_call;
 use kedge_protocol::Address;
@@ -13,15 +13,15 @@ use kedge_protocol::merkle::{empty_root, verify_consistency, verify_proof};
 
 use crate::client::DOMAIN;
 
-/// Where it is.
+/// Address of the contract.
 pub(super) const CONTRACT: Address = DOMAIN.verifying_contract;
-/// How far a checkpoint's time may lie ahead of the block's, milliseconds.
+/// Limit on a checkpoint's time ahead of the block's, milliseconds.
 const AHEAD_MS_MAX: u64 = 15 * 60 * 1_000;
 
 /// `Status.Frozen`.
 const FROZEN: u64 = 3;
 
-/// A checkpoint that it took.
+/// An accepted checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub(super) checkpoint: Checkpoint,
@@ -29,23 +29,23 @@ pub(super) struct Taken {
     block: u64,
 }
 
-/// Its state after a block.
+/// State of the contract after a block.
 #[derive(Clone, Debug)]
 pub(super) struct Contract {
-    /// The only key that signs for the log.
+    /// The only sequencer key of the log.
     key: Address,
-    /// The log's signing domain.
+    /// Signing domain of the log.
     domain: Domain,
-    /// When it was made, unix seconds, and in which block.
+    /// Deployment time, Unix seconds, and block.
     made: (u64, u64),
     pub(super) taken: Vec<Taken>,
-    /// The bond that it names; zero if there is none.
+    /// Address of the bond; zero for none.
     pub(super) bond: Address,
-    /// Whether the bond was taken: nothing is anchored any more.
+    /// Whether the bond was seized, which ends anchoring.
     pub(super) is_frozen: bool,
 }
 
-/// Data of a revert.
+/// Revert data.
 pub(super) type Reverted = Vec<u8>;
 
 pub(super) fn selector(signature: &str) -> [u8; 4] {
@@ -70,7 +70,7 @@ pub(super) fn address_word(address: Address) -> [u8; 32] {
     word
 }
 
-/// An EIP-712 domain as EIP-5267 answers it, without a salt and extensions.
+/// An EIP-712 domain in the form of EIP-5267, without salt and extensions.
 fn domain_words(domain: &Domain) -> Vec<[u8; 32]> {
     let mut fields = [0; 32];
     // Name, version, chain and contract.
@@ -102,7 +102,8 @@ struct Call {
     proof: Vec<Hash>,
 }
 
-/// Reads a call of `anchor`; the proof follows the checkpoint's six words and the places of signature and proof.
+/// Decodes a call of `anchor`. The proof follows the six words of the checkpoint, and the offsets of signature and
+/// proof.
 fn read(data: &[u8]) -> Option<Call> {
     let signed = decode_anchor_call(data)?;
     let arguments = data.get(4..)?;
@@ -132,12 +133,12 @@ impl Contract {
         }
     }
 
-    /// The only key that signs for the log, and its domain.
+    /// The only sequencer key of the log, and its domain.
     pub(super) fn trusts(&self) -> (Address, Hash) {
         (self.key, self.domain.separator())
     }
 
-    /// The batch's hash, if the checkpoint over `anchored` batches holds it by this path.
+    /// The batch's hash, if the path leads to the checkpoint over `anchored` batches.
     pub(super) fn verify_batch(
         &self,
         anchored: u64,
@@ -154,7 +155,7 @@ impl Contract {
             .ok_or_else(|| error("BatchNotInHistory(uint64,uint64)", &words))
     }
 
-    /// The batch's hash, if the checkpoint over `anchored` batches holds it, and the batch the leaf, by these paths.
+    /// The batch's hash, if the paths lead from the leaf to the batch, and to the checkpoint over `anchored` batches.
     pub(super) fn verify_action(
         &self,
         anchored: u64,
@@ -173,7 +174,7 @@ impl Contract {
             .ok_or_else(|| error("ActionNotInBatch(uint64,uint64)", &words))
     }
 
-    /// When the checkpoint over `anchored` batches was taken, unix seconds.
+    /// Time at which the checkpoint over `anchored` batches was accepted, Unix seconds.
     pub(super) fn anchored_at_s(&self, anchored: u64) -> Result<u64, Reverted> {
         let mut taken = self.taken.iter();
         let found = taken.find(|taken| taken.checkpoint.batches == anchored);
@@ -189,7 +190,7 @@ impl Contract {
         })
     }
 
-    /// Carries out a transaction's data in a block.
+    /// Executes a transaction in a block.
     pub(super) fn carry_out(
         &mut self,
         data: &[u8],
@@ -237,7 +238,7 @@ impl Contract {
         Ok(next)
     }
 
-    /// Answers a call that changes nothing.
+    /// Executes a view call.
     pub(super) fn view(&self, data: &[u8]) -> Result<Vec<u8>, Reverted> {
         let (function, arguments) = data.split_first_chunk::<4>().ok_or_else(Vec::new)?;
         let argument = arguments
@@ -275,7 +276,7 @@ impl Contract {
         Ok(words.concat())
     }
 
-    /// What the contract keeps of a checkpoint; the last word is the history's root.
+    /// The contract's record of a checkpoint; the last word is the history's root.
     pub(super) fn record(&self, batches: u64) -> Result<Vec<[u8; 32]>, Reverted> {
         if batches == 0 {
             let (made_at_s, made_in) = self.made;
@@ -307,7 +308,7 @@ pub(super) fn is_latest(data: &[u8]) -> bool {
     data == selector("latest()")
 }
 
-/// A checkpoint that nobody signed, as an answer to `latest`.
+/// A forged checkpoint, as an answer to `latest`.
 pub(super) fn claimed(batches: u64) -> String {
     let history = keccak(&batches.to_be_bytes());
     let words = [word(batches), word(batches), history.0];

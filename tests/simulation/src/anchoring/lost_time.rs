@@ -1,25 +1,26 @@
-//! What excuses a late answer: the time that the server lost by what went wrong, and no more. Each trouble costs what it
-//! can cost at most, so an answer that is late in spite of the time that is left has no excuse, however much went wrong.
+//! Time lost by faults, the only excuse for a late answer. Each fault is charged at its maximum cost, so an answer that
+//! is late in spite of the remaining time has no excuse, however many faults there were.
 
-/// How often there is a block, milliseconds: a run takes seconds, and must see many.
+/// Time between blocks, milliseconds: a run takes seconds, and needs many blocks.
 pub(super) const BLOCK_MS: u64 = 15;
-/// How long a request takes at a node that is well, milliseconds: nought to four, but many follow each other.
+/// Time of a request at a healthy node, milliseconds: nought to four, but many follow each other.
 const REQUEST_MS: u64 = 2;
-/// How many requests a tick of the server makes, and how many more for each case that it follows: the case as it is now
+/// Requests of a server's tick, and additional ones for each followed case: the case as it is now and in the last final
+/// block, and a receipt.
 /// and in the last final block, and a receipt.
 const REQUESTS: u64 = 20;
 const REQUESTS_A_CASE: u64 = 2;
-/// The longest pause between ticks, and after a look at the bond that failed.
+/// Longest pause between ticks, and after a failed look at the bond.
 const TICK_MS: u64 = 18;
 pub(super) const PAUSE_MS: u64 = 50;
-/// How long an offer waits until it is raised, or until a transaction after a gap gets a new nonce.
+/// Time until an offer is raised, or a transaction after a gap gets a new nonce.
 const OFFER_MS: u64 = 150;
-/// How rarely the server looks at the bond while no case is open.
+/// Interval at which the server looks at the bond while no case is open.
 const LOOK_MS: u64 = 105;
-/// For how many blocks a price may stay above an offer that was made before it rose: it falls by a quarter with each.
+/// Limit on the blocks in which the price may exceed an earlier offer: it falls by a quarter with each.
 pub(super) const DEAR_BLOCKS: u64 = 16;
 
-/// A tick, with so many cases.
+/// Length of a tick, with so many cases.
 fn round_ms(cases: u64) -> u64 {
     (REQUESTS + REQUESTS_A_CASE * cases) * REQUEST_MS + TICK_MS
 }
@@ -29,38 +30,38 @@ fn anchor_ms(cases: u64) -> u64 {
     2 * round_ms(cases) + BLOCK_MS
 }
 
-/// How long the answers to so many cases take if nothing goes wrong: the server finds the cases, may have an anchor under
-/// way and waits for it, and then sends one answer after the other.
+/// Time to answer so many cases without faults: the server finds the cases, possibly waits for an anchor in flight, and
+/// then sends one answer after the other.
 pub(super) fn needed_ms(cases: u64, is_anchored: bool) -> u64 {
     let each_ms = round_ms(cases) + BLOCK_MS;
     let anchors = if is_anchored { 1 } else { 2 };
     LOOK_MS + round_ms(cases) + anchors * anchor_ms(cases) + cases * each_ms
 }
 
-/// The time that was lost since the run began, of that which has passed.
+/// Time lost so far in a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct LostTime {
     total_ms: u64,
-    /// What has passed.
+    /// Time up to which losses are counted.
     seen_ms: u64,
-    /// Since when nothing is lost.
+    /// Start of the current time without losses.
     free_since_ms: u64,
-    /// Until then nothing can be done.
+    /// End of the current outage.
     until_ms: u64,
-    /// After that, so much time is needed to do again what was undone.
+    /// Time needed after the outage to repeat undone work.
     work_ms: u64,
-    /// How many cases the server follows.
+    /// Number of cases that the server follows.
     cases: u64,
 }
 
 impl LostTime {
-    /// How much it is by now.
+    /// Lost time until now.
     pub(super) fn total_ms(&mut self, now_ms: u64) -> u64 {
         self.pass(now_ms);
         self.total_ms
     }
 
-    /// From here on the server follows so many cases.
+    /// Sets the number of cases that the server follows.
     pub(super) fn follows(&mut self, cases: u64) {
         self.cases = cases;
     }
@@ -79,20 +80,20 @@ impl LostTime {
         self.seen_ms = now_ms;
     }
 
-    /// Nothing can be done in that time.
+    /// Records an outage.
     pub(super) fn stands(&mut self, from_ms: u64, until_ms: u64) {
         self.pass(from_ms);
         self.until_ms = self.until_ms.max(until_ms);
     }
 
-    /// Nothing can be done for that time more.
+    /// Extends the outage.
     pub(super) fn stands_longer(&mut self, now_ms: u64, time_ms: u64) {
         self.pass(now_ms);
         self.until_ms = self.until_ms.max(now_ms) + time_ms;
     }
 
-    /// A tick that began before is of no use, as are all until then. What it did not come to is that it sends the answer:
-    /// another anchor may begin instead, which the answer waits for.
+    /// Discards ticks begun before `until_ms`. The failed tick may have been about to send the answer; another anchor
+    /// may begin instead, which the answer waits for.
     pub(super) fn tick_fails(&mut self, now_ms: u64, until_ms: u64) {
         self.stands(now_ms, until_ms + PAUSE_MS);
         let round_ms = round_ms(self.cases);
@@ -109,23 +110,23 @@ impl LostTime {
         self.work_ms = self.work_ms.max(work_ms);
     }
 
-    /// A transaction that was sent is nowhere: the next tick sends it again.
+    /// Records a dropped transaction, which the next tick sends again.
     pub(super) fn transaction_gone(&mut self, now_ms: u64) {
         self.must_work(now_ms, round_ms(self.cases) + BLOCK_MS);
     }
 
-    /// Somebody else's transaction did what the server's was to do: the server sees that, and what is next.
+    /// Records that a third party's transaction replaced the server's: the server sees that, and its next step.
     pub(super) fn overtaken(&mut self, now_ms: u64) {
         self.must_work(now_ms, anchor_ms(self.cases));
     }
 
-    /// What the server did is undone: blocks were given up, or a process began with what the one before it had stored.
+    /// Records undone work: blocks were given up, or a new process began with the stored state of an earlier one.
     pub(super) fn undone(&mut self, now_ms: u64) {
         self.must_work(now_ms, self.undone_ms());
     }
 
-    /// A transaction may wait after a gap, or for less than another one under its nonce, until it is late; the server counts
-    /// to three then.
+    /// A transaction may wait until it is late, after a gap or for less than another one under its nonce; the server
+    /// then counts to three.
     fn undone_ms(&self) -> u64 {
         OFFER_MS + anchor_ms(self.cases) + 3 * round_ms(self.cases)
     }

@@ -1,11 +1,10 @@
-//! Anchoring: the production anchor actor, with a chain that the simulator makes up in the place of Ethereum. Half of the
-//! seeds have it.
+//! Anchoring: the production anchor actor on a simulated Ethereum chain, in half of the seeds.
 //!
-//! - `chain`: blocks, reorganizations, finality, what waits. `contract`: the anchor contract, a second implementation.
-//! - `bond`: the bond, another one, which half of these seeds have. `bond_calls`: its calls. `bond_actions`: what shows that
-//!   an action was asked for. `challenger`: who opens cases.
-//! - `node`: nodes that are away, slow, behind, forgetful or lying. `answers`: what they answer in JSON-RPC.
-//! - `rates`: how often what goes wrong. `oracle`, `watch`: what is checked, by the chain's truth and not by what a node said.
+//! - `chain`: blocks, reorganizations, finality, the pool. `contract`: the anchor contract, a second implementation.
+//! - `bond`: the bond, a second implementation, in half of these seeds. `bond_calls`: its calls. `bond_actions`: proofs
+//!   that an action was requested. `challenger`: opens cases.
+//! - `node`: nodes that are unreachable, slow, behind, forgetful or lying. `answers`: their JSON-RPC answers.
+//! - `rates`: fault rates. `oracle`, `watch`: checks against the true chain, not a node's answers.
 
 mod answers;
 mod bond;
@@ -52,36 +51,36 @@ use crate::random::Random;
 use crate::rows::SEQUENCER;
 use crate::schedule::Seeded;
 
-/// Pays for the anchors.
+/// Payer of the anchors.
 const PAYER: u8 = 0xa1;
-/// With less on the disk, the server may not be able to store an answer.
+/// With less disk space, the server may be unable to store an answer.
 const ROOM_BYTES: u64 = 40 << 10;
-/// Nobody looks at the chain for so long only while there is no server, milliseconds.
+/// A longer pause in requests to the chain, in milliseconds, means that there is no server.
 const AWAY_MS: u64 = 20;
-/// How often a gap is left where anchors are rare, of ten thousand blocks, at least.
+/// Minimum rate of gaps in runs with rare anchors, per ten thousand blocks.
 const GAP_WHERE_RARE: u64 = 1_500;
-/// How long the server waits for a node, milliseconds.
+/// Time that the server waits for a node, milliseconds.
 const TIMEOUT_MS: u64 = 40;
 
-/// The chain, its nodes, and what the server has sent.
+/// Chain, nodes, and the server's transactions.
 struct World {
     chain: Chain,
     nodes: Vec<NodeState>,
     payer: Address,
-    /// Every transaction that a node got from the server.
+    /// Every transaction that a node received from the server.
     sent: BTreeMap<Hash, Checkpoint>,
-    /// What was seen of answers to the bond.
+    /// Observed answers to the bond.
     watch: Watch,
-    /// No node says anything that is not so.
+    /// Whether no node lies.
     is_honest: bool,
     violation: Option<Violation>,
-    /// When somebody last looked at it.
+    /// Time of the last request to the chain.
     seen_at_ms: u64,
 }
 
 impl World {
     fn advance(&mut self, now_ms: u64) {
-        // A server that runs asks more often, and is looked at.
+        // A running server asks more often.
         if now_ms > self.seen_at_ms + AWAY_MS {
             self.chain.lost.stands(self.seen_at_ms, now_ms);
         }
@@ -109,8 +108,8 @@ impl World {
         self.violation = Some(Violation::new(what, sent.nonce));
     }
 
-    /// Of two transactions that wait, no two anchor the same, or answer the same case, under different nonces, unless the
-    /// older one cannot be mined because the account's next nonce is below its own.
+    /// Checks that no two waiting transactions anchor the same or answer the same case under different nonces, unless
+    /// the older one cannot be mined because its nonce was used.
     fn check_pool(&mut self, sent: &Sent) {
         let subject = |sent: &Sent| {
             let batches = self.sent.get(&sent.hash).map(|sent| sent.batches);
@@ -129,8 +128,8 @@ impl World {
         }
     }
 
-    /// While an answer to a case that is open waits for the account's next nonce, no anchor takes it. After a
-    /// reorganization the server may not know yet that it waits again.
+    /// Checks that no anchor takes the account's next nonce while an answer to an open case waits for it. After a
+    /// reorganization the server may not know yet that the answer waits again.
     fn check_nonce(&mut self, sent: &Sent) {
         let is_known =
             self.chain.view.head().number > self.chain.reorganized_at + KNOWN_WITHIN_BLOCKS;
@@ -150,7 +149,7 @@ impl World {
     }
 }
 
-/// How this run anchors.
+/// Anchoring parameters of a run.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     interval_ms: u64,
@@ -160,8 +159,8 @@ struct Settings {
     has_second: bool,
 }
 
-/// The bond of a run: its terms, and how the server answers. Half of the runs that anchor have one, drawn from a source
-/// of its own, whose number leaves the others and the seeds that are kept (`tests/seeds.rs`) what they were.
+/// The bond of a run: its terms, and the server's options. Half of the runs that anchor have one. A separate random
+/// source keeps the other choices, and the seeds in `tests/seeds.rs`, unchanged.
 fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
     let mut random = Random::new(seed, 2_731);
     if random.below(2) > 0 {
@@ -179,7 +178,7 @@ fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
     Some((terms, look_ms, Challenger::new(random)))
 }
 
-/// Whether an anchor is in flight, by what the store has of the last ones.
+/// Whether an anchor is in flight, according to the last stored ones.
 fn may_have_anchor(snapshot: &Snapshot) -> Result<bool, Violation> {
     let last = Page {
         after: None,
@@ -192,17 +191,17 @@ fn may_have_anchor(snapshot: &Snapshot) -> Result<bool, Violation> {
     Ok(statuses.any(|status| matches!(status, AnchorStatus::Pending | AnchorStatus::Submitted)))
 }
 
-/// The anchoring of a run, over all of its processes.
+/// Anchoring of a run, over all of its processes.
 pub(crate) struct Anchoring {
     world: Arc<Mutex<World>>,
     settings: Settings,
     payer: SigningKey,
-    /// How often the server looks for cases, milliseconds, and who opens them.
+    /// Interval at which the server looks for cases, milliseconds, and the challenger.
     bond: Option<(u64, Challenger)>,
     random: Random,
     machine: Machine,
     schedule: Arc<Seeded>,
-    /// How long steps of the commit path have stood until the last look.
+    /// Delay of the commit path's steps until the last look.
     slow_ms: u64,
 }
 
@@ -227,7 +226,7 @@ impl Anchoring {
         let (bond, challenger) = match bond_of(seed) {
             Some((terms, look_ms, mut challenger)) => {
                 if is_rare {
-                    // Anchors that are rare close no gap, and an anchor is made sooner if it is asked for or demanded.
+                    // Rare anchors close no gap, and a requested or demanded anchor would come sooner.
                     (rates.gap, rates.asked) = (rates.gap.max(GAP_WHERE_RARE), 0);
                     challenger.begin_rarely();
                 }
@@ -273,14 +272,14 @@ impl Anchoring {
         CONTRACT
     }
 
-    /// From here on nothing goes wrong.
+    /// Ends all faults.
     pub(crate) fn calm_down(&self) {
         let mut world = self.world.lock();
         world.chain.calm_down();
         world.nodes.iter_mut().for_each(NodeState::calm_down);
     }
 
-    /// How cases are answered, if there is a bond.
+    /// Options for answering cases, if there is a bond.
     fn responder(&self, sender: &SenderOptions) -> Option<ResponderOptions> {
         let (look_ms, _) = self.bond.as_ref()?;
         Some(ResponderOptions {
@@ -337,14 +336,14 @@ impl Anchoring {
     pub(crate) async fn begin(&self, engine: &Engine) -> Result<Result<(), OpenError>, Violation> {
         {
             let mut world = self.world.lock();
-            // It begins with the rows that it finds, which may be none.
+            // The process begins with the rows it finds, possibly none.
             world.chain.known.clear();
             world.chain.lost.undone(self.machine.passed_ms());
         }
         Ok(Box::pin(engine.start_anchoring(self.options()?)).await)
     }
 
-    /// What others do at a look: a stranger sends the newest checkpoint, the operator asks for an anchor.
+    /// Actions of third parties at a look: a stranger sends the newest checkpoint, the operator requests an anchor.
     pub(crate) fn look(&mut self, engine: &Engine) -> Result<(), Violation> {
         let mut world = self.world.lock();
         let now_ms = self.machine.passed_ms();
@@ -391,20 +390,20 @@ impl Anchoring {
         Ok(())
     }
 
-    /// How many transactions were taken in any block, and how many of the server's were sent.
+    /// Number of transactions accepted in any block, and of transactions sent by the server.
     pub(crate) fn counts(&self) -> [u64; 2] {
         let world = self.world.lock();
         [world.chain.taken.len(), world.sent.len()].map(|count| count as u64)
     }
 
-    /// How many cases were opened in any block, how many transactions answered one, and how many cases' time passed.
+    /// Number of cases opened in any block, of transactions that answered one, and of expired cases.
     pub(crate) fn cases(&self) -> [u64; 3] {
         let world = self.world.lock();
         let [answers, missed] = world.watch.counts();
         [world.chain.opened.len(), answers, missed].map(|count| count as u64)
     }
 
-    /// How long everything that is committed may take to be anchored, and final, once faults have stopped.
+    /// Time limit for anchoring everything committed, until it is final, once faults have stopped.
     fn patience(&self) -> Duration {
         let blocks = self.world.lock().chain.depth + 8;
         let settings = self.settings;

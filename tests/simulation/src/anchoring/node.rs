@@ -1,4 +1,4 @@
-//! A node: it answers from the blocks that it sees, and has every trouble that nodes have.
+//! Simulated Ethereum node, with the faults of real ones.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::machine::Machine;
 use crate::random::Random;
 use crate::schedule::Seeded;
 
-/// The node that the server sends to; the other one is only asked what it thinks of this one's word.
+/// The node that the server sends to; the other one only confirms its answers.
 const ANCHORS: usize = 0;
-/// How long a request takes at most where nothing is wrong.
+/// Longest time of a request without faults.
 const USUAL_MS_MAX: u64 = 4;
 
-/// What a node is like now.
+/// State of a node.
 pub(super) struct NodeState {
     random: Random,
-    /// Whether it knows the tag `finalized`.
+    /// Whether the node knows the tag `finalized`.
     pub(super) has_finalized: bool,
     away_until_ms: u64,
     behind: Option<(u64, View)>,
-    /// It claims a checkpoint that nobody signed.
+    /// While this lasts, the node claims a forged checkpoint.
     claims_until_ms: u64,
 }
 
@@ -44,7 +44,7 @@ impl NodeState {
         }
     }
 
-    /// From here on nothing is wrong with it.
+    /// Ends all faults of the node.
     pub(super) fn calm_down(&mut self) {
         self.away_until_ms = 0;
         self.behind = None;
@@ -52,7 +52,6 @@ impl NodeState {
     }
 }
 
-/// One node of the chain.
 pub(super) struct SimulatedNode {
     pub(super) world: Arc<Mutex<World>>,
     pub(super) number: usize,
@@ -60,7 +59,7 @@ pub(super) struct SimulatedNode {
     pub(super) schedule: Arc<Seeded>,
 }
 
-/// What becomes of a request.
+/// Fault of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Answered,
@@ -116,7 +115,7 @@ fn body(value: &Value) -> Vec<u8> {
 }
 
 impl World {
-    /// What becomes of the next request to a node, and how long it takes before and after the node looks.
+    /// Draws the fault of the next request, and its delays before and after the node looks at the chain.
     fn fate(&mut self, number: usize, now_ms: u64) -> (Fate, [Duration; 2]) {
         let rates = &self.chain.rates;
         let node = &mut self.nodes[number];
@@ -158,7 +157,7 @@ impl World {
         (fate, times)
     }
 
-    /// A request that fails, or takes too long, ends the tick that made it. Another one that is slow costs its time.
+    /// Charges the lost time: a request that fails or takes too long ends its tick, another slow one costs its delay.
     fn note_fate(&mut self, fate: Fate, takes_ms: u64, now_ms: u64) {
         let lost = &mut self.chain.lost;
         if fate != Fate::Answered || takes_ms >= TIMEOUT_MS - 1 {
@@ -182,7 +181,7 @@ impl World {
         body.unwrap_or_default().as_bytes().to_vec()
     }
 
-    /// What a node answers to a request.
+    /// The node's answer to a request.
     fn answer(
         &mut self,
         number: usize,
@@ -225,7 +224,7 @@ impl World {
         answer
     }
 
-    /// Notes what lets the server forget what it sent for a case: it is over, or an answer is refused.
+    /// Notes answers that let the server forget an answer to a case: the case is over, or the answer was refused.
     fn note_shown(&mut self, (method, params): (&str, &Value), answer: Option<&Value>) {
         let data = || bytes(&params[0]["data"]);
         let case = match (method, answer) {
@@ -267,7 +266,7 @@ impl World {
         Ok(json!(sent.hash))
     }
 
-    /// What the node says instead, if it lies.
+    /// The false answer of a lying node.
     fn lie(
         &mut self,
         number: usize,
@@ -302,7 +301,7 @@ impl World {
             }
             "eth_getLogs" => json!([]),
             "eth_call" if is_case(&params[0]) => {
-                // No such case, or one that is answered.
+                // No such case, or an answered one.
                 let mut words = [0; 5 * 32];
                 words[3 * 32 - 1] = 2 * node.random.below(2) as u8;
                 json!(to_hex(&words))

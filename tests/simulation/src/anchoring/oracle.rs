@@ -1,4 +1,4 @@
-//! What is checked of anchoring. The chain's truth counts, not what a node said.
+//! Checks of anchoring against the true chain, not a node's answers.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn rows(snapshot: &Snapshot) -> Result<Vec<AnchorRow>, Violation> {
     snapshot.anchors(all).map_err(unread)
 }
 
-/// A checkpoint that left the server is the log's.
+/// Checks that a checkpoint sent by the server is the log's.
 fn check_checkpoint(snapshot: &Snapshot, checkpoint: &Checkpoint) -> Result<(), Violation> {
     let batches = checkpoint.batches;
     let differs = |what| Err(Violation::new(what, batches));
@@ -51,7 +51,7 @@ fn check_checkpoint(snapshot: &Snapshot, checkpoint: &Checkpoint) -> Result<(), 
 }
 
 impl World {
-    /// What the store says of its anchors is so.
+    /// Checks the stored anchors against the chain.
     fn check_rows(&self, rows: &[AnchorRow]) -> Result<(), Violation> {
         for row in rows.iter().filter(|row| row.status != AnchorStatus::Failed) {
             let batches = row.checkpoint.checkpoint.batches;
@@ -69,14 +69,14 @@ impl World {
         Ok(())
     }
 
-    /// An anchor that counts as final is in a block that stays.
+    /// Checks that an anchor stored as final is in a final block.
     fn check_final(&self, row: &AnchorRow) -> Result<(), Violation> {
         let view = &self.chain.view;
         let number = row.block_number.unwrap_or(u64::MAX);
         let last = if self.nodes[0].has_finalized {
             view.finalized
         } else {
-            // The server counts blocks then, and no block is given up that so many others follow.
+            // Without the tag, the server counts blocks; no block this deep is given up.
             let deep = view.head().number.saturating_sub(self.chain.depth);
             view.finalized.max(deep)
         };
@@ -101,7 +101,7 @@ impl World {
         Err(Violation::new(what, about))
     }
 
-    /// What was sent was stored before.
+    /// Checks that transactions were stored before they were sent.
     fn check_stored(&self, rows: &[AnchorRow]) -> Result<(), Violation> {
         for (hash, checkpoint) in &self.sent {
             if !rows.iter().any(|row| row.tx_hashes.contains(hash)) {
@@ -114,7 +114,7 @@ impl World {
 }
 
 impl Anchoring {
-    /// Checks the chain and what a process left in the store.
+    /// Checks the chain, and the store that a process left.
     pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
         let mut world = self.world.lock();
         world.advance(self.machine.passed_ms());
@@ -130,7 +130,7 @@ impl Anchoring {
         world.watch.check(snapshot)
     }
 
-    /// Once nothing goes wrong: waits until writes are accepted.
+    /// Waits until writes are accepted, once faults have stopped.
     pub(crate) async fn settle(&self, engine: &Engine) -> Result<(), Violation> {
         let until = self.machine.now() + self.patience();
         while let Mode::ReadOnly(why) = engine.mode() {
@@ -143,14 +143,15 @@ impl Anchoring {
         Ok(())
     }
 
-    /// Once nothing goes wrong: everything that is committed is anchored, every case is answered, and the store knows it.
+    /// Waits until everything committed is anchored, every case is answered, and the store has it, once faults have
+    /// stopped.
     pub(crate) async fn finish(&mut self, engine: &Engine) -> Result<(), Violation> {
         self.finish_anchors(engine).await?;
         self.finish_cases(engine).await?;
         self.check(&engine.published().snapshot)
     }
 
-    /// Some more cases are opened. Those that can still be answered are, in time, and nothing stays in the store.
+    /// Opens more cases. All that can still be answered must be answered in time, and nothing may stay in the store.
     async fn finish_cases(&mut self, engine: &Engine) -> Result<(), Violation> {
         let until = self.machine.now() + self.patience();
         let mut left = {

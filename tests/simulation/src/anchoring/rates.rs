@@ -1,44 +1,43 @@
-//! What goes wrong on the chain and at its nodes, and how often: drawn for each seed, from a source of its own, so that
-//! the faults of the core stay what they are.
+//! Fault rates of chain and nodes, drawn for each seed. A separate random source keeps the core's faults unchanged.
 
 use crate::random::Random;
 
-/// How often things happen, of ten thousand cases; by default, never.
+/// Probabilities out of ten thousand; 0 by default.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Rates {
-    /// In each block: a transaction that could be in it is not.
+    /// In each block: a transaction that fits is left out.
     pub(super) left_out: u64,
-    /// The chain gives up its last blocks for others.
+    /// The chain replaces its last blocks.
     pub(super) reorganized: u64,
-    /// A transaction of a block that was given up is forgotten.
+    /// A transaction of a replaced block is dropped.
     pub(super) dropped: u64,
-    /// A transaction that waits is forgotten by all nodes.
+    /// All nodes drop a waiting transaction.
     pub(super) forgotten: u64,
-    /// Somebody sends what waits from an account of its own, and is faster.
+    /// A third party sends the waiting transaction's content first.
     pub(super) overtaken: u64,
-    /// In each block: blocks are given up from the anchor on after which an answer waits, and the anchor is overtaken.
+    /// In each block: blocks are given up back to the anchor that an answer waits for, and the anchor is overtaken.
     pub(super) gap: u64,
-    /// Blocks are not final for a while.
+    /// Finality stalls for a while.
     pub(super) stalled: u64,
-    /// A block costs many times as much.
+    /// A block is many times as expensive.
     pub(super) dear: u64,
-    /// In each request: the node is away for a while.
+    /// In each request: the node is unreachable for a while.
     pub(super) away: u64,
     pub(super) slow: u64,
     pub(super) hangs: u64,
     pub(super) error: u64,
     pub(super) garbage: u64,
-    /// It does what it is asked for, and the answer is lost.
+    /// The node executes the request, and the answer is lost.
     pub(super) lost: u64,
-    /// It shows the chain as it is now for a while, whatever happens.
+    /// The node's view of the chain stops for a while.
     pub(super) behind: u64,
-    /// It says that it took a transaction, and did not.
+    /// The node confirms a transaction, but drops it.
     pub(super) ignores: u64,
-    /// It says something that is not so.
+    /// The node lies.
     pub(super) lies: u64,
-    /// At each look: somebody sends the newest checkpoint from an account of its own.
+    /// At each look: a third party sends the newest checkpoint.
     pub(super) stranger: u64,
-    /// At each look: the operator asks for an anchor at once.
+    /// At each look: the operator requests an anchor.
     pub(super) asked: u64,
 }
 
@@ -64,7 +63,7 @@ impl Rates {
             lies: some(1_200),
             stranger: some(60),
             asked: some(60),
-            // Drawn for the bond, which has a source of its own.
+            // Drawn with the bond, from its separate random source.
             gap: 0,
         }
     }

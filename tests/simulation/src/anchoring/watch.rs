@@ -1,4 +1,4 @@
-//! What is checked of answers to the bond, by the chain's truth: what was sent, when, and what the store keeps of it.
+//! Checks of answers to the bond against the true chain: content, timing, and storage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,27 +18,27 @@ use super::lost_time::needed_ms;
 use crate::client::DOMAIN;
 use crate::plan::Violation;
 
-/// How long the server may take to learn that a case is answered for good, milliseconds: a node shows an older chain for
-/// less than half a second.
+/// Time for the server to learn that a case is finally answered, milliseconds: a node shows an older chain for less
+/// than half a second.
 const LEARNT_WITHIN_MS: u64 = 2_000;
-/// How many blocks the server needs for an answer if nothing is wrong.
+/// Blocks that the server needs for an answer without faults.
 pub(super) const BLOCKS_NEEDED: u64 = 100;
-/// How many blocks the server may take to notice a reorganization.
+/// Blocks that the server may take to notice a reorganization.
 pub(super) const KNOWN_WITHIN_BLOCKS: u64 = 60;
 
 /// A transaction that answers a case.
 struct Answer {
     case: Hash,
     shows: Shows,
-    /// The chain's newest block when it was first sent.
+    /// The newest block when the transaction was first sent.
     sent_at: u64,
 }
 
-/// What an answer shows.
+/// Evidence of an answer.
 enum Shows {
-    /// Somebody signed this action of a batch with this hash.
+    /// The signed action, in the batch with this hash.
     Action(Hash, Leaf, Opened),
-    /// This action is old: that checkpoint holds its batch.
+    /// The action is too old: a checkpoint already holds its batch.
     Stale(Held, Hash),
     Leaves(Held, Vec<Hash>),
     Inclusion(Held),
@@ -48,27 +48,27 @@ enum Shows {
 #[derive(Clone, Copy)]
 struct Waiting {
     since_ms: u64,
-    /// What was lost by then.
+    /// Time lost up to then.
     lost_ms: u64,
-    /// The most cases that were open since then.
+    /// Maximum number of open cases since then.
     cases: u64,
     /// Whether its batch was not anchored at some time since then.
     waits_for_anchor: bool,
 }
 
-/// What was seen of answers.
+/// Observed answers.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// Every transaction that a node got from the server.
+    /// Every transaction that a node received from the server.
     answers: BTreeMap<Hash, Answer>,
-    /// Those that the store must have: nothing that a node showed lets the server forget them.
+    /// Transactions that the store must have: no node's answer let the server forget them.
     kept: BTreeMap<Hash, BTreeSet<Hash>>,
-    /// Since when a block that stays has a case as answered.
+    /// Time since which a final block shows a case as answered.
     answered_since_ms: BTreeMap<Hash, u64>,
-    /// Cases whose time passed without an answer.
+    /// Expired cases.
     missed: BTreeSet<Hash>,
     waiting: BTreeMap<Hash, Waiting>,
-    /// The server's time when it was latest. If it is earlier now, or stands, an anchor in flight may hang.
+    /// The server's latest time. If its clock is now earlier or stands still, an anchor in flight may hang.
     clock_ms: u64,
     anchor_may_hang: bool,
 }
@@ -99,7 +99,7 @@ fn read_answer(data: &[u8]) -> Option<(Hash, Shows)> {
     })
 }
 
-/// The case that data answers, if it is an answer.
+/// The case that calldata answers.
 pub(super) fn answered_case(data: &[u8]) -> Option<Hash> {
     Some(read_answer(data)?.0)
 }
@@ -114,7 +114,7 @@ fn unread(error: impl std::fmt::Display) -> Violation {
     Violation::new("the store cannot be read", error)
 }
 
-/// The log's batch has this header and leads to that checkpoint by this path.
+/// Checks the header against the log's batch, and its path to the checkpoint.
 fn check_held(held: &Held, snapshot: &Snapshot) -> Result<(), Violation> {
     let number = held.header.number;
     let wrong = |what| Err(Violation::new(what, number));
@@ -133,7 +133,7 @@ fn check_held(held: &Held, snapshot: &Snapshot) -> Result<(), Violation> {
     Ok(())
 }
 
-/// The log has this action, and its signer asked for it.
+/// Checks that the log has this action and that its signer requested it.
 fn check_action(
     batch_hash: Hash,
     leaf: &Leaf,
@@ -158,7 +158,7 @@ fn check_action(
 }
 
 impl Answer {
-    /// It says of the log what is so.
+    /// Checks the answer against the log.
     fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
         match &self.shows {
             Shows::Action(batch_hash, leaf, opened) => {
@@ -187,7 +187,7 @@ impl Answer {
 }
 
 impl Watch {
-    /// How many transactions answered something, and how many cases' time passed without an answer.
+    /// Number of answering transactions, and of expired cases.
     pub(super) fn counts(&self) -> [usize; 2] {
         [self.answers.len(), self.missed.len()]
     }
@@ -197,7 +197,7 @@ impl Watch {
         Some(self.answers.get(&transaction)?.case)
     }
 
-    /// The server sends a transaction to the bond.
+    /// Records a transaction of the server to the bond.
     pub(super) fn note_sent(
         &mut self,
         sent: &Sent,
@@ -236,12 +236,12 @@ impl Watch {
         Ok(())
     }
 
-    /// A node shows something that lets the server forget what it sent for a case.
+    /// Records an answer of a node that lets the server forget a case.
     pub(super) fn may_forget(&mut self, case: Hash) {
         self.kept.remove(&case);
     }
 
-    /// Blocks were made.
+    /// Records new blocks.
     pub(super) fn advance(
         &mut self,
         chain: &mut Chain,
@@ -268,13 +268,13 @@ impl Watch {
         Ok(())
     }
 
-    /// The server's time is this, and it may have an anchor in flight.
+    /// Records the server's time, and whether an anchor may be in flight.
     pub(super) fn note_clock(&mut self, clock_ms: u64, has_anchor: bool) {
         self.anchor_may_hang = clock_ms <= self.clock_ms && has_anchor;
         self.clock_ms = self.clock_ms.max(clock_ms);
     }
 
-    /// An answer is refused only if somebody was faster, if it is late, or if a reorganization took what it rests on.
+    /// Checks that refused answers were overtaken, late, or lost their base in a reorganization.
     fn check_refused(&self, chain: &Chain) -> Result<(), Violation> {
         for (sent, why) in &chain.refused {
             let Some(answer) = self.answers.get(&sent.hash) else {
@@ -291,7 +291,7 @@ impl Watch {
         Ok(())
     }
 
-    /// A case waits no longer than the server needs, and than was lost by what went wrong.
+    /// Checks that no case waits longer than the server needs plus the time lost by faults.
     fn check_waiting(&mut self, chain: &Chain, lost_ms: u64, now_ms: u64) -> Result<(), Violation> {
         let head = chain.view.head();
         let Some(bond) = &head.bond else {
@@ -309,8 +309,8 @@ impl Watch {
                 cases: 0,
                 waits_for_anchor: false,
             };
-            // An anchor in flight has its time by the wall clock, and an answer waits for it until half of its own has
-            // passed. So nothing is sure before then while there is one and the wall clock is late.
+            // An answer waits for an anchor in flight until half of the anchor's time by the wall clock has passed. So
+            // a late wall clock with an anchor in flight excuses any wait until then.
             let half_s = bond.terms.response_time_s / 2;
             let waits = self.anchor_may_hang && case.deadline_s >= head.timestamp_s + half_s;
             let mut waiting = before.get(id).copied().filter(|_| !waits).unwrap_or(new);
@@ -336,7 +336,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The cases that are open, and can still be answered in so many blocks.
+    /// Open cases that can still be answered within so many blocks.
     pub(super) fn answerable(chain: &Chain, blocks: u64) -> BTreeMap<Hash, u64> {
         let head = chain.view.head();
         let open = cases(&chain.view, head.number).filter(|(_, case)| {
@@ -345,7 +345,7 @@ impl Watch {
         open.map(|(id, case)| (id, case.deadline_s)).collect()
     }
 
-    /// Checks what was sent against the log, and what the store keeps of it.
+    /// Checks the sent answers against the log, and the stored ones.
     pub(super) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
         for answer in self.answers.values() {
             answer.check(snapshot)?;
@@ -372,8 +372,8 @@ impl Watch {
     }
 }
 
-/// An action whose batch the server knew to be anchored for good, long before somebody challenged it, is answered by its
-/// age: that reveals nothing of it.
+/// Checks that an action is answered by its age, which reveals nothing of it, if the server knew its batch to be
+/// finally anchored long before the challenge.
 fn check_is_stale(case: Hash, shows: &Shows, chain: &Chain) -> Result<(), Violation> {
     let head = chain.view.head();
     let (Shows::Action(..), Some(batches), Some(bond)) =
@@ -382,7 +382,7 @@ fn check_is_stale(case: Hash, shows: &Shows, chain: &Chain) -> Result<(), Violat
         return Ok(());
     };
     let mut opened = chain.opened.iter().filter(|(id, _)| *id == case);
-    // Opened a second time, after a reorganization, it may be older than it was.
+    // A case reopened after a reorganization may be older than before.
     let (Some((_, once)), None) = (opened.next(), opened.next()) else {
         return Ok(());
     };
@@ -394,7 +394,7 @@ fn check_is_stale(case: Hash, shows: &Shows, chain: &Chain) -> Result<(), Violat
     Ok(())
 }
 
-/// What the store keeps of answers.
+/// Stored answers.
 pub(super) fn rows(snapshot: &Snapshot) -> Result<BTreeMap<Hash, StoredAnswer>, Violation> {
     let rows = snapshot.bond_answers().map_err(unread)?;
     let read = rows.iter().map(|row| {

@@ -1,6 +1,6 @@
-//! Anchors of a log of several nodes, and nodes that lose a part of their data: half of the seeds have both. The contract
-//! takes what a node that leads has published. A node that then starts with a shorter log must read the rest from the
-//! servers, and may lead again: nothing that it concluded from its short log may last.
+//! Anchors of a cluster's log, and nodes that lose a part of their data, in half of the seeds. The contract accepts
+//! what a leading node has published. A node that then starts with a shorter log must read the rest from the servers
+//! and may lead again: no conclusion from its short log may last.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use super::node::Node;
 use crate::plan::Violation;
 use crate::random::Random;
 
-/// Of ten thousand looks, how many anchor the log, at most.
+/// Limit on the rate of anchors, per ten thousand looks.
 const ANCHORED_MAX: u64 = 400;
-/// Of ten thousand looks, how many take a part of a node's data, at most.
+/// Limit on the rate of data losses, per ten thousand looks.
 const LOST_MAX: u64 = 60;
 
 /// The contract, as all nodes see it.
@@ -29,16 +29,16 @@ impl Anchored for Contract {
     }
 }
 
-/// What becomes of a node's data.
+/// Loss of a node's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lost {
-    /// All of its log.
+    /// The whole log.
     All,
-    /// What is newer than a copy, if there is one; otherwise one is made.
+    /// Everything newer than a copy; without a copy, one is made instead.
     NewerThanCopy,
 }
 
-/// How a run anchors, and how its nodes lose data. It has a separate source of chance, so that other runs are what they were.
+/// Anchoring and data loss of a run. A separate random source keeps other runs unchanged.
 pub(super) struct Anchoring {
     pub(super) contract: Arc<Contract>,
     random: Random,
@@ -58,7 +58,7 @@ impl Anchoring {
         })
     }
 
-    /// Anchors what a node that leads has published, now and then.
+    /// Anchors what a leading node has published, now and then.
     pub(super) fn anchor(&mut self, nodes: &[Node]) -> Result<(), Violation> {
         if !self.random.chance(self.anchored) {
             return Ok(());
@@ -84,7 +84,7 @@ impl Anchoring {
         Ok(())
     }
 
-    /// Whether one of so many nodes loses data now, and which.
+    /// Draws the node that loses data now, and the loss.
     pub(super) fn loses(&mut self, nodes: usize) -> Option<(usize, Lost)> {
         let random = &mut self.random;
         if !random.chance(self.lost) {

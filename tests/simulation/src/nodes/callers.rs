@@ -1,4 +1,4 @@
-//! Callers of several nodes: they ask whichever node leads, and send again through one what another one left open.
+//! Callers of several nodes: they ask the leading node, and repeat unanswered requests through another one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,16 +18,16 @@ use crate::random::Random;
 use crate::schedule::Seeded;
 use crate::signers::{Known, Signers, is_published, minting, must, outcome, template, update};
 
-/// How long a caller waits for an answer.
+/// Time that a caller waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// A caller that waits longer than this after its patience has ended was forgotten.
+/// A caller that waits this long after its patience has ended was forgotten.
 const LATE: Duration = Duration::from_secs(5);
-/// Requests that may be sent again later.
+/// Number of requests kept for sending again later.
 const KEPT: usize = 24;
-/// A request must be done this long after it is signed.
+/// Lifetime of a request.
 const DEADLINE_S: u64 = 300;
 
-/// What all callers of all nodes share.
+/// State shared by all callers of all nodes.
 pub(super) struct Callers {
     pub(super) ledger: Mutex<Ledger>,
     servers: Arc<Mutex<Servers>>,
@@ -36,13 +36,13 @@ pub(super) struct Callers {
     violation: Mutex<Option<Violation>>,
     in_flight: AtomicU64,
     stopped: AtomicBool,
-    /// How many ten thousandths of requests are sent again.
+    /// Rate of repeated requests, out of ten thousand.
     again: u64,
-    /// The longest pause between two requests, milliseconds.
+    /// Longest pause between two requests, milliseconds.
     pause_ms_max: u64,
 }
 
-/// The node that a caller asks.
+/// A caller's view of the node that it asks.
 #[derive(Clone)]
 pub(super) struct Asked {
     pub(super) engine: Engine,
@@ -51,7 +51,7 @@ pub(super) struct Asked {
     pub(super) callers: Arc<Callers>,
 }
 
-/// A request in flight; it ends with its process too.
+/// A request in flight; its process's end ends it too.
 struct InFlight<'a>(&'a AtomicU64);
 
 impl<'a> InFlight<'a> {
@@ -87,17 +87,17 @@ impl Callers {
         })
     }
 
-    /// What a caller found wrong.
+    /// The violation found by a caller.
     pub(super) fn violation(&self) -> Option<Violation> {
         self.violation.lock().take()
     }
 
-    /// No new requests.
+    /// Ends new requests.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Requests that were sent and not answered.
+    /// Number of unanswered requests.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight.load(Ordering::Relaxed)
     }
@@ -106,14 +106,14 @@ impl Callers {
         self.signers.count()
     }
 
-    /// A pause that no other caller makes, so that callers who are woken at once continue in one order.
+    /// A different pause for each caller, so that callers woken together continue in a fixed order.
     fn apart(number: u64) -> Duration {
         Duration::from_millis(1 + number)
     }
 }
 
 impl Asked {
-    /// One caller, until its process ends.
+    /// Runs a caller until its process ends.
     pub(super) async fn call(self, signer: usize, number: u64, mut random: Random) {
         loop {
             let pause = 5 + random.below(self.callers.pause_ms_max);
@@ -221,7 +221,7 @@ impl Asked {
         Ok(Some(result))
     }
 
-    /// What is answered as done is in the stream, and can be read here.
+    /// Checks that an action answered as done is in the stream, and can be read here.
     fn is_stored(&self, committed: &Committed) -> Result<(), Violation> {
         is_published(&self.engine, committed)?;
         let Some(placement) = &committed.placement else {
@@ -235,7 +235,7 @@ impl Asked {
         Ok(())
     }
 
-    /// After all faults: every signer can do something, through this node.
+    /// Checks after all faults that every signer can send requests through this node.
     pub(super) async fn finish(self) -> Result<(), Violation> {
         for signer in 0..self.callers.signers() {
             if self.asker(signer)? == Asker::Registration {

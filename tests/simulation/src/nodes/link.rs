@@ -1,4 +1,4 @@
-//! The servers as one node reaches them: each request is a message on its way, and is given up after a while.
+//! A node's link to the servers: each request is a message in transit, and is given up after a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,14 @@ use tokio::sync::oneshot;
 
 use super::servers::{Kind, Servers};
 
-/// The way from a node to the servers.
 pub(super) struct Link {
     servers: Arc<Mutex<Servers>>,
     node: usize,
-    /// How long an answer may take.
+    /// Time limit for an answer.
     patience: Duration,
 }
 
-/// Waits for an answer; one that was lost takes for ever.
+/// Waits for an answer; a lost one never arrives.
 async fn answered<T>(answer: oneshot::Receiver<T>, patience: Duration) -> Option<T> {
     let answer = async {
         match answer.await {
@@ -95,7 +94,7 @@ impl kedge_cluster::Servers for Link {
             let answer = answered(answer, patience).await;
             answer.unwrap_or_else(|| Err("no acknowledgement in time".to_owned()))
         });
-        // Never pending: the node's log waits for it while it is locked.
+        // Never pending: the node waits for it with its log locked.
         Box::pin(std::future::ready(Some(acknowledged)))
     }
 

@@ -1,13 +1,14 @@
-//! Several nodes under the simulator. Each has a machine of its own and runs the production engine, log, cluster and
-//! replica; simulated servers carry their log (adr/0021, adr/0025).
+//! Cluster simulation. Each node has a separate machine and runs the production engine, log, cluster and replica;
+//! simulated servers carry their log (adr/0021, adr/0025).
 //!
-//! Each process is a runtime of its own with a clock of its own, which stands until the others have had their turn: all of
-//! them run on one thread, a few milliseconds each. So a node can be killed at any moment, and can stand still while the
-//! others continue.
+//! Each process has a separate runtime and clock, which stands until the others have had their turn: all run on one
+//! thread, a few milliseconds each. So a node can be killed at any moment, and can stand still while the others
+//! continue.
 //!
-//! - `servers`: the stream and the bucket, and what is on its way. `link`: the same, as one node reaches it.
-//! - `node`: a machine, and its process. `process`: how that begins, and what is checked of it.
-//! - `anchored`: the anchors that they meet, and what they lose of their data. `callers`: who asks. `rates`: what goes wrong. `watch`: what is checked between nodes. `run`: all of it.
+//! - `servers`: the stream, the bucket, and messages in transit. `link`: a node's access to them.
+//! - `node`: a machine, and its process. `process`: start and checks of a process.
+//! - `anchored`: anchors and data losses. `callers`: requests. `rates`: fault rates. `watch`: checks between nodes.
+//!   `run`: a whole run.
 
 mod anchored;
 mod callers;

@@ -1,5 +1,5 @@
-//! One node: a machine with a clock and a disk of its own, and the process on it. A process is a runtime of its own, so it
-//! can be killed at any moment, and can stand still while the others continue.
+//! A node: a machine with clock and disk, and its process. Each process has a separate runtime, so it can be killed at
+//! any moment, and can stand still while the others continue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,42 +24,41 @@ use crate::random::Random;
 use crate::rows::{Copy, Place};
 use crate::schedule::Seeded;
 
-/// How long an end in order may take.
+/// Time limit of a regular end.
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
-/// What a process has to stop deciding and writing, with some room: `WRITING_MIN` of the engine.
+/// Time that a process has to stop deciding and writing, with some margin: `WRITING_MIN` of the engine.
 const STOPS_WITHIN_MS: u64 = 6_000;
-/// For how much of that its steps must have stood to be the reason why it did not stop.
+/// Delay of its steps within that time that excuses a process for not stopping.
 const SLOW_MS_MIN: u64 = 3_000;
-/// How often is noted for how long they have stood.
+/// Interval at which this delay is noted.
 const SLOW_NOTED_MS: u64 = 100;
 /// Callers of each node.
 const CALLERS: u64 = 4;
 
-/// What a process is doing.
+/// State of a process.
 enum Stage {
     Begins,
     Runs(Running),
     Failed(Failed),
-    /// It ended in order, or not.
+    /// Ended, in order or not.
     Ended(bool),
 }
 
-/// A process.
 struct Life {
     runtime: Runtime,
-    /// When it began, by the clock of its runtime, and by that of the run.
+    /// Start, by the clock of its runtime, and by that of the run.
     begun: Instant,
     begun_ms: u64,
     stage: Arc<Mutex<Stage>>,
     /// Whether it has a reason to fail.
     excused: bool,
     has_callers: bool,
-    /// Until when it last stood still, by the clock of the run.
+    /// End of the last standstill, by the clock of the run.
     stood_until_ms: u64,
     slow: SlowSteps,
 }
 
-/// For how long the steps of the commit path have stood, as noted lately: when, and the sum by then.
+/// Recent totals of the commit path's delay: time, and total.
 #[derive(Default)]
 struct SlowSteps(VecDeque<(u64, u64)>);
 
@@ -81,14 +80,13 @@ impl SlowSteps {
         }
     }
 
-    /// How much it was in the time in which the process has to stop.
+    /// Delay within the time that a process has to stop.
     fn of_late(&self) -> u64 {
         let first = self.0.front().map_or(0, |(_, slow_ms)| *slow_ms);
         self.0.back().map_or(0, |(_, slow_ms)| slow_ms - first)
     }
 }
 
-/// A node.
 pub(super) struct Node {
     pub(super) number: usize,
     pub(super) machine: Machine,
@@ -107,12 +105,12 @@ pub(super) struct Node {
     pub(super) lives: u64,
 }
 
-/// How a process is ended.
+/// Forced end of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// It is killed.
+    /// The process is killed.
     Kill,
-    /// Its machine loses its power, with what this leaves of the disk.
+    /// The machine loses its power, with this effect on the disk.
     Power(Loss),
 }
 
@@ -149,7 +147,7 @@ impl Node {
         })
     }
 
-    /// Lets the process run until then, or begin.
+    /// Runs the process until `now_ms`, or starts it.
     pub(super) fn run_to(&mut self, now_ms: u64) -> Result<(), Violation> {
         if self.life.is_none() && now_ms >= self.begins_at_ms {
             self.begin(now_ms)?;
@@ -214,7 +212,7 @@ impl Node {
         Ok(())
     }
 
-    /// Looks whether the process has failed or ended, and checks what it shows.
+    /// Checks whether the process has failed or ended, and what it shows.
     fn look(&mut self, now_ms: u64) -> Result<(), Violation> {
         let Some(life) = &mut self.life else {
             return Ok(());
@@ -257,8 +255,8 @@ impl Node {
             return Ok(());
         }
         let why = why.unwrap_or_default();
-        // Where its steps stood for most of the time, or all of it did meanwhile, it may not stop to write in time: it ends,
-        // and begins again as a follower.
+        // A process that was delayed or stood still for most of the time may fail to stop writing in time: it ends, and
+        // begins again as a follower.
         let stood_until_ms = life.stood_until_ms;
         let has_stood = stood_until_ms > 0 && now_ms < stood_until_ms + STOPS_WITHIN_MS;
         let is_slow = why.starts_with("the threads that write did not end")
@@ -278,14 +276,14 @@ impl Node {
         Ok(())
     }
 
-    /// Ends the process, whatever it does. Another one begins after a while.
+    /// Ends the process immediately. Another one begins after a while.
     pub(super) fn end(&mut self, how: End, now_ms: u64) {
         let Some(life) = self.life.take() else {
             return;
         };
         self.schedule.note("ended", &[now_ms]);
         self.schedule.freeze();
-        // What holds the store ends before its runtime, and everything before the disk forgets.
+        // Holders of the store end before its runtime, and all of them before the disk forgets.
         let last = std::mem::replace(&mut *life.stage.lock(), Stage::Ended(true));
         {
             let _entered = life.runtime.enter();
@@ -302,7 +300,7 @@ impl Node {
         self.stands_until_ms = 0;
     }
 
-    /// The process is killed, and a part of its data is gone when another one begins.
+    /// Kills the process; a part of its data is gone when the next one begins.
     pub(super) fn lose(&mut self, lost: Lost, now_ms: u64) -> Result<(), Violation> {
         self.end(End::Kill, now_ms);
         match (lost, self.copy.take()) {
@@ -318,7 +316,7 @@ impl Node {
         }
     }
 
-    /// The process stands still until then.
+    /// Makes the process stand still until `until_ms`.
     pub(super) fn stand(&mut self, until_ms: u64) {
         if self.life.is_some() {
             self.stands_until_ms = until_ms;
@@ -330,7 +328,7 @@ impl Node {
         now_ms < self.stands_until_ms
     }
 
-    /// One of the next operations of the disk fails.
+    /// Makes one of the next disk operations fail.
     pub(super) fn fail(&mut self, at: u64, fault: Fault) {
         if let Some(life) = &mut self.life {
             life.excused |= fault != Fault::Short;
@@ -338,7 +336,7 @@ impl Node {
         }
     }
 
-    /// What the process has, while it runs.
+    /// The parts of the process, while it runs.
     pub(super) fn running(&self) -> Option<Running> {
         let stage = self.life.as_ref()?.stage.lock();
         match &*stage {
@@ -347,7 +345,7 @@ impl Node {
         }
     }
 
-    /// Runs something on the node's runtime.
+    /// Runs a task on the node's runtime.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         if let Some(life) = &self.life {
             life.runtime.spawn(work);
@@ -368,25 +366,25 @@ impl Node {
         });
     }
 
-    /// Asks it to hand over.
+    /// Asks the node to hand over leadership.
     pub(super) fn hand_over(&self) {
         if let Some(running) = self.running() {
             let replica = running.replica;
             self.spawn(async move {
-                // It may not lead.
+                // The node may not be allowed to lead.
                 let _ = replica.hand_over(None).await;
             });
         }
     }
 
-    /// Whether it leads, and where its log ends; `None` if something is in its way.
+    /// Whether the node leads, and the end of its log; `None` if it is blocked.
     pub(super) fn standing(&self) -> Option<(bool, LogPosition)> {
         let running = self.running()?;
         let standing = running.replica.standing();
         if standing.stalled.is_some() || standing.problem.is_some() {
             return None;
         }
-        // It accepts changes, or could if it led.
+        // It accepts changes, or would as a leader.
         let lacks = running.engine.lacks_anchored().ok()?;
         if lacks.is_some() || running.engine.mode() != Mode::ReadWrite {
             return None;
@@ -394,14 +392,13 @@ impl Node {
         Some((self.leads(), running.store.log_position()?))
     }
 
-    /// Whether it leads.
     pub(super) fn leads(&self) -> bool {
         self.running().is_some_and(|running| {
             running.replica.standing().role == Role::Leader && running.engine.leads()
         })
     }
 
-    /// What it says of itself.
+    /// One line about the node's state.
     pub(super) fn describe(&self) -> String {
         match self.running() {
             Some(running) => {
@@ -423,7 +420,7 @@ impl Node {
         }
     }
 
-    /// Checks everything that the node holds, which is all there is.
+    /// Checks the complete log, which the node must hold.
     pub(super) fn check_whole(&self) -> Result<(), Violation> {
         let Some(running) = self.running() else {
             return Err(Violation::new("a node does not run", self.number));
@@ -432,7 +429,7 @@ impl Node {
         super::process::check_whole(&running, &self.servers, &self.callers, &made)
     }
 
-    /// Nothing goes wrong any more.
+    /// Ends all faults of the node.
     pub(super) fn calm_down(&mut self, now_ms: u64) {
         self.schedule.calm_down();
         self.machine.set_ahead(0);
@@ -442,14 +439,14 @@ impl Node {
         self.begins_at_ms = self.begins_at_ms.min(now_ms + 100);
     }
 
-    /// The wall clock, milliseconds.
+    /// Wall clock, milliseconds.
     pub(super) fn unix_ms(&self) -> u64 {
         let _entered = self.life.as_ref().map(|life| life.runtime.enter());
         self.machine.unix_ms()
     }
 }
 
-/// Checks what a process shows: its log is a part of the stream, and no reader has seen another one.
+/// Checks a process: its log is a part of the stream, and no reader has seen another one.
 fn check(running: &Running, servers: &Servers, callers: &Callers) -> Result<(), Violation> {
     if let Some(position) = running.store.log_position()
         && position.frame > 0

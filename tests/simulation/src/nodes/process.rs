@@ -1,4 +1,4 @@
-//! The process of a node: the production engine, log and replica, begun as the server begins them.
+//! Process of a node: the production engine, log and replica, started as the server starts them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ use crate::random::Random;
 use crate::rows::SEQUENCER;
 use crate::schedule::Seeded;
 
-/// The pause before a node tries again to connect.
+/// Pause before a node tries again to connect.
 const AGAIN: Duration = Duration::from_millis(200);
-/// How long requests in flight get when leadership is handed over.
+/// Time for requests in flight when leadership is handed over.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// What a running process has.
+/// Parts of a running process.
 #[derive(Clone)]
 pub(super) struct Running {
     pub(super) engine: Engine,
@@ -46,16 +46,16 @@ pub(super) struct Running {
     env: Arc<dyn Env>,
 }
 
-/// Why a process did not begin.
+/// Reason why a process did not start.
 #[derive(Clone)]
 pub(super) enum Failed {
-    /// It found something wrong.
+    /// It found a violation.
     Wrong(Violation),
-    /// It could not.
+    /// It could not start.
     Not(String),
 }
 
-/// How all nodes of a run are set up.
+/// Settings of all nodes of a run.
 #[derive(Clone)]
 pub(super) struct Setting {
     pub(super) lease: Duration,
@@ -63,7 +63,7 @@ pub(super) struct Setting {
     pub(super) replicas_synced: usize,
 }
 
-/// A node's schedule: that of any simulated engine, but the writer may wait for the stream in the middle of a step.
+/// Schedule of a node: as of any simulated engine, but the writer may wait for the stream within a step.
 struct OfNode(Arc<Seeded>);
 
 impl Schedule for OfNode {
@@ -76,7 +76,7 @@ impl Schedule for OfNode {
     }
 }
 
-/// A leader has no further duties here.
+/// Leader duties: none here.
 struct NoDuties;
 
 impl Duties for NoDuties {
@@ -96,7 +96,7 @@ impl Setting {
         }
     }
 
-    /// How the engine of a node is set up.
+    /// Engine options of a node.
     pub(super) fn engine(
         random: &mut Random,
         machine: &Machine,
@@ -121,7 +121,7 @@ impl Setting {
     }
 }
 
-/// Begins a process, as `src/start` does: connects, opens the store with its log in the stream, and takes part.
+/// Starts a process, as `src/start` does: connects, opens the store with its log in the stream, and takes part.
 pub(super) async fn begin(
     setting: Setting,
     (number, servers): (usize, Arc<Mutex<Servers>>),
@@ -218,8 +218,8 @@ pub(super) fn check_whole(
     same_frames(&running.log, &running.env, &servers.lock())
 }
 
-/// Whether a node's frame is the stream's. A closed segment may lack sections that can be made again; the frame's hash has
-/// their digests.
+/// Whether a node's frame is the stream's. A closed segment may lack sections that can be rebuilt; the frame's hash
+/// covers their digests.
 fn is_same(frame: &StoredFrame, stream: &StoredFrame) -> bool {
     let same = |kind| match frame.section(kind) {
         Some(section) => stream.section(kind) == Some(section),
@@ -230,7 +230,7 @@ fn is_same(frame: &StoredFrame, stream: &StoredFrame) -> bool {
         && SectionKind::ALL.into_iter().all(same)
 }
 
-/// Compares each frame of a node's log with that of the stream, byte for byte.
+/// Compares each frame of a node's log with the stream, byte for byte.
 fn same_frames(log: &Path, env: &Arc<dyn Env>, servers: &Servers) -> Result<(), Violation> {
     let unread = |error: &dyn std::fmt::Display| Violation::new("a log cannot be read", error);
     let opened = LogReader::open(Arc::clone(env), log, None, 64 << 10);

@@ -1,36 +1,36 @@
-//! Which faults a run of several nodes has, and how often: drawn for each seed, as in `faults.rs`.
+//! Fault rates of a cluster run, drawn for each seed, as in `faults.rs`.
 
 use crate::random::Random;
 
-/// How often things happen, of ten thousand cases.
+/// Probabilities out of ten thousand, and limits.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Rates {
-    /// The longest way of a message, milliseconds.
+    /// Longest transit of a message, milliseconds.
     pub(super) way_ms_max: u64,
-    /// A message of a node, or the answer to it, is lost.
+    /// A node's message, or the answer to it, is lost.
     pub(super) lost: u64,
     pub(super) answer_lost: u64,
-    /// It is late, by this much at most: its sender gave up long ago.
+    /// A message is late, by at most this much: its sender gave up long ago.
     pub(super) late: u64,
     pub(super) late_ms_max: u64,
-    /// It arrives twice.
+    /// A message arrives twice.
     pub(super) twice: u64,
-    /// A message to servers that cannot be reached arrives once they can.
+    /// A message to unreachable servers arrives once they are reachable.
     pub(super) held: u64,
-    /// A consumer is silent for a while, leaves a message out, repeats one, or ends.
+    /// A consumer is silent for a while, skips a message, repeats one, or ends.
     pub(super) silent: u64,
     pub(super) skip: u64,
     pub(super) repeat: u64,
     pub(super) consumer_ends: u64,
     /// The bucket accepts a value at a revision that has just been replaced, as NATS up to 2.9.20 does.
     pub(super) replaced: u64,
-    /// A server that has not got the newest values yet answers what the bucket holds.
+    /// A server without the newest values answers a read of the bucket.
     pub(super) lags: u64,
-    /// At each look of the one who makes trouble: a node is split from the servers.
+    /// At each look of the fault injector: a node is split from the servers.
     pub(super) split: u64,
-    /// The servers that a node reaches were cut off from the others: they show what was, and store nothing.
+    /// A node's servers are cut off from the others: they show an old state, and store nothing.
     pub(super) stale: u64,
-    /// No node reaches the bucket, or anything.
+    /// No node reaches the bucket, or any server.
     pub(super) no_bucket: u64,
     pub(super) outage: u64,
     /// A node's process stands still, for up to several leases.
@@ -41,7 +41,7 @@ pub(super) struct Rates {
     /// A node ends in order, or hands over.
     pub(super) end: u64,
     pub(super) hand_over: u64,
-    /// A node's clock is set apart from the true time.
+    /// A node's clock is wrong.
     pub(super) clock: u64,
 }
 
@@ -79,7 +79,6 @@ impl Rates {
         }
     }
 
-    /// Without any fault.
     pub(super) fn none() -> Self {
         Self {
             way_ms_max: 3,
@@ -89,35 +88,35 @@ impl Rates {
     }
 }
 
-/// What happens next to the nodes and the servers.
+/// Next fault of nodes and servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Trouble {
     /// A node is split from the servers for so long.
     Split(usize, u64),
-    /// A node reaches servers for so long that were cut off so many messages ago.
+    /// For so long, a node reaches servers that were cut off so many messages ago.
     Stale(usize, u64, u64),
-    /// Nobody reaches the bucket for so long.
+    /// No node reaches the bucket for so long.
     NoBucket(u64),
-    /// Nobody reaches anything for so long.
+    /// No node reaches anything for so long.
     Outage(u64),
     /// A node's process stands still for so long.
     Pause(usize, u64),
     /// A node's process is killed.
     Kill(usize),
-    /// Its machine loses its power.
+    /// A node's machine loses its power.
     Power(usize),
-    /// It ends in order.
+    /// A node ends in order.
     End(usize),
-    /// It hands over, if it leads.
+    /// A node hands over, if it leads.
     HandOver(usize),
-    /// Its clock is set so far ahead.
+    /// A node's clock is set this far ahead.
     Clock(usize, i64),
 }
 
-/// How far a clock is set apart, milliseconds.
+/// Limit on a clock's error, milliseconds.
 const APART_MS_MAX: u64 = 1_500;
 
-/// What happens now to one of so many nodes, if anything does.
+/// Draws the fault of this moment for one of so many nodes.
 pub(super) fn trouble(rates: &Rates, random: &mut Random, nodes: usize) -> Option<Trouble> {
     let node = random.below(nodes as u64) as usize;
     let long = |random: &mut Random| match random.below(4) {

@@ -1,5 +1,5 @@
-//! A whole run of several nodes: they take turns of a few milliseconds, and what they send to the servers arrives in a
-//! later turn.
+//! A whole cluster run: the nodes take turns of a few milliseconds, and their messages to the servers arrive in a later
+//! turn.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,41 +21,41 @@ use crate::random::{Random, Trace};
 use crate::rows::SEQUENCER;
 use crate::schedule::{self, Seeded};
 
-/// A turn of each node, milliseconds.
+/// Length of a node's turn, milliseconds.
 const TURN_MS: u64 = 2;
-/// How often what may go wrong is looked at, milliseconds.
+/// Interval of fault injection, milliseconds.
 const LOOK_MS: u64 = 20;
-/// When faults stop at the latest, whatever the nodes have done.
+/// Time after which faults stop, whatever the nodes have done.
 const LONGEST_MS: u64 = 90_000;
-/// How long it must stay right: a leader that is handing over still leads for a while.
+/// Time that the right state must last: a leader that is handing over still leads for a while.
 const STAYS_MS: u64 = 3_000;
-/// How long after all faults everything may take to be right, milliseconds.
+/// Time limit for reaching the right state after all faults, milliseconds.
 const RIGHT_WITHIN_MS: u64 = 60_000;
 
-/// What a run of several nodes that found nothing did.
+/// Statistics of a cluster run without findings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodesReport {
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u64,
-    /// Steps taken.
+    /// Number of steps taken.
     pub steps: u64,
     /// Simulated milliseconds.
     pub passed_ms: u64,
-    /// Processes of all nodes.
+    /// Number of processes of all nodes.
     pub processes: u64,
-    /// Troubles of nodes and servers.
+    /// Number of faults of nodes and servers.
     pub troubles: u64,
     /// The last term.
     pub terms: u64,
-    /// Frames of the stream.
+    /// Number of frames in the stream.
     pub frames: u64,
-    /// Requests that were answered as done.
+    /// Requests answered as done.
     pub done: u64,
-    /// Milliseconds from the last fault until all was right.
+    /// Milliseconds from the last fault until the right state.
     pub right_after_ms: u64,
-    /// What it did, as one number.
+    /// Hash of the run's steps.
     pub trace: Trace,
 }
 
@@ -96,7 +96,7 @@ struct Nodes {
 /// Runs a plan with several nodes.
 ///
 /// # Errors
-/// What it found wrong.
+/// The property found broken.
 pub fn run_nodes(plan: &Plan) -> Result<NodesReport, Violation> {
     schedule::silence();
     let mut run = Nodes::new(*plan)?;
@@ -111,7 +111,7 @@ pub fn run_nodes(plan: &Plan) -> Result<NodesReport, Violation> {
 }
 
 impl Nodes {
-    /// What a seed chooses.
+    /// Draws the choices of a seed.
     fn new(plan: Plan) -> Result<Self, Violation> {
         let mut random = Random::new(plan.seed, 13);
         let count = 2 + random.below(2) as usize;
@@ -120,7 +120,7 @@ impl Nodes {
         Self::with(plan, random, (count, setting), rates)
     }
 
-    /// So many nodes that are set up like this and have these faults.
+    /// Creates so many nodes with these settings and faults.
     fn with(
         plan: Plan,
         mut random: Random,
@@ -174,7 +174,7 @@ impl Nodes {
         }
     }
 
-    /// One turn of the servers and of each node.
+    /// Runs one turn of the servers and of each node.
     fn turn(&mut self) -> Result<(), Violation> {
         self.now_ms += TURN_MS;
         self.servers.lock().step(self.now_ms);
@@ -187,7 +187,7 @@ impl Nodes {
         self.callers.violation().map_or(Ok(()), Err)
     }
 
-    /// What goes wrong now, if anything does.
+    /// Injects a fault by chance.
     fn trouble(&mut self) {
         let nodes = self.nodes.len();
         self.disk_trouble();
@@ -215,13 +215,13 @@ impl Nodes {
             }
             Trouble::End(node) => self.nodes[node].ask_to_end(),
             Trouble::HandOver(node) => self.nodes[node].hand_over(),
-            // A log without an entry believes any clock, and what it then holds is right from then on.
+            // An empty log accepts any clock, whose time then counts as right.
             Trouble::Clock(..) if servers.end().sequence == 0 => {}
             Trouble::Clock(node, ahead_ms) => self.nodes[node].machine.set_ahead(ahead_ms),
         }
     }
 
-    /// The log is anchored, and a node loses a part of its data, if this run has that.
+    /// Anchors the log, and takes a part of a node's data, if this run has such faults.
     fn anchor(&mut self) -> Result<(), Violation> {
         let Some(anchoring) = &mut self.anchoring else {
             return Ok(());
@@ -236,7 +236,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// One of the next operations of a node's disk fails.
+    /// Makes one of the next operations of a node's disk fail.
     fn disk_trouble(&mut self) {
         let random = &mut self.random;
         let node = random.below(self.nodes.len() as u64) as usize;
@@ -253,7 +253,8 @@ impl Nodes {
         }
     }
 
-    /// Faults have stopped: all becomes right, every signer can do something, and all nodes end with one log.
+    /// Finishes without faults: the right state is reached, every signer can send requests, and all nodes end with one
+    /// log.
     fn finish(mut self) -> Result<NodesReport, Violation> {
         self.tell("faults stop");
         let calm_ms = self.now_ms;
@@ -273,7 +274,7 @@ impl Nodes {
         Ok(self.report(right_after_ms))
     }
 
-    /// Waits until one node leads and all have the whole log. Returns which leads, and since when.
+    /// Waits until one node leads and all have the whole log. Returns the leader, and since when it leads.
     fn become_right(&mut self) -> Result<(usize, u64), Violation> {
         let until_ms = self.now_ms + RIGHT_WITHIN_MS;
         let mut since: Option<(usize, u64)> = None;
@@ -311,13 +312,13 @@ impl Nodes {
         leader.filter(|_| self.callers.in_flight() == 0)
     }
 
-    /// Every signer can do something.
+    /// Sends a request of every signer.
     fn carry_out(&mut self, leader: usize) -> Result<(), Violation> {
         let node = &self.nodes[leader];
         let Some(running) = node.running() else {
             return Err(Violation::new("the leader does not run", leader));
         };
-        // What the clock showed before may have been anything: the operator states the time.
+        // The clock may have shown anything before, so the operator confirms the time.
         let confirmed = running.engine.time().confirm(node.unix_ms());
         confirmed.map_err(|by_ms| Violation::new("the clock is not believed", by_ms))?;
         let asked = Asked {
@@ -385,7 +386,7 @@ mod tests {
     #[test]
     fn a_follower_that_ended_before_it_reported_a_frame_reports_it_after_its_start() {
         let mut run = quiet();
-        // One request is in flight, so no further frame tells the leader how far the follower is.
+        // One request is in flight, so no further frame shows the follower's position to the leader.
         let caught = |run: &Nodes| {
             let leader = run.nodes.iter().position(Node::leads)?;
             let follower = 1 - leader;
@@ -404,7 +405,7 @@ mod tests {
                 break follower;
             }
         };
-        // It has the frame, and ends before anybody hears of it.
+        // The follower has the frame, and ends before any node hears of it.
         for node in 0..2 {
             run.servers.lock().split(node, run.now_ms + 20);
         }

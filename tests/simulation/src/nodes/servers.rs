@@ -1,7 +1,6 @@
-//! The servers that carry the log, simulated: one stream and one bucket with a truth, and messages on their way to it and
-//! back. They lose, repeat and delay what is on its way, and show a node what was instead of what is. What they promise
-//! they keep: a message gets a place only if it expected that very place, and what is acknowledged stays. `bucket` has the
-//! values.
+//! Simulated servers of the log: one stream and one bucket with an authoritative state, and messages in transit. They
+//! lose, repeat and delay messages, and show a node an old state. They keep their promises: a message gets a position
+//! only if it expected that position, and acknowledged messages stay. `bucket` has the values.
 
 mod bucket;
 
@@ -18,33 +17,33 @@ use self::bucket::Written;
 use super::rates::Rates;
 use crate::random::{Random, Trace};
 
-/// A consumer whose servers are out of reach for so long fails.
+/// A consumer whose servers are out of reach for this long fails.
 const HEARTBEATS_MS: u64 = 1_000;
 
-/// Something that happens later.
+/// A delayed effect.
 type Event = Box<dyn FnOnce(&mut Servers) + Send>;
 
-/// What a node asks for, as far as faults are concerned.
+/// Kind of a request, as faults distinguish them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// To read the stream, or to consume it.
+    /// Reads or consumes the stream.
     Read,
-    /// To publish to it.
+    /// Publishes to the stream.
     Publish,
-    /// To read the bucket.
+    /// Reads the bucket.
     ReadBucket,
-    /// To write to it.
+    /// Writes to the bucket.
     WriteBucket,
-    /// To send a message that nobody keeps.
+    /// Sends a message that is not stored.
     Say,
 }
 
-/// What is between a node and the servers.
+/// Faults between a node and the servers.
 #[derive(Clone, Copy, Default)]
 struct Link {
-    /// It reaches none until then.
+    /// Until then, no server is reachable.
     split_until: u64,
-    /// It reaches some until then that end with these messages and values.
+    /// Until then, the reachable servers end with these messages and values.
     stale_until: u64,
     stale_at: (usize, usize),
 }
@@ -68,25 +67,24 @@ struct Subscription {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct End {
     pub(super) frame: u64,
-    /// The sequence of its last action.
+    /// Sequence of its last action.
     pub(super) sequence: u64,
     pub(super) term: u64,
 }
 
-/// All of it.
 pub(super) struct Servers {
     pub(super) now_ms: u64,
     random: Random,
-    /// Decides which server answers what the bucket holds.
+    /// Chooses the servers that answer reads of the bucket.
     lagging: Random,
     rates: Rates,
     trace: Trace,
     stream: Vec<Stored>,
-    /// The hash and the end of each frame.
+    /// Hash and end of each frame.
     frames: Vec<(Hash, End)>,
     bucket: Vec<Written>,
     events: BTreeMap<(u64, u64), Event>,
-    /// Events, marks and the like, counted.
+    /// Counter of events, marks and the like.
     number: u64,
     links: Vec<Link>,
     consumers: Vec<Consumer>,
@@ -116,7 +114,7 @@ impl Servers {
         }
     }
 
-    /// The time is so much later: what is due happens.
+    /// Advances the time: everything due happens.
     pub(super) fn step(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         while let Some(first) = self.events.first_entry()
@@ -131,7 +129,7 @@ impl Servers {
         subscriptions.retain(|subscription| !subscription.sender.is_closed());
     }
 
-    /// No faults any more.
+    /// Ends all faults.
     pub(super) fn calm_down(&mut self) {
         self.rates = Rates::none();
         (self.outage_until, self.no_bucket_until) = (0, 0);
@@ -145,24 +143,23 @@ impl Servers {
         self.trace
     }
 
-    /// A mark that nobody else has.
+    /// A unique mark.
     pub(super) fn mark(&mut self) -> u64 {
         self.number += 1;
         self.number
     }
 
-    /// The hash of a frame of the stream, and where the log ends with it.
+    /// The hash of a frame of the stream, and the log's end with it.
     pub(super) fn frame(&self, number: u64) -> Option<(Hash, End)> {
         let index = number.checked_sub(1)?;
         self.frames.get(index as usize).copied()
     }
 
-    /// Where the stream ends.
+    /// The end of the stream.
     pub(super) fn end(&self) -> End {
         self.frames.last().map_or(End::default(), |frame| frame.1)
     }
 
-    /// The frames of the stream.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Bytes> {
         self.stream.iter().map(|stored| &stored.payload)
     }
@@ -178,7 +175,7 @@ impl Servers {
         (link.stale_until, link.stale_at) = (until_ms, stale_at);
     }
 
-    /// The node connects to other servers.
+    /// Connects a node to other servers.
     pub(super) fn reconnect(&mut self, node: usize) {
         self.links[node].stale_until = 0;
     }
@@ -197,7 +194,7 @@ impl Servers {
         self.events.insert(key, event);
     }
 
-    /// How long a message is on its way; `None` if it gets lost.
+    /// Draws the transit time of a message; `None` if it gets lost.
     fn way(&mut self, lost: u64) -> Option<u64> {
         let (random, rates) = (&mut self.random, &self.rates);
         let mut way_ms = 1 + random.below(rates.way_ms_max);
@@ -210,7 +207,7 @@ impl Servers {
         Some(way_ms)
     }
 
-    /// Until when a node does not reach what it asks for; 0 if it does.
+    /// Time until which a node's requests of this kind are blocked; 0 if they are not.
     fn blocked_until(&self, node: usize, kind: Kind) -> u64 {
         let link = self.links[node];
         let stores = matches!(kind, Kind::Publish | Kind::WriteBucket);
@@ -230,7 +227,7 @@ impl Servers {
         self.blocked_until(node, Kind::Read) == 0
     }
 
-    /// A node asks for something. Whoever waits gets no answer if one of the messages is lost.
+    /// Sends a node's request. The waiting node gets no answer if one of the messages is lost.
     pub(super) fn ask<T: Send + 'static>(
         &mut self,
         (node, kind): (usize, Kind),
@@ -271,14 +268,14 @@ impl Servers {
         let Some(back) = back else { return };
         let answered = move |servers: &mut Self| {
             if servers.reaches(node) {
-                // Whoever asked may have given up.
+                // The sender may have given up.
                 let _ = reply.send(answer);
             }
         };
         self.at(back, Box::new(answered));
     }
 
-    /// A message arrives at the stream. Returns its place, or why it got none.
+    /// Publishes a message that has arrived. Returns its position, or the reason for refusing it.
     pub(super) fn publish(&mut self, message: &Stored, expected_last: u64) -> Result<u64, String> {
         let last = self.stream.len() as u64;
         if expected_last != last {
@@ -303,12 +300,12 @@ impl Servers {
         Ok(last + 1)
     }
 
-    /// Whether a message to the stream arrives twice.
+    /// Draws whether a message to the stream arrives twice.
     pub(super) fn repeats(&mut self) -> bool {
         self.random.chance(self.rates.twice)
     }
 
-    /// How many messages and values a node sees.
+    /// Number of messages and values that a node sees.
     fn seen(&self, node: usize) -> (usize, usize) {
         let link = self.links[node];
         if link.stale_until > self.now_ms {
@@ -332,7 +329,7 @@ impl Servers {
         seen.get(index).cloned()
     }
 
-    /// A consumer from a place on.
+    /// Starts a consumer at a position.
     pub(super) fn consume(
         &mut self,
         node: usize,
@@ -349,7 +346,7 @@ impl Servers {
         receiver
     }
 
-    /// Brings a consumer what it has not had; false if it has ended.
+    /// Delivers new messages to a consumer; false if it has ended.
     fn bring(&mut self, consumer: &mut Consumer) -> bool {
         if consumer.sender.is_closed() {
             return false;
@@ -375,7 +372,7 @@ impl Servers {
                 consumer.silent_until = now_ms + random.below(8_000);
                 break;
             }
-            // Only where the next message shows that one is left out.
+            // Only if the next message reveals the skipped one.
             if consumer.next + 1 < seen && random.chance(rates.skip) {
                 consumer.next += 1;
             }
@@ -392,7 +389,7 @@ impl Servers {
         true
     }
 
-    /// Messages that nobody keeps, on a subject.
+    /// Subscribes a node to unstored messages of a subject.
     pub(super) fn hear(&mut self, node: usize, subject: String) -> mpsc::UnboundedReceiver<Heard> {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.subscriptions.push(Subscription {
@@ -403,7 +400,7 @@ impl Servers {
         receiver
     }
 
-    /// A message that nobody keeps arrives.
+    /// Delivers an unstored message.
     pub(super) fn said(&mut self, subject: &str, payload: &Bytes) {
         for index in 0..self.subscriptions.len() {
             let to = &self.subscriptions[index];
@@ -428,7 +425,7 @@ impl Servers {
     }
 }
 
-/// Whether a subject is one that somebody hears; `*` stands for any one part.
+/// Whether a subject matches a pattern; `*` stands for any one part.
 fn matches(pattern: &str, subject: &str) -> bool {
     let (mut parts, mut of) = (pattern.split('.'), subject.split('.'));
     loop {

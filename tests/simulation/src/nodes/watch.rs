@@ -1,4 +1,4 @@
-//! What is checked between nodes: that one node leads a term, and that the others learn what a follower holds.
+//! Checks between nodes: one node leads a term, and the others learn a follower's position.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,28 @@ use super::process::Running;
 use super::servers::Servers;
 use crate::plan::Violation;
 
-/// How soon a node hears what another one holds, if nothing is in the way, milliseconds. It is repeated four times a second,
-/// and each message may get lost.
+/// Time until a node hears another one's position without faults, milliseconds. It is repeated four times a second, and
+/// each message may get lost.
 const HEARD_WITHIN_MS: u64 = 3_000;
 
-/// A frame that a follower holds, and another node has not heard of.
+/// A follower's frame that another node has not heard of.
 #[derive(Clone, Copy)]
 struct Unheard {
     frame: u64,
     since_ms: u64,
 }
 
-/// What was seen of all nodes.
+/// Observations of all nodes.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// The node and its process that led each term.
+    /// The leading node and its process, by term.
     leaders: BTreeMap<u64, (usize, u64)>,
-    /// By who does not know it, and whose it is.
+    /// By the pair of the node that has not heard and the follower.
     unheard: BTreeMap<(usize, usize), Unheard>,
 }
 
 impl Watch {
-    /// Looks at all nodes, after a turn.
+    /// Checks all nodes after a turn.
     pub(super) fn look(
         &mut self,
         nodes: &[Node],
@@ -62,7 +62,7 @@ impl Watch {
         Ok(())
     }
 
-    /// A term is led by one node, whatever others hold or publish.
+    /// Checks that only one node leads a term, whatever others hold or publish.
     fn leads(&mut self, node: &Node, running: &Running) -> Result<(), Violation> {
         let Lead::Leading { term } = *running.leading.watch().borrow() else {
             return Ok(());
@@ -75,7 +75,7 @@ impl Watch {
         Ok(())
     }
 
-    /// A node has not heard of what another one holds, from `heard` on up to `held`.
+    /// Notes that a node has not heard of another one's frames from `heard` up to `held`.
     fn note(
         &mut self,
         pair: (usize, usize),
@@ -105,12 +105,13 @@ impl Watch {
     }
 }
 
-/// What a node last heard of a follower, and what that holds, if it is more.
+/// A node's last report of a follower, and the follower's position, if that is further.
 fn unheard(knows: &Running, holder: usize, holds: &Running) -> Option<(u64, u64)> {
-    // What a leader writes is not reported. It shows that it leads only once its log has a first key, and others hold that.
+    // A leader's writes are not reported. It only shows that it leads once its log has a first key, and others hold
+    // that.
     let writes = matches!(*holds.leading.watch().borrow(), Lead::Leading { .. });
     let standing = holds.replica.standing();
-    // Nor does a node report before it has seen its last frame in the stream.
+    // A node does not report either before it has seen its last frame in the stream.
     if writes || standing.role != Role::Follower || !standing.joined {
         return None;
     }

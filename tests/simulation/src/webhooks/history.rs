@@ -1,4 +1,4 @@
-//! What became of each webhook, from the actions of the log alone.
+//! History of each webhook, from the actions of the log alone.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use kedge_protocol::event::EventType;
 use kedge_protocol::record::ActionRecord;
 use serde_json::Value;
 
-/// A webhook from one action on.
+/// State of a webhook from an action on.
 #[derive(Clone, Debug)]
 struct State {
     sequence: u64,
@@ -16,12 +16,11 @@ struct State {
     events: Vec<String>,
 }
 
-/// All of them.
 #[derive(Default, Debug)]
 pub(crate) struct Histories(BTreeMap<Id, Vec<State>>);
 
 impl Histories {
-    /// Applies an action of the log; false if it is none on a webhook.
+    /// Applies an action of the log; false if it does not concern a webhook.
     pub(crate) fn apply(
         &mut self,
         sequence: u64,
@@ -60,18 +59,17 @@ impl Histories {
         self.0.entry(action.resource).or_default().push(state);
     }
 
-    /// The webhooks.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
         self.0.keys().copied()
     }
 
-    /// Whether a webhook was never switched off nor ended.
+    /// Whether a webhook was never switched off or deleted.
     pub(super) fn was_always_on(&self, webhook: Id) -> bool {
         let mut states = self.0.get(&webhook).into_iter().flatten();
         states.all(|state| state.active && !state.deleted)
     }
 
-    /// Since which action a webhook has been on and has wanted events of a type, without a break; `None` if it does not.
+    /// The action since which a webhook has continuously been on and subscribed to a type; `None` if it is not.
     pub(super) fn wants_since(&self, webhook: Id, of: EventType) -> Option<u64> {
         let wants = |state: &&State| {
             let mut names = state.events.iter();

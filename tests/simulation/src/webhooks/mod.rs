@@ -1,9 +1,8 @@
-//! Webhooks: the production actor with its workers, with receivers that the simulator makes up in the place of the POST.
-//! Half of the seeds have them.
+//! Webhooks: the production actor with its workers, and simulated receivers, in half of the seeds.
 //!
-//! - `receiver`: what receivers answer, and what they notice. `rates`: how often what goes wrong.
-//! - `owner`: who makes, switches, changes and ends webhooks. `history`: what became of them, from the log.
-//! - `oracle`: what is checked after each start and at the end.
+//! - `receiver`: answers and observations of receivers. `rates`: fault rates.
+//! - `owner`: creation, changes and deletion of webhooks. `history`: their history, from the log.
+//! - `oracle`: the checks after each start and at the end.
 
 mod history;
 mod oracle;
@@ -30,16 +29,16 @@ use crate::workload::Callers;
 
 pub(crate) use history::Histories;
 
-/// Before each attempt, seconds.
+/// Delay before each attempt, seconds.
 const DELAYS_S: &[u64] = &[0, 0, 0, 1, 0];
-/// How soon a worker must know that its webhook is off, milliseconds.
+/// Time until a worker must know that its webhook is off, milliseconds.
 const KNOWN_WITHIN_MS: u64 = 50;
 
-/// The webhooks of a run, over all of its processes.
+/// Webhooks of a run, over all of its processes.
 pub(crate) struct Webhooks {
     receivers: Arc<Mutex<Receivers>>,
     attempts_max: usize,
-    /// Since when a webhook is seen to be off.
+    /// Time since which a webhook is seen to be off.
     off: BTreeMap<Id, u64>,
     random: Random,
     machine: Machine,
@@ -66,19 +65,19 @@ impl Webhooks {
         })
     }
 
-    /// How many messages were taken, and how many attempts there were.
+    /// Number of accepted messages, and of attempts.
     pub(crate) fn counts(&self) -> [u64; 2] {
         let receivers = self.receivers.lock();
         let attempts = receivers.attempts.values().map(|count| u64::from(*count));
         [receivers.taken.len() as u64, attempts.sum()]
     }
 
-    /// From here on nothing goes wrong.
+    /// Ends all faults.
     pub(crate) fn calm_down(&self) {
         self.receivers.lock().calm_down();
     }
 
-    /// Starts serving webhooks in a new process, and the owners.
+    /// Starts webhooks and their owners in a new process.
     pub(crate) async fn begin(
         &mut self,
         engine: &Engine,
@@ -108,7 +107,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Looks at what is off now, and at what receivers noticed.
+    /// Checks which webhooks are off now, and the receivers' observations.
     pub(crate) fn look(&mut self, engine: &Engine) -> Result<(), Violation> {
         let published = engine.published();
         let (now_ms, head) = (self.machine.passed_ms(), published.head.sequence);

@@ -1,4 +1,4 @@
-//! What is checked of webhooks: against what the receivers took, and the events of the log.
+//! Checks of webhooks against the receivers' messages and the log's events.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,10 +20,10 @@ use crate::plan::Violation;
 use crate::workload::Callers;
 
 const LOOK: Duration = Duration::from_millis(50);
-/// How long it may take, once nothing goes wrong, until everything is delivered: twice the delays with their spread, and
-/// what receivers asked for.
+/// Time limit for delivering everything without faults: twice the delays with their spread, and the waits that
+/// receivers requested.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Events read at once.
+/// Events per page.
 const EVENTS_MAX: usize = 1_000;
 
 pub(super) fn unread(error: impl std::fmt::Display) -> Violation {
@@ -38,7 +38,7 @@ fn all() -> Page {
     }
 }
 
-/// Every event that an organization may see, by id.
+/// All events visible to an organization, by id.
 fn all_events(snapshot: &Snapshot, organization: Id) -> Result<BTreeMap<Id, Event>, Violation> {
     let mut found = BTreeMap::new();
     let mut after = None;
@@ -78,7 +78,7 @@ fn webhook(snapshot: &Snapshot, id: Id) -> Result<Webhook, Violation> {
 }
 
 impl Webhooks {
-    /// Checks what a process left in the store.
+    /// Checks the store that a process left.
     pub(crate) fn check(
         &self,
         snapshot: &Snapshot,
@@ -132,7 +132,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Once nothing goes wrong: everything that webhooks want is delivered, or was given up as often as it may be tried.
+    /// Checks, after all faults, that everything subscribed is delivered, or was given up after all attempts.
     pub(crate) async fn finish(
         &self,
         engine: &Engine,
@@ -167,7 +167,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Changes those that rest because their receiver said that it is gone.
+    /// Changes the webhooks that rest because their receiver said that it is gone.
     async fn wake(
         &self,
         engine: &Engine,
@@ -193,7 +193,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Every event that a webhook wanted when it happened, and has wanted ever since, was taken by its receiver, or given up.
+    /// Checks that every event a webhook subscribed to, then and ever since, was accepted by its receiver or given up.
     fn check_sent(
         &self,
         snapshot: &Snapshot,
@@ -228,7 +228,7 @@ impl Webhooks {
     }
 }
 
-/// Whether nothing of a webhook waits, and nothing is left of one that was ended.
+/// Whether a webhook has no waiting deliveries, and a deleted one has nothing left.
 fn is_done(snapshot: &Snapshot, id: Id) -> Result<bool, Violation> {
     let of = webhook(snapshot, id)?;
     let outbox = snapshot.outbox(id).map_err(unread)?;

@@ -1,4 +1,4 @@
-//! The owners of webhooks: they make, switch, change and end them, and now and then go away from a request.
+//! Owners of webhooks: they create, switch, change and delete them, and abandon some of their requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::plan::Violation;
 use crate::random::Random;
 use crate::workload::{Callers, FULL, Wait};
 
-/// Webhooks of one organization that live at one time.
+/// Limit on an organization's live webhooks.
 const LIVE_MAX: usize = 3;
-/// What a webhook may want.
+/// Possible subscriptions.
 const WANTED: &[&str] = &[
     r#"["*"]"#,
     r#"["object.created","object.updated"]"#,
@@ -33,7 +33,7 @@ fn order(kind: &'static str, target: Option<Id>, payload: String) -> Order {
     }
 }
 
-/// Changes nothing that counts.
+/// A change without effect.
 pub(super) fn touch(webhook: Id) -> Order {
     let payload = r#"{"description":"touched"}"#.to_owned();
     order("webhook.update", Some(webhook), payload)
@@ -63,7 +63,7 @@ fn next(live: &[Webhook], rates: &Rates, random: &mut Random) -> Option<Order> {
     None
 }
 
-/// Tends webhooks until the process ends.
+/// Changes webhooks until the process ends.
 pub(super) async fn tend(callers: Arc<Callers>, engine: Engine, rates: Rates, mut random: Random) {
     loop {
         tokio::time::sleep(Duration::from_millis(5 + random.below(60))).await;

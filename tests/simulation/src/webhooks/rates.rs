@@ -1,25 +1,25 @@
-//! What goes wrong at receivers, and what owners do with their webhooks: drawn for each seed, from a source of its own.
+//! Fault rates of receivers, and rates of owners' changes, drawn for each seed from a separate random source.
 
 use crate::random::Random;
 
-/// How often things happen, of ten thousand cases; by default, never.
+/// Probabilities out of ten thousand; 0 by default.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Rates {
     /// At each message: the receiver refuses it, or asks for time.
     pub(super) refuses: u64,
     pub(super) asks_for_time: u64,
-    /// It is slow, or hangs.
+    /// The receiver is slow, or hangs.
     pub(super) slow: u64,
     pub(super) hangs: u64,
-    /// It cannot be reached for a while.
+    /// The receiver is unreachable for a while.
     pub(super) away: u64,
-    /// It takes the message, and its answer is lost.
+    /// The receiver accepts the message, and its answer is lost.
     pub(super) lost: u64,
-    /// It says that it is gone for good.
+    /// The receiver says that it is gone for good.
     pub(super) gone: u64,
-    /// An owner goes away from its request.
+    /// An owner abandons its request.
     pub(super) abandon: u64,
-    /// How often an owner makes a webhook, switches one off or on, changes it, or ends it, of all that it does.
+    /// Shares of an owner's changes: create, switch off or on, change, delete.
     pub(super) made: u64,
     pub(super) switched: u64,
     pub(super) changed: u64,

@@ -1,4 +1,4 @@
-//! The receivers, in the place of the POST: what they take, how they answer, and what they notice.
+//! Simulated receivers: accepted messages, answers, and observations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,51 +20,51 @@ use crate::plan::Violation;
 use crate::random::Random;
 use crate::schedule::Seeded;
 
-/// How long a receiver may take.
+/// Time limit of a receiver.
 const TIMEOUT_MS: u64 = 100;
 
-/// Sequences that the log got while a webhook was off, and while that had to be known.
+/// Sequences that a webhook must not send: the log got them while it was off, and known to be.
 pub(super) struct Forbidden {
-    /// Since when it was off.
+    /// Time since which it was off.
     pub(super) since_ms: u64,
     pub(super) after: u64,
     pub(super) until: u64,
 }
 
-/// What a process does with one delivery.
+/// A process's handling of one delivery.
 #[derive(Clone, Copy, Default)]
 struct Course {
-    /// Failed attempts that the store knew of when the process first tried.
+    /// Failed attempts in the store at the process's first attempt.
     known: u32,
     failed: u32,
     is_delivered: bool,
 }
 
-/// What all receivers together know, over all processes of a run.
+/// State shared by all receivers, over all processes of a run.
 pub(super) struct Receivers {
     random: Random,
     pub(super) rates: Rates,
-    /// How many attempts each delivery gets.
+    /// Number of attempts of each delivery.
     pub(super) attempts_max: u32,
-    /// What was taken, by delivery.
+    /// Accepted messages, by delivery.
     pub(super) taken: BTreeMap<Id, (Id, Event)>,
-    /// Whose acceptance the server has heard.
+    /// Deliveries whose acceptance has reached the server.
     pub(super) confirmed: BTreeSet<Id>,
-    /// What a receiver that is gone was sent, and heard of by the server.
+    /// Deliveries answered as gone, where the answer has reached the server.
     gone: BTreeSet<Id>,
-    /// How often each delivery was tried.
+    /// Number of attempts, by delivery.
     pub(super) attempts: BTreeMap<Id, u32>,
-    /// The present process's deliveries.
+    /// The current process's deliveries.
     courses: BTreeMap<Id, Course>,
-    /// What was tried of each object, by webhook.
+    /// Attempted events of each object, by webhook.
     tried: BTreeMap<(Id, Id), BTreeMap<Position, Id>>,
-    /// What webhooks must not send.
+    /// Events that webhooks must not send.
     pub(super) forbidden: BTreeMap<Id, Vec<Forbidden>>,
     away_until_ms: u64,
     pub(super) violation: Option<Violation>,
 }
 
-/// What a receiver does with a message.
+/// A receiver's reaction to a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Takes,
@@ -117,12 +117,12 @@ impl Receivers {
         }
     }
 
-    /// A process begins: it knows what is stored.
+    /// Starts a process, which knows only the store.
     pub(super) fn begin(&mut self) {
         self.courses.clear();
     }
 
-    /// From here on nothing goes wrong.
+    /// Ends all faults.
     pub(super) fn calm_down(&mut self) {
         self.rates = Rates::default();
         self.away_until_ms = 0;
@@ -133,7 +133,7 @@ impl Receivers {
         self.violation.get_or_insert(Violation::new(what, about));
     }
 
-    /// What the next message meets, and how long that takes on the way there and back.
+    /// Draws the reaction to the next message, and its delays there and back.
     fn draw(&mut self, now_ms: u64) -> (Answer, [Duration; 2]) {
         let (rates, random) = (&self.rates, &mut self.random);
         if random.chance(rates.away) {
@@ -166,7 +166,7 @@ impl Receivers {
         (answer, ways)
     }
 
-    /// An attempt begins: it must be its turn.
+    /// Records an attempt, which must be in its order.
     fn attempt(&mut self, parcel: &Parcel, stored: impl Fn(Id) -> Option<DeliveryRow>) {
         let Parcel {
             webhook,
@@ -223,7 +223,7 @@ impl Receivers {
         self.tried.insert((webhook.id, object), tried);
     }
 
-    /// The server hears what became of an attempt.
+    /// Records that the server has learned the outcome of an attempt.
     fn heard(&mut self, delivery: Id, answer: Answer) {
         let course = self.courses.entry(delivery).or_default();
         if answer == Answer::Takes {
@@ -244,7 +244,7 @@ impl Receivers {
     }
 }
 
-/// Takes messages to the receivers.
+/// Delivers messages to the receivers.
 pub(super) struct Messenger {
     pub(super) engine: Engine,
     pub(super) receivers: Arc<Mutex<Receivers>>,
@@ -286,7 +286,7 @@ impl Courier for Messenger {
         })
     }
 
-    /// There is no operator's key.
+    /// The simulation has no operator key.
     fn switch_off(&self, _: Arc<Webhook>) -> Boxed<bool> {
         Box::pin(async { false })
     }

@@ -1,4 +1,4 @@
-//! New seeds, for as long as there is time.
+//! Runs of new seeds within a time limit.
 
 use std::fmt::Display;
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kedge_sim::{Plan, Violation};
 
-/// As many seeds at one time as the suite's machine has processors.
+/// Concurrent seeds: the number of processors of the suite's machine.
 const THREADS: usize = 2;
 
 fn variable(name: &str) -> Option<u64> {
@@ -20,7 +20,7 @@ fn variable(name: &str) -> Option<u64> {
     )
 }
 
-/// A number that follows from the commit; `None` outside a repository.
+/// A number derived from the commit; `None` outside a repository.
 fn of_the_commit() -> Option<u64> {
     let folder = env!("CARGO_MANIFEST_DIR");
     let git = Command::new("git")
@@ -30,9 +30,9 @@ fn of_the_commit() -> Option<u64> {
     u64::from_str_radix(text.get(..12)?, 16).ok()
 }
 
-/// Runs new seeds for so many seconds, or `SIM_SECONDS`. The first is `SIM_SEED`. Without either it follows from the commit: its
-/// tests try the same seeds each time, and a change answers for itself alone. With `SIM_SECONDS` alone it follows from the
-/// time.
+/// Runs new seeds for so many seconds, or `SIM_SECONDS`. The first one is `SIM_SEED`. Without both variables it follows
+/// from the commit, so that a commit's tests try the same seeds each time, and each change gets new ones. With
+/// `SIM_SECONDS` alone it follows from the time.
 pub(crate) fn run_new<R: Display>(
     seconds: u64,
     run: impl Fn(&Plan) -> Result<R, Violation> + Sync,

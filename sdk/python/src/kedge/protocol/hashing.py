@@ -1,10 +1,10 @@
-"""The protocol's hash, and fixed-width numbers."""
+"""Hashes and fixed-width numbers of the protocol."""
 
 from collections.abc import Callable
 from hashlib import sha256 as _sha256
 
 ZERO = bytes(32)
-"""32 zero bytes: the integrity before a resource's first action."""
+"""32 zero bytes: the integrity hash before a resource's first action."""
 
 
 def _keccak_function() -> Callable[[bytes], bytes]:
@@ -26,7 +26,7 @@ keccak: Callable[[bytes], bytes] = _keccak_function()
 """keccak256, from safe-pysha3 if it is installed (`kedge[fast]`), otherwise from pycryptodome."""
 
 EMPTY = keccak(b"")
-"""The hash of nothing: the root of a tree without leaves."""
+"""Hash of the empty input: the root of a tree without leaves."""
 
 
 def sha256(data: bytes) -> bytes:
@@ -65,9 +65,9 @@ def hex_text(data: bytes) -> str:
 
 
 def from_hex(text: str) -> bytes:
-    """The bytes of a text of hexadecimal digits, with or without `0x`.
+    """Decodes hexadecimal digits, with or without `0x`.
 
     Raises:
-        ValueError: the text holds something else.
+        ValueError: the text contains anything else.
     """
     return bytes.fromhex(text.removeprefix("0x"))

@@ -12,14 +12,14 @@ _FORM = re.compile(r"([a-z]{3})_([0-7][0-9a-hjkmnp-tv-z]{25})")
 
 
 def id_of(prefix: str, hash_: bytes) -> str:
-    """The id that begins a hash: `act` of a content, `bat` of a batch hash, `anc` of a checkpoint's hash."""
+    """The id of a hash: `act` of a content, `bat` of a batch hash, `anc` of a checkpoint's hash."""
     number = int.from_bytes(hash_[:16], "big")
     digits = [DIGITS[number >> (5 * place) & 31] for place in reversed(range(26))]
     return f"{prefix}_{''.join(digits)}"
 
 
 def made_id(prefix: str, content: bytes, index: int = 0) -> str:
-    """The id of the index-th resource with this prefix that an action makes, from the action's content."""
+    """Id of the index-th resource with this prefix that an action creates, from the action's content."""
     return id_of(prefix, keccak(content + u32(index)))
 
 
@@ -27,7 +27,7 @@ def id_bytes(text: str) -> bytes:
     """The 16 bytes of an id.
 
     Raises:
-        Refused: the text is no id, or an id in another spelling.
+        Refused: the text is not an id, or not in its canonical spelling.
     """
     found = _FORM.fullmatch(text)
     if found is None or found[1] not in PREFIXES:

@@ -1,4 +1,4 @@
-"""Signatures over digests: secp256k1, recoverable, with s in the lower half of the order."""
+"""Recoverable secp256k1 signatures of digests, with s in the lower half of the order."""
 
 from functools import lru_cache
 from typing import Final
@@ -16,10 +16,10 @@ _RECOVERED_MAX: Final = 256
 
 
 def kept_signature(signature: bytes) -> bytes:
-    """The kept form of a signature: 65 bytes r, s, v with v 27 or 28.
+    """Canonical form of a signature: 65 bytes r, s, v with v 27 or 28.
 
     Raises:
-        Refused: another length, another v than 0, 1, 27 or 28, or s in the upper half.
+        Refused: another length, a v other than 0, 1, 27 or 28, or s in the upper half.
     """
     if len(signature) != SIGNATURE_BYTES:
         raise Refused("a signature has 65 bytes")
@@ -33,10 +33,10 @@ def kept_signature(signature: bytes) -> bytes:
 
 @lru_cache(_RECOVERED_MAX)
 def recover_signer(digest: bytes, signature: bytes) -> bytes:
-    """The 20 bytes of the address that signed a digest.
+    """Recovers the 20 bytes of the address that signed a digest.
 
     Raises:
-        Refused: the signature has a form that is not allowed, or recovers to no key.
+        Refused: the signature has a forbidden form, or recovers to no key.
     """
     kept = kept_signature(signature)
     try:
@@ -51,7 +51,7 @@ def check_signer(digest: bytes, signature: bytes, expected: bytes, what: str) ->
 
     Raises:
         WrongSigner: another address did.
-        Refused: the signature has a form that is not allowed, or recovers to no key.
+        Refused: the signature has a forbidden form, or recovers to no key.
     """
     found = recover_signer(digest, signature)
     if found != expected:

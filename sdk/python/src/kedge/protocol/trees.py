@@ -1,4 +1,4 @@
-"""Merkle trees of RFC 9162's shape: roots, inclusion and consistency."""
+"""Merkle trees in the form of RFC 9162: roots, inclusion and consistency."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from .hashing import EMPTY, keccak
 
 
 def node(left: bytes, right: bytes) -> bytes:
-    """The node above two nodes."""
+    """Hash of a node with two children."""
     return keccak(b"\1" + left + right)
 
 
 def root_of(leaves: Sequence[bytes]) -> bytes:
-    """The root over leaves; of none it is the hash of nothing."""
+    """Root over leaves; without leaves the hash of the empty input."""
     layer = list(leaves)
     if not layer:
         return EMPTY
@@ -23,7 +23,7 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 
 
 class _Words:
-    """A proof's words, each used once and in order."""
+    """Words of a proof, each used once and in order."""
 
     def __init__(self, words: Sequence[bytes]) -> None:
         self._words = iter(words)
@@ -40,10 +40,10 @@ class _Words:
 
 
 def check_inclusion(root: bytes, count: int, indices: Sequence[int], leaves: Sequence[bytes], proof: Sequence[bytes]) -> None:
-    """Checks that a tree of `count` leaves holds these leaves at these indices: a path for one, a multiproof for several.
+    """Verifies leaves at these indices in a tree of `count` leaves: a path for one, a multiproof for several.
 
     Raises:
-        Refused: it does not, or the proof has another length than needed.
+        Refused: the proof is invalid, or has the wrong length.
     """
     if not indices or len(indices) != len(leaves):
         raise Refused("a proof of inclusion has one leaf for each index, and at least one")
@@ -78,10 +78,10 @@ def _above(layer: list[tuple[int, bytes]], width: int, words: _Words) -> list[tu
 
 
 def check_consistency(first_size: int, second_size: int, first: bytes, second: bytes, proof: Sequence[bytes]) -> None:
-    """Checks that the log tree with the second root begins with the one with the first root. Sizes are in batches.
+    """Verifies that the log tree with the first root is a prefix of the one with the second root. Sizes are in batches.
 
     Raises:
-        Refused: it does not, or the proof has another length than needed.
+        Refused: the proof is invalid, or has the wrong length.
     """
     if not 1 <= first_size <= second_size:
         raise Refused("sizes are at least 1 and do not fall")
@@ -115,7 +115,7 @@ def check_consistency(first_size: int, second_size: int, first: bytes, second: b
 
 
 def fold_peaks(peaks: Sequence[bytes]) -> bytes:
-    """The root over complete subtrees, given the largest first."""
+    """Root over complete subtrees, largest first."""
     if not peaks:
         return EMPTY
     root = peaks[-1]

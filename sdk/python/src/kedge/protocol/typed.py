@@ -44,18 +44,18 @@ TYPES: Final[dict[str, list[dict[str, str]]]] = {
         {"name": "salt", "type": "bytes32"},
     ],
 }
-"""The types of a request as wallets expect them in typed data."""
+"""Types of a request, in the form of typed data for wallets."""
 
 CONSENT_TYPES: Final[dict[str, list[dict[str, str]]]] = {
     "EIP712Domain": TYPES["EIP712Domain"],
     "KeyConsent": [{"name": "wallet", "type": "string"}, {"name": "key", "type": "address"}],
 }
-"""The types of a key's consent to join a wallet."""
+"""Types of a key's consent to join a wallet."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What a log's signatures are made for; it stays the same for the log's whole life.
+    """EIP-712 domain of a log's signatures; it never changes.
 
     Attributes:
         chain_id: the chain's number.
@@ -67,7 +67,7 @@ class Domain:
 
     @classmethod
     def of(cls, chain_id: int, verifying_contract: str) -> "Domain":
-        """A domain from the contract's address as a text."""
+        """A domain with the contract's address in text form."""
         return cls(chain_id, from_hex(verifying_contract))
 
     @cached_property
@@ -77,7 +77,7 @@ class Domain:
         return keccak(_DOMAIN_TYPE + text_hash(NAME) + text_hash(VERSION) + word(self.chain_id) + contract)
 
     def digest(self, struct_hash: bytes) -> bytes:
-        """What is signed for a struct's hash."""
+        """Digest to sign, of a struct's hash."""
         return keccak(b"\x19\x01" + self.separator + struct_hash)
 
 
@@ -109,13 +109,13 @@ class Header:
 
     @property
     def end(self) -> int:
-        """The sequence after the batch's last."""
+        """First sequence after the batch."""
         return self.first_sequence + self.count
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The log at one size: what is anchored. Times are Unix milliseconds, hashes 32 bytes."""
+    """The log at one size, for anchoring. Times are Unix milliseconds, hashes 32 bytes."""
 
     batches: int
     sequence: int
@@ -132,12 +132,12 @@ class Checkpoint:
 
 
 def log_leaf(batch_hash: bytes) -> bytes:
-    """The leaf of a batch in the log tree."""
+    """Leaf of a batch in the log tree."""
     return keccak(b"\0" + batch_hash)
 
 
 def salt_of(seed: bytes, index: int) -> bytes:
-    """The salt of a request's action at an index."""
+    """Salt of a request's action at an index."""
     return keccak(seed + index.to_bytes(2, "big"))
 
 
@@ -147,7 +147,7 @@ def action_hash(kind: str, target: str, payload: str, salt: bytes) -> bytes:
 
 
 def hashed_action(kind: bytes, target: bytes, payload: bytes, salt: bytes) -> bytes:
-    """`hashStruct(Action)` from the hashes of its texts."""
+    """`hashStruct(Action)` from the hashes of the texts."""
     return keccak(_ACTION_TYPE + kind + target + payload + salt)
 
 
@@ -158,35 +158,35 @@ def request_hash(signer: bytes, nonce: int, deadline: int, atomic: bool, hashes:
 
 
 def consent_hash(wallet: str, key: bytes) -> bytes:
-    """`hashStruct(KeyConsent)`: a key, given by its 20 bytes, joins the wallet with this id."""
+    """`hashStruct(KeyConsent)`: the key with this 20-byte address joins the wallet with this id."""
     return keccak(_CONSENT_TYPE + text_hash(wallet) + key.rjust(32, b"\0"))
 
 
 def content_of(kind: bytes, target: bytes, payload: bytes, signer: bytes, authority: bytes) -> bytes:
-    """An action's content from the hashes of its texts, its signer's 20 bytes and its authority."""
+    """Content hash of an action, from the hashes of its texts, its signer's 20 bytes and its authority."""
     return sha256(kind + target + payload + signer.rjust(32, b"\0") + authority)
 
 
 def authority_of(signature_hash: bytes, salt: bytes) -> bytes:
-    """An action's authority from the hash of the request's kept signature."""
+    """Authority of an action, from the hash of the request's canonical signature."""
     return keccak(signature_hash + salt)
 
 
 def next_integrity(previous: bytes, content: bytes) -> bytes:
-    """A resource's integrity after one more action."""
+    """Integrity hash of a resource after one more action."""
     return keccak(previous + content)
 
 
 def first_integrity(content: bytes, index: int) -> bytes:
-    """What the index-th resource that one action makes starts with."""
+    """First integrity hash of the index-th resource that an action creates."""
     return keccak(bytes(32) + (content if index == 0 else keccak(content + u32(index))))
 
 
 def leaf_of(sequence: int, timestamp_ms: int, content: bytes, integrity: bytes) -> bytes:
-    """An action's leaf; the time is in Unix milliseconds."""
+    """Leaf of an action; the time is in Unix milliseconds."""
     return keccak(b"\0" + sequence.to_bytes(8, "big") + timestamp_ms.to_bytes(8, "big") + content + integrity)
 
 
 def next_head(previous: bytes, leaf: bytes) -> bytes:
-    """The chain's head after one more leaf."""
+    """Head of the chain after one more leaf."""
     return keccak(previous + leaf)

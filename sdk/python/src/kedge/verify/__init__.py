@@ -1,7 +1,7 @@
-"""Offline checks of receipts, proof files, exports, claims and evidence, against a log that the caller trusts.
+"""Offline verification of receipts, proof files, exports, claims and evidence, for a trusted log.
 
-Each check takes the file's text, or the value that a JSON parser made of it, and a `Trust`. It raises `Refused` if the
-file does not hold. Give the text where you have it: it is read strictly, so that nobody can read another file out of it.
+Each check takes the file's text, or its parsed JSON, and a `Trust`. It raises `Refused` if the file is invalid. Prefer
+the text: it is parsed strictly, so that all readers see the same file.
 """
 
 from .claims import ClaimShown, VerificationKey, check_claim

@@ -15,9 +15,9 @@ from .trust import Trust
 
 INPUTS: Final = 13
 DENIED_KEYS: Final = (from_hex("aeb47bcabc5b0996dfb66da836feb1096828d6b8f36b0f89f9908ee1431cc6fe"),)
-"""Hashes of keys whose secret is public: with them, anybody can prove anything."""
+"""Hashes of keys with a public secret, which can prove anything."""
 TEST_CHAINS: Final = (1337, 31337)
-"""The chains of no worth, on which such keys count nevertheless."""
+"""Worthless chains on which such keys are accepted."""
 
 _TEXT = shape("text", {"hash": word}, {"text": text})
 _CLAIM = shape(
@@ -45,7 +45,7 @@ class VerificationKey:
 
     @classmethod
     def of_snarkjs(cls, key: Mapping[str, Any]) -> "VerificationKey":
-        """A key from the value of snarkjs' `verification_key.json`, which a ceremony publishes.
+        """A key in the form of snarkjs' `verification_key.json`, which a ceremony publishes.
 
         Raises:
             Refused: the key is for another curve or circuit.
@@ -75,14 +75,15 @@ def _g2_numbers(point: Sequence[Sequence[str]]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ClaimShown:
-    """What a claim shows: that the log holds an action with these words. It does not show that the signer signed it.
+    """Facts shown by a valid claim: the log holds an action with these words. The signer's signature is not shown.
 
     Attributes:
-        kind, target, payload: the disclosed texts; None where a text is hidden or only its hash is disclosed.
+        kind, target, payload: the disclosed texts; None if a text is hidden or only its hash is disclosed.
         hashes: the hashes of the disclosed texts, by name.
-        signer: the disclosed signer, None where it is hidden.
-        context: what binds the claim to its resolver, claimant and purpose.
-        anchored: whether the claim leads to a checkpoint that is said to be anchored. Ask the contract for it.
+        signer: the disclosed signer, None if it is hidden.
+        context: hash of the claim's resolver, claimant and purpose.
+        anchored: whether an anchored checkpoint, according to the file, covers the action. Only the contract confirms
+            it.
     """
 
     kind: str | None
@@ -114,15 +115,15 @@ def _inputs(claim: Members, context: bytes) -> list[int]:
 
 
 def check_claim(claim: Any, trust: Trust, key: VerificationKey) -> ClaimShown:
-    """Checks a claim file; returns what it shows.
+    """Verifies a claim file and returns its facts.
 
     Args:
         claim: its text or value.
         trust: the log's domain and keys.
-        key: the verification key that you trust.
+        key: the trusted verification key.
 
     Raises:
-        Refused: the claim does not hold.
+        Refused: the claim is invalid.
         RuntimeError: the extra `kedge[claims]` is not installed.
     """
     read = _CLAIM(value_of(claim))

@@ -1,4 +1,4 @@
-"""Evidence of a sequencer's faults: records that all hold and contradict each other."""
+"""Evidence of a sequencer's faults: valid records that contradict each other."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _LEAVES = list_of(word, ACTIONS_MAX)
 
 @dataclass(frozen=True)
 class EvidenceTrust:
-    """What a judge of evidence knows of the log, from the contract or another source that it trusts.
+    """Trusted knowledge about the log for judging evidence, from the contract or another trusted source.
 
     Attributes:
         domain: the log's domain.
@@ -58,7 +58,7 @@ class _Leaf:
 
 
 class _Judge:
-    """Reads records of evidence, and checks that each holds."""
+    """Reads records of evidence, and verifies each."""
 
     def __init__(self, trust: EvidenceTrust) -> None:
         self.trust = trust
@@ -106,7 +106,7 @@ class _Judge:
         return _Leaf(**leaf, index=index, header=header)
 
     def beginning(self, size: int, record: Members) -> bytes:
-        """The true root over the anchored log's first batches."""
+        """The true root over the first batches of the anchored log."""
         root, proof, history = word(record["beginning"]), _PATH(record["proof"]), self.anchored(record["anchored_batches"])
         if size == 0:
             refuse_unless(not proof and root == EMPTY, "every log begins with nothing")
@@ -188,7 +188,7 @@ def _forked_integrity(judge: _Judge, record: Members) -> bool:
     return previous != ZERO and one.sequence != two.sequence and extend
 
 
-# Each fault's members, and whether its records contradict.
+# Members of each fault, and the test whether its records contradict.
 _FAULTS: Final[dict[str, tuple[tuple[str, ...], Callable[[_Judge, Members], bool]]]] = {
     "conflicting_batches": (("first", "second"), _conflicting_batches),
     "conflicting_checkpoints": (("first", "second"), _conflicting_checkpoints),
@@ -207,11 +207,11 @@ _FAULTS: Final[dict[str, tuple[tuple[str, ...], Callable[[_Judge, Members], bool
 
 
 def check_evidence(file: str | bytes, trust: EvidenceTrust) -> str:
-    """The name of the fault that an evidence file proves.
+    """Returns the name of the fault that an evidence file proves.
 
     Args:
         file: its text.
-        trust: what you know of the log.
+        trust: the trusted knowledge about the log.
 
     Raises:
         Refused: the file proves nothing.

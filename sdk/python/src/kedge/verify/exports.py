@@ -1,4 +1,4 @@
-"""Exports of the log, checked line by line in one pass."""
+"""Exports of the log, verified line by line in one pass."""
 
 import json
 from collections.abc import Iterable
@@ -67,15 +67,15 @@ _LINES: Final = {
 
 @dataclass(frozen=True)
 class ExportChecked:
-    """What an export holds.
+    """Facts shown by a valid export.
 
     Attributes:
         checkpoint: the signed checkpoint at its end. Compare it with the contract's.
-        first_batch: the number of its first batch.
-        batches: how many batches it holds.
-        actions: how many actions it opens, each with its signature.
-        additions_without_consent: how many keys joined a wallet without their own consent; possible only in a log that is
-            older than the rule.
+        first_batch: number of the first batch.
+        batches: number of batches.
+        actions: number of actions shown in full, with their signatures.
+        additions_without_consent: number of keys added to a wallet without consent; possible only in a log older than
+            the rule.
     """
 
     checkpoint: Checkpoint
@@ -86,7 +86,7 @@ class ExportChecked:
 
 
 class _LogTree:
-    """The log tree as its complete subtrees: (leaves, root), the largest first."""
+    """Log tree, stored as its complete subtrees: (leaves, root), largest first."""
 
     def __init__(self, size: int, peaks: list[bytes]) -> None:
         sizes = [1 << bit for bit in reversed(range(size.bit_length())) if size >> bit & 1]
@@ -105,7 +105,7 @@ class _LogTree:
 
 
 class _Export:
-    """The state between two lines."""
+    """State between two lines."""
 
     def __init__(self, log: Members, trust: Trust) -> None:
         check_log(log, trust)
@@ -184,7 +184,7 @@ class _Export:
 
 
 def _read(line: str | bytes) -> tuple[str, Members]:
-    # Exports hold texts of clients, which may be deep; what is checked of them has one form.
+    # Texts of clients may be deeply nested; the verified parts have a fixed form.
     try:
         value = json.loads(line, object_pairs_hook=once)
     except ValueError as error:
@@ -197,14 +197,14 @@ def _read(line: str | bytes) -> tuple[str, Members]:
 
 
 def check_export(lines: Iterable[str | bytes], trust: Trust) -> ExportChecked:
-    """Checks an export, line by line; returns what it holds.
+    """Verifies an export line by line and returns its facts.
 
     Args:
         lines: the lines of `GET /export`, for example of `client.export_lines()` or of an open file.
         trust: the log's domain and keys.
 
     Raises:
-        Refused: the export does not hold, or ends early.
+        Refused: the export is invalid, or ends early.
     """
     export: _Export | None = None
     checked: ExportChecked | None = None

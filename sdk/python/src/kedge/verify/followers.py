@@ -1,4 +1,4 @@
-"""Following the log batch by batch."""
+"""Incremental verification of the log, batch by batch."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -13,7 +13,7 @@ from .trust import Trust
 
 
 def check_links(header: Header, previous: Header | None, trust: Trust) -> None:
-    """Checks that a header joins the one before it; None stands for what is before batch 0."""
+    """Verifies that a header follows the previous one; None is the state before batch 0."""
     if previous is None:
         number, sequence, head, sealed_at_ms = 0, 1, trust.domain.separator, 0
     else:
@@ -26,7 +26,7 @@ def check_links(header: Header, previous: Header | None, trust: Trust) -> None:
 
 
 def check_leaves(header: Header, leaves: Sequence[bytes]) -> None:
-    """Checks that leaves are those of a header."""
+    """Verifies the leaves of a header."""
     refuse_unless(header.state == ZERO, "the state is not zero")
     refuse_unless(len(leaves) == header.count, "there are more or fewer leaves than the header counts")
     refuse_unless(root_of(leaves) == header.root, "the leaves lead to another root")
@@ -41,18 +41,18 @@ def check_next_header(
     log_leaves: Sequence[bytes],
     trust: Trust,
 ) -> Header:
-    """Checks the header that follows `previous`; returns it.
+    """Verifies the header that follows `previous` and returns it.
 
     Args:
         signed: the header and its signature, as in receipts.
-        leaves: the hashes of its batch's leaves.
-        last_time_ms: the time of the last leaf, for those who know it, otherwise 0.
-        previous: the header before it, already checked; None for batch 0.
+        leaves: the leaf hashes of the batch.
+        last_time_ms: the time of the last leaf if known, otherwise 0.
+        previous: the previous header, already verified; None for batch 0.
         log_leaves: the log leaves of all batches before it.
         trust: the log's domain and keys.
 
     Raises:
-        Refused: it does not follow.
+        Refused: the header does not follow.
     """
     header = check_header(batch(value_of(signed)), trust)
     check_links(header, previous, trust)

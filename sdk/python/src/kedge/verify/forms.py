@@ -1,4 +1,4 @@
-"""The parts that receipts, proof files, claims and exports share, and the checks of these parts."""
+"""Shared parts of receipts, proof files, claims and exports, and their checks."""
 
 from typing import Any, Final
 
@@ -59,14 +59,14 @@ PLACED: Final = {"domain": domain, "sequencer": address, "inclusion": inclusion,
 
 
 def check_log(file: Members, trust: Trust) -> None:
-    """Checks that a file has the known version and is about the trusted log."""
+    """Checks that a file has a known version and is about the trusted log."""
     refuse_unless(file["version"] == VERSION, "an unknown version")
     stated = Domain(file["domain"]["chain_id"], file["domain"]["verifying_contract"])
     refuse_unless(stated == trust.domain, "another log: the domain is not the expected one")
 
 
 def check_header(signed: Members, trust: Trust) -> Header:
-    """Checks that the sequencer signed a header; returns it."""
+    """Verifies the sequencer's signature of a header and returns the header."""
     sealed: Header = signed["header"]
     refuse_unless(1 <= sealed.count <= ACTIONS_MAX, "a batch holds 1 to 500 actions")
     check_signer(trust.domain.digest(sealed.hash), signed["signature"], trust.key_of(sealed.number), "the header")
@@ -74,7 +74,7 @@ def check_header(signed: Members, trust: Trust) -> Header:
 
 
 def check_checkpoint(signed: Members, trust: Trust) -> Checkpoint:
-    """Checks that the sequencer signed a checkpoint; returns it."""
+    """Verifies the sequencer's signature of a checkpoint and returns the checkpoint."""
     stated: Checkpoint = signed["checkpoint"]
     key = trust.key_of(max(stated.batches - 1, 0))
     check_signer(trust.domain.digest(stated.hash), signed["signature"], key, "the checkpoint")
@@ -82,13 +82,13 @@ def check_checkpoint(signed: Members, trust: Trust) -> Checkpoint:
 
 
 def check_place(sealed: Header, sequence: int, timestamp_ms: int, index: int) -> None:
-    """Checks that an action's place fits its batch."""
+    """Checks that an action's position fits its batch."""
     refuse_unless(index < sealed.count and sequence == sealed.first_sequence + index, "sequence and leaf index do not fit the header")
     refuse_unless(timestamp_ms <= sealed.sealed_at_ms, "the action is later than its batch")
 
 
 def check_integrity(leaf: Members) -> None:
-    """Checks that a leaf's integrity follows from the one before."""
+    """Checks that a leaf's integrity hash follows from the previous one."""
     refuse_unless(next_integrity(leaf["previous_integrity"], leaf["content"]) == leaf["integrity"], "the integrity does not follow")
 
 
@@ -100,8 +100,8 @@ def _check_anchor(shown: Members, sealed: Header, trust: Trust) -> None:
 
 
 def check_placed(file: Members, trust: Trust) -> Header:
-    """Checks that the log holds a leaf where a file states it: from the leaf to a signed header, and to a checkpoint if
-    there is one. Returns the header."""
+    """Verifies a leaf's position in the log: from the leaf to a signed header, and to a checkpoint if the file states
+    one. Returns the header."""
     check_log(file, trust)
     sealed = check_header(file["batch"], trust)
     leaf, index = file["leaf"], file["inclusion"]["leaf_index"]

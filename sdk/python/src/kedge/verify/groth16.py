@@ -8,7 +8,7 @@ from ..errors import Refused
 from .reading import refuse_unless
 
 FIELD: Final = 0x30644E72E131A029B85045B68181585D97816A916871CA8D3C208C16D87CFD47
-"""The order of the field of the points' coordinates; numbers above it have a second text, and are refused."""
+"""Modulus of the points' coordinates; larger numbers would have a second form, and are refused."""
 
 
 def _curve() -> Any:
@@ -30,7 +30,7 @@ def _g1(numbers: Sequence[int], what: str) -> Any:
 
 
 def _g2(numbers: Sequence[int], what: str) -> Any:
-    """A point of G2; each coordinate comes with its imaginary part first."""
+    """A point of G2; each coordinate starts with its imaginary part."""
     curve = _curve()
     refuse_unless(all(number < FIELD for number in numbers), f"a number of {what} is not below the field's order")
     if not any(numbers):
@@ -45,7 +45,7 @@ def _g2(numbers: Sequence[int], what: str) -> Any:
 
 @lru_cache(4)
 def _key_points(key: tuple[tuple[int, ...], ...]) -> tuple[Any, list[Any], list[Any]]:
-    """What is the same for every proof: the pairing of alpha and beta; gamma and delta; the points of the inputs."""
+    """Values shared by all proofs: the pairing of alpha and beta; gamma and delta; the points of the inputs."""
     beta, *others = (_g2(numbers, "the key") for numbers in key[1:4])
     constant = _curve().pairing(beta, _g1(key[0], "the key"), final_exponentiate=False)
     return constant, others, [_g1(numbers, "the key") for numbers in key[4:]]
@@ -54,7 +54,7 @@ def _key_points(key: tuple[tuple[int, ...], ...]) -> tuple[Any, list[Any], list[
 def check_groth16(
     proof: tuple[list[int], list[int], list[int]], inputs: Sequence[int], key: tuple[tuple[int, ...], ...]
 ) -> None:
-    """Checks a proof for its public inputs.
+    """Verifies a proof for its public inputs.
 
     Args:
         proof: the numbers of a (G1), b (G2) and c (G1), imaginary parts first.
@@ -62,7 +62,7 @@ def check_groth16(
         key: the numbers of alpha (G1), beta, gamma, delta (G2), then the points of the constant and of each input (G1).
 
     Raises:
-        Refused: the proof does not hold.
+        Refused: the proof is invalid.
         RuntimeError: py_ecc is not installed.
     """
     curve = _curve()

@@ -1,7 +1,7 @@
-"""Reading files as their formats require: JSON with one meaning, and members of the right shape.
+"""Strict readers of files: unambiguous JSON, and members of the right form.
 
-What a JSON parser would forgive (a member twice, 1e0 for 1) is refused: two readers must not see two files. A reader
-takes a value and returns it in its one form, or raises `Refused`.
+Leniencies of JSON parsers (a member twice, 1e0 for 1) are refused, so that all readers see the same file. A reader
+converts a value to its canonical form, or raises `Refused`.
 """
 
 import json
@@ -24,7 +24,7 @@ _DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
 def refuse_unless(holds: bool, why: str) -> None:
-    """Raises `Refused` with the reason unless something holds."""
+    """Raises `Refused` with the reason, unless the condition is true."""
     if not holds:
         raise Refused(why)
 
@@ -62,10 +62,10 @@ def _check_form(value: Any, depth: int) -> None:
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value of a strict JSON text: each member once, numbers whole and from 0 up.
+    """Parses a strict JSON text: unique members, and whole non-negative numbers.
 
     Raises:
-        Refused: the text is something else.
+        Refused: the text is anything else.
     """
     try:
         shown = text.decode("utf-8") if isinstance(text, bytes) else text
@@ -80,13 +80,13 @@ def read_json(text: str | bytes) -> Any:
 
 
 def value_of(file: Any) -> Any:
-    """A file's value: of a text, what it holds; anything else is one already."""
+    """A file's value: parses a text, and returns anything else unchanged."""
     return read_json(file) if isinstance(file, str | bytes) else file
 
 
 def _number(most: int) -> Reader[int]:
     def read(value: Any) -> int:
-        # In Python, True is a number.
+        # In Python, True is an int.
         if type(value) is not int or not 0 <= value <= most:
             raise Refused(f"no number from 0 to {most}")
         return value
@@ -113,25 +113,25 @@ def flag(value: Any) -> bool:
 
 
 def decimal(value: Any) -> int:
-    """A number up to 2^64 - 1 as a text: digits alone, without leading zeros."""
+    """A number up to 2^64 - 1 as decimal digits, without leading zeros."""
     refuse_unless(_DECIMAL.fullmatch(text(value)) is not None, "no decimal number")
     return u64(int(value))
 
 
 def word(value: Any) -> bytes:
-    """32 bytes; digits of either case."""
+    """32 bytes as digits of either case."""
     refuse_unless(_WORD.fullmatch(text(value)) is not None, "no word of 32 bytes")
     return bytes.fromhex(value[2:])
 
 
 def signature(value: Any) -> bytes:
-    """A signature in its kept form."""
+    """A signature in its canonical form."""
     refuse_unless(_SIGNATURE.fullmatch(text(value)) is not None, "a signature has 65 bytes")
     return kept_signature(bytes.fromhex(value[2:]))
 
 
 def address(value: Any) -> bytes:
-    """The 20 bytes of an address: in one case throughout, or with the checksum of EIP-55."""
+    """The 20 bytes of an address: in a single case, or with the checksum of EIP-55."""
     refuse_unless(_ADDRESS.fullmatch(text(value)) is not None, "no address")
     found = bytes.fromhex(value[2:])
     digits = value[2:]
@@ -140,7 +140,7 @@ def address(value: Any) -> bytes:
 
 
 def list_of(reader: Reader[T], most: int | None = None) -> Reader[list[T]]:
-    """A list, of at most so many."""
+    """A list with at most so many items."""
 
     def read(value: Any) -> list[T]:
         if not isinstance(value, list) or (most is not None and len(value) > most):
@@ -151,7 +151,7 @@ def list_of(reader: Reader[T], most: int | None = None) -> Reader[list[T]]:
 
 
 def exactly(count: int, reader: Reader[T]) -> Reader[list[T]]:
-    """A list of exactly so many."""
+    """A list with exactly so many items."""
 
     def read(value: Any) -> list[T]:
         refuse_unless(isinstance(value, list) and len(value) == count, f"no list of {count}")
@@ -161,7 +161,7 @@ def exactly(count: int, reader: Reader[T]) -> Reader[list[T]]:
 
 
 def null_or(reader: Reader[T]) -> Reader[T | None]:
-    """What a reader reads, or null."""
+    """A value of the reader, or null."""
     return lambda value: None if value is None else reader(value)
 
 
@@ -169,7 +169,7 @@ words: Reader[list[bytes]] = list_of(word)
 
 
 def shape(what: str, readers: Mapping[str, Reader[Any]], optional: Mapping[str, Reader[Any]] | None = None) -> Reader[Members]:
-    """An object with all of these members, perhaps some of the optional ones, and no other."""
+    """An object with all of these members, any of the optional ones, and no other."""
     known = {**readers, **(optional or {})}
 
     def read(value: Any) -> Members:

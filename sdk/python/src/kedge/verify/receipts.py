@@ -33,16 +33,16 @@ _PROOF_FILE = shape("proof file", {"version": u32, **PLACED, "action": _ACTION, 
 
 
 def check_receipt(receipt: Any, trust: Trust, content: bytes | None) -> None:
-    """Checks the receipt of one action.
+    """Verifies the receipt of one action.
 
     Args:
         receipt: its text or value.
         trust: the log's domain and keys.
-        content: the action's content, which its sender computes (`Answer.contents`). With None, the receipt is checked
-            as it stands: it then shows that the log holds an action, but not which.
+        content: the content hash computed by the sender (`Answer.contents`). With None, the receipt only shows that
+            the log holds some action.
 
     Raises:
-        Refused: the receipt does not hold, or is for another action.
+        Refused: the receipt is invalid, or for another action.
     """
     read = _RECEIPT(value_of(receipt))
     check_integrity(read["leaf"])
@@ -52,15 +52,15 @@ def check_receipt(receipt: Any, trust: Trust, content: bytes | None) -> None:
 
 
 def check_batch_receipt(receipt: Any, trust: Trust, contents: Sequence[bytes]) -> None:
-    """Checks the receipt of a request of many actions.
+    """Verifies the receipt of a request of many actions.
 
     Args:
         receipt: its text or value.
         trust: the log's domain and keys.
-        contents: the contents of all the request's actions, in order, failed ones too.
+        contents: the content hashes of all actions of the request, in order, including failed ones.
 
     Raises:
-        Refused: the receipt does not hold, or is for other actions.
+        Refused: the receipt is invalid, or for other actions.
     """
     read = _BATCH_RECEIPT(value_of(receipt))
     check_log(read, trust)
@@ -79,11 +79,12 @@ def check_batch_receipt(receipt: Any, trust: Trust, contents: Sequence[bytes]) -
 
 @dataclass(frozen=True)
 class ProofShown:
-    """What a proof file shows; times are Unix milliseconds.
+    """Facts shown by a valid proof file; times are Unix milliseconds.
 
     Attributes:
-        anchored: whether it leads to a checkpoint that is said to be anchored. Ask the contract for that checkpoint.
-        authorship: whether it shows that the signer signed the action; otherwise it shows what the log holds.
+        anchored: whether an anchored checkpoint, according to the file, covers the action. Only the contract confirms
+            it.
+        authorship: whether the file shows the signer's signature, and not only the log's content.
     """
 
     kind: str
@@ -99,10 +100,10 @@ class ProofShown:
 
 
 def check_proof_file(file: Any, trust: Trust) -> ProofShown:
-    """Checks a proof file; returns what it shows.
+    """Verifies a proof file and returns its facts.
 
     Raises:
-        Refused: the file does not hold.
+        Refused: the file is invalid.
     """
     read = _PROOF_FILE(value_of(file))
     action, leaf = read["action"], read["leaf"]

@@ -1,4 +1,4 @@
-"""Whom a reader trusts: a log's domain, and the keys of its sequencer."""
+"""Trusted information of a verifier: a log's domain, and its sequencer's keys."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _FROM_BATCH = shape("payload", {"from_batch": u64})
 
 @dataclass(frozen=True)
 class SequencerKey:
-    """A key of the sequencer: its 20 bytes, and the number of the first batch that it signs."""
+    """A key of the sequencer: its 20-byte address, and the number of the first batch that it signs."""
 
     address: bytes
     from_batch: int
@@ -23,11 +23,11 @@ class SequencerKey:
 
 @dataclass(frozen=True)
 class Trust:
-    """The log that a reader trusts: yours, from the contract or pinned, never from the file that is checked.
+    """A trusted log, from the contract or pinned, never from the verified file.
 
     Attributes:
         domain: the log's domain.
-        keys: the sequencer's keys, the first from batch 0 on, numbers rising.
+        keys: the sequencer's keys in ascending order, the first from batch 0 on.
     """
 
     domain: Domain
@@ -45,8 +45,8 @@ class Trust:
         each with the first batch that it signs.
 
         Raises:
-            Refused: an address is none.
-            ValueError: the keys are in no order that a log can have.
+            Refused: an address is invalid.
+            ValueError: the keys are out of order.
         """
         pairs = [(sequencer, 0)] if isinstance(sequencer, str) else sequencer
         keys = tuple(SequencerKey(address(text), number) for text, number in pairs)
@@ -57,7 +57,7 @@ class Trust:
         return next(key.address for key in reversed(self.keys) if key.from_batch <= batch)
 
     def with_key(self, key: SequencerKey) -> "Trust":
-        """The same log with one more key.
+        """Returns the same trust with one more key.
 
         Raises:
             ValueError: its first batch is not above that of the last key.
@@ -66,16 +66,16 @@ class Trust:
 
 
 def follow_key(proof_file: Any, trust: Trust) -> SequencerKey:
-    """The next key of the sequencer, which the log itself names; `trust.with_key` adds it.
+    """Returns the next key of the sequencer, announced in the log; `trust.with_key` adds it.
 
     Args:
-        proof_file: the proof file of the action that names it, from `GET /sequencer-keys`.
+        proof_file: the proof file of the announcing action, from `GET /sequencer-keys`.
         trust: the keys that are trusted so far.
 
     Raises:
-        Refused: the file does not hold, or names no next key.
+        Refused: the file is invalid, or announces no next key.
     """
-    # Here, because the checks of proof files are built on trust.
+    # Imported here, because the checks of proof files depend on this module.
     from .receipts import check_proof_file
 
     shown = check_proof_file(proof_file, trust)

@@ -1,4 +1,4 @@
-//! The bond that the simulator makes up against the one that is deployed, on the embedded chain.
+//! The simulated bond against the deployed one, on the embedded chain.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ const TERMS: BondTerms = BondTerms {
     open_cases_max: 8,
 };
 
-/// A case that somebody wants.
+/// A case to open.
 #[derive(Clone, Copy)]
 struct Wanted {
     subject: Subject,
@@ -42,7 +42,7 @@ struct Wanted {
     salt: Hash,
 }
 
-/// A call: of the anchor contract or of the bond, with so much.
+/// A call of the anchor contract or the bond, with a value.
 struct Attempt {
     is_anchor: bool,
     data: Vec<u8>,
@@ -91,7 +91,7 @@ impl Bonded {
         self.both.deployed.payer.address()
     }
 
-    /// The next checkpoint, one or two batches on.
+    /// The next checkpoint, one or two batches further.
     fn anchor(&mut self, now_s: u64) -> Attempt {
         let from = self.both.model.latest().0;
         let to = (from + 1 + self.random.below(2)).min(BATCHES);
@@ -127,7 +127,7 @@ impl Bonded {
     fn commit(&mut self) -> Attempt {
         let anchored = self.both.model.latest().0;
         let below = (anchored + 2).min(BATCHES);
-        // Old batches and new ones.
+        // Old and new batches.
         let number = match self.random.below(2) {
             0 => self.random.below(below),
             _ => below - 1 - self.random.below(below.min(12)),
@@ -152,14 +152,14 @@ impl Bonded {
         Self::of_bond(commit_calldata(commitment))
     }
 
-    /// The path of a batch to a checkpoint; none where there is none.
+    /// Path of a batch to a checkpoint; empty if there is none.
     fn path(&self, number: u64, anchored: u64) -> Vec<Hash> {
         let is_held = number < anchored;
         let path = is_held.then(|| log_tree::inclusion_path(&self.log, number, anchored));
         path.map(Result::unwrap).unwrap_or_default()
     }
 
-    /// A path, or one that is wrong.
+    /// The path, or an invalid one.
     fn or_wrong(way: u64, mut path: Vec<Hash>) -> Vec<Hash> {
         match way {
             2 => path.push(Hash::ZERO),
@@ -170,7 +170,7 @@ impl Bonded {
         path
     }
 
-    /// Opens a case, or tries to in a way that is wrong.
+    /// Opens a case, or tries to in an invalid way.
     fn open(&mut self, wanted: Wanted) -> Attempt {
         let way = self.random.below(12);
         let salt = if way == 0 { Hash::ZERO } else { wanted.salt };
@@ -190,7 +190,7 @@ impl Bonded {
             }
             Kind::Action => self.challenge(wanted.subject, anchored, salt),
         };
-        // Once the bond is taken, what is found first is the compiler's choice.
+        // Once the bond is seized, the order of checks is up to the compiler.
         if way == 3 && !self.both.model.is_frozen {
             data.truncate(data.len() - 32);
         }
@@ -202,7 +202,7 @@ impl Bonded {
         }
     }
 
-    /// Challenges an action, or one that its batch does not have, or by a path that is wrong.
+    /// Challenges an action, or a foreign one, or by an invalid path.
     fn challenge(&mut self, subject: Subject, anchored: u64, salt: Hash) -> Vec<u8> {
         let way = self.random.below(16);
         let batch = &self.batches[subject.number as usize];
@@ -231,7 +231,7 @@ impl Bonded {
         challenge_action_calldata(&action, salt)
     }
 
-    /// Answers a case, or tries to in a way that is wrong.
+    /// Answers a case, or tries to in an invalid way.
     fn answer(&mut self, wanted: Wanted) -> Attempt {
         let way = self.random.below(16);
         let number = match way {
@@ -290,7 +290,7 @@ impl Bonded {
 
     fn attempt(&mut self, now_s: u64, round: u64) -> Attempt {
         let way = self.random.below(20);
-        // So that most of what is opened is answered, and some is late.
+        // So that most opened cases are answered, and some late.
         let recent = self.wanted.len().saturating_sub(8);
         let wanted = self.random.pick(&self.wanted[recent..]).copied();
         match (way, wanted) {
@@ -312,7 +312,7 @@ impl Bonded {
             (_, Some(_)) => {
                 let open = self.bond.cases.iter();
                 let mut open = open.filter(|(_, case)| case.state == State::Open);
-                // Nothing is left to compare once the bond is taken, so it is not taken before the end.
+                // A seized bond leaves nothing to compare, so it is seized only at the end.
                 let can_be = |case: &Case| round > TRIES - 100 || now_s < case.deadline_s;
                 let found = open.find(|(_, case)| can_be(case));
                 Self::of_bond(settle_calldata(found.map_or(Hash::ZERO, |(id, _)| *id)))
@@ -320,7 +320,7 @@ impl Bonded {
         }
     }
 
-    /// Carries an attempt out on the models.
+    /// Executes an attempt on the models.
     fn carry_out(
         (anchor, bond): (&mut Contract, &mut Bond),
         attempt: &Attempt,
@@ -339,7 +339,7 @@ impl Bonded {
         bond.carry_out(&attempt.data, sending, anchor).map(Some)
     }
 
-    /// Every question that the server and a challenger ask has the same answer.
+    /// Compares the answers to all view calls of server and challenger.
     async fn compare(&mut self, round: u64) {
         let id = self.random.pick(&self.wanted).map(|wanted| wanted.id);
         let questions = [
@@ -380,7 +380,7 @@ async fn the_deployed_bond_decides_and_answers_the_same() {
         } else {
             bonded.address
         };
-        // A call is made at the head's time.
+        // A call runs at the head's time.
         let (mut contract, mut bond) = (bonded.both.model.clone(), bonded.bond.clone());
         let made_up = Bonded::carry_out((&mut contract, &mut bond), &attempt, from, (0, now_s));
         let deployed = &mut bonded.both.deployed;
@@ -394,7 +394,7 @@ async fn the_deployed_bond_decides_and_answers_the_same() {
             }
             (made_up, real) => panic!("round {round}: {made_up:?} and {real:02x?}"),
         }
-        // A transaction is carried out in the next block.
+        // A transaction runs in the next block.
         let data = attempt.data.clone();
         let receipt = deployed.send_to(to, data, attempt.value_wei).await;
         let block = receipt.block_number.unwrap().as_u64();
@@ -424,6 +424,6 @@ async fn the_deployed_bond_decides_and_answers_the_same() {
     assert!(done.iter().all(|count| *count > 0), "{done:?}");
     assert!(done[1] > 20 && done[2] > 10, "{done:?}");
     assert_eq!(answered.len(), 4, "each kind of answer was taken");
-    // All errors that the models name, but those of late settling, and no such function.
+    // All errors of the models, except late settlement, and unknown functions.
     assert!(refused.len() >= 20, "{} {refused:02x?}", refused.len());
 }

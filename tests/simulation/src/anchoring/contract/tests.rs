@@ -1,4 +1,4 @@
-//! The contract that the simulator makes up against the one that is deployed, on the embedded chain.
+//! The simulated contract against the deployed one, on the embedded chain.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::random::Random;
 const BATCHES: u64 = 40;
 const TRIES: u64 = 300;
 
-/// The roots of a log of batches.
+/// Roots of a log of batches.
 pub(in crate::anchoring) struct Log {
     frontier: Frontier,
     nodes: std::collections::HashMap<(u32, u64), Hash>,
@@ -33,7 +33,7 @@ impl Nodes for Log {
 }
 
 impl Log {
-    /// Of batches with these hashes.
+    /// A log of batches with these hashes.
     pub(in crate::anchoring) fn of(hashes: impl Iterator<Item = Hash>) -> Self {
         let mut log = Self {
             frontier: Frontier::default(),
@@ -50,7 +50,6 @@ impl Log {
     }
 }
 
-/// The deployed contract.
 pub(in crate::anchoring) struct Deployed {
     pub(in crate::anchoring) rpc: RpcClient,
     pub(in crate::anchoring) address: Address,
@@ -63,7 +62,7 @@ impl Deployed {
         self.call_of(self.address, data, 0).await
     }
 
-    /// What a contract answers to the payer, who sends so much.
+    /// A contract's answer to a call from the payer, with a value.
     pub(in crate::anchoring) async fn call_of(
         &self,
         to: Address,
@@ -84,14 +83,14 @@ impl Deployed {
         }
     }
 
-    /// Sends the data; returns the block that holds it.
+    /// Sends the data. Returns the block that holds it.
     async fn send(&mut self, data: Vec<u8>) -> u64 {
         let receipt = self.send_to(self.address, data, 0).await;
         assert_eq!(receipt.status, Some(1.into()));
         receipt.block_number.unwrap().as_u64()
     }
 
-    /// Sends the data and so much to a contract; returns the receipt.
+    /// Sends data and a value to a contract. Returns the receipt.
     pub(in crate::anchoring) async fn send_to(
         &mut self,
         to: Address,
@@ -116,7 +115,7 @@ impl Deployed {
     }
 }
 
-/// A call of `anchor` that is right, or wrong in one of many ways.
+/// A call of `anchor`, valid or invalid in one of many ways.
 fn attempt(
     log: &Log,
     model: &Contract,
@@ -170,7 +169,7 @@ fn attempt(
     data
 }
 
-/// A chain at a time that can be set, the contract on it, and the one that is made up.
+/// A chain with an adjustable time, the contract on it, and the simulated contract.
 pub(in crate::anchoring) struct Both {
     _place: tempfile::TempDir,
     _node: embedded::Handle,
@@ -222,7 +221,7 @@ impl Both {
         }
     }
 
-    /// Every question that the server asks has the same answer.
+    /// Compares the answers to all view calls of the server.
     pub(in crate::anchoring) async fn compare(&self, asked: u64, round: u64) {
         let questions = [
             selector("latest()").to_vec(),
@@ -251,7 +250,7 @@ async fn the_deployed_contract_decides_and_answers_the_same() {
     let (log, mut random) = (Log::of(hashes), Random::new(1, 30));
     let (mut taken, mut refused) = (0, std::collections::BTreeSet::new());
     for round in 0..TRIES {
-        // A call is made at the head's time, and a transaction in the next block, a second later.
+        // A call runs at the head's time, a transaction in the next block, a second later.
         let head = both.deployed.rpc.block(At::Latest).await.unwrap().unwrap();
         let now_s = head.timestamp.as_u64();
         both.seconds.store(now_s + 1, Ordering::SeqCst);
@@ -273,6 +272,6 @@ async fn the_deployed_contract_decides_and_answers_the_same() {
         both.compare(random.below(BATCHES + 2), round).await;
     }
     assert!(taken > 8, "{taken} were taken");
-    // Not newer, ahead of time, another signer, another history, no such function.
+    // Not newer, ahead of time, another signer, another history, an unknown function.
     assert_eq!(refused.len(), 5, "{refused:?}");
 }

@@ -1,4 +1,4 @@
-//! The bucket: values with revisions. A server that answers may lag, and two takings of one value may both succeed.
+//! Bucket: values with revisions. An answering server may lag, and two concurrent writes of one value may both succeed.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use kedge_cluster::Entry;
 use super::Servers;
 use crate::machine::START_MS;
 
-/// Takings of one value that are so close may both succeed, where a fault says so.
+/// Writes of one value this close together may both succeed, if that fault applies.
 const AT_ONCE_MS: u64 = 30;
-/// How late a server may be that answers what the bucket holds.
+/// Limit on the lag of an answering server.
 const LAG_MS_MAX: u64 = 60;
 
 /// A value of the bucket.
@@ -30,7 +30,7 @@ impl Servers {
         }
     }
 
-    /// How many values a node is shown: a server that answers may not have got the newest ones yet.
+    /// Number of values shown to a node: the answering server may lack the newest ones.
     fn shown(&mut self, node: usize) -> usize {
         let seen = self.seen(node).1;
         if !self.lagging.chance(self.rates.lags) {

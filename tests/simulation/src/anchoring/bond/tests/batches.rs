@@ -1,4 +1,4 @@
-//! Batches of actions that somebody signed, and answers to challenges of them.
+//! Batches of signed actions, and answers to challenges of them.
 
 use kedge_chain::contract::bond::answer_action_calldata;
 use kedge_protocol::action::{ActionWords, RequestHead};
@@ -10,13 +10,13 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash};
 
-/// What is left of the group's order when an s is taken from it is the other form of the signature.
+/// Order of the group; order minus s gives the other form of a signature.
 const ORDER: [u8; 32] = [
     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe,
     0xba, 0xae, 0xdc, 0xe6, 0xaf, 0x48, 0xa0, 0x3b, 0xbf, 0xd2, 0x5e, 0x8c, 0xd0, 0x36, 0x41, 0x41,
 ];
 
-/// An action and the request that asked for it.
+/// An action and its request.
 pub(super) struct Action {
     pub(super) leaf: Leaf,
     opening: Opening,
@@ -100,8 +100,8 @@ impl Batch {
         }
     }
 
-    /// Shows who asked for an action, or does so in a way that is wrong. Where it is the request that is wrong, its leaf
-    /// fits to it, as that of an operator who made it up.
+    /// Proves that an action was requested, or tries to in an invalid way. If the request is invalid, its leaf matches
+    /// it, as that of an operator who invented both.
     pub(super) fn answer(&self, index: usize, way: u64) -> Vec<u8> {
         let action = &self.actions[index];
         let (mut leaf, mut opening) = (action.leaf, action.opening.clone());
@@ -129,7 +129,7 @@ impl Batch {
     }
 }
 
-/// The same signature with its s in the upper half.
+/// The same signature with s in the upper half.
 fn in_the_other_form(mut signature: Signature) -> Signature {
     let mut borrow = 0;
     for index in (0..32).rev() {
