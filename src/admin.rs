@@ -13,18 +13,18 @@ use kedge_http::auth::keys::SIGNS_AFTER_S;
 use kedge_http::clock::now_s;
 use kedge_protocol::action::Kind;
 use kedge_protocol::time::{parse_rfc3339, rfc3339};
-use kedge_protocol::{Id, KeyFrom, KeyOfBatch, Prefix};
-use kedge_storage::{ReadError, Store};
-use kedge_upkeep::archive::{self, LocalArchive, Older};
-use kedge_upkeep::backup::{self, Source};
+use kedge_protocol::{BatchKeys, Id, KeyActivation, Prefix};
+use kedge_storage::{Store, StoreReadError};
+use kedge_upkeep::archive::{self, ArchiveSelection, LocalArchive};
+use kedge_upkeep::backup::{self, BackupSource};
 use kedge_upkeep::side_keys;
 use serde_json::{Map, Value, json};
 
-use self::command::Command;
-use crate::app::App;
+use self::command::AdminRequest;
+use crate::app::ServerApp;
 use crate::console::socket;
-use crate::console::socket::{Socket, SocketError};
-use crate::start::Anchoring;
+use crate::console::socket::{OperatorSocket, SocketError};
+use crate::start::AnchoringTask;
 
 /// Placeholder organization of operator actions that concern none.
 const NO_ORGANIZATION: Id = Id {
@@ -41,13 +41,13 @@ pub enum AdminError {
 }
 
 pub struct AdminSocket {
-    app: Arc<App>,
-    anchoring: Anchoring,
-    copied: Copied,
+    app: Arc<ServerApp>,
+    anchoring: AnchoringTask,
+    copied: AdminBackupSource,
 }
 
 #[derive(Clone)]
-pub struct Copied {
+pub struct AdminBackupSource {
     pub store: Arc<Store>,
     /// The data directory.
     pub data: PathBuf,
@@ -57,11 +57,11 @@ pub struct Copied {
 /// operator's page and the token of its commands.
 pub async fn serve(
     path: &Path,
-    app: Arc<App>,
-    anchoring: Anchoring,
-    copied: Copied,
+    app: Arc<ServerApp>,
+    anchoring: AnchoringTask,
+    copied: AdminBackupSource,
     page: Option<(SocketAddr, String)>,
-) -> Result<Socket, AdminError> {
+) -> Result<OperatorSocket, AdminError> {
     let operator = Arc::new(AdminSocket {
         app,
         anchoring,
@@ -82,7 +82,7 @@ pub async fn serve(
 
 impl AdminSocket {
     async fn answer(&self, line: &str) -> Value {
-        let done = match serde_json::from_str::<Command>(line) {
+        let done = match serde_json::from_str::<AdminRequest>(line) {
             Ok(command) => self.carry_out(command).await,
             Err(error) => Err(format!("the command cannot be read: {error}")),
         };
@@ -95,7 +95,7 @@ impl AdminSocket {
         }
     }
 
-    async fn carry_out(&self, command: Command) -> Result<Map<String, Value>, String> {
+    async fn carry_out(&self, command: AdminRequest) -> Result<Map<String, Value>, String> {
         let name = command.name();
         if command.only_reads() {
             // The operator's page sends these every few seconds.
@@ -104,8 +104,8 @@ impl AdminSocket {
             tracing::info!(command = name, "the operator commands");
         }
         match command {
-            Command::AnchorNow => self.anchoring.anchor_now().await,
-            Command::Status => {
+            AdminRequest::AnchorNow => self.anchoring.anchor_now().await,
+            AdminRequest::Status => {
                 let mut members = self.status();
                 members.extend(self.anchoring.status());
                 if self.lags() {
@@ -114,43 +114,44 @@ impl AdminSocket {
                 }
                 Ok(members)
             }
-            Command::RotateTokenKey { now } => self.rotate_token_key(now),
-            Command::RotateSideKey => self.rotate_side_key().await,
-            Command::RetireTokenKey { id } => self.retire_token_key(id).await,
-            Command::Recover => {
+            AdminRequest::RotateTokenKey { now } => self.rotate_token_key(now),
+            AdminRequest::RotateSideKey => self.rotate_side_key().await,
+            AdminRequest::RetireTokenKey { id } => self.retire_token_key(id).await,
+            AdminRequest::Recover => {
                 let anchored = self.app.engine.recover().await?;
                 let mut status = self.status();
                 status.insert("batches_on_chain".to_owned(), json!(anchored));
                 Ok(status)
             }
-            Command::NameSequencerKey { key, from_batch } => {
-                self.name_sequencer_key(KeyFrom { key, from_batch }).await
+            AdminRequest::NameSequencerKey { key, from_batch } => {
+                self.name_sequencer_key(KeyActivation { key, from_batch })
+                    .await
             }
-            Command::ReadSequencerKeys => {
+            AdminRequest::ReadSequencerKeys => {
                 self.app.engine.read_contract_keys().await?;
                 Ok(self.status())
             }
-            Command::Backup { directory, since } => self.back_up(directory, since).await,
-            Command::Archive {
+            AdminRequest::Backup { directory, since } => self.back_up(directory, since).await,
+            AdminRequest::Archive {
                 directory,
                 before_sequence,
                 keep_segments,
             } => {
-                let older = before_sequence.map(Older::ThanSequence);
-                let older = older.or(keep_segments.map(Older::ThanNewest));
+                let older = before_sequence.map(ArchiveSelection::ThanSequence);
+                let older = older.or(keep_segments.map(ArchiveSelection::ThanNewest));
                 let older = older.ok_or("name before_sequence or keep_segments")?;
                 self.archive(directory, older).await
             }
-            Command::Clock { confirm } => self.clock(confirm.as_deref()),
-            Command::ClusterStatus => self.cluster_status().await,
-            Command::HandOver { to } => self.hand_over(to).await,
-            Command::RemoveNode { node } => self.remove_node(&node).await,
-            Command::Tier {
+            AdminRequest::Clock { confirm } => self.clock(confirm.as_deref()),
+            AdminRequest::ClusterStatus => self.cluster_status().await,
+            AdminRequest::HandOver { to } => self.hand_over(to).await,
+            AdminRequest::RemoveNode { node } => self.remove_node(&node).await,
+            AdminRequest::Tier {
                 organization_id,
                 tier,
                 limits,
             } => self.set_tier(organization_id, &tier, &limits).await,
-            Command::Tiers { nearest } => self.tiers(nearest).await,
+            AdminRequest::Tiers { nearest } => self.tiers(nearest).await,
         }
     }
 
@@ -172,9 +173,9 @@ impl AdminSocket {
     }
 
     /// Names the key in the log, unless the log has it already.
-    async fn name_sequencer_key(&self, entry: KeyFrom) -> Result<Map<String, Value>, String> {
+    async fn name_sequencer_key(&self, entry: KeyActivation) -> Result<Map<String, Value>, String> {
         let engine = &self.app.engine;
-        let known = |error: ReadError| error.to_string();
+        let known = |error: StoreReadError| error.to_string();
         let snapshot = &engine.published().snapshot;
         let named = snapshot.named_sequencer_keys().map_err(known)?;
         let sequence = match named.iter().find(|named| named.entry == entry) {
@@ -188,7 +189,7 @@ impl AdminSocket {
         })))
     }
 
-    async fn name_new_key(&self, entry: KeyFrom) -> Result<Option<u64>, String> {
+    async fn name_new_key(&self, entry: KeyActivation) -> Result<Option<u64>, String> {
         self.check_leads()?;
         let operator = self.operator()?;
         if !self.app.engine.holds(entry.key) {
@@ -198,7 +199,7 @@ impl AdminSocket {
                 entry.key
             ));
         }
-        let KeyFrom { key, from_batch } = entry;
+        let KeyActivation { key, from_batch } = entry;
         let payload = json!({ "from_batch": from_batch }).to_string();
         let kind = Kind::SystemSequencerKey;
         let outcome = operator
@@ -209,7 +210,7 @@ impl AdminSocket {
         Ok(placement.map(|placement| placement.first_sequence))
     }
 
-    fn operator(&self) -> Result<&kedge_http::operator::Operator, String> {
+    fn operator(&self) -> Result<&kedge_http::operator::OperatorKey, String> {
         let operator = self.app.operator.as_ref().ok_or(
             "this server has no operator's key: set operator_key_file, or KEDGE_OPERATOR_KEY",
         )?;
@@ -225,11 +226,11 @@ impl AdminSocket {
             return Err("the directory must be an absolute path".to_owned());
         }
         let engine = self.app.engine.clone();
-        let Copied { store, data } = self.copied.clone();
+        let AdminBackupSource { store, data } = self.copied.clone();
         let sequencer = engine.published().snapshot.sequencer_keys();
         let sequencer = sequencer.map_err(|error| error.to_string())?.first();
         let made = tokio::task::spawn_blocking(move || {
-            let source = Source {
+            let source = BackupSource {
                 store: &store,
                 data: &data,
                 domain: *engine.domain(),
@@ -249,7 +250,7 @@ impl AdminSocket {
 
     async fn rotate_side_key(&self) -> Result<Map<String, Value>, String> {
         self.check_single_node()?;
-        let Copied { store, data } = self.copied.clone();
+        let AdminBackupSource { store, data } = self.copied.clone();
         let rotated =
             tokio::task::spawn_blocking(move || side_keys::rotate(&data.join("keys"), &store));
         let rotated = rotated.await.map_err(|error| error.to_string())?;
@@ -276,12 +277,12 @@ impl AdminSocket {
     async fn archive(
         &self,
         directory: PathBuf,
-        older: Older,
+        older: ArchiveSelection,
     ) -> Result<Map<String, Value>, String> {
         if directory.is_relative() {
             return Err("the directory must be an absolute path".to_owned());
         }
-        let Copied { store, data } = self.copied.clone();
+        let AdminBackupSource { store, data } = self.copied.clone();
         let app = Arc::clone(&self.app);
         let archived = tokio::task::spawn_blocking(move || {
             let to = LocalArchive::make(&directory, &data)?;
@@ -333,8 +334,8 @@ impl AdminSocket {
             .sequencer_keys()
             .map(|keys| keys.key_of(head.batches));
         let (mode, reason) = match engine.mode() {
-            kedge_storage::Mode::ReadWrite => ("read_write", None),
-            kedge_storage::Mode::ReadOnly(why) => ("read_only", Some(why)),
+            kedge_storage::StoreMode::ReadWrite => ("read_write", None),
+            kedge_storage::StoreMode::ReadOnly(why) => ("read_only", Some(why)),
         };
         members(json!({
             "version": env!("CARGO_PKG_VERSION"),

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use kedge_actors::api::{Asker, Committed, Submission};
-use kedge_actors::fair::{Full, Turn, Turns, share};
-use kedge_actors::{Engine, Published};
+use kedge_actors::api::{Principal, Submission, SubmissionOutcome};
+use kedge_actors::fair::{FairPermit, FairQueue, QueueFull, share};
+use kedge_actors::{Engine, PublishedState};
 use kedge_cluster::node::{Replica, lease};
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
@@ -13,32 +13,34 @@ use kedge_http::auth::api_key::ApiKeys;
 use kedge_http::auth::bearer::AccessTokens;
 use kedge_http::auth::code::{InvitationCodes, MacKey};
 use kedge_http::auth::keys::KeysError;
-use kedge_http::auth::password::{PasswordError, Passwords};
-use kedge_http::auth::session::Sessions;
-use kedge_http::auth::shown_once::ShownOnce;
+use kedge_http::auth::password::{PasswordChecker, PasswordError};
+use kedge_http::auth::session::RefreshSessions;
+use kedge_http::auth::shown_once::OneTimeSecrets;
 use kedge_http::body;
-use kedge_http::cors::Cors;
-use kedge_http::cursor::Cursors;
+use kedge_http::cors::CorsPolicy;
+use kedge_http::cursor::CursorCodec;
 use kedge_http::error::ApiError;
-use kedge_http::events::Streams;
-use kedge_http::files::Files;
+use kedge_http::events::EventStreams;
+use kedge_http::files::FileContents;
 use kedge_http::limits::budget::ANSWER_BYTES;
-use kedge_http::limits::{Budget, ClientAddress, Holder, Place, Places, RateLimits, Share};
-use kedge_http::signing::{SignatureHeaders, SignedTexts, Verifier};
+use kedge_http::limits::{
+    ClientAddress, RateLimits, ShareHolder, ShareKind, SharePool, ShareSlot, SharedBudget,
+};
+use kedge_http::signing::{RequestVerifier, SignatureHeaders, SignedTexts};
 use kedge_http::v2;
 use kedge_protocol::signature::SigningKey;
 use kedge_telemetry::Tracer;
-use kedge_upkeep::archive::KeptProofs;
-use kedge_webhooks::Sender;
+use kedge_upkeep::archive::KeyProofFiles;
+use kedge_webhooks::WebhookSender;
 use kedge_webhooks::post::PosterError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::disputes::Recorder;
-use kedge_http::batches::Batches;
-use kedge_http::claims::Claims;
-use kedge_http::idempotency::in_flight::InProgress;
-use kedge_http::operator::Operator;
-use kedge_http::submit::Submitter;
+use crate::disputes::DisputeRecorder;
+use kedge_http::batches::BatchCache;
+use kedge_http::claims::ClaimChecker;
+use kedge_http::idempotency::in_flight::KeysInFlight;
+use kedge_http::operator::OperatorKey;
+use kedge_http::submit::RequestSubmitter;
 
 /// Longer request texts are parsed and hashed on separate threads. Shorter ones take less time than handing them over,
 /// and the runtime's few workers bound them already.
@@ -54,45 +56,45 @@ const PAGES_LINE: usize = 256;
 /// Time for which a download is sure of its place while its caller holds no more than others.
 const DOWNLOAD_PATIENCE: Duration = Duration::from_secs(10);
 
-pub struct App {
+pub struct ServerApp {
     /// The engine, which accepts changes and answers reads.
     pub engine: Engine,
-    pub verifier: Arc<Verifier>,
+    pub verifier: Arc<RequestVerifier>,
     pub access: AccessTokens,
     pub api_keys: Arc<ApiKeys>,
-    pub shown_once: ShownOnce,
+    pub shown_once: OneTimeSecrets,
     pub invitations: InvitationCodes,
     /// Refresh tokens.
-    pub sessions: Sessions,
-    pub passwords: Passwords,
+    pub sessions: RefreshSessions,
+    pub passwords: PasswordChecker,
     pub limits: Arc<RateLimits>,
-    submitter: Submitter,
-    pub cursors: Cursors,
-    pub batches: Batches,
+    submitter: RequestSubmitter,
+    pub cursors: CursorCodec,
+    pub batches: BatchCache,
     /// Proof files of archived actions that name sequencer keys.
-    pub key_proofs: KeptProofs,
-    pub bodies: body::Reader,
+    pub key_proofs: KeyProofFiles,
+    pub bodies: body::BodyReader,
     /// Budget for bytes of unsent answers.
-    pub answers: Arc<Budget>,
-    pub files: Files,
+    pub answers: Arc<SharedBudget>,
+    pub files: FileContents,
     /// Places for file contents and exports being sent.
-    downloads: Places,
+    downloads: SharePool,
     /// Time limit for a caller to read a piece of an answer.
     pub write_timeout: Duration,
-    pub streams: Arc<Streams>,
+    pub streams: Arc<EventStreams>,
     /// Permits for requests in flight.
-    requests: Arc<Turns<Holder>>,
+    requests: Arc<FairQueue<ShareHolder>>,
     /// Idempotency keys of requests in flight.
-    pub idempotency: InProgress,
-    pub disputes: Recorder,
-    pub claims: Claims,
+    pub idempotency: KeysInFlight,
+    pub disputes: DisputeRecorder,
+    pub claims: ClaimChecker,
     /// Lifetime of idempotency keys, in seconds.
     pub idempotency_key_s: u64,
     /// Signs the operator's actions, if there is a key for it.
-    pub operator: Option<Arc<Operator>>,
-    pub v2: v2::Layer,
-    pub cors: Cors,
-    pub webhooks: Sender,
+    pub operator: Option<Arc<OperatorKey>>,
+    pub v2: v2::LegacyLayer,
+    pub cors: CorsPolicy,
+    pub webhooks: WebhookSender,
     /// Whether several nodes share the log.
     pub is_shared: bool,
     /// This node's part in a cluster. A node whose store is read-only has none.
@@ -104,9 +106,9 @@ pub struct App {
     /// Traces requests, if a collector is configured.
     pub tracer: Option<Tracer>,
     large_texts: Arc<Semaphore>,
-    waits: Arc<Turns<Holder>>,
-    long_reads: Arc<Turns<Holder>>,
-    pages: Arc<Turns<Holder>>,
+    waits: Arc<FairQueue<ShareHolder>>,
+    long_reads: Arc<FairQueue<ShareHolder>>,
+    pages: Arc<FairQueue<ShareHolder>>,
     request_timeout: Duration,
 }
 
@@ -122,13 +124,13 @@ pub enum AppError {
     Password(#[from] PasswordError),
 }
 
-impl App {
+impl ServerApp {
     /// Builds everything around a running engine. Creates the directory of keys if it is missing.
     pub fn new(
         config: &Config,
         engine: Engine,
         operator_key: Option<SigningKey>,
-        claims: Claims,
+        claims: ClaimChecker,
         (public_url, tracer): (String, Option<Tracer>),
     ) -> Result<Self, AppError> {
         let keys_dir = config.keys_dir();
@@ -139,11 +141,11 @@ impl App {
         let per_caller = config.answer_bytes_per_caller;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let percent = config.organization_share_percent;
-        let turns = |all, line_max| Turns::new(all, share(all, percent), line_max);
-        let verifier = Arc::new(Verifier::new(*engine.domain()));
+        let turns = |all, line_max| FairQueue::new(all, share(all, percent), line_max);
+        let verifier = Arc::new(RequestVerifier::new(*engine.domain()));
         let limits = Arc::new(RateLimits::new(config, engine.clone()));
-        let submitter = Submitter::new(engine.clone(), Arc::clone(&limits));
-        let operator = |key| Operator::new(key, submitter.clone(), Arc::clone(&verifier));
+        let submitter = RequestSubmitter::new(engine.clone(), Arc::clone(&limits));
+        let operator = |key| OperatorKey::new(key, submitter.clone(), Arc::clone(&verifier));
         let operator = operator_key.map(operator).map(Arc::new);
         Ok(Self {
             verifier,
@@ -154,21 +156,21 @@ impl App {
                 config.token_cache_entries,
             )?,
             api_keys: Arc::new(api_keys),
-            shown_once: ShownOnce::new(api_key),
+            shown_once: OneTimeSecrets::new(api_key),
             invitations: InvitationCodes::new(MacKey::new(invitation_key)),
-            sessions: Sessions::new(config.refresh_token_s),
-            passwords: Passwords::new(config.password_hashes_max)?,
+            sessions: RefreshSessions::new(config.refresh_token_s),
+            passwords: PasswordChecker::new(config.password_hashes_max)?,
             limits,
             submitter,
-            cursors: Cursors::new(secrets::read_or_make_32(&keys_dir.join("cursor.key"))?),
-            batches: Batches::default(),
-            key_proofs: KeptProofs::default(),
-            bodies: body::Reader::new(config),
-            answers: Budget::new(ANSWER_BYTES, config.answer_bytes_total_max, per_caller),
-            files: Files::open(config, engine.clone())?,
+            cursors: CursorCodec::new(secrets::read_or_make_32(&keys_dir.join("cursor.key"))?),
+            batches: BatchCache::default(),
+            key_proofs: KeyProofFiles::default(),
+            bodies: body::BodyReader::new(config),
+            answers: SharedBudget::new(ANSWER_BYTES, config.answer_bytes_total_max, per_caller),
+            files: FileContents::open(config, engine.clone())?,
             downloads: downloads(config.downloads_max, percent),
             write_timeout: Duration::from_secs(config.write_timeout_s),
-            streams: Arc::new(Streams::new(config, engine.clone())),
+            streams: Arc::new(EventStreams::new(config, engine.clone())),
             requests: turns(config.requests_max, usize::MAX),
             waits: waits(config.requests_max, percent),
             // One core is left to requests with short texts.
@@ -176,14 +178,14 @@ impl App {
             long_reads: turns(cores, LONG_READS_LINE),
             pages: turns(PAGES_PER_CORE * cores, PAGES_LINE),
             request_timeout: Duration::from_secs(config.request_timeout_s),
-            idempotency: InProgress::default(),
-            disputes: Recorder::new(engine.clone(), operator.clone()),
+            idempotency: KeysInFlight::default(),
+            disputes: DisputeRecorder::new(engine.clone(), operator.clone()),
             claims,
             idempotency_key_s: config.idempotency_key_s,
-            webhooks: Sender::new(config, engine.clone())?,
+            webhooks: WebhookSender::new(config, engine.clone())?,
             operator,
-            v2: v2::Layer::new(config),
-            cors: Cors::new(config.cors_origins.clone()),
+            v2: v2::LegacyLayer::new(config),
+            cors: CorsPolicy::new(config.cors_origins.clone()),
             is_shared: !config.cluster_servers.is_empty(),
             replica: OnceLock::new(),
             lease: lease(config),
@@ -194,14 +196,14 @@ impl App {
     }
 
     /// The last published state: the log's head, and the store as of that head.
-    pub fn published(&self) -> Arc<Published> {
+    pub fn published(&self) -> Arc<PublishedState> {
         self.engine.published()
     }
 
     /// Hashes and checks a signed request.
     pub async fn check(
         &self,
-        asker: Asker,
+        asker: Principal,
         headers: SignatureHeaders,
         signed: SignedTexts,
     ) -> Result<Submission, ApiError> {
@@ -259,11 +261,11 @@ impl App {
     /// share; the others wait.
     pub async fn read_long<T: Send + 'static>(
         &self,
-        holder: Holder,
+        holder: ShareHolder,
         read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let turn = self
-            .turn(&self.long_reads, holder, Share::LongReads)
+            .turn(&self.long_reads, holder, ShareKind::LongReads)
             .await?;
         on_a_thread(turn, read).await
     }
@@ -271,19 +273,19 @@ impl App {
     /// Reads a list page or a piece of an export on a separate thread, with permits like [`Self::read_long`].
     pub async fn read_page<T: Send + 'static>(
         &self,
-        holder: Holder,
+        holder: ShareHolder,
         read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = self.turn(&self.pages, holder, Share::Pages).await?;
+        let turn = self.turn(&self.pages, holder, ShareKind::Pages).await?;
         on_a_thread(turn, read).await
     }
 
     async fn turn(
         &self,
-        turns: &Arc<Turns<Holder>>,
-        holder: Holder,
-        share: Share,
-    ) -> Result<Turn<Holder>, ApiError> {
+        turns: &Arc<FairQueue<ShareHolder>>,
+        holder: ShareHolder,
+        share: ShareKind,
+    ) -> Result<FairPermit<ShareHolder>, ApiError> {
         let turn = tokio::time::timeout(self.request_timeout, turns.take(holder)).await;
         match turn {
             Ok(Ok(turn)) => Ok(turn),
@@ -301,53 +303,57 @@ impl App {
     }
 
     /// Admits a request, which is in flight until the permit is dropped.
-    pub fn enter(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
-        taken(&self.requests, holder, Share::Requests)
+    pub fn enter(&self, holder: ShareHolder) -> Result<FairPermit<ShareHolder>, ApiError> {
+        taken(&self.requests, holder, ShareKind::Requests)
     }
 
     /// Admits a read that waits for a sequence: half of the requests in flight may.
-    pub fn wait(&self, holder: Holder) -> Result<Turn<Holder>, ApiError> {
-        taken(&self.waits, holder, Share::Requests)
+    pub fn wait(&self, holder: ShareHolder) -> Result<FairPermit<ShareHolder>, ApiError> {
+        taken(&self.waits, holder, ShareKind::Requests)
     }
 
     /// Begins a download, which lasts until the place is dropped or reassigned.
-    pub fn download(&self, holder: Holder, address: ClientAddress) -> Result<Place, ApiError> {
+    pub fn download(
+        &self,
+        holder: ShareHolder,
+        address: ClientAddress,
+    ) -> Result<ShareSlot, ApiError> {
         self.downloads.take(holder, address)
     }
 
-    /// See [`Submitter::submit`].
-    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
+    /// See [`RequestSubmitter::submit`].
+    pub async fn submit(&self, submission: Arc<Submission>) -> Result<SubmissionOutcome, ApiError> {
         self.submitter.submit(submission).await
     }
 }
 
 /// Places for file contents and exports being sent.
-fn downloads(all: usize, percent: u8) -> Places {
+fn downloads(all: usize, percent: u8) -> SharePool {
     let share = share(all, percent);
-    Places::new(Share::Downloads, all, share, DOWNLOAD_PATIENCE)
+    SharePool::new(ShareKind::Downloads, all, share, DOWNLOAD_PATIENCE)
 }
 
 /// Permits for reads that wait for a sequence: half of the requests' permits, with the same share.
-fn waits(requests_max: usize, percent: u8) -> Arc<Turns<Holder>> {
+fn waits(requests_max: usize, percent: u8) -> Arc<FairQueue<ShareHolder>> {
     let half = (requests_max / 2).max(1);
-    Turns::new(half, share(requests_max, percent), usize::MAX)
+    FairQueue::new(half, share(requests_max, percent), usize::MAX)
 }
 
 /// Takes a permit now, or returns why there is none.
 fn taken(
-    turns: &Arc<Turns<Holder>>,
-    holder: Holder,
-    share: Share,
-) -> Result<Turn<Holder>, ApiError> {
+    turns: &Arc<FairQueue<ShareHolder>>,
+    holder: ShareHolder,
+    share: ShareKind,
+) -> Result<FairPermit<ShareHolder>, ApiError> {
     turns.try_take(holder).map_err(|full| match full {
-        Full::Share => share.refused(turns.share()),
-        Full::All => ApiError::overloaded(),
+        QueueFull::Share => share.refused(turns.share()),
+        QueueFull::All => ApiError::overloaded(),
     })
 }
 
 /// Runs work on a separate thread while holding a permit.
 async fn on_a_thread<T: Send + 'static>(
-    turn: Turn<Holder>,
+    turn: FairPermit<ShareHolder>,
     read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     // Log lines of the thread belong to the request.

@@ -9,15 +9,15 @@
 use std::time::Duration;
 
 use hyper::HeaderMap;
-use kedge_actors::Published;
-use kedge_cluster::node::{Role, Standing};
+use kedge_actors::PublishedState;
+use kedge_cluster::node::{NodeStatus, ReplicaRole};
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::auth::bearer::TokenHolder;
-use kedge_http::auth::{self, Session};
+use kedge_http::auth::{self, CallerSession};
 use kedge_http::error::ApiError;
 use kedge_protocol::Code;
 
-use crate::app::App;
+use crate::app::ServerApp;
 
 /// With a larger lag anything may be missing.
 pub(crate) const LAG_MAX: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ const UNREAD_RETRY_S: u64 = 1;
 
 /// How much of the log this node has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Held {
+enum LogCompleteness {
     Everything,
     /// The newest entries may be missing.
     Nearly,
@@ -34,9 +34,9 @@ enum Held {
     Less,
 }
 
-impl Held {
+impl LogCompleteness {
     /// State of a cluster's node; `lease` is the time after which a silent leader is replaced.
-    fn of(leads: bool, standing: &Standing, lease: Duration) -> Self {
+    fn of(leads: bool, standing: &NodeStatus, lease: Duration) -> Self {
         let since = standing.caught_up_at.map(|at| at.elapsed());
         let is_within = |limit: Duration| since.is_some_and(|since| since < limit);
         if standing.stalled.is_some() || standing.problem.is_some() {
@@ -44,9 +44,11 @@ impl Held {
         }
         match standing.role {
             // A leader that was cut off for longer may have been replaced without knowing.
-            Role::Leader if leads && is_within(lease) => Self::Everything,
-            Role::Follower if is_within(LAG_MAX) && standing.frame >= standing.tail => Self::Nearly,
-            Role::Leader | Role::Follower => Self::Less,
+            ReplicaRole::Leader if leads && is_within(lease) => Self::Everything,
+            ReplicaRole::Follower if is_within(LAG_MAX) && standing.frame >= standing.tail => {
+                Self::Nearly
+            }
+            ReplicaRole::Leader | ReplicaRole::Follower => Self::Less,
         }
     }
 }
@@ -57,17 +59,19 @@ fn unread() -> ApiError {
     ApiError::unavailable(message, UNREAD_RETRY_S)
 }
 
-impl App {
-    fn held(&self) -> Held {
+impl ServerApp {
+    fn held(&self) -> LogCompleteness {
         match self.replica.get() {
-            Some(replica) => Held::of(self.engine.leads(), &replica.standing(), self.lease),
-            None if self.is_shared => Held::Less,
-            None => Held::Everything,
+            Some(replica) => {
+                LogCompleteness::of(self.engine.leads(), &replica.standing(), self.lease)
+            }
+            None if self.is_shared => LogCompleteness::Less,
+            None => LogCompleteness::Everything,
         }
     }
 
     /// Identifies the caller by these headers: an access token, an API key, or both.
-    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<Session, ApiError> {
+    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<CallerSession, ApiError> {
         self.authenticate_at(headers, now_s, || None)
     }
 
@@ -77,7 +81,7 @@ impl App {
         headers: &HeaderMap,
         now_s: u64,
         seen: impl FnOnce() -> Option<u64>,
-    ) -> Result<Session, ApiError> {
+    ) -> Result<CallerSession, ApiError> {
         let judged = self.judge(&self.published(), headers, now_s);
         match judged {
             Err(refused) if self.is_shared && refused.code == Code::Unauthenticated => {
@@ -89,10 +93,10 @@ impl App {
 
     fn judge(
         &self,
-        published: &Published,
+        published: &PublishedState,
         headers: &HeaderMap,
         now_s: u64,
-    ) -> Result<Session, ApiError> {
+    ) -> Result<CallerSession, ApiError> {
         auth::authenticate(&self.access, &self.api_keys, published, headers, now_s)
     }
 
@@ -103,7 +107,7 @@ impl App {
         now_s: u64,
         seen: Option<u64>,
         refused: ApiError,
-    ) -> Result<Session, ApiError> {
+    ) -> Result<CallerSession, ApiError> {
         let holder = self.token_holder(headers, now_s);
         if holder.is_none() && !headers.contains_key(API_KEY) {
             return Err(refused);
@@ -115,7 +119,7 @@ impl App {
             Err(refused) if refused.code == Code::Unauthenticated => refused,
             judged => return judged,
         };
-        if held == Held::Everything {
+        if held == LogCompleteness::Everything {
             return Err(refused);
         }
         let snapshot = &published.snapshot;
@@ -125,7 +129,7 @@ impl App {
             return Err(unread());
         }
         let sequence = published.head.sequence;
-        let lacks = held == Held::Less || seen.is_some_and(|seen| seen > sequence);
+        let lacks = held == LogCompleteness::Less || seen.is_some_and(|seen| seen > sequence);
         let is_unread = lacks && self.api_keys.may_be_new(headers, snapshot)?;
         Err(if is_unread { unread() } else { refused })
     }
@@ -147,41 +151,65 @@ mod tests {
     const NOW: Duration = Duration::ZERO;
     const LONG_AGO: Duration = Duration::from_secs(2);
 
-    fn standing(role: Role, ago: Duration) -> Standing {
-        Standing {
+    fn standing(role: ReplicaRole, ago: Duration) -> NodeStatus {
+        NodeStatus {
             role,
             caught_up_at: Instant::now().checked_sub(ago),
-            ..Standing::default()
+            ..NodeStatus::default()
         }
     }
 
     #[test]
     fn only_a_leader_within_its_lease_holds_everything() {
-        let leader = standing(Role::Leader, NOW);
-        assert_eq!(Held::of(true, &leader, LEASE), Held::Everything);
+        let leader = standing(ReplicaRole::Leader, NOW);
+        assert_eq!(
+            LogCompleteness::of(true, &leader, LEASE),
+            LogCompleteness::Everything
+        );
         // It leads no longer, and has not said so yet.
-        assert_eq!(Held::of(false, &leader, LEASE), Held::Less);
-        let paused = standing(Role::Leader, LONG_AGO);
-        assert_eq!(Held::of(true, &paused, LEASE), Held::Less);
-        let stalled = Standing {
+        assert_eq!(
+            LogCompleteness::of(false, &leader, LEASE),
+            LogCompleteness::Less
+        );
+        let paused = standing(ReplicaRole::Leader, LONG_AGO);
+        assert_eq!(
+            LogCompleteness::of(true, &paused, LEASE),
+            LogCompleteness::Less
+        );
+        let stalled = NodeStatus {
             stalled: Some("no quorum".to_owned()),
             ..leader
         };
-        assert_eq!(Held::of(true, &stalled, LEASE), Held::Less);
+        assert_eq!(
+            LogCompleteness::of(true, &stalled, LEASE),
+            LogCompleteness::Less
+        );
     }
 
     #[test]
     fn a_node_that_follows_never_holds_everything() {
-        let follower = standing(Role::Follower, NOW);
-        assert_eq!(Held::of(false, &follower, LEASE), Held::Nearly);
-        let late = standing(Role::Follower, LONG_AGO);
-        assert_eq!(Held::of(false, &late, LEASE), Held::Less);
-        let new = Standing::default();
-        assert_eq!(Held::of(false, &new, LEASE), Held::Less);
-        let behind = Standing {
+        let follower = standing(ReplicaRole::Follower, NOW);
+        assert_eq!(
+            LogCompleteness::of(false, &follower, LEASE),
+            LogCompleteness::Nearly
+        );
+        let late = standing(ReplicaRole::Follower, LONG_AGO);
+        assert_eq!(
+            LogCompleteness::of(false, &late, LEASE),
+            LogCompleteness::Less
+        );
+        let new = NodeStatus::default();
+        assert_eq!(
+            LogCompleteness::of(false, &new, LEASE),
+            LogCompleteness::Less
+        );
+        let behind = NodeStatus {
             tail: 1,
             ..follower
         };
-        assert_eq!(Held::of(false, &behind, LEASE), Held::Less);
+        assert_eq!(
+            LogCompleteness::of(false, &behind, LEASE),
+            LogCompleteness::Less
+        );
     }
 }

@@ -5,20 +5,20 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use kedge_actors::{Engine, Published};
-use kedge_http::claims::Claim;
+use kedge_actors::{Engine, PublishedState};
+use kedge_http::claims::VerifiedClaim;
 use kedge_http::error::ApiError;
-use kedge_http::idempotency::kept::{Answer, Key};
-use kedge_http::operator::Operator;
+use kedge_http::idempotency::kept::{IdempotentAnswer, IdempotentKey};
+use kedge_http::operator::OperatorKey;
 use kedge_http::trust;
 use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::claim::ClaimFile;
-use kedge_protocol::evidence::{EvidenceFile, Verdict};
+use kedge_protocol::evidence::{EvidenceFile, EvidenceVerdict};
 use kedge_protocol::resource::Dispute;
-use kedge_rules::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
-use kedge_storage::{Page, Snapshot};
+use kedge_rules::dispute::{ClaimFinding, ClaimVerdict, FaultVerdict, VerdictKind};
+use kedge_storage::{RowPage, StoreSnapshot};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
@@ -29,21 +29,21 @@ use crate::api::disputes::views::DisputeView;
 const NO_KEY_RETRY_S: u64 = 3_600;
 
 /// Records verdicts one at a time, so that the same evidence or context is recorded once.
-pub struct Recorder {
+pub struct DisputeRecorder {
     engine: Engine,
-    operator: Option<Arc<Operator>>,
+    operator: Option<Arc<OperatorKey>>,
     turn: Mutex<()>,
 }
 
-pub struct Recorded {
+pub struct DisputeRecord {
     pub dispute: Dispute,
     /// It was recorded just now.
     pub is_new: bool,
 }
 
-impl Recorded {
+impl DisputeRecord {
     /// The answer to the caller that submitted it.
-    pub fn answer(&self) -> Result<Answer, ApiError> {
+    pub fn answer(&self) -> Result<IdempotentAnswer, ApiError> {
         let view = DisputeView::whole(&self.dispute).map_err(|error| ApiError::internal(&error))?;
         let status = if self.is_new {
             StatusCode::CREATED
@@ -51,11 +51,12 @@ impl Recorded {
             StatusCode::OK
         };
         let location = format!("/disputes/{}", self.dispute.id);
-        Answer::new(status, Some(location), &view).map_err(|error| ApiError::internal(&error))
+        IdempotentAnswer::new(status, Some(location), &view)
+            .map_err(|error| ApiError::internal(&error))
     }
 
     /// Stores the answer when nothing else is written.
-    pub async fn keep(&self, engine: &Engine, kept: Option<Key>) -> Result<(), ApiError> {
+    pub async fn keep(&self, engine: &Engine, kept: Option<IdempotentKey>) -> Result<(), ApiError> {
         if let Some(kept) = kept {
             engine.side_write(kept.write(&self.answer()?)).await?;
         }
@@ -66,11 +67,11 @@ impl Recorded {
 /// The answer for an organization that recorded a verdict at this sequence. It uses the dispute's row alone: the
 /// verdict's action may be archived.
 pub fn answer_at(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     organization_id: Id,
     sequence: u64,
-) -> Result<Answer, ApiError> {
-    let page = Page {
+) -> Result<IdempotentAnswer, ApiError> {
+    let page = RowPage {
         after: sequence.checked_sub(1),
         descending: false,
         limit: 1,
@@ -78,7 +79,7 @@ pub fn answer_at(
     let mut disputes = snapshot.listed(organization_id, page)?.into_iter();
     let dispute = disputes.find(|dispute: &Dispute| dispute.trace.created_sequence == sequence);
     let missing = || ApiError::internal(&"a verdict that was committed is missing");
-    let recorded = Recorded {
+    let recorded = DisputeRecord {
         dispute: dispute.ok_or_else(missing)?,
         is_new: true,
     };
@@ -88,9 +89,9 @@ pub fn answer_at(
 /// The verdict on evidence; 422 if it proves nothing.
 pub fn check(
     engine: &Engine,
-    published: &Published,
+    published: &PublishedState,
     file: &EvidenceFile,
-) -> Result<Verdict, ApiError> {
+) -> Result<EvidenceVerdict, ApiError> {
     let trust = trust::of(engine, published, &file.evidence)?;
     file.check(&trust).map_err(|refusal| {
         let remark = trust::remark(engine, &refusal);
@@ -101,7 +102,7 @@ pub fn check(
 
 /// The dispute of a claim submitted before; 409 if another claim has its context.
 pub fn of_claim(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     organization_id: Id,
     file: &ClaimFile,
 ) -> Result<Option<Dispute>, ApiError> {
@@ -120,9 +121,9 @@ pub fn of_claim(
     Err(ApiError::new(Code::Conflict, message))
 }
 
-impl Recorder {
+impl DisputeRecorder {
     /// Records in this engine's log, signed by the operator.
-    pub fn new(engine: Engine, operator: Option<Arc<Operator>>) -> Self {
+    pub fn new(engine: Engine, operator: Option<Arc<OperatorKey>>) -> Self {
         Self {
             engine,
             operator,
@@ -135,15 +136,15 @@ impl Recorder {
         &self,
         organization_id: Id,
         file: &EvidenceFile,
-        verdict: Verdict,
-        kept: Option<Key>,
-    ) -> Result<Recorded, ApiError> {
+        verdict: EvidenceVerdict,
+        kept: Option<IdempotentKey>,
+    ) -> Result<DisputeRecord, ApiError> {
         let evidence = normal_form(file.normal_form())?;
         let digest = EvidenceFile::digest_of(&evidence);
         let find =
-            |snapshot: &Snapshot| Ok(snapshot.dispute_of_evidence(organization_id, &digest)?);
+            |snapshot: &StoreSnapshot| Ok(snapshot.dispute_of_evidence(organization_id, &digest)?);
         let payload = FaultVerdict {
-            kind: DisputeKind::Fault,
+            kind: VerdictKind::Fault,
             fault: verdict.fault,
             batch: verdict.batch,
             evidence: raw(evidence)?,
@@ -165,13 +166,13 @@ impl Recorder {
     pub async fn claim(
         &self,
         organization_id: Id,
-        claim: &Claim,
-        kept: Option<Key>,
-    ) -> Result<Recorded, ApiError> {
-        let find = |snapshot: &Snapshot| of_claim(snapshot, organization_id, &claim.file);
+        claim: &VerifiedClaim,
+        kept: Option<IdempotentKey>,
+    ) -> Result<DisputeRecord, ApiError> {
+        let find = |snapshot: &StoreSnapshot| of_claim(snapshot, organization_id, &claim.file);
         let payload = ClaimVerdict {
-            kind: DisputeKind::Claim,
-            shown: ActionShown::Inclusion,
+            kind: VerdictKind::Claim,
+            shown: ClaimFinding::Inclusion,
             claim: raw(normal_form(claim.file.normal_form())?)?,
         };
         let subject = claim.file.subject();
@@ -186,15 +187,15 @@ impl Recorder {
     async fn once<P: Serialize>(
         &self,
         organization_id: Id,
-        find: impl Fn(&Snapshot) -> Result<Option<Dispute>, ApiError>,
+        find: impl Fn(&StoreSnapshot) -> Result<Option<Dispute>, ApiError>,
         subject: Id,
         payload: &P,
-        kept: Option<Key>,
-    ) -> Result<Recorded, ApiError> {
+        kept: Option<IdempotentKey>,
+    ) -> Result<DisputeRecord, ApiError> {
         let payload = serde_json::to_string(payload).map_err(|error| ApiError::internal(&error))?;
         let _turn = self.turn.lock().await;
         if let Some(dispute) = find(&self.engine.published().snapshot)? {
-            let recorded = Recorded {
+            let recorded = DisputeRecord {
                 dispute,
                 is_new: false,
             };
@@ -205,13 +206,13 @@ impl Recorder {
             let message = "the evidence or claim holds, but this server has no operator's key to record the verdict with";
             return Err(ApiError::unavailable(message, NO_KEY_RETRY_S));
         };
-        let keep = kept.map(Key::into_keep);
+        let keep = kept.map(IdempotentKey::into_keep);
         let kind = Kind::SystemVerdict;
         operator
             .act(organization_id, kind, subject, &payload, keep)
             .await?;
         let missing = || ApiError::internal(&"a verdict that was committed is missing");
-        Ok(Recorded {
+        Ok(DisputeRecord {
             dispute: find(&self.engine.published().snapshot)?.ok_or_else(missing)?,
             is_new: true,
         })

@@ -7,22 +7,25 @@ use std::sync::Arc;
 
 use kedge_actors::StartError;
 use kedge_actors::fair::share;
-use kedge_actors::webhooks::{Boxed, Courier, Parcel, Schedule, Verdict, WebhookOptions};
+use kedge_actors::webhooks::{
+    DeliveryFuture, DeliveryRequest, DeliveryTransport, DeliveryVerdict, RetrySchedule,
+    WebhookOptions,
+};
 use kedge_config::Config;
 use kedge_http::error::ApiError;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Webhook;
 use kedge_rules::event::Event;
-use kedge_telemetry::Delivery;
+use kedge_telemetry::TracedDelivery;
 use kedge_webhooks::{message, not_made};
 use serde_json::json;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::api::bus::actions::receipt_of;
-use crate::app::App;
+use crate::app::ServerApp;
 
-fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
+fn body(app: &ServerApp, event: Event) -> Result<Vec<u8>, ApiError> {
     let receipt = match event.action_id {
         Some(_) => receipt_of(app, event.position.sequence)?,
         None => None,
@@ -32,12 +35,12 @@ fn body(app: &App, event: Event) -> Result<Vec<u8>, ApiError> {
 
 /// A thread with a separate runtime, which ends on drop. A batch can be due at thousands of receivers together; sending
 /// from the request threads would delay every request.
-struct Apart {
+struct DeliveryRuntime {
     runtime: Handle,
     _ends: oneshot::Sender<Infallible>,
 }
 
-impl Apart {
+impl DeliveryRuntime {
     fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -54,17 +57,17 @@ impl Apart {
 }
 
 /// Carries out the engine's deliveries.
-struct Bringer {
-    app: Arc<App>,
+struct DeliveryExecutor {
+    app: Arc<ServerApp>,
     /// Lives as long as webhooks are served.
-    _apart: Apart,
+    _apart: DeliveryRuntime,
 }
 
-impl Courier for Bringer {
-    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
+impl DeliveryTransport for DeliveryExecutor {
+    fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict> {
         let app = Arc::clone(&self.app);
         Box::pin(async move {
-            let Parcel {
+            let DeliveryRequest {
                 webhook,
                 delivery_id,
                 event,
@@ -77,7 +80,10 @@ impl Courier for Bringer {
             };
             let tracer = app.tracer.as_ref().zip(sequence);
             let traced = tracer.and_then(|(tracer, sequence)| tracer.delivery(sequence));
-            let headers = traced.as_ref().map(Delivery::headers).unwrap_or_default();
+            let headers = traced
+                .as_ref()
+                .map(TracedDelivery::headers)
+                .unwrap_or_default();
             let sent = app.webhooks.send(&webhook, delivery_id, body, headers);
             let verdict = sent.await;
             if let Some(traced) = traced {
@@ -88,7 +94,7 @@ impl Courier for Bringer {
         })
     }
 
-    fn switch_off(&self, webhook: Arc<Webhook>) -> Boxed<bool> {
+    fn switch_off(&self, webhook: Arc<Webhook>) -> DeliveryFuture<bool> {
         let app = Arc::clone(&self.app);
         Box::pin(async move {
             let Some(operator) = &app.operator else {
@@ -110,17 +116,17 @@ impl Courier for Bringer {
     }
 }
 
-pub async fn start(config: &Config, app: &Arc<App>) -> Result<(), StartError> {
-    let apart = Apart::start()?;
+pub async fn start(config: &Config, app: &Arc<ServerApp>) -> Result<(), StartError> {
+    let apart = DeliveryRuntime::start()?;
     let options = WebhookOptions {
         runtime: apart.runtime.clone(),
-        schedule: Schedule::new(config.webhook_retry_schedule_s.clone()),
+        schedule: RetrySchedule::new(config.webhook_retry_schedule_s.clone()),
         attempts_max: config.webhook_attempts_max,
         attempts_share: share(
             config.webhook_attempts_max,
             config.organization_share_percent,
         ),
-        courier: Arc::new(Bringer {
+        courier: Arc::new(DeliveryExecutor {
             app: Arc::clone(app),
             _apart: apart,
         }),

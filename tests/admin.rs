@@ -68,7 +68,7 @@ async fn tiers_are_set_in_the_log() {
     kedge_upkeep::verify::store(&setup.store(), domain, sequencer, |_| ()).unwrap();
     let options = StoreOptions {
         high_water_path: Some(setup.high_water()),
-        access: kedge_storage::Access::Read,
+        access: kedge_storage::StoreAccess::Read,
         ..StoreOptions::of_store(&setup.store(), domain, sequencer)
     };
     let store = Store::open(options).unwrap();

@@ -8,8 +8,8 @@ mod support;
 use std::time::Duration;
 
 use kedge_chain::contract::AnchorContract;
-use kedge_chain::rpc::{At, RpcClient};
-use kedge_client::types::{Anchor, AnchorStatus};
+use kedge_chain::rpc::{BlockTag, RpcClient};
+use kedge_client::types::{AnchorResource, AnchorStage};
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::signature::SigningKey;
@@ -62,13 +62,15 @@ impl Anchored {
         last.unwrap()
     }
 
-    async fn anchors(&self) -> Vec<Anchor> {
+    async fn anchors(&self) -> Vec<AnchorResource> {
         let anchors = self.account.client().anchors(&ListQuery::default());
         anchors.collect(1_000).await.unwrap()
     }
 
     async fn transactions(&self, rpc: &RpcClient) -> u64 {
-        rpc.transaction_count(self.payer, At::Latest).await.unwrap()
+        rpc.transaction_count(self.payer, BlockTag::Latest)
+            .await
+            .unwrap()
     }
 
     /// Waits until the action's proof file has an anchor, and compares it with the contract.
@@ -91,11 +93,16 @@ impl Anchored {
         assert_eq!(anchor.contract, self.contract);
         let contract = AnchorContract::new(rpc.clone(), self.contract);
         let checkpoint = &anchor.checkpoint.checkpoint;
-        assert!(contract.holds(checkpoint, At::Finalized).await.unwrap());
+        assert!(
+            contract
+                .holds(checkpoint, BlockTag::Finalized)
+                .await
+                .unwrap()
+        );
         // The chain does not confirm what it does not hold.
         let mut forged = *checkpoint;
         forged.sequence += 1;
-        assert!(!contract.holds(&forged, At::Finalized).await.unwrap());
+        assert!(!contract.holds(&forged, BlockTag::Finalized).await.unwrap());
         let mut forged = proof.clone();
         forged.action.payload.push(' ');
         assert!(
@@ -108,9 +115,9 @@ impl Anchored {
     /// Checks that every anchor extends the previous one, and that each was sent in one transaction.
     async fn check_anchors(&self, rpc: &RpcClient, other_transactions: u64) {
         let anchors = self.anchors().await;
-        let ended: Vec<&Anchor> = anchors
+        let ended: Vec<&AnchorResource> = anchors
             .iter()
-            .filter(|anchor| anchor.status != AnchorStatus::Failed)
+            .filter(|anchor| anchor.status != AnchorStage::Failed)
             .collect();
         let mut next = 0;
         for anchor in &ended {
@@ -148,7 +155,7 @@ impl Anchored {
         std::fs::copy(old.join("mark"), self.setup.high_water()).unwrap();
         let server = self.setup.start();
         let contract = AnchorContract::new(rpc.clone(), self.contract);
-        let anchored = contract.latest(At::Latest).await.unwrap().batches;
+        let anchored = contract.latest(BlockTag::Latest).await.unwrap().batches;
         let not_ready = || async {
             let answer = http::get(self.setup.port(), "/readyz").await;
             (answer.status == 503).then(|| answer.json())

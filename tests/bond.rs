@@ -15,16 +15,16 @@ use kedge_chain::contract::bond::{
     challenge_action_calldata, demand_inclusion_calldata, demand_leaves_calldata,
     inclusion_case_id, leaves_case_id,
 };
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::{EvidenceFile, Opening};
+use kedge_protocol::evidence::{ActionOpening, EvidenceFile};
 use kedge_protocol::hash::to_hex;
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes};
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, Id};
@@ -171,7 +171,7 @@ impl Operated {
         let proof = eventually("the anchor is final", ANSWER_LIMIT, anchored).await;
         let (anchored_batches, batch_path) = self.newest_path(&proof).await;
         let header = &proof.batch.header;
-        let leaf = Leaf {
+        let leaf = LogLeaf {
             sequence: proof.leaf.sequence,
             timestamp_ms: proof.leaf.timestamp_ms,
             content: proof.leaf.content,
@@ -194,7 +194,7 @@ impl Operated {
     /// The contract's newest checkpoint, and the batch's path to it.
     async fn newest_path(&self, proof: &ProofFile) -> (u64, Vec<Hash>) {
         let contract = AnchorContract::new(self.bonded.rpc.clone(), self.bonded.anchor);
-        let batches = contract.latest(At::Latest).await.unwrap().batches;
+        let batches = contract.latest(BlockTag::Latest).await.unwrap().batches;
         let headers = log_of(&self.account).await;
         let tree = Tree::of(&headers[..usize::try_from(batches).unwrap()]);
         let number = proof.batch.header.number;
@@ -279,7 +279,7 @@ struct Tree(HashMap<(u32, u64), Hash>);
 
 impl Tree {
     fn of(headers: &[BatchHeader]) -> Self {
-        let mut frontier = Frontier::default();
+        let mut frontier = TreeFrontier::default();
         let added = headers
             .iter()
             .flat_map(|header| frontier.append(log_tree::leaf(&header.hash())))
@@ -288,7 +288,7 @@ impl Tree {
     }
 }
 
-impl Nodes for Tree {
+impl TreeNodes for Tree {
     type Error = std::convert::Infallible;
 
     fn node(&self, level: u32, index: u64) -> Result<Hash, Self::Error> {
@@ -313,7 +313,7 @@ async fn the_server_answers_what_its_bond_asks() {
     // A young action is opened, with its request.
     let header = log.proof(first).await.batch.header;
     let opened = log.challenge(first).await;
-    let opening = Opening {
+    let opening = ActionOpening {
         words: ActionWords {
             kind: Hash::ZERO,
             target: Hash::ZERO,
@@ -330,7 +330,7 @@ async fn the_server_answers_what_its_bond_asks() {
         action_hashes: Vec::new(),
         signature: log.sequencer.sign(&Hash::ZERO),
     };
-    let leaf = Leaf {
+    let leaf = LogLeaf {
         sequence: 0,
         timestamp_ms: 0,
         content: Hash::ZERO,
@@ -347,7 +347,7 @@ async fn the_server_answers_what_its_bond_asks() {
     assert_eq!(log.challenge(second).await, selector(&stale));
 
     let anchored = AnchorContract::new(anvil.rpc(), log.bonded.anchor);
-    let batches = anchored.latest(At::Latest).await.unwrap().batches;
+    let batches = anchored.latest(BlockTag::Latest).await.unwrap().batches;
     let server = log.is_killed_while_it_answers(server, batches).await;
     let server = log.is_down_until_the_deadline(server, batches).await;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject, Properties};
+use kedge_client::{Account, BatchMode, Client, ClientError, NewAction, NewObject, Properties};
 use kedge_protocol::Id;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -69,7 +69,7 @@ impl Load {
         .unwrap()
     }
 
-    async fn request(&self, rng: &mut Rng) -> Result<(), Error> {
+    async fn request(&self, rng: &mut Rng) -> Result<(), ClientError> {
         let account = rng.pick(&self.accounts);
         let other = rng.pick(&self.accounts);
         match rng.below(8) {
@@ -118,13 +118,13 @@ impl Load {
 }
 
 /// Whether the server reports that it is overloaded and that nothing was done.
-fn is_refused_whole(error: &Error) -> bool {
-    matches!(error, Error::Refused(envelope) if envelope.status == 503 && envelope.message().contains("at its limit"))
+fn is_refused_whole(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused(envelope) if envelope.status == 503 && envelope.message().contains("at its limit"))
 }
 
 /// Errors that a caller may get from a server that ends.
-fn is_end(error: &Error) -> bool {
-    matches!(error, Error::Transport(_)) || error.code() == Some("UNAVAILABLE")
+fn is_end(error: &ClientError) -> bool {
+    matches!(error, ClientError::Transport(_)) || error.code() == Some("UNAVAILABLE")
 }
 
 /// Loads the server and kills it at a random moment, with requests in flight.
@@ -176,7 +176,7 @@ fn kills() -> u32 {
 
 /// Verifies the whole store as it is on the disk: every hash and signature, and the state against a
 /// replay.
-fn verify(setup: &Setup, client: &Client) -> kedge_upkeep::verify::Summary {
+fn verify(setup: &Setup, client: &Client) -> kedge_upkeep::verify::StoreVerifySummary {
     let store = setup.store();
     support::honest::is_never_convicted(&store, client.domain(), client.sequencer());
     kedge_upkeep::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap()
@@ -193,7 +193,7 @@ async fn prepare(setup: &Setup, rng: &mut Rng) -> Load {
     let anyone = kedge_client::NewTemplate {
         name: "anyone's".to_owned(),
         public_access: true,
-        actions: vec![kedge_client::types::ActionRule {
+        actions: vec![kedge_client::types::TemplateActionRule {
             kind: "mint".to_owned(),
             who: kedge_protocol::resource::Who::Anyone,
             schema: None,
@@ -364,7 +364,7 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
         .mint(template, &NewObject::default())
         .await
         .unwrap_err();
-    let Error::Refused(envelope) = &refused else {
+    let ClientError::Refused(envelope) = &refused else {
         panic!("{refused}");
     };
     assert_eq!(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kedge_client::{Account, Client, Error, NewObject, RetryPolicy};
+use kedge_client::{Account, Client, ClientError, NewObject, RetryPolicy};
 use kedge_protocol::Id;
 use tokio::task::JoinSet;
 
@@ -81,7 +81,7 @@ struct Load {
 }
 
 impl Load {
-    async fn mint(&self) -> Result<(), Error> {
+    async fn mint(&self) -> Result<(), ClientError> {
         let properties = serde_json::json!({ "text": "x".repeat(self.text_bytes) });
         let object = NewObject {
             properties: properties.as_object().unwrap().clone(),
@@ -96,7 +96,7 @@ impl Load {
         while !self.ended.load(Ordering::SeqCst) {
             match self.mint().await {
                 Ok(()) => {}
-                Err(Error::Refused(envelope)) => {
+                Err(ClientError::Refused(envelope)) => {
                     let reported = (envelope.status, envelope.code.as_str());
                     assert_eq!(reported, (503, "UNAVAILABLE"), "{envelope}");
                     if envelope.message().contains("disk is full") {
@@ -105,7 +105,7 @@ impl Load {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
                 // The server may end when a write fails, and acknowledges nothing then.
-                Err(Error::Transport(_)) => {
+                Err(ClientError::Transport(_)) => {
                     self.broken.fetch_add(1, Ordering::SeqCst);
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
@@ -376,7 +376,10 @@ async fn started_on_a_full_disk() {
     account.template(of).await.unwrap();
     account.object(minted.resource.id).await.unwrap();
     let refused = account.mint(of, &NewObject::default()).await;
-    assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ClientError::Refused(_))),
+        "{refused:?}"
+    );
     server.stop();
 
     std::fs::remove_file(&filler).unwrap();

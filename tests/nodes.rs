@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use kedge_chain::contract::bond::{CaseState, demand_leaves_calldata, leaves_case_id};
 use kedge_chain::contract::{AnchorContract, anchor_calldata, transact};
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::transaction::FeePolicy;
-use kedge_client::types::{Anchor, AnchorStatus};
+use kedge_client::types::{AnchorResource, AnchorStage};
 use kedge_client::{Account, ListQuery, NewObject, ProofForm};
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::checkpoint::Checkpoint;
@@ -76,7 +76,11 @@ impl Doubted {
     }
 
     async fn batches_on_chain(&self) -> u64 {
-        self.anchored().latest(At::Latest).await.unwrap().batches
+        self.anchored()
+            .latest(BlockTag::Latest)
+            .await
+            .unwrap()
+            .batches
     }
 
     fn admin(&self, command: &str) -> (bool, String) {
@@ -121,7 +125,7 @@ impl Filler {
         self.account.mint(self.template, &object).await.unwrap();
     }
 
-    async fn anchors(&self) -> Vec<Anchor> {
+    async fn anchors(&self) -> Vec<AnchorResource> {
         let anchors = self.account.client().anchors(&ListQuery::default());
         anchors.collect(1_000).await.unwrap()
     }
@@ -204,7 +208,7 @@ async fn a_lying_node_gets_no_signature() {
     doubted.admin("anchor-now");
     let adopted = || async { filler.anchors().await.into_iter().next() };
     let anchor = eventually("the anchor is adopted", FINAL_LIMIT, adopted).await;
-    assert_eq!(anchor.status, AnchorStatus::Finalized);
+    assert_eq!(anchor.status, AnchorStage::Finalized);
     assert_eq!(anchor.tx_hash, Some(sent.tx_hash));
     assert_eq!(anchor.head, true_one.checkpoint.head);
     assert_eq!(anchor.sequence, true_one.checkpoint.sequence);
@@ -354,7 +358,10 @@ async fn restarts_do_not_put_an_anchor_off() {
 
     // The next anchor is due an interval after that one, and not at the next start.
     let record = async |batches| {
-        let record = doubted.anchored().checkpoint(batches, At::Latest).await;
+        let record = doubted
+            .anchored()
+            .checkpoint(batches, BlockTag::Latest)
+            .await;
         record.unwrap()
     };
     let due_s = record(anchored).await.issued_at_ms / 1_000 + INTERVAL_S;

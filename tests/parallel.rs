@@ -8,8 +8,8 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_client::sign::{ActionText, RequestTerms, deadline_in, sign};
-use kedge_client::types::ActionRule;
+use kedge_client::sign::{RequestTerms, SignableAction, deadline_in, sign};
+use kedge_client::types::TemplateActionRule;
 use kedge_client::{Account, BatchMode, ListQuery, NewAction, NewObject, NewTemplate};
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
@@ -43,7 +43,7 @@ async fn place(rng: &mut Rng) -> Place {
     let template = NewTemplate {
         name: "everybody's".to_owned(),
         public_access: true,
-        actions: vec![ActionRule {
+        actions: vec![TemplateActionRule {
             kind: "update".to_owned(),
             who: Who::Anyone,
             schema: None,
@@ -308,7 +308,7 @@ async fn one_request_sent_a_hundred_times_is_done_once() {
         atomic: false,
         seed: kedge_client::random::seed().unwrap(),
     };
-    let action = ActionText {
+    let action = SignableAction {
         kind: &Kind::Update,
         target: &object.to_string(),
         payload: payload.as_bytes(),

@@ -8,16 +8,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject, Properties};
+use kedge_client::{Account, BatchMode, Client, ClientError, NewAction, NewObject, Properties};
 use kedge_log::env::RealEnv;
 use kedge_log::{FileLog, Frame, Log as _, LogReader};
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::chain::{LogLeaf, next_head};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, Id};
-use kedge_storage::{Group, HighWater, Released, Store, StoreOptions};
+use kedge_storage::{HighWater, ReleasedHead, Store, StoreOptions, WriteGroup};
 use serde_json::{Value, json};
 
 use support::ledger::Ledger;
@@ -83,7 +83,7 @@ impl Made {
             .mint(self.template, &NewObject::default())
             .await;
         for refusal in [alone, batch.unwrap_err(), object.unwrap_err()] {
-            let Error::Refused(envelope) = &refusal else {
+            let ClientError::Refused(envelope) = &refusal else {
                 panic!("{refusal}");
             };
             assert_eq!(
@@ -107,7 +107,9 @@ impl Made {
         kedge_replay::catch_up::open_store(options).unwrap()
     }
 
-    fn verify(&self) -> Result<kedge_upkeep::verify::Summary, kedge_upkeep::verify::VerifyError> {
+    fn verify(
+        &self,
+    ) -> Result<kedge_upkeep::verify::StoreVerifySummary, kedge_upkeep::verify::VerifyError> {
         let (domain, sequencer) = (self.client.domain(), self.client.sequencer());
         kedge_upkeep::verify::store(&self.setup.store(), domain, sequencer, |_| ())
     }
@@ -275,7 +277,7 @@ fn rewrite(made: &Made, mut change: impl FnMut(&mut Vec<RequestRecord<'_>>, &mut
         &forged,
         identity,
         &keys,
-        kedge_log::Released::default(),
+        kedge_log::ReleaseMark::default(),
         kedge_log::LogOptions::default(),
     );
     let (mut writing, _) = opened.unwrap();
@@ -332,7 +334,7 @@ fn unsign(made: &Made, key: &SigningKey) -> u64 {
             .head
             .digest(&separator, &record.action_hashes().unwrap());
         record.signature = key.sign(&digest);
-        let own = Leaf::hash_each(&record.placed(&record.hashes()));
+        let own = LogLeaf::hash_each(&record.placed(&record.hashes()));
         let first = leaves.len() - own.len();
         leaves[first..].copy_from_slice(&own);
         let head = batch.header.previous_head;
@@ -342,7 +344,7 @@ fn unsign(made: &Made, key: &SigningKey) -> u64 {
         batch.header.root = BatchTree::new(leaves).root();
         *batch = batch.header.sign(&separator, &sequencer);
         unsigned = record.first_sequence;
-        released = Some(Released {
+        released = Some(ReleasedHead {
             batches: last + 1,
             head: batch.header.head,
         });
@@ -378,7 +380,7 @@ async fn an_unsigned_action_stops_no_start_and_is_never_anchored() {
     assert_eq!(read.sequence, first.sequence);
     let object = NewObject::default();
     let refused = made.account.mint(made.template, &object).await.unwrap_err();
-    assert!(matches!(&refused, Error::Refused(envelope) if envelope.status == 503));
+    assert!(matches!(&refused, ClientError::Refused(envelope) if envelope.status == 503));
     let anchored = kedge()
         .args(["admin", "anchor-now", "--socket"])
         .arg(made.setup.data().join("admin.sock"))
@@ -402,7 +404,7 @@ async fn verify_finds_a_state_that_the_log_does_not_make() {
     let store = made.open_store();
     let mut forged = store.snapshot().object(object).unwrap().unwrap();
     forged.properties = r#"{"forged":true}"#.to_owned();
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_object(&forged, None);
     drop(store.commit(&group).unwrap());
     store.close().unwrap();

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use kedge_chain::contract::bond::{CaseState, action_case_id, inclusion_case_id, leaves_case_id};
-use kedge_chain::contract::{AnchorContract, AnchorState, anchor_calldata, transact};
-use kedge_chain::rpc::At;
+use kedge_chain::contract::{AnchorContract, AnchorContractState, anchor_calldata, transact};
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::transaction::FeePolicy;
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::Hash;
@@ -108,13 +108,13 @@ impl Tower {
     /// The number of transactions that the watchtower has sent.
     async fn sent(&self) -> u64 {
         let rpc = &self.bonded.rpc;
-        let count = rpc.transaction_count(reporter().address(), At::Latest);
+        let count = rpc.transaction_count(reporter().address(), BlockTag::Latest);
         count.await.unwrap()
     }
 
     async fn is_frozen(&self) -> bool {
         let anchor = AnchorContract::new(self.bonded.rpc.clone(), self.bonded.anchor);
-        anchor.state().await.unwrap() == AnchorState::Frozen
+        anchor.state().await.unwrap() == AnchorContractState::Frozen
     }
 
     /// The names of the evidence files.

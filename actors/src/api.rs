@@ -9,18 +9,18 @@ use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::nonce::NonceError;
-use kedge_protocol::resource::{Object, Trace};
+use kedge_protocol::resource::{Object, ResourceTrace};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 use kedge_rules::Refusal;
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 use parking_lot::Mutex;
 
-use crate::overlay::Versioned;
+use crate::overlay::StateVersion;
 
 /// The authenticated sender of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asker {
+pub enum Principal {
     /// A wallet. Its organization's actor checks that the signer is one of its keys.
     Wallet { wallet_id: Id, organization_id: Id },
     /// An organization, by an API key alone. The signer determines the wallet.
@@ -31,7 +31,7 @@ pub enum Asker {
     Registration,
 }
 
-impl Asker {
+impl Principal {
     /// The organization whose actor admits the request; `None` is the registration desk.
     pub fn organization_id(&self) -> Option<Id> {
         match self {
@@ -64,7 +64,7 @@ impl std::fmt::Debug for NewSecret {
 }
 
 /// Record of a request with an idempotency key, stored in the request's commit.
-pub struct Keep {
+pub struct IdempotencyClaim {
     /// Hash of caller, endpoint and key.
     pub key: [u8; 32],
     /// Hash of the request's content.
@@ -82,7 +82,7 @@ pub struct Keep {
     pub in_progress: Mutex<Option<Box<dyn std::any::Any + Send + Sync>>>,
 }
 
-impl Keep {
+impl IdempotencyClaim {
     /// The sealed secret; empty if there is none.
     pub(crate) fn sealed_secret(&self) -> &[u8] {
         self.sealed_secret.get().map_or(&[], Vec::as_slice)
@@ -95,7 +95,7 @@ impl Keep {
     }
 }
 
-impl std::fmt::Debug for Keep {
+impl std::fmt::Debug for IdempotencyClaim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keep")
             .field("until_s", &self.until_s)
@@ -105,15 +105,15 @@ impl std::fmt::Debug for Keep {
 
 /// State of a resource as the caller's entity tag names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Expected {
+pub struct ExpectedVersion {
     pub version: u64,
     /// The first bytes of its integrity.
     pub integrity: [u8; 8],
 }
 
-impl Expected {
+impl ExpectedVersion {
     /// The state of a resource with this trace.
-    pub fn of(trace: &Trace) -> Self {
+    pub fn of(trace: &ResourceTrace) -> Self {
         let mut integrity = [0; 8];
         integrity.copy_from_slice(&trace.integrity.0[..8]);
         Self {
@@ -126,7 +126,7 @@ impl Expected {
     pub(crate) fn check(
         states: Option<&[Self]>,
         resource: &'static str,
-        trace: &Trace,
+        trace: &ResourceTrace,
     ) -> Result<(), Refusal> {
         match states {
             Some(states) if !states.contains(&Self::of(trace)) => Err(Refusal::Precondition {
@@ -156,7 +156,7 @@ pub struct SubmittedAction {
 /// A request whose signature has been checked.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    pub asker: Asker,
+    pub asker: Principal,
     /// Signer, nonce, deadline, atomic.
     pub head: RequestHead,
     pub signature: Signature,
@@ -169,9 +169,9 @@ pub struct Submission {
     pub actions: Vec<SubmittedAction>,
     pub secret: Option<NewSecret>,
     /// The states in which the resource may be acted on (If-Match); only for requests with one action.
-    pub expected: Option<Vec<Expected>>,
+    pub expected: Option<Vec<ExpectedVersion>>,
     /// The record for its idempotency key, if it has one.
-    pub keep: Option<Arc<Keep>>,
+    pub keep: Option<Arc<IdempotencyClaim>>,
     /// When the caller stops waiting: work that has not begun by then never begins.
     pub expires_at: Instant,
     /// Receives the times of its steps, if it is sampled for tracing.
@@ -192,18 +192,18 @@ pub struct SealedBatch {
     pub tree: BatchTree,
 }
 
-/// Resources that an action created or changed; [`Done::images`] fills in sequence and times.
+/// Resources that an action created or changed; [`CommittedAction::images`] fills in sequence and times.
 #[derive(Clone, Debug)]
-pub enum Made {
+pub enum CommittedState {
     /// An object after the action.
-    Object(Arc<Versioned<Object>>),
+    Object(Arc<StateVersion<Object>>),
     /// Other resources, the one acted on first.
-    Resources(Arc<Versioned<Vec<Image>>>),
+    Resources(Arc<StateVersion<Vec<ResourceState>>>),
 }
 
 /// A durable action.
 #[derive(Clone, Debug)]
-pub struct Done {
+pub struct CommittedAction {
     pub sequence: u64,
     pub leaf: Hash,
     /// The log's head after it.
@@ -216,17 +216,17 @@ pub struct Done {
     pub previous_integrity: Hash,
     /// That resource's integrity after it.
     pub integrity: Hash,
-    pub made: Made,
+    pub made: CommittedState,
 }
 
-impl Done {
+impl CommittedAction {
     /// The resources it created or changed, with sequence and time; the one acted on first.
-    pub fn images(&self, timestamp_ms: u64) -> Vec<Image> {
+    pub fn images(&self, timestamp_ms: u64) -> Vec<ResourceState> {
         let mut images = match &self.made {
-            Made::Object(object) => vec![Image::Object(Object::clone(object))],
-            Made::Resources(images) => Vec::clone(images),
+            CommittedState::Object(object) => vec![ResourceState::Object(Object::clone(object))],
+            CommittedState::Resources(images) => Vec::clone(images),
         };
-        Image::place_all(&mut images, self.sequence, timestamp_ms);
+        ResourceState::place_all(&mut images, self.sequence, timestamp_ms);
         images
     }
 }
@@ -234,13 +234,13 @@ impl Done {
 /// The outcome of one action of a submission.
 #[derive(Clone, Debug)]
 pub enum ActionOutcome {
-    Done(Done),
+    Done(CommittedAction),
     Refused(Refusal),
 }
 
 /// Position of a submission's done actions in the log: one batch, consecutive, with one timestamp.
 #[derive(Clone)]
-pub struct Placement {
+pub struct BatchPlacement {
     pub batch: Arc<SealedBatch>,
     /// Sequence of the first action.
     pub first_sequence: u64,
@@ -251,7 +251,7 @@ pub struct Placement {
     pub timestamp_ms: u64,
 }
 
-impl Placement {
+impl BatchPlacement {
     /// The multiproof of the submission's leaves; empty if they fill the batch.
     pub fn proof(&self) -> Vec<Hash> {
         let first = self.first_leaf_index as usize;
@@ -267,10 +267,10 @@ impl Placement {
 
 /// Durable outcome of a submission.
 #[derive(Clone)]
-pub struct Committed {
-    pub placement: Option<Placement>,
+pub struct SubmissionOutcome {
+    pub placement: Option<BatchPlacement>,
     /// One outcome for each action, in request order. If an atomic submission failed, the actions that would have
-    /// succeeded alone are refused too: see [`Committed::first_refusal`].
+    /// succeeded alone are refused too: see [`SubmissionOutcome::first_refusal`].
     pub actions: Vec<ActionOutcome>,
     /// The action at which an atomic submission failed.
     pub failed_index: Option<usize>,
@@ -278,7 +278,7 @@ pub struct Committed {
     pub nonce_highest: u64,
 }
 
-impl Committed {
+impl SubmissionOutcome {
     /// Index and reason of the first refused action.
     pub fn first_refusal(&self) -> Option<(usize, &Refusal)> {
         let skip = self.failed_index.unwrap_or(0);
@@ -292,7 +292,7 @@ impl Committed {
 
 /// Outcome of the earlier request with the same nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Past {
+pub enum NonceOutcome {
     /// At least one action was done; `sequence` is the first one's, for callers of the signer's own organization.
     Done { sequence: Option<u64> },
     /// Nothing was done, and nothing will be.
@@ -301,14 +301,14 @@ pub enum Past {
 
 /// Why a submission failed as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SubmitError {
+pub enum SubmissionError {
     /// The nonce cannot be spent.
     #[error("{error}")]
     Nonce {
         error: NonceError,
         highest: u64,
         /// The outcome of the request that used the nonce, if known.
-        past: Option<Past>,
+        past: Option<NonceOutcome>,
     },
     /// The same signed request failed as a whole before. The store remembers that until its deadline.
     #[error("this signed request was refused before; sign a new one with a new salt seed")]

@@ -17,40 +17,40 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::timing::Passed;
+use crate::timing::RequestStage;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Id, SequencerKeys};
 use kedge_rules::World;
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::Running;
-use kedge_storage::{EventRow, Mode, ReadError, SideWrite, Store};
+use kedge_runtime::executor::EngineRuntime;
+use kedge_storage::{EventRow, SideWrite, Store, StoreMode, StoreReadError};
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::{oneshot, watch};
 
-use crate::anchor::{AnchorTrouble, Anchored, SeenAnchors};
-use crate::api::{Committed, Submission, SubmitError};
-use crate::commit::disk::Disk;
-use crate::commit::keeper::Keepers;
-use crate::commit::signing::{HeldKeys, Signing};
-use crate::events::{Listener, Listeners};
-use crate::failure::{Failure, FailureSink};
+use crate::anchor::{AnchorObstacles, AnchorSource, SeenAnchors};
+use crate::api::{Submission, SubmissionError, SubmissionOutcome};
+use crate::commit::disk::StoreDisk;
+use crate::commit::keeper::StoreThreads;
+use crate::commit::signing::{BatchSigner, HeldKeys};
+use crate::events::{EventListener, EventListeners};
+use crate::failure::{EngineFailure, FailureSink};
 use crate::messages::NodeHealth;
 use crate::pipeline::messages::DirectoryMessage;
-use crate::pipeline::parts::Parts;
+use crate::pipeline::parts::ShardSplit;
 use crate::pipeline::placed::CommitterMessage;
-use crate::pipeline::room::Room;
-use crate::pipeline::unit::Unit;
-use crate::pipeline::world::{Progress, Published, Reader};
+use crate::pipeline::room::AdmissionPool;
+use crate::pipeline::unit::Proposal;
+use crate::pipeline::world::{PublishProgress, PublishedState, StateReader};
 use crate::timekeeper::Timekeeper;
 
-use self::leading::Leading;
+use self::leading::LeaderState;
 
 /// Options of the engine.
 #[derive(Clone)]
-pub struct Options {
+pub struct EngineOptions {
     /// Clock and disk.
     pub env: Arc<dyn Env>,
     /// The EIP-712 domain that the log is bound to.
@@ -62,7 +62,7 @@ pub struct Options {
     /// The time source, which also reports when the time cannot be trusted.
     pub time: Arc<Timekeeper>,
     /// Threads, or a simulator's tasks.
-    pub running: Running,
+    pub running: EngineRuntime,
     /// Shards that host object actors.
     pub shards: usize,
     /// Object actors that may be live, over all shards.
@@ -99,60 +99,60 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("the store could not be read: {0}")]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     #[error("an actor did not start: {0}")]
     Spawn(#[from] SpawnErr),
     #[error("a thread or its runtime did not start: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-pub(crate) struct Inner {
-    pub(crate) options: Options,
+pub(crate) struct EngineInner {
+    pub(crate) options: EngineOptions,
     pub(crate) store: Arc<Store>,
-    published: Arc<ArcSwap<Published>>,
+    published: Arc<ArcSwap<PublishedState>>,
     pub(crate) compared: Arc<AtomicU64>,
     /// Sequence up to which reads see the log.
     visible: watch::Sender<u64>,
-    listeners: Arc<Listeners>,
-    reader: Reader,
+    listeners: Arc<EventListeners>,
+    reader: StateReader,
     /// The write path, while this node leads.
-    pub(crate) leading: ArcSwapOption<Leading>,
-    keepers: Mutex<Option<Keepers>>,
-    room: Arc<Room>,
+    pub(crate) leading: ArcSwapOption<LeaderState>,
+    keepers: Mutex<Option<StoreThreads>>,
+    room: Arc<AdmissionPool>,
     closing: AtomicBool,
     /// Why writes are refused for now.
     stalled: ArcSwapOption<String>,
     /// True while callers must not wait any longer for requests in flight.
     overdue: watch::Sender<bool>,
-    disk: Disk,
+    disk: StoreDisk,
     disk_full: Arc<AtomicBool>,
     sink: FailureSink,
-    failed: Failure,
+    failed: EngineFailure,
     /// Set while the maintenance threads are being stopped.
     ending: Arc<AtomicBool>,
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
-    pub(crate) signing: Arc<Signing>,
+    pub(crate) signing: Arc<BatchSigner>,
     pub(crate) node: ArcSwapOption<NodeHealth>,
     /// Checkpoints that the contract was seen to hold.
     pub(crate) seen_anchors: SeenAnchors,
     /// What stands in the way of anchors, if anything.
-    pub(crate) anchor_trouble: ArcSwapOption<AnchorTrouble>,
+    pub(crate) anchor_trouble: ArcSwapOption<AnchorObstacles>,
     /// Source of the newest anchor for a node that follows.
-    pub(crate) anchored: OnceLock<Arc<dyn Anchored>>,
+    pub(crate) anchored: OnceLock<Arc<dyn AnchorSource>>,
 }
 
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<EngineInner>,
 }
 
 impl Engine {
     /// Carries out a request; the result is durable. After an error nothing was done and nothing will be, except for
-    /// [`SubmitError::Unknown`]: then the request's nonce shows the outcome.
+    /// [`SubmissionError::Unknown`]: then the request's nonce shows the outcome.
     pub async fn submit(
         &self,
         submission: impl Into<Arc<Submission>>,
-    ) -> Result<Committed, SubmitError> {
+    ) -> Result<SubmissionOutcome, SubmissionError> {
         let submission = submission.into();
         let inner = &self.inner;
         self.check_writable()?;
@@ -160,18 +160,18 @@ impl Engine {
         let expires_at = submission.expires_at;
         let place = inner.room.enter(&submission)?;
         if let Some(timing) = &submission.timing {
-            timing.note(Passed::Sent, inner.options.env.now());
+            timing.note(RequestStage::Sent, inner.options.env.now());
         }
-        let parts = Parts::of(&submission, leading.shards, &inner.reader);
+        let parts = ShardSplit::of(&submission, leading.shards, &inner.reader);
         let (reply, mut answer) = oneshot::channel();
-        let unit = Box::new(Unit::new(submission, parts, place, reply));
+        let unit = Box::new(Proposal::new(submission, parts, place, reply));
         let fate = Arc::clone(&unit.fate);
         // If the caller goes away or its time runs out, work that has not begun ends.
         let waiter = unit.waiter();
         let sent = leading
             .directory
             .send_message(DirectoryMessage::Request(unit));
-        sent.map_err(|_| SubmitError::Unavailable)?;
+        sent.map_err(|_| SubmissionError::Unavailable)?;
         let mut failed = leading.failed.clone();
         drop(leading);
         // A commit may wait for disk space for any length of time; the caller need not wait for it.
@@ -185,50 +185,50 @@ impl Engine {
             return answered;
         }
         if waiter.0.give_up() {
-            return Err(SubmitError::Waited);
+            return Err(SubmissionError::Waited);
         }
         // If it is not placed by now, it never will be.
         let nothing_done = fate.abandon();
         let last_moment = answer.try_recv().ok();
         last_moment.unwrap_or(Err(if nothing_done {
-            SubmitError::Unavailable
+            SubmissionError::Unavailable
         } else {
-            SubmitError::Unknown
+            SubmissionError::Unknown
         }))
     }
 
     /// Refuses if too many requests are in flight. Called before any other work for a request, so that a refusal is as
     /// cheap as possible.
-    pub fn check_room(&self) -> Result<(), SubmitError> {
+    pub fn check_room(&self) -> Result<(), SubmissionError> {
         self.inner.room.check()
     }
 
-    fn check_writable(&self) -> Result<(), SubmitError> {
+    fn check_writable(&self) -> Result<(), SubmissionError> {
         let inner = &self.inner;
-        if let Mode::ReadOnly(why) = self.mode() {
-            return Err(SubmitError::ReadOnly(why));
+        if let StoreMode::ReadOnly(why) = self.mode() {
+            return Err(SubmissionError::ReadOnly(why));
         }
         if inner.disk_full.load(Ordering::Relaxed) {
             let why = "the server's disk is full; it continues when there is room again";
-            return Err(SubmitError::ReadOnly(why.into()));
+            return Err(SubmissionError::ReadOnly(why.into()));
         }
         self.check_clock()?;
         if inner.failed.reason().is_some() || inner.closing.load(Ordering::Relaxed) {
-            return Err(SubmitError::Unavailable);
+            return Err(SubmissionError::Unavailable);
         }
         match inner.stalled.load().as_deref() {
-            Some(why) => Err(SubmitError::ReadOnly(why.clone())),
+            Some(why) => Err(SubmissionError::ReadOnly(why.clone())),
             None => Ok(()),
         }
     }
 
     /// Stores a row outside the log; durable when it returns.
-    pub async fn side_write(&self, write: SideWrite) -> Result<(), SubmitError> {
+    pub async fn side_write(&self, write: SideWrite) -> Result<(), SubmissionError> {
         self.side_writes(vec![write]).await
     }
 
     /// Stores several rows outside the log in one commit; durable when it returns.
-    pub async fn side_writes(&self, writes: Vec<SideWrite>) -> Result<(), SubmitError> {
+    pub async fn side_writes(&self, writes: Vec<SideWrite>) -> Result<(), SubmissionError> {
         self.side_writes_with_events(writes, Vec::new()).await
     }
 
@@ -237,15 +237,15 @@ impl Engine {
         &self,
         writes: Vec<SideWrite>,
         events: Vec<EventRow>,
-    ) -> Result<(), SubmitError> {
-        if let Mode::ReadOnly(why) = self.inner.store.mode() {
-            return Err(SubmitError::ReadOnly(why));
+    ) -> Result<(), SubmissionError> {
+        if let StoreMode::ReadOnly(why) = self.inner.store.mode() {
+            return Err(SubmissionError::ReadOnly(why));
         }
         if self.inner.stalled.load().is_some() {
-            return Err(SubmitError::Unavailable);
+            return Err(SubmissionError::Unavailable);
         }
         let leading = self.leading()?;
-        let work = leading.work().ok_or(SubmitError::Unavailable)?;
+        let work = leading.work().ok_or(SubmissionError::Unavailable)?;
         let (done, acknowledged) = oneshot::channel();
         let side = CommitterMessage::Side {
             writes,
@@ -253,19 +253,19 @@ impl Engine {
             done,
         };
         let sent = work.send(side).await;
-        sent.map_err(|_| SubmitError::Unavailable)?;
+        sent.map_err(|_| SubmissionError::Unavailable)?;
         drop(work);
         let mut failed = leading.failed.clone();
         drop(leading);
         tokio::select! {
             biased;
-            acknowledged = acknowledged => acknowledged.map_err(|_| SubmitError::Unknown),
-            () = self.unanswered(&mut failed) => Err(SubmitError::Unknown),
+            acknowledged = acknowledged => acknowledged.map_err(|_| SubmissionError::Unknown),
+            () = self.unanswered(&mut failed) => Err(SubmissionError::Unknown),
         }
     }
 
     /// The newest committed state.
-    pub fn published(&self) -> Arc<Published> {
+    pub fn published(&self) -> Arc<PublishedState> {
         self.inner.published.load_full()
     }
 
@@ -276,7 +276,7 @@ impl Engine {
 
     /// Waits until everything up to `sequence` can be read; false after `timeout`.
     pub async fn wait_for(&self, sequence: u64, timeout: Duration) -> bool {
-        let progress = Progress::new(
+        let progress = PublishProgress::new(
             self.inner.visible.subscribe(),
             self.inner.options.running.turns(),
         );
@@ -284,16 +284,16 @@ impl Engine {
     }
 
     /// A listener for an organization's events.
-    pub fn listen(&self, organization: Id) -> Listener {
+    pub fn listen(&self, organization: Id) -> EventListener {
         let turns = self.inner.options.running.turns();
         self.inner.listeners.join(organization, turns)
     }
 
-    pub(crate) fn listeners(&self) -> &Listeners {
+    pub(crate) fn listeners(&self) -> &EventListeners {
         &self.inner.listeners
     }
 
-    pub fn running(&self) -> &Running {
+    pub fn running(&self) -> &EngineRuntime {
         &self.inner.options.running
     }
 
@@ -303,7 +303,7 @@ impl Engine {
     }
 
     /// The sequencer's keys that the committed log names, each with its first batch.
-    pub fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
+    pub fn sequencer_keys(&self) -> Result<SequencerKeys, StoreReadError> {
         self.published().snapshot.sequencer_keys()
     }
 
@@ -322,9 +322,9 @@ impl Engine {
     }
 
     /// Whether changes are accepted: the store accepts them and batches can be signed.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> StoreMode {
         match (self.inner.store.mode(), self.inner.signing.stopped()) {
-            (Mode::ReadWrite, Some(why)) => Mode::ReadOnly(why.to_string()),
+            (StoreMode::ReadWrite, Some(why)) => StoreMode::ReadOnly(why.to_string()),
             (mode, _) => mode,
         }
     }
@@ -380,12 +380,12 @@ impl Engine {
         Ok(actor)
     }
 
-    pub(crate) fn reader(&self) -> &Reader {
+    pub(crate) fn reader(&self) -> &StateReader {
         &self.inner.reader
     }
 
     /// A watch on the first failure of the engine.
-    pub fn failure(&self) -> Failure {
+    pub fn failure(&self) -> EngineFailure {
         self.inner.failed.clone()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use kedge_runtime::executor::{Panicked, Part, Running, Waits};
+use kedge_runtime::executor::{EnginePart, EngineRuntime, PartPanic, StepWait};
 use tokio::sync::watch;
 
 /// Sender of the first failure.
@@ -12,11 +12,11 @@ pub(crate) struct FailureSink(watch::Sender<Option<String>>);
 
 /// Receiver of the first failure. It keeps no part of the engine alive.
 #[derive(Clone)]
-pub struct Failure(watch::Receiver<Option<String>>);
+pub struct EngineFailure(watch::Receiver<Option<String>>);
 
-pub(crate) fn channel() -> (FailureSink, Failure) {
+pub(crate) fn channel() -> (FailureSink, EngineFailure) {
     let (sender, receiver) = watch::channel(None);
-    (FailureSink(sender), Failure(receiver))
+    (FailureSink(sender), EngineFailure(receiver))
 }
 
 impl FailureSink {
@@ -39,10 +39,10 @@ impl FailureSink {
     /// Starts a part, and reports immediately if it fails or panics.
     pub(crate) fn start<E, F>(
         &self,
-        running: &Running,
+        running: &EngineRuntime,
         part: &'static str,
-        run: impl FnOnce(Waits) -> F + Send + 'static,
-    ) -> std::io::Result<Part>
+        run: impl FnOnce(StepWait) -> F + Send + 'static,
+    ) -> std::io::Result<EnginePart>
     where
         E: Display + Send + 'static,
         F: Future<Output = Result<(), E>> + Send + 'static,
@@ -52,7 +52,7 @@ impl FailureSink {
     }
 
     /// Reports a part that failed or panicked.
-    fn ended<E: Display>(&self, part: &str, result: Result<Result<(), E>, Panicked>) {
+    fn ended<E: Display>(&self, part: &str, result: Result<Result<(), E>, PartPanic>) {
         match result {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.report(&error),
@@ -61,7 +61,7 @@ impl FailureSink {
     }
 }
 
-impl Failure {
+impl EngineFailure {
     /// Why the engine cannot continue; `None` while it can.
     pub fn reason(&self) -> Option<String> {
         self.0.borrow().clone()
@@ -81,7 +81,7 @@ mod tests {
     #[tokio::test]
     async fn the_first_reason_stays_and_an_end_in_order_is_none() {
         let (sink, failure) = channel();
-        let running = Running::Threads { actors: 1 };
+        let running = EngineRuntime::Threads { actors: 1 };
         let failing = sink.start(&running, "writer", |_| async { Err::<(), _>("the disk") });
         failing.unwrap().ended().await;
         let ended = sink.start(&running, "releaser", |_| async { Ok::<(), &str>(()) });

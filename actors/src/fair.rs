@@ -20,7 +20,7 @@ pub fn share(all: usize, percent: u8) -> usize {
 
 /// Reason why no permit is available.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Full {
+pub enum QueueFull {
     /// All permits are in use.
     All,
     /// The caller's key has its full share.
@@ -28,17 +28,17 @@ pub enum Full {
 }
 
 /// Fair queue over a limited number of permits.
-pub struct Turns<K: Eq + Hash + Clone> {
+pub struct FairQueue<K: Eq + Hash + Clone> {
     all: usize,
     share: usize,
     line_max: usize,
     leaves_room: bool,
-    lines: Mutex<Lines<K>>,
+    lines: Mutex<FairQueueState<K>>,
 }
 
 /// Permits in use and waiters, by key.
-struct Lines<K: Eq + Hash + Clone> {
-    of: HashMap<K, Line<K>>,
+struct FairQueueState<K: Eq + Hash + Clone> {
+    of: HashMap<K, FairShare<K>>,
     in_use: usize,
     waiting: usize,
     /// Number of the next waiter.
@@ -46,32 +46,32 @@ struct Lines<K: Eq + Hash + Clone> {
 }
 
 /// Permits and waiters of one key.
-struct Line<K: Eq + Hash + Clone> {
+struct FairShare<K: Eq + Hash + Clone> {
     in_use: usize,
     /// By number; numbers rise with time.
-    waiting: BTreeMap<u64, oneshot::Sender<Turn<K>>>,
+    waiting: BTreeMap<u64, oneshot::Sender<FairPermit<K>>>,
 }
 
 /// Permit, returned on drop.
-pub struct Turn<K: Eq + Hash + Clone> {
-    turns: Arc<Turns<K>>,
+pub struct FairPermit<K: Eq + Hash + Clone> {
+    turns: Arc<FairQueue<K>>,
     key: K,
 }
 
 /// Waiter for a permit; leaves the queue on drop.
-struct Waiting<'a, K: Eq + Hash + Clone> {
-    turns: &'a Turns<K>,
+struct FairWait<'a, K: Eq + Hash + Clone> {
+    turns: &'a FairQueue<K>,
     key: K,
     number: u64,
 }
 
-impl<K: Eq + Hash + Clone> std::fmt::Debug for Turn<K> {
+impl<K: Eq + Hash + Clone> std::fmt::Debug for FairPermit<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Turn")
     }
 }
 
-impl<K: Eq + Hash + Clone> Drop for Turn<K> {
+impl<K: Eq + Hash + Clone> Drop for FairPermit<K> {
     fn drop(&mut self) {
         let mut lines = self.turns.lines.lock();
         lines.in_use -= 1;
@@ -81,7 +81,7 @@ impl<K: Eq + Hash + Clone> Drop for Turn<K> {
     }
 }
 
-impl<K: Eq + Hash + Clone> Drop for Waiting<'_, K> {
+impl<K: Eq + Hash + Clone> Drop for FairWait<'_, K> {
     fn drop(&mut self) {
         let mut lines = self.turns.lines.lock();
         let number = self.number;
@@ -90,7 +90,7 @@ impl<K: Eq + Hash + Clone> Drop for Waiting<'_, K> {
     }
 }
 
-impl<K: Eq + Hash + Clone> Turns<K> {
+impl<K: Eq + Hash + Clone> FairQueue<K> {
     /// A queue with `all` permits, at most `share` of them for each key; a key may have `line_max` in use and waiting.
     pub fn new(all: usize, share: usize, line_max: usize) -> Arc<Self> {
         Self::with(all, share, line_max, false)
@@ -108,7 +108,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
             share,
             line_max,
             leaves_room,
-            lines: Mutex::new(Lines {
+            lines: Mutex::new(FairQueueState {
                 of: HashMap::new(),
                 in_use: 0,
                 waiting: 0,
@@ -133,37 +133,41 @@ impl<K: Eq + Hash + Clone> Turns<K> {
     }
 
     /// Takes a permit if one is free now.
-    pub fn try_take(self: &Arc<Self>, key: K) -> Result<Turn<K>, Full> {
+    pub fn try_take(self: &Arc<Self>, key: K) -> Result<FairPermit<K>, QueueFull> {
         self.try_take_in(&mut self.lines.lock(), key)
     }
 
     /// Waiters are all at their share, so a free permit cannot be theirs.
-    fn try_take_in(self: &Arc<Self>, lines: &mut Lines<K>, key: K) -> Result<Turn<K>, Full> {
+    fn try_take_in(
+        self: &Arc<Self>,
+        lines: &mut FairQueueState<K>,
+        key: K,
+    ) -> Result<FairPermit<K>, QueueFull> {
         let line = lines.of.get(&key);
-        if line.map_or(0, Line::length) >= self.line_max {
-            return Err(Full::Share);
+        if line.map_or(0, FairShare::length) >= self.line_max {
+            return Err(QueueFull::Share);
         }
         // Checked before the share: a key that may have every permit, and has them, leaves none for others.
         if lines.in_use >= self.all {
-            return Err(Full::All);
+            return Err(QueueFull::All);
         }
         if !self.allows(line.map_or(0, |line| line.in_use), lines.in_use) {
-            return Err(Full::Share);
+            return Err(QueueFull::Share);
         }
         lines.in_use += 1;
         lines.line(&key).in_use += 1;
         let turns = Arc::clone(self);
-        Ok(Turn { turns, key })
+        Ok(FairPermit { turns, key })
     }
 
     /// Waits for a permit; fails immediately if too many requests of the same key wait already.
-    pub async fn take(self: &Arc<Self>, key: K) -> Result<Turn<K>, Full> {
+    pub async fn take(self: &Arc<Self>, key: K) -> Result<FairPermit<K>, QueueFull> {
         let (sender, turn) = oneshot::channel();
         let waiting = {
             let mut lines = self.lines.lock();
-            let length = lines.of.get(&key).map_or(0, Line::length);
+            let length = lines.of.get(&key).map_or(0, FairShare::length);
             if length >= self.line_max {
-                return Err(Full::Share);
+                return Err(QueueFull::Share);
             }
             if let Ok(turn) = self.try_take_in(&mut lines, key.clone()) {
                 return Ok(turn);
@@ -172,7 +176,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
             lines.next += 1;
             lines.waiting += 1;
             lines.line(&key).waiting.insert(number, sender);
-            Waiting {
+            FairWait {
                 turns: self,
                 key,
                 number,
@@ -181,7 +185,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         let turn = turn.await;
         drop(waiting);
         // Only a waiter that leaves drops its sender.
-        turn.map_err(|_| Full::All)
+        turn.map_err(|_| QueueFull::All)
     }
 
     /// Whether a key with `own` of the `in_use` permits may have one more.
@@ -217,27 +221,27 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         let turns = Arc::clone(self);
         if let Some((_, sender)) = first.flatten() {
             // If the waiter has left, the permit is dropped here and so passed on.
-            let _ = sender.send(Turn { turns, key });
+            let _ = sender.send(FairPermit { turns, key });
         }
     }
 }
 
-impl<K: Eq + Hash + Clone> Line<K> {
+impl<K: Eq + Hash + Clone> FairShare<K> {
     fn length(&self) -> usize {
         self.in_use + self.waiting.len()
     }
 }
 
-impl<K: Eq + Hash + Clone> Lines<K> {
-    fn line(&mut self, key: &K) -> &mut Line<K> {
-        self.of.entry(key.clone()).or_insert_with(|| Line {
+impl<K: Eq + Hash + Clone> FairQueueState<K> {
+    fn line(&mut self, key: &K) -> &mut FairShare<K> {
+        self.of.entry(key.clone()).or_insert_with(|| FairShare {
             in_use: 0,
             waiting: BTreeMap::new(),
         })
     }
 
     /// Changes a key's entry, and removes it once it is empty.
-    fn change<T>(&mut self, key: &K, change: impl FnOnce(&mut Line<K>) -> T) -> Option<T> {
+    fn change<T>(&mut self, key: &K, change: impl FnOnce(&mut FairShare<K>) -> T) -> Option<T> {
         let line = self.of.get_mut(key)?;
         let changed = change(line);
         if line.length() == 0 {
@@ -255,19 +259,19 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_its_share_keeps_nobody_else_from_theirs() {
-        let turns = Turns::new(4, 2, 3);
+        let turns = FairQueue::new(4, 2, 3);
         let held = [
             turns.try_take("ann").unwrap(),
             turns.take("ann").await.unwrap(),
         ];
-        assert_eq!(turns.try_take("ann").err(), Some(Full::Share));
+        assert_eq!(turns.try_take("ann").err(), Some(QueueFull::Share));
         let waits = tokio::time::timeout(Duration::from_millis(20), turns.take("ann"));
         assert!(waits.await.is_err(), "it waits for its own");
         let bob = [
             turns.try_take("bob").unwrap(),
             turns.take("bob").await.unwrap(),
         ];
-        assert_eq!(turns.try_take("eve").err(), Some(Full::All));
+        assert_eq!(turns.try_take("eve").err(), Some(QueueFull::All));
         drop(bob);
         let _eve = turns.take("eve").await.unwrap();
         drop(held);
@@ -276,12 +280,12 @@ mod tests {
 
     #[tokio::test]
     async fn only_so_many_wait_and_nothing_is_remembered_of_who_has_none() {
-        let turns = Turns::new(1, 1, 2);
+        let turns = FairQueue::new(1, 1, 2);
         let held = turns.take("ann").await.unwrap();
         let line = Arc::clone(&turns);
         let waiting = tokio::spawn(async move { line.take("ann").await.is_ok() });
         tokio::task::yield_now().await;
-        assert_eq!(turns.take("ann").await.err(), Some(Full::Share));
+        assert_eq!(turns.take("ann").await.err(), Some(QueueFull::Share));
         drop(held);
         assert!(waiting.await.unwrap());
         assert!(turns.lines.lock().of.is_empty());
@@ -289,7 +293,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_those_that_wait_whoever_has_the_fewest_turns_is_next() {
-        let turns = Turns::new(4, 3, 100);
+        let turns = FairQueue::new(4, 3, 100);
         let mut held = Vec::new();
         for key in ["ann", "bob", "ann", "bob"] {
             held.push(turns.try_take(key).unwrap());
@@ -313,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_no_longer_waits_holds_nobody_up() {
-        let turns = Turns::new(1, 1, 10);
+        let turns = FairQueue::new(1, 1, 10);
         let held = turns.take("ann").await.unwrap();
         let mut gone = Box::pin(turns.take("bob"));
         let soon = tokio::time::timeout(Duration::from_millis(20), &mut gone);
@@ -337,7 +341,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_few_keys_never_have_all_turns_that_may_last_long() {
-        let turns = Turns::leaving_room(64, 16, 100);
+        let turns = FairQueue::leaving_room(64, 16, 100);
         let mut held = Vec::new();
         for key in 0..6 {
             while let Ok(turn) = turns.try_take(key) {
@@ -347,7 +351,7 @@ mod tests {
         // 16, 16, 16, 8, 4 and 2.
         assert_eq!(held.len(), 62);
         held.push(turns.try_take(7).unwrap());
-        assert_eq!(turns.try_take(7).unwrap_err(), Full::Share);
+        assert_eq!(turns.try_take(7).unwrap_err(), QueueFull::Share);
         let waiting = Arc::clone(&turns);
         let waiting = tokio::spawn(async move { waiting.take(7).await });
         tokio::task::yield_now().await;

@@ -28,19 +28,20 @@ pub mod timing;
 pub mod webhooks;
 
 pub use anchor::{
-    AnchorOptions, AnchorOutcome, Anchored, AnchoredOnChain, Answers, CheckpointError,
-    contradiction,
+    AnchorOptions, AnchorOutcome, AnchorSource, CheckpointAnswers, CheckpointError,
+    ContractAnchorSource, contradiction,
 };
 pub use api::{
-    ActionOutcome, Asker, Committed, Done, Expected, Keep, Made, NewSecret, Placement, SealedBatch,
-    Submission, SubmitError, SubmittedAction,
+    ActionOutcome, BatchPlacement, CommittedAction, CommittedState, ExpectedVersion,
+    IdempotencyClaim, NewSecret, Principal, SealedBatch, Submission, SubmissionError,
+    SubmissionOutcome, SubmittedAction,
 };
 pub use commit::signing::{HeldKeys, SigningError};
-pub use engine::following::{FollowError, Follower};
-pub use engine::preview::Preview;
-pub use engine::{Engine, Options, StartError};
-pub use failure::Failure;
+pub use engine::following::{FollowError, LogFollower};
+pub use engine::preview::DecisionPreview;
+pub use engine::{Engine, EngineOptions, StartError};
+pub use failure::EngineFailure;
 pub use kedge_runtime::timekeeper;
 pub use messages::{AnchorReport, NodeHealth};
-pub use pipeline::world::Published;
+pub use pipeline::world::PublishedState;
 pub use timekeeper::{Clock, passing_clock, wall_clock};

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A resource as one decision leaves it. The Sequencer sets the sequence of the decision's action. Until then the
 /// sequence is zero, and nothing that depends on this state may be placed.
 #[derive(Debug)]
-pub struct Versioned<T> {
+pub struct StateVersion<T> {
     value: T,
     sequence: AtomicU64,
 }
 
-impl<T> Versioned<T> {
+impl<T> StateVersion<T> {
     /// The result of a decision that has no sequence yet.
     pub fn decided(value: T) -> Self {
         Self::placed(value, 0)
@@ -42,7 +42,7 @@ impl<T> Versioned<T> {
     }
 }
 
-impl<T> Deref for Versioned<T> {
+impl<T> Deref for StateVersion<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -53,12 +53,12 @@ impl<T> Deref for Versioned<T> {
 /// The committed state of a resource and the pending decisions after it, by ticket.
 #[derive(Debug)]
 pub(crate) struct Overlay<T> {
-    base: Arc<Versioned<T>>,
-    tail: VecDeque<(u64, Arc<Versioned<T>>)>,
+    base: Arc<StateVersion<T>>,
+    tail: VecDeque<(u64, Arc<StateVersion<T>>)>,
 }
 
 impl<T> Overlay<T> {
-    pub(crate) fn new(base: Arc<Versioned<T>>) -> Self {
+    pub(crate) fn new(base: Arc<StateVersion<T>>) -> Self {
         Self {
             base,
             tail: VecDeque::new(),
@@ -66,12 +66,12 @@ impl<T> Overlay<T> {
     }
 
     /// The state that the next decision starts from.
-    pub(crate) fn top(&self) -> &Arc<Versioned<T>> {
+    pub(crate) fn top(&self) -> &Arc<StateVersion<T>> {
         self.tail.back().map_or(&self.base, |(_, top)| top)
     }
 
     /// The committed state. The next [`Self::settle`] drops it if a decision is pending.
-    pub(crate) fn base(&self) -> &Arc<Versioned<T>> {
+    pub(crate) fn base(&self) -> &Arc<StateVersion<T>> {
         &self.base
     }
 
@@ -88,7 +88,7 @@ impl<T> Overlay<T> {
     /// Adds a decision. Only the last decision of each unit is kept: a unit's decisions commit and are dropped
     /// together, so nothing depends on the earlier ones. Otherwise a batch that changes a resource fifty times would
     /// leave fifty versions of it until the next action on it.
-    pub(crate) fn push(&mut self, ticket: u64, next: Arc<Versioned<T>>) {
+    pub(crate) fn push(&mut self, ticket: u64, next: Arc<StateVersion<T>>) {
         match self.tail.back_mut() {
             Some((newest, top)) if *newest == ticket => *top = next,
             _ => self.tail.push_back((ticket, next)),
@@ -98,7 +98,7 @@ impl<T> Overlay<T> {
     /// Drops the states before the newest committed decision: tickets commit in order. A refused unit's decision has no
     /// sequence; it stays until the refusal arrives here. Returns the last state that was dropped, for reuse of its
     /// memory.
-    pub(crate) fn settle(&mut self, committed_ticket: u64) -> Option<Arc<Versioned<T>>> {
+    pub(crate) fn settle(&mut self, committed_ticket: u64) -> Option<Arc<StateVersion<T>>> {
         let mut dropped = None;
         while let Some((ticket, decided)) = self.tail.front() {
             if *ticket > committed_ticket || decided.sequence() == 0 {
@@ -125,9 +125,9 @@ mod tests {
     use super::*;
 
     fn overlay(tickets: &[u64]) -> Overlay<u64> {
-        let mut overlay = Overlay::new(Arc::new(Versioned::placed(0, 1)));
+        let mut overlay = Overlay::new(Arc::new(StateVersion::placed(0, 1)));
         for &ticket in tickets {
-            overlay.push(ticket, Arc::new(Versioned::placed(ticket, ticket)));
+            overlay.push(ticket, Arc::new(StateVersion::placed(ticket, ticket)));
         }
         overlay
     }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_decision_without_a_sequence_never_becomes_the_base() {
         let mut overlay = overlay(&[3]);
-        overlay.push(4, Arc::new(Versioned::decided(4)));
+        overlay.push(4, Arc::new(StateVersion::decided(4)));
         overlay.settle(9);
         assert_eq!((overlay.depth(), ***overlay.top()), (1, 4));
         overlay.drop_unit(4);
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn of_one_units_decisions_only_the_last_is_kept() {
         let mut overlay = overlay(&[3]);
-        let versions = [41, 42, 43].map(|value| Arc::new(Versioned::decided(value)));
+        let versions = [41, 42, 43].map(|value| Arc::new(StateVersion::decided(value)));
         for version in &versions {
             overlay.push(4, Arc::clone(version));
         }
@@ -167,8 +167,8 @@ mod tests {
         assert!(overlay.is_settled());
         assert_eq!(***overlay.top(), 43);
         // All of them are dropped together.
-        overlay.push(5, Arc::new(Versioned::decided(51)));
-        overlay.push(5, Arc::new(Versioned::decided(52)));
+        overlay.push(5, Arc::new(StateVersion::decided(51)));
+        overlay.push(5, Arc::new(StateVersion::decided(52)));
         overlay.drop_unit(5);
         assert_eq!((overlay.depth(), ***overlay.top()), (0, 43));
     }
@@ -179,7 +179,7 @@ mod tests {
         overlay.drop_unit(4);
         assert_eq!((overlay.depth(), ***overlay.top()), (1, 3));
         // 9 was dropped with 4; its own refusal must not drop 11.
-        overlay.push(11, Arc::new(Versioned::decided(11)));
+        overlay.push(11, Arc::new(StateVersion::decided(11)));
         overlay.drop_unit(9);
         assert_eq!(***overlay.top(), 11);
         overlay.drop_unit(3);

@@ -29,30 +29,30 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::fair::Full;
+use crate::fair::QueueFull;
 
 /// Pace below which a caller moves little: far below any network on which a download makes sense.
 const SLOW_BYTES_PER_S: u64 = 32 * 1024;
 
 /// Limited number of places for holders (organizations) at addresses.
-pub struct Places<H: Eq + Hash + Copy, A: Eq + Hash + Copy> {
+pub struct SlotPool<H: Eq + Hash + Copy, A: Eq + Hash + Copy> {
     all: usize,
     share: usize,
     /// How long a caller that holds no more than others keeps its place at least.
     patience: Duration,
-    taken: Mutex<Taken<H, A>>,
+    taken: Mutex<SlotUsage<H, A>>,
 }
 
-struct Taken<H, A> {
+struct SlotUsage<H, A> {
     next: u64,
     /// By number; numbers rise with time.
-    occupants: BTreeMap<u64, Arc<Occupant<H, A>>>,
+    occupants: BTreeMap<u64, Arc<SlotOccupant<H, A>>>,
     holders: HashMap<H, Arc<AtomicUsize>>,
     addresses: HashMap<A, Arc<AtomicUsize>>,
 }
 
 /// Holder of a place.
-struct Occupant<H, A> {
+struct SlotOccupant<H, A> {
     holder: H,
     address: A,
     /// How many places the same holder and the same address have.
@@ -64,15 +64,15 @@ struct Occupant<H, A> {
 }
 
 /// Place, held until it is dropped or lost to another caller.
-pub struct Place<H: Eq + Hash + Copy, A: Eq + Hash + Copy> {
-    places: Arc<Places<H, A>>,
+pub struct PoolSlot<H: Eq + Hash + Copy, A: Eq + Hash + Copy> {
+    places: Arc<SlotPool<H, A>>,
     number: u64,
-    occupant: Arc<Occupant<H, A>>,
+    occupant: Arc<SlotOccupant<H, A>>,
     /// Whether another caller lost it to this one.
     pub is_reassigned: bool,
 }
 
-impl<H, A> Occupant<H, A> {
+impl<H, A> SlotOccupant<H, A> {
     /// Bytes a second moved so far.
     fn pace(&self, now: Instant) -> u64 {
         let age_ms = now.saturating_duration_since(self.since).as_millis();
@@ -81,7 +81,7 @@ impl<H, A> Occupant<H, A> {
     }
 }
 
-impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Places<H, A> {
+impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> SlotPool<H, A> {
     /// `all` places, at most `share` of them for each holder. A caller that holds no more than others keeps its place
     /// for `patience` at least.
     pub fn new(all: usize, share: usize, patience: Duration) -> Arc<Self> {
@@ -89,7 +89,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Places<H, A> {
             all,
             share,
             patience,
-            taken: Mutex::new(Taken {
+            taken: Mutex::new(SlotUsage {
                 next: 0,
                 occupants: BTreeMap::new(),
                 holders: HashMap::new(),
@@ -106,27 +106,31 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Places<H, A> {
     /// Takes a free place or, if there is none, one of a larger holder.
     ///
     /// # Errors
-    /// [`Full::Share`] if the holder has its share, [`Full::All`] if all places are taken and no holder must give one
+    /// [`QueueFull::Share`] if the holder has its share, [`QueueFull::All`] if all places are taken and no holder must give one
     /// up.
     pub fn try_take(
         self: &Arc<Self>,
         holder: H,
         address: A,
         now: Instant,
-    ) -> Result<Place<H, A>, Full> {
+    ) -> Result<PoolSlot<H, A>, QueueFull> {
         let mut taken = self.taken.lock();
         let is_full = taken.occupants.len() >= self.all;
         if taken.of_holder(&holder) >= self.share {
             // A holder that may have every place, and has them, leaves none for others.
-            return Err(if is_full { Full::All } else { Full::Share });
+            return Err(if is_full {
+                QueueFull::All
+            } else {
+                QueueFull::Share
+            });
         }
         if is_full {
             let loser = taken.loser((holder, address), now, self.patience);
             let loser = loser.and_then(|number| taken.remove(number));
-            loser.ok_or(Full::All)?.lost.notify_one();
+            loser.ok_or(QueueFull::All)?.lost.notify_one();
         }
         let (number, occupant) = taken.add(holder, address, now);
-        Ok(Place {
+        Ok(PoolSlot {
             places: Arc::clone(self),
             number,
             occupant,
@@ -135,7 +139,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Places<H, A> {
     }
 }
 
-impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
+impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> SlotUsage<H, A> {
     fn of_holder(&self, holder: &H) -> usize {
         let count = self.holders.get(holder);
         count.map_or(0, |count| count.load(Ordering::Relaxed))
@@ -149,7 +153,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
     /// Number of the place that a newcomer takes over; none if the newcomer holds as much as every other caller.
     fn loser(&self, (holder, address): (H, A), now: Instant, patience: Duration) -> Option<u64> {
         let (of_holder, of_address) = (self.of_holder(&holder), self.of_address(&address));
-        let most = |of: fn(&Occupant<H, A>) -> &AtomicUsize| {
+        let most = |of: fn(&SlotOccupant<H, A>) -> &AtomicUsize| {
             let counts = self.occupants.values();
             let counts = counts.map(|occupant| of(occupant).load(Ordering::Relaxed));
             counts.max().unwrap_or_default()
@@ -157,7 +161,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
         let most_of_address = most(|occupant| &occupant.of_address);
         if most_of_address > of_address + 1 {
             // The address's organization with the most places: the others may be well-behaved.
-            let of_most = |occupant: &Occupant<H, A>| {
+            let of_most = |occupant: &SlotOccupant<H, A>| {
                 occupant.of_address.load(Ordering::Relaxed) == most_of_address
             };
             let counts = self
@@ -185,7 +189,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
     fn slowest(
         &self,
         now: Instant,
-        comes_into_question: impl Fn(&Occupant<H, A>) -> bool,
+        comes_into_question: impl Fn(&SlotOccupant<H, A>) -> bool,
     ) -> Option<u64> {
         let occupants = self.occupants.iter();
         let candidates = occupants.filter(|(_, occupant)| comes_into_question(occupant));
@@ -193,12 +197,12 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
         slowest.map(|(number, _)| *number)
     }
 
-    fn add(&mut self, holder: H, address: A, now: Instant) -> (u64, Arc<Occupant<H, A>>) {
+    fn add(&mut self, holder: H, address: A, now: Instant) -> (u64, Arc<SlotOccupant<H, A>>) {
         let of_holder = Arc::clone(self.holders.entry(holder).or_default());
         let of_address = Arc::clone(self.addresses.entry(address).or_default());
         of_holder.fetch_add(1, Ordering::Relaxed);
         of_address.fetch_add(1, Ordering::Relaxed);
-        let occupant = Arc::new(Occupant {
+        let occupant = Arc::new(SlotOccupant {
             holder,
             address,
             of_holder,
@@ -213,7 +217,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
         (number, occupant)
     }
 
-    fn remove(&mut self, number: u64) -> Option<Arc<Occupant<H, A>>> {
+    fn remove(&mut self, number: u64) -> Option<Arc<SlotOccupant<H, A>>> {
         let occupant = self.occupants.remove(&number)?;
         if occupant.of_holder.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.holders.remove(&occupant.holder);
@@ -225,7 +229,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Taken<H, A> {
     }
 }
 
-impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Place<H, A> {
+impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> PoolSlot<H, A> {
     /// Counts the bytes that its caller has taken.
     pub fn moved(&self, bytes: usize) {
         self.occupant
@@ -239,7 +243,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Place<H, A> {
     }
 }
 
-impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Drop for Place<H, A> {
+impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Drop for PoolSlot<H, A> {
     fn drop(&mut self) {
         // A lost place has another occupant by now, under another number.
         self.places.taken.lock().remove(self.number);
@@ -255,11 +259,11 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    fn places(all: usize, share: usize) -> Arc<Places<u8, u8>> {
-        Places::new(all, share, PATIENCE)
+    fn places(all: usize, share: usize) -> Arc<SlotPool<u8, u8>> {
+        SlotPool::new(all, share, PATIENCE)
     }
 
-    fn is_lost(place: &Place<u8, u8>) -> bool {
+    fn is_lost(place: &PoolSlot<u8, u8>) -> bool {
         let lost = pin!(place.lost());
         let mut context = Context::from_waker(Waker::noop());
         lost.poll(&mut context).is_ready()
@@ -269,7 +273,7 @@ mod tests {
     fn organizations_of_one_address_leave_places_for_others() {
         let (places, now) = (places(8, 2), Instant::now());
         let take = |of, from| places.try_take(of, from, now);
-        let held: Vec<Place<u8, u8>> = (0..8).map(|of| take(of, 1).unwrap()).collect();
+        let held: Vec<PoolSlot<u8, u8>> = (0..8).map(|of| take(of, 1).unwrap()).collect();
         // The oldest of equally slow ones gives its place up.
         let _ann = take(100, 2).unwrap();
         assert!(is_lost(&held[0]) && !held[1..].iter().any(is_lost));
@@ -277,7 +281,7 @@ mod tests {
         assert!(is_lost(&held[1]));
         assert_eq!(
             take(102, 1).err(),
-            Some(Full::All),
+            Some(QueueFull::All),
             "that address holds six"
         );
         drop(held);
@@ -310,8 +314,8 @@ mod tests {
         assert!(is_lost(&one[1]), "the slowest of those who hold the most");
         let four = take(4).unwrap();
         assert!(is_lost(&two[0]));
-        assert_eq!(take(5).err(), Some(Full::All), "all hold one");
-        assert_eq!(take(3).err(), Some(Full::All));
+        assert_eq!(take(5).err(), Some(QueueFull::All), "all hold one");
+        assert_eq!(take(3).err(), Some(QueueFull::All));
         assert!(![&one[0], &two[1], &three, &four].into_iter().any(is_lost));
     }
 
@@ -325,10 +329,10 @@ mod tests {
         let young = take(3, nearly).unwrap();
         fast.moved(60 * 1024 * 1024);
         slow.moved(60 * 1024);
-        assert_eq!(take(4, nearly).err(), Some(Full::All));
+        assert_eq!(take(4, nearly).err(), Some(QueueFull::All));
         let newcomer = take(4, late).unwrap();
         assert!(is_lost(&slow) && !is_lost(&fast) && !is_lost(&young));
-        assert_eq!(take(5, late).err(), Some(Full::All));
+        assert_eq!(take(5, late).err(), Some(QueueFull::All));
         drop(newcomer);
         take(5, late).unwrap();
     }
@@ -338,7 +342,7 @@ mod tests {
         let (places, now) = (places(2, 1), Instant::now());
         let place = places.try_take(1, 1, now).unwrap();
         let again = places.try_take(1, 1, now);
-        assert_eq!(again.err(), Some(Full::Share));
+        assert_eq!(again.err(), Some(QueueFull::Share));
         drop(place);
         let taken = places.taken.lock();
         assert!(taken.occupants.is_empty());

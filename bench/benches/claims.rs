@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use divan::{AllocProfiler, Bencher};
 use kedge_protocol::action::{ActionWords, Kind};
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::{Leaf, authority, content, next_integrity};
+use kedge_protocol::chain::{LogLeaf, authority, content, next_integrity};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::merkle::BatchTree;
@@ -13,7 +13,7 @@ use kedge_protocol::proof::{BatchPath, OpenedAction, PROOF_VERSION, ProofFile};
 use kedge_protocol::receipt::ReceiptLeaf;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
-use kedge_prover::claim::{self, Binding, Choice, ClaimFile, Mask};
+use kedge_prover::claim::{self, ClaimBinding, ClaimDisclosure, ClaimFile, DisclosureMask};
 use kedge_prover::groth16::ProvingKey;
 use kedge_prover::keys;
 use mimalloc::MiMalloc;
@@ -53,14 +53,14 @@ fn proof_file() -> ProofFile {
     let authority = authority(&signature, &Hash([3; 32]));
     let words = ActionWords::of(&kind, target, payload.as_bytes());
     let content = content(&words, &signer, &authority);
-    let leaf = |place| Leaf {
+    let leaf = |place| LogLeaf {
         sequence: u64::from(place) + 1,
         timestamp_ms: TIME_MS,
         content,
         integrity: next_integrity(&Hash::ZERO, &content),
     };
-    let leaves: Vec<Leaf> = (0..ACTIONS).map(leaf).collect();
-    let tree = BatchTree::new(&Leaf::hash_each(&leaves));
+    let leaves: Vec<LogLeaf> = (0..ACTIONS).map(leaf).collect();
+    let tree = BatchTree::new(&LogLeaf::hash_each(&leaves));
     let header = BatchHeader {
         number: 0,
         first_sequence: 1,
@@ -101,11 +101,11 @@ fn proof_file() -> ProofFile {
 }
 
 fn prove(key: &ProvingKey) -> ClaimFile {
-    let choice = Choice {
-        mask: Mask::new(0b0101).expect("kind and payload"),
+    let choice = ClaimDisclosure {
+        mask: DisclosureMask::new(0b0101).expect("kind and payload"),
         hashes_only: false,
     };
-    let binding = Binding {
+    let binding = ClaimBinding {
         resolver: Address([4; 20]),
         claimant: Address([6; 20]),
         purpose: Hash([8; 32]),

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kedge_load::figures::{grouped, print, table, write_json};
-use kedge_load::machine::Machine;
+use kedge_load::machine::HostMachine;
 use rocksdb::{DB, Env, Options as RocksOptions};
 use serde::Serialize;
 
 use crate::drive::fill;
-use crate::error::Result;
-use crate::fleet::{Fleet, Size};
-use crate::requests::{Plan, Shape};
-use crate::server::{Bench, Server};
+use crate::error::BenchResult;
+use crate::fleet::{BenchFleet, FleetSize};
+use crate::requests::{RequestPlan, RequestShape};
+use crate::server::{BenchOptions, BenchServer};
 
 /// Tables that explain the updates: requests, leaves, headers, the log tree, the indexes of actions, and every
 /// thousandth version of the objects.
@@ -32,23 +32,23 @@ const OBJECTS_AND_INDEXES: [&str; 3] = ["objects", "object_index", "property_ind
 
 /// How the store is filled.
 #[derive(clap::Args, Serialize)]
-pub(crate) struct Options {
+pub(crate) struct DiskBenchOptions {
     #[command(flatten)]
     #[serde(skip)]
-    bench: Bench,
+    bench: BenchOptions,
     #[command(flatten)]
-    size: Size,
+    size: FleetSize,
     /// Updates whose bytes are counted.
     #[arg(long, default_value_t = 2_000_000)]
     updates: u64,
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct DiskBenchReport<'a> {
     program: &'static str,
     version: &'static str,
-    options: &'a Options,
-    machine: Machine,
+    options: &'a DiskBenchOptions,
+    machine: HostMachine,
     updates: u64,
     /// By table, after compaction, before and after the updates.
     bytes_before: BTreeMap<String, u64>,
@@ -56,26 +56,26 @@ struct Report<'a> {
 }
 
 /// Fills, compacts, and counts the bytes that the updates added.
-pub(crate) async fn run(options: &Options) -> Result<()> {
+pub(crate) async fn run(options: &DiskBenchOptions) -> BenchResult<()> {
     let scratch = options.bench.scratch()?;
     let data = scratch.path().join("data");
-    let server = Server::start(&options.bench.server, &data)?;
-    let fleet = Arc::new(Fleet::make(&server, options.size).await?);
+    let server = BenchServer::start(&options.bench.server, &data)?;
+    let fleet = Arc::new(BenchFleet::make(&server, options.size).await?);
     let before = server.sequence().await?;
     server.stop()?;
     let bytes_before = compacted(&data)?;
 
-    let plan = Arc::new(Plan::new(&fleet, Shape::Batch));
-    let server = Server::start(&options.bench.server, &data)?;
+    let plan = Arc::new(RequestPlan::new(&fleet, RequestShape::Batch));
+    let server = BenchServer::start(&options.bench.server, &data)?;
     server.ready().await?;
     fill(&server, &plan, before + options.updates).await?;
     let updates = server.sequence().await? - before;
     server.stop()?;
-    let report = Report {
+    let report = DiskBenchReport {
         program: "kedge-bench disk",
         version: env!("CARGO_PKG_VERSION"),
         options,
-        machine: Machine::here(),
+        machine: HostMachine::here(),
         updates,
         bytes_before,
         bytes_after: compacted(&data)?,
@@ -85,7 +85,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
 }
 
 /// RocksDB's folder in a stopped server's directory.
-fn database(data: &Path) -> Result<PathBuf> {
+fn database(data: &Path) -> BenchResult<PathBuf> {
     let mut folders = vec![data.to_owned()];
     while let Some(folder) = folders.pop() {
         if folder.join("CURRENT").exists() {
@@ -102,7 +102,7 @@ fn database(data: &Path) -> Result<PathBuf> {
 }
 
 /// Compacts a stopped server's tables, with the options of each, and returns their sizes.
-fn compacted(data: &Path) -> Result<BTreeMap<String, u64>> {
+fn compacted(data: &Path) -> BenchResult<BTreeMap<String, u64>> {
     let path = database(data)?;
     let cache = rocksdb::Cache::new_lru_cache(64 * 1024 * 1024);
     let (options, families): (RocksOptions, Vec<_>) =
@@ -128,7 +128,7 @@ fn compacted(data: &Path) -> Result<BTreeMap<String, u64>> {
     Ok(bytes)
 }
 
-impl Report<'_> {
+impl DiskBenchReport<'_> {
     fn added(&self, name: &str) -> f64 {
         let of = |bytes: &BTreeMap<String, u64>| bytes.get(name).copied().unwrap_or(0) as f64;
         of(&self.bytes_after) - of(&self.bytes_before)

@@ -7,15 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use kedge_load::connection::{Connection, authority};
+use kedge_load::connection::{LoadConnection, authority};
 use kedge_load::figures::{grouped, print};
-use kedge_load::machine::Usage;
+use kedge_load::machine::CpuTicks;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use crate::error::Result;
-use crate::requests::{Plan, Signed};
-use crate::server::Server;
+use crate::error::BenchResult;
+use crate::requests::{BenchRequest, RequestPlan};
+use crate::server::BenchServer;
 
 /// Threads that sign and send.
 const THREADS: usize = 2;
@@ -24,7 +24,7 @@ const LATENCY_US_MAX: u64 = 60_000_000;
 
 /// End of a drive.
 #[derive(Clone, Copy)]
-pub(crate) enum End {
+pub(crate) enum DriveEnd {
     /// After this time; the warm-up does not count.
     After {
         warm_up: Duration,
@@ -36,12 +36,12 @@ pub(crate) enum End {
 
 /// Results of a drive.
 #[derive(Clone, Serialize)]
-pub(crate) struct Driven {
+pub(crate) struct DriveFigures {
     pub(crate) seconds: f64,
     /// Successes during the measurement.
     pub(crate) requests: u64,
     pub(crate) actions_per_second: f64,
-    pub(crate) latency_ms: Latency,
+    pub(crate) latency_ms: DriveLatency,
     /// Successes, including the warm-up.
     pub(crate) acknowledged: u64,
     /// All other answers, by message.
@@ -56,21 +56,21 @@ pub(crate) struct Driven {
 
 /// Milliseconds from sending a request to the last byte of its answer.
 #[derive(Clone, Copy, Default, Serialize)]
-pub(crate) struct Latency {
+pub(crate) struct DriveLatency {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     pub(crate) max: f64,
 }
 
-struct Tally {
+struct DriveTally {
     latency_us: Histogram<u64>,
     acknowledged: u64,
     errors: BTreeMap<String, u64>,
     signed_on_the_fly: u64,
 }
 
-impl Tally {
-    fn new() -> Result<Self> {
+impl DriveTally {
+    fn new() -> BenchResult<Self> {
         Ok(Self {
             latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3)?,
             acknowledged: 0,
@@ -79,7 +79,7 @@ impl Tally {
         })
     }
 
-    fn add(&mut self, other: Self) -> Result<()> {
+    fn add(&mut self, other: Self) -> BenchResult<()> {
         self.latency_us.add(&other.latency_us)?;
         self.acknowledged += other.acknowledged;
         self.signed_on_the_fly += other.signed_on_the_fly;
@@ -90,10 +90,10 @@ impl Tally {
     }
 }
 
-struct Shared {
+struct DriveState {
     authority: String,
-    plan: Arc<Plan>,
-    prepared: Vec<Signed>,
+    plan: Arc<RequestPlan>,
+    prepared: Vec<BenchRequest>,
     next: AtomicUsize,
     /// Total number of requests to send.
     requests_max: usize,
@@ -102,22 +102,27 @@ struct Shared {
 }
 
 /// Signs, then sends. Blocks the thread.
-pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<Driven> {
+pub(crate) fn drive(
+    url: &str,
+    pid: u32,
+    plan: &Arc<RequestPlan>,
+    end: DriveEnd,
+) -> BenchResult<DriveFigures> {
     let (warm_up, measure, requests_max) = match end {
-        End::After { warm_up, measure } => (warm_up, measure, usize::MAX),
-        End::Requests(count) => (Duration::ZERO, Duration::from_hours(12), count),
+        DriveEnd::After { warm_up, measure } => (warm_up, measure, usize::MAX),
+        DriveEnd::Requests(count) => (Duration::ZERO, Duration::from_hours(12), count),
     };
     let seconds = (warm_up + measure).as_secs() as usize;
     let prepare = (plan.shape.prepared_a_second() * seconds).min(requests_max);
     let prepared = match end {
-        End::After { .. } => sign(plan, prepare)?,
+        DriveEnd::After { .. } => sign(plan, prepare)?,
         // Filling is not measured.
-        End::Requests(_) => Vec::new(),
+        DriveEnd::Requests(_) => Vec::new(),
     };
     let begun = Instant::now();
-    let usage = || Usage::now(Some(pid), &[std::process::id()]);
+    let usage = || CpuTicks::now(Some(pid), &[std::process::id()]);
     let before = usage();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(DriveState {
         authority: authority(url)?,
         plan: Arc::clone(plan),
         prepared,
@@ -134,7 +139,7 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
             thread::spawn(move || work(&shared, share))
         })
         .collect();
-    let mut tally = Tally::new()?;
+    let mut tally = DriveTally::new()?;
     for worker in workers {
         tally.add(worker.join().map_err(|_| "a sending thread panicked")??)?;
     }
@@ -142,17 +147,17 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
     let cores = usage().since(&before);
     let server_cores = cores.server.unwrap_or_default();
     let seconds = match end {
-        End::After { measure, .. } => measure.as_secs_f64(),
-        End::Requests(_) => all,
+        DriveEnd::After { measure, .. } => measure.as_secs_f64(),
+        DriveEnd::Requests(_) => all,
     };
     let actions = |requests: u64| (requests * plan.shape.actions() as u64) as f64;
     let at = |quantile| tally.latency_us.value_at_quantile(quantile) as f64 / 1e3;
     let requests = tally.latency_us.len();
-    Ok(Driven {
+    Ok(DriveFigures {
         seconds,
         requests,
         actions_per_second: actions(requests) / seconds,
-        latency_ms: Latency {
+        latency_ms: DriveLatency {
             p50: at(0.5),
             p99: at(0.99),
             max: tally.latency_us.max() as f64 / 1e3,
@@ -167,7 +172,11 @@ pub(crate) fn drive(url: &str, pid: u32, plan: &Arc<Plan>, end: End) -> Result<D
 }
 
 /// Drives a server on separate threads, outside this runtime. Any refusal is an error.
-pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Result<Driven> {
+pub(crate) async fn measure(
+    server: &BenchServer,
+    plan: &Arc<RequestPlan>,
+    end: DriveEnd,
+) -> BenchResult<DriveFigures> {
     let (url, pid, plan) = (server.url.clone(), server.pid(), Arc::clone(plan));
     let driven = tokio::task::spawn_blocking(move || drive(&url, pid, &plan, end)).await??;
     match driven.errors.first_key_value() {
@@ -177,23 +186,27 @@ pub(crate) async fn measure(server: &Server, plan: &Arc<Plan>, end: End) -> Resu
 }
 
 /// Updates objects until the log holds this many actions.
-pub(crate) async fn fill(server: &Server, plan: &Arc<Plan>, actions: u64) -> Result<()> {
+pub(crate) async fn fill(
+    server: &BenchServer,
+    plan: &Arc<RequestPlan>,
+    actions: u64,
+) -> BenchResult<()> {
     let missing = actions.saturating_sub(server.sequence().await?);
     if missing == 0 {
         return Ok(());
     }
     let requests = missing.div_ceil(plan.shape.actions() as u64);
     print(&format!("writing {} actions: ", grouped(missing as f64)))?;
-    let driven = measure(server, plan, End::Requests(requests as usize)).await?;
+    let driven = measure(server, plan, DriveEnd::Requests(requests as usize)).await?;
     let (seconds, rate) = (driven.seconds, grouped(driven.actions_per_second));
     Ok(print(&format!("{seconds:.0} s, {rate} a second\n"))?)
 }
 
-fn sign(plan: &Plan, count: usize) -> Result<Vec<Signed>> {
+fn sign(plan: &RequestPlan, count: usize) -> BenchResult<Vec<BenchRequest>> {
     let share = count.div_ceil(THREADS);
     let nonces: Vec<u64> = (0..count).map(|number| plan.nonce(number)).collect();
     let nonces = &nonces;
-    let parts: Vec<Result<Vec<Signed>>> = thread::scope(|scope| {
+    let parts: Vec<BenchResult<Vec<BenchRequest>>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
                 let numbers = thread * share..((thread + 1) * share).min(count);
@@ -217,7 +230,7 @@ fn sign(plan: &Plan, count: usize) -> Result<Vec<Signed>> {
 }
 
 /// Runs one thread: a runtime with its share of the connections.
-fn work(shared: &Arc<Shared>, connections: usize) -> Result<Tally> {
+fn work(shared: &Arc<DriveState>, connections: usize) -> BenchResult<DriveTally> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -226,7 +239,7 @@ fn work(shared: &Arc<Shared>, connections: usize) -> Result<Tally> {
         for _ in 0..connections {
             workers.spawn(send(Arc::clone(shared)));
         }
-        let mut tally = Tally::new()?;
+        let mut tally = DriveTally::new()?;
         while let Some(joined) = workers.join_next().await {
             tally.add(joined??)?;
         }
@@ -234,9 +247,9 @@ fn work(shared: &Arc<Shared>, connections: usize) -> Result<Tally> {
     })
 }
 
-async fn send(shared: Arc<Shared>) -> Result<Tally> {
-    let mut tally = Tally::new()?;
-    let mut connection = Connection::open(&shared.authority).await?;
+async fn send(shared: Arc<DriveState>) -> BenchResult<DriveTally> {
+    let mut tally = DriveTally::new()?;
+    let mut connection = LoadConnection::open(&shared.authority).await?;
     let mut head = Vec::new();
     while Instant::now() < shared.until {
         let number = shared.next.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
 //! Error type of the benches.
 
 /// Any error, reported once at the end.
-pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+pub(crate) type BenchResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;

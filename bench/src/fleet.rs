@@ -12,11 +12,11 @@ use kedge_protocol::resource::{Area, CustomLimits};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id};
 
-use crate::error::Result;
-use crate::server::Server;
+use crate::error::BenchResult;
+use crate::server::BenchServer;
 
 /// An organization with its only wallet.
-pub(crate) struct Organization {
+pub(crate) struct BenchOrganization {
     pub(crate) key: SigningKey,
     pub(crate) address: Address,
     pub(crate) api_key: String,
@@ -24,21 +24,21 @@ pub(crate) struct Organization {
     next_nonce: AtomicU64,
 }
 
-impl Organization {
+impl BenchOrganization {
     /// Takes the next unused nonce.
     pub(crate) fn nonce(&self) -> u64 {
         self.next_nonce.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-pub(crate) struct Fleet {
-    pub(crate) organizations: Vec<Organization>,
+pub(crate) struct BenchFleet {
+    pub(crate) organizations: Vec<BenchOrganization>,
     pub(crate) domain: Domain,
 }
 
 /// The size of a fleet.
 #[derive(Clone, Copy, clap::Args, serde::Serialize)]
-pub(crate) struct Size {
+pub(crate) struct FleetSize {
     /// Organizations, each on a custom tier, with a wallet, an API key and its share of the objects.
     #[arg(long, default_value_t = 200)]
     pub(crate) organizations: usize,
@@ -48,9 +48,9 @@ pub(crate) struct Size {
     pub(crate) objects: usize,
 }
 
-impl Fleet {
+impl BenchFleet {
     /// Creates everything on a server that has no limits yet.
-    pub(crate) async fn make(server: &Server, size: Size) -> Result<Self> {
+    pub(crate) async fn make(server: &BenchServer, size: FleetSize) -> BenchResult<Self> {
         if size.organizations == 0 || size.objects < size.organizations {
             return Err("each organization needs at least one object".into());
         }
@@ -75,7 +75,7 @@ async fn organization(
     socket: &Path,
     name: String,
     count: usize,
-) -> Result<Organization> {
+) -> BenchResult<BenchOrganization> {
     let email = format!("{name}@example.com");
     let (account, key, id) = accounts::register(client, email, name).await?;
     // A custom tier without a limit: requests are counted, but never refused.
@@ -95,7 +95,7 @@ async fn organization(
         objects.extend(made.done().map(|done| done.object_id));
     }
     accounts::touch(&account, &objects).await?;
-    Ok(Organization {
+    Ok(BenchOrganization {
         address: key.address(),
         api_key,
         objects,

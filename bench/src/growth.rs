@@ -5,25 +5,25 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use kedge_load::figures::{Spread, grouped, table};
+use kedge_load::figures::{RunSpread, grouped, table};
 use kedge_load::machine::load_average;
 use serde::Serialize;
 
-use crate::drive::{Driven, End, fill, measure};
-use crate::error::Result;
-use crate::fleet::{Fleet, Size};
-use crate::report::Report;
-use crate::requests::{Plan, Shape};
-use crate::server::{Bench, Server};
+use crate::drive::{DriveEnd, DriveFigures, fill, measure};
+use crate::error::BenchResult;
+use crate::fleet::{BenchFleet, FleetSize};
+use crate::report::BenchReport;
+use crate::requests::{RequestPlan, RequestShape};
+use crate::server::{BenchOptions, BenchServer};
 
 /// How the stores are filled and measured.
 #[derive(clap::Args, Serialize)]
-pub(crate) struct Options {
+pub(crate) struct GrowthOptions {
     #[command(flatten)]
     #[serde(skip)]
-    bench: Bench,
+    bench: BenchOptions,
     #[command(flatten)]
-    size: Size,
+    size: FleetSize,
     /// Actions in the large store; the small one holds the mints and a first update of each object.
     #[arg(long, default_value_t = 10_000_000)]
     actions: u64,
@@ -36,26 +36,26 @@ pub(crate) struct Options {
 }
 
 #[derive(Serialize)]
-struct Figures {
+struct GrowthFigures {
     small_actions: u64,
     large_actions: u64,
-    small: Vec<Driven>,
-    large: Vec<Driven>,
+    small: Vec<DriveFigures>,
+    large: Vec<DriveFigures>,
 }
 
 /// Fills, then measures in turns.
-pub(crate) async fn run(options: &Options) -> Result<()> {
+pub(crate) async fn run(options: &GrowthOptions) -> BenchResult<()> {
     let scratch = options.bench.scratch()?;
     let load_average_before = load_average();
     let (small, large) = (scratch.path().join("small"), scratch.path().join("large"));
-    let server = Server::start(&options.bench.server, &large)?;
-    let fleet = Arc::new(Fleet::make(&server, options.size).await?);
+    let server = BenchServer::start(&options.bench.server, &large)?;
+    let fleet = Arc::new(BenchFleet::make(&server, options.size).await?);
     let small_actions = server.sequence().await?;
     server.stop()?;
     copy(&large, &small)?;
 
-    let plan = Arc::new(Plan::new(&fleet, Shape::Batch));
-    let server = Server::start(&options.bench.server, &large)?;
+    let plan = Arc::new(RequestPlan::new(&fleet, RequestShape::Batch));
+    let server = BenchServer::start(&options.bench.server, &large)?;
     server.ready().await?;
     fill(&server, &plan, options.actions).await?;
     let large_actions = server.sequence().await?;
@@ -70,29 +70,33 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         std::fs::remove_dir_all(&fresh)?;
         of_large.push(once(options, &large, &plan).await?);
     }
-    let figures = Figures {
+    let figures = GrowthFigures {
         small_actions,
         large_actions,
         small: of_small,
         large: of_large,
     };
     let table = figures.table();
-    let report = Report::new("kedge-bench growth", options, load_average_before, figures);
+    let report = BenchReport::new("kedge-bench growth", options, load_average_before, figures);
     report.write(&table, options.bench.json.as_deref())
 }
 
-async fn once(options: &Options, data: &Path, plan: &Arc<Plan>) -> Result<Driven> {
-    let server = Server::start(&options.bench.server, data)?;
+async fn once(
+    options: &GrowthOptions,
+    data: &Path,
+    plan: &Arc<RequestPlan>,
+) -> BenchResult<DriveFigures> {
+    let server = BenchServer::start(&options.bench.server, data)?;
     server.ready().await?;
     let requests = options.measured.div_ceil(plan.shape.actions() as u64) as usize;
-    measure(&server, plan, End::Requests(requests)).await?;
-    let driven = measure(&server, plan, End::Requests(requests)).await?;
+    measure(&server, plan, DriveEnd::Requests(requests)).await?;
+    let driven = measure(&server, plan, DriveEnd::Requests(requests)).await?;
     server.stop()?;
     Ok(driven)
 }
 
 /// Copies a stopped server's directory, with the mark of released headers next to it.
-fn copy(from: &Path, to: &Path) -> Result<()> {
+fn copy(from: &Path, to: &Path) -> BenchResult<()> {
     let mark = |of: &Path| of.with_added_extension("high-water");
     let status = Command::new("cp").arg("-a").args([from, to]).status()?;
     if !status.success() {
@@ -102,16 +106,16 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-impl Figures {
+impl GrowthFigures {
     fn table(&self) -> String {
-        let of = |runs: &[Driven]| {
-            let rate = Spread::of(runs.iter().map(|run| run.actions_per_second));
-            let cost = Spread::of(runs.iter().map(|run| run.server_us_an_action));
+        let of = |runs: &[DriveFigures]| {
+            let rate = RunSpread::of(runs.iter().map(|run| run.actions_per_second));
+            let cost = RunSpread::of(runs.iter().map(|run| run.server_us_an_action));
             (rate, cost)
         };
         let ((small_rate, small_cost), (large_rate, large_cost)) =
             (of(&self.small), of(&self.large));
-        let row = |stored: u64, rate: &Spread, cost: &Spread| {
+        let row = |stored: u64, rate: &RunSpread, cost: &RunSpread| {
             let [median, range] = rate.reported();
             let range_us = format!("{:.2} to {:.2}", cost.lowest, cost.highest);
             let cost = format!("{:.2}", cost.median);

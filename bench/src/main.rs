@@ -25,42 +25,42 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Parser)]
 #[command(version, about)]
-struct Arguments {
+struct BenchArgs {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum BenchCommand {
     /// Fill a server with objects and search them over HTTP.
-    Search(search::Options),
+    Search(search::SearchBenchOptions),
     /// Serve the bare pipeline: signatures, a hash chain and a synced log, nothing else.
-    Bare(bare::Options),
+    Bare(bare::BareOptions),
     /// Compare the server with the bare pipeline, and with other stores, in turns.
-    Compare(compare::Options),
+    Compare(compare::CompareOptions),
     /// Compare several nodes that share a log with a single one, in turns.
-    Cluster(cluster::Options),
+    Cluster(cluster::ClusterBenchOptions),
     /// Compare a server that traces no request, one in a hundred, and every one, in turns.
-    Tracing(tracing::Options),
+    Tracing(tracing::TracingBenchOptions),
     /// Measure the cost of an action in a large store against a small one.
-    Growth(growth::Options),
+    Growth(growth::GrowthOptions),
     /// Measure how soon a server with a large store is ready again.
-    Restart(restart::Options),
+    Restart(restart::RestartOptions),
     /// Measure the bytes on the disk per update, table by table.
-    Disk(disk::Options),
+    Disk(disk::DiskBenchOptions),
 }
 
 #[tokio::main]
 async fn main() -> std::process::ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Search(options) => search::run(&options).await,
-        Command::Bare(options) => bare::run(&options).await,
-        Command::Compare(options) => compare::run(&options).await,
-        Command::Cluster(options) => cluster::run(&options).await,
-        Command::Tracing(options) => tracing::run(&options).await,
-        Command::Growth(options) => growth::run(&options).await,
-        Command::Restart(options) => restart::run(&options).await,
-        Command::Disk(options) => disk::run(&options).await,
+    let done = match BenchArgs::parse().command {
+        BenchCommand::Search(options) => search::run(&options).await,
+        BenchCommand::Bare(options) => bare::run(&options).await,
+        BenchCommand::Compare(options) => compare::run(&options).await,
+        BenchCommand::Cluster(options) => cluster::run(&options).await,
+        BenchCommand::Tracing(options) => tracing::run(&options).await,
+        BenchCommand::Growth(options) => growth::run(&options).await,
+        BenchCommand::Restart(options) => restart::run(&options).await,
+        BenchCommand::Disk(options) => disk::run(&options).await,
     };
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,

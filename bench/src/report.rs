@@ -3,25 +3,25 @@
 use std::path::Path;
 
 use kedge_load::figures::{print, write_json};
-use kedge_load::machine::{Machine, load_average};
+use kedge_load::machine::{HostMachine, load_average};
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::BenchResult;
 
 /// Options, machine and figures of a bench.
 #[derive(Serialize)]
-pub(crate) struct Report<'a, O, F> {
+pub(crate) struct BenchReport<'a, O, F> {
     program: &'static str,
     version: &'static str,
     pub(crate) options: &'a O,
-    pub(crate) machine: Machine,
+    pub(crate) machine: HostMachine,
     pub(crate) load_average_before: String,
     pub(crate) load_average_after: String,
     #[serde(flatten)]
     pub(crate) figures: F,
 }
 
-impl<'a, O: Serialize, F: Serialize> Report<'a, O, F> {
+impl<'a, O: Serialize, F: Serialize> BenchReport<'a, O, F> {
     /// Report of a bench that has just ended.
     pub(crate) fn new(
         program: &'static str,
@@ -33,7 +33,7 @@ impl<'a, O: Serialize, F: Serialize> Report<'a, O, F> {
             program,
             version: env!("CARGO_PKG_VERSION"),
             options,
-            machine: Machine::here(),
+            machine: HostMachine::here(),
             load_average_before,
             load_average_after: load_average(),
             figures,
@@ -41,7 +41,7 @@ impl<'a, O: Serialize, F: Serialize> Report<'a, O, F> {
     }
 
     /// Prints the table, and writes the JSON if a file is given.
-    pub(crate) fn write(&self, table: &str, json: Option<&Path>) -> Result<()> {
+    pub(crate) fn write(&self, table: &str, json: Option<&Path>) -> BenchResult<()> {
         print(table)?;
         Ok(write_json(self, json)?)
     }

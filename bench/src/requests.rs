@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_client::sign::deadline_in;
-use kedge_load::texts::{Body, VARIANTS, payload, push_signature};
+use kedge_load::texts::{BusBody, VARIANTS, payload, push_signature};
 use kedge_protocol::action::{Kind, RequestHead, action_hashes, salts};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 use serde::Serialize;
 
-use crate::error::Result;
-use crate::fleet::{Fleet, Organization};
+use crate::error::BenchResult;
+use crate::fleet::{BenchFleet, BenchOrganization};
 
 /// Target and payload of an action.
 pub(crate) const ACTION_BYTES: usize = 286;
@@ -24,14 +24,14 @@ const DEADLINE_AHEAD: Duration = Duration::from_hours(12);
 /// The content of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Shape {
+pub(crate) enum RequestShape {
     /// 500 updates under one signature, short answers.
     Batch,
     /// One update.
     Single,
 }
 
-impl Shape {
+impl RequestShape {
     pub(crate) fn actions(self) -> usize {
         match self {
             Self::Batch => BATCH_ACTIONS_MAX,
@@ -55,9 +55,9 @@ impl Shape {
     }
 
     /// The body that updates these objects.
-    fn body(self, targets: &[Id], payload: &str) -> Body {
+    fn body(self, targets: &[Id], payload: &str) -> BusBody {
         let actions: Vec<(Id, &str)> = targets.iter().map(|id| (*id, payload)).collect();
-        Body::new(&Kind::Update, &actions, self == Self::Batch)
+        BusBody::new(&Kind::Update, &actions, self == Self::Batch)
     }
 
     /// Requests to sign beforehand per second: more than any server here handles.
@@ -70,7 +70,7 @@ impl Shape {
 }
 
 /// A signed request.
-pub(crate) struct Signed {
+pub(crate) struct BenchRequest {
     organization: usize,
     body: usize,
     head: RequestHead,
@@ -79,19 +79,19 @@ pub(crate) struct Signed {
 }
 
 /// All bodies of one shape.
-pub(crate) struct Plan {
-    pub(crate) shape: Shape,
-    fleet: Arc<Fleet>,
+pub(crate) struct RequestPlan {
+    pub(crate) shape: RequestShape,
+    fleet: Arc<BenchFleet>,
     /// Bodies of the first organization, then of the second, …
-    bodies: Vec<Body>,
+    bodies: Vec<BusBody>,
     bodies_each: usize,
     domain_separator: Hash,
     deadline_s: u64,
 }
 
-impl Plan {
+impl RequestPlan {
     /// Builds the bodies.
-    pub(crate) fn new(fleet: &Arc<Fleet>, shape: Shape) -> Self {
+    pub(crate) fn new(fleet: &Arc<BenchFleet>, shape: RequestShape) -> Self {
         let payloads = (0..VARIANTS).map(|variant| payload(variant, ACTION_BYTES));
         let payloads: Vec<String> = payloads.collect();
         let mut bodies = Vec::new();
@@ -119,7 +119,7 @@ impl Plan {
     }
 
     /// Signs the request with this number. Requests cycle through the organizations; each cycle uses the next body.
-    pub(crate) fn sign(&self, number: usize, nonce: u64) -> Result<Signed> {
+    pub(crate) fn sign(&self, number: usize, nonce: u64) -> BenchResult<BenchRequest> {
         let count = self.fleet.organizations.len();
         let (organization, round) = (number % count, number / count);
         let body = organization * self.bodies_each + round % self.bodies_each;
@@ -134,7 +134,7 @@ impl Plan {
         let words = &self.bodies[body].words;
         let hashes = action_hashes(words, &salts(&seed, 0..words.len() as u16));
         let digest = head.digest(&self.domain_separator, &hashes);
-        Ok(Signed {
+        Ok(BenchRequest {
             organization,
             body,
             head,
@@ -144,13 +144,13 @@ impl Plan {
     }
 
     /// Writes the head of a request, up to its body.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>, authority: &str, signed: &Signed) {
-        let Organization {
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>, authority: &str, signed: &BenchRequest) {
+        let BenchOrganization {
             address, api_key, ..
         } = &self.fleet.organizations[signed.organization];
         let (path, prefer) = match self.shape {
-            Shape::Batch => ("/ebus/actions/batch", "prefer: return=minimal\r\n"),
-            Shape::Single => ("/ebus/actions", ""),
+            RequestShape::Batch => ("/ebus/actions/batch", "prefer: return=minimal\r\n"),
+            RequestShape::Single => ("/ebus/actions", ""),
         };
         out.clear();
         // Writing to a Vec cannot fail.
@@ -163,13 +163,13 @@ impl Plan {
         out.extend_from_slice(b"\r\n");
     }
 
-    pub(crate) fn body(&self, signed: &Signed) -> &[u8] {
+    pub(crate) fn body(&self, signed: &BenchRequest) -> &[u8] {
         &self.bodies[signed.body].text
     }
 }
 
 /// An organization's objects in groups of `count`. Repeats objects if there are fewer.
-fn targets(organization: &Organization, count: usize) -> impl Iterator<Item = Vec<Id>> {
+fn targets(organization: &BenchOrganization, count: usize) -> impl Iterator<Item = Vec<Id>> {
     let objects = &organization.objects;
     (0..(objects.len() / count).max(1)).map(move |chunk| {
         let all = objects.iter().cycle().skip(chunk * count);
@@ -187,12 +187,12 @@ mod tests {
     fn bodies_hold_what_is_signed() {
         let id: Id = "obj_7h8rh8fgrh07gkqn56z16p8nc6".parse().unwrap();
         let text = payload(1, ACTION_BYTES);
-        for (shape, count) in [(Shape::Batch, 2), (Shape::Single, 1)] {
+        for (shape, count) in [(RequestShape::Batch, 2), (RequestShape::Single, 1)] {
             let body = shape.body(&vec![id; count], &text);
             let read: serde_json::Value = serde_json::from_slice(&body.text).unwrap();
             let last = match shape {
-                Shape::Batch => &read["actions"][1],
-                Shape::Single => &read,
+                RequestShape::Batch => &read["actions"][1],
+                RequestShape::Single => &read,
             };
             assert_eq!(last["object_id"], id.to_string());
             assert!(

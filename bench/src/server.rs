@@ -5,24 +5,24 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kedge_client::Client;
-use kedge_load::server::Program;
+use kedge_load::server::HttpProgram;
 
-use crate::error::Result;
+use crate::error::BenchResult;
 
 /// Time limit until a server is ready.
 const READY_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// A running program that listens; killed on drop, unless stopped before.
-pub(crate) struct Server {
-    program: Program,
+pub(crate) struct BenchServer {
+    program: HttpProgram,
     pub(crate) url: String,
     pub(crate) admin_socket: PathBuf,
 }
 
 /// Rate limits of a server.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Limits {
+pub(crate) enum BenchLimits {
     /// The load exceeds every tier.
     Off,
     /// The organizations have a tier set by the operator.
@@ -30,14 +30,14 @@ pub(crate) enum Limits {
 }
 
 /// The command that serves a directory.
-fn serve(program: &Path, data: &Path, limits: Limits) -> Command {
+fn serve(program: &Path, data: &Path, limits: BenchLimits) -> Command {
     let mut command = Command::new(program);
     command
         .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data"])
         .arg(data)
         .args(["--set", "embedded_chain_listen=\"127.0.0.1:0\""])
         .args(["--set", "log_filter=error"]);
-    if limits == Limits::Off {
+    if limits == BenchLimits::Off {
         command.args(["--set", "rate_limits=off"]);
         // One organization sends as much as many would.
         command.args(["--set", "log_bytes_free=0"]);
@@ -46,20 +46,24 @@ fn serve(program: &Path, data: &Path, limits: Limits) -> Command {
     command
 }
 
-impl Server {
+impl BenchServer {
     /// Starts the server on a directory, with rate limits off.
-    pub(crate) fn start(program: &Path, data: &Path) -> Result<Self> {
-        Self::start_with(program, data, Limits::Off)
+    pub(crate) fn start(program: &Path, data: &Path) -> BenchResult<Self> {
+        Self::start_with(program, data, BenchLimits::Off)
     }
 
     /// Starts the server with the rate limiter on or off.
-    pub(crate) fn start_with(program: &Path, data: &Path, limits: Limits) -> Result<Self> {
+    pub(crate) fn start_with(
+        program: &Path,
+        data: &Path,
+        limits: BenchLimits,
+    ) -> BenchResult<Self> {
         Self::spawn(serve(program, data, limits), data.join("admin.sock"))
     }
 
     /// Starts the server with more settings: option, `=`, and its value as in the configuration file.
-    pub(crate) fn start_set(program: &Path, data: &Path, settings: &[String]) -> Result<Self> {
-        let mut command = serve(program, data, Limits::Off);
+    pub(crate) fn start_set(program: &Path, data: &Path, settings: &[String]) -> BenchResult<Self> {
+        let mut command = serve(program, data, BenchLimits::Off);
         for setting in settings {
             command.args(["--set", setting]);
         }
@@ -67,8 +71,8 @@ impl Server {
     }
 
     /// Starts a program that prints `listening on <url>` when it listens.
-    pub(crate) fn spawn(mut command: Command, admin_socket: PathBuf) -> Result<Self> {
-        let program = Program::start(&mut command, READY_WITHIN)?;
+    pub(crate) fn spawn(mut command: Command, admin_socket: PathBuf) -> BenchResult<Self> {
+        let program = HttpProgram::start(&mut command, READY_WITHIN)?;
         let program = program.ok_or("the server did not start; its log has the reason")?;
         Ok(Self {
             url: program.url.clone(),
@@ -83,7 +87,7 @@ impl Server {
     }
 
     /// Waits until the server reports that it is ready.
-    pub(crate) async fn ready(&self) -> Result<()> {
+    pub(crate) async fn ready(&self) -> BenchResult<()> {
         let give_up = Instant::now() + READY_WITHIN;
         loop {
             let ready = match Client::builder(&self.url).connect().await {
@@ -99,13 +103,13 @@ impl Server {
     }
 
     /// Newest sequence of the server's log.
-    pub(crate) async fn sequence(&self) -> Result<u64> {
+    pub(crate) async fn sequence(&self) -> BenchResult<u64> {
         let client = Client::builder(&self.url).connect().await?;
         Ok(client.checkpoint().await?.checkpoint.sequence)
     }
 
     /// Stops the process and waits for it.
-    pub(crate) fn stop(self) -> Result<()> {
+    pub(crate) fn stop(self) -> BenchResult<()> {
         let status = self.program.stop()?;
         if status.success() {
             Ok(())
@@ -115,7 +119,7 @@ impl Server {
     }
 
     /// Kills the process with SIGKILL.
-    pub(crate) fn kill(self) -> Result<()> {
+    pub(crate) fn kill(self) -> BenchResult<()> {
         self.program.kill()?;
         Ok(())
     }
@@ -123,7 +127,7 @@ impl Server {
 
 /// Which program to measure, where its data lies meanwhile, and where the figures go.
 #[derive(clap::Args)]
-pub(crate) struct Bench {
+pub(crate) struct BenchOptions {
     /// The server's program.
     #[arg(long, default_value = "target/release/kedge")]
     pub(crate) server: PathBuf,
@@ -135,9 +139,9 @@ pub(crate) struct Bench {
     pub(crate) json: Option<PathBuf>,
 }
 
-impl Bench {
+impl BenchOptions {
     /// A directory for the data, removed on drop.
-    pub(crate) fn scratch(&self) -> Result<tempfile::TempDir> {
+    pub(crate) fn scratch(&self) -> BenchResult<tempfile::TempDir> {
         Ok(match &self.scratch {
             Some(within) => tempfile::tempdir_in(within)?,
             None => tempfile::tempdir()?,

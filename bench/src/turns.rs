@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::drive::End;
+use crate::drive::DriveEnd;
 
 /// Pause between two runs, so that leftover work of one does not affect the next.
 pub(crate) const SETTLE: Duration = Duration::from_secs(2);
 
 /// How often to measure each subject, and for how long.
 #[derive(Clone, Copy, clap::Args, Serialize)]
-pub(crate) struct Turns {
+pub(crate) struct RoundOptions {
     /// How often to measure each.
     #[arg(long, default_value_t = 5)]
     pub(crate) runs: usize,
@@ -23,10 +23,10 @@ pub(crate) struct Turns {
     pub(crate) duration_s: u64,
 }
 
-impl Turns {
+impl RoundOptions {
     /// End of one measurement.
-    pub(crate) fn end(self) -> End {
-        End::After {
+    pub(crate) fn end(self) -> DriveEnd {
+        DriveEnd::After {
             warm_up: Duration::from_secs(self.warm_up_s),
             measure: self.duration(),
         }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn each_subject_begins_a_round() {
-        let turns = Turns {
+        let turns = RoundOptions {
             runs: 4,
             warm_up_s: 0,
             duration_s: 1,

@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 
 /// Organizations that are set up concurrently. The server hashes two passwords at a time (option password_hashes_max),
 /// so more would not be faster.
@@ -25,20 +25,17 @@ const AT_ONE_TIME: usize = 8;
 const PASSWORD: &str = "a load run's own password";
 
 /// Random hexadecimal digits that make a run's names unique on its server.
-pub fn tag() -> Result<String> {
-    let tag: [u8; 6] = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
+pub fn tag() -> LoadtestResult<String> {
+    let tag: [u8; 6] = kedge_client::random::bytes().map_err(LoadtestError::at("random bytes"))?;
     Ok(to_hex(&tag)[2..].to_owned())
 }
 
 /// Runs a step for each number, a few at a time. Returns the results in the order of the numbers, or the first error.
-pub async fn each<T, E, F>(
-    count: usize,
-    step: impl Fn(usize) -> F,
-) -> std::result::Result<Vec<T>, E>
+pub async fn each<T, E, F>(count: usize, step: impl Fn(usize) -> F) -> Result<Vec<T>, E>
 where
     T: Send + 'static,
-    E: From<Error> + Send + 'static,
-    F: Future<Output = std::result::Result<T, E>> + Send + 'static,
+    E: From<LoadtestError> + Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
 {
     let permits = Arc::new(Semaphore::new(AT_ONE_TIME));
     let mut tasks = JoinSet::new();
@@ -51,7 +48,7 @@ where
     }
     let mut results = Vec::with_capacity(count);
     while let Some(joined) = tasks.join_next().await {
-        results.push(joined.map_err(|error| Error::Broken(error.to_string()))??);
+        results.push(joined.map_err(|error| LoadtestError::Broken(error.to_string()))??);
     }
     results.sort_unstable_by_key(|(number, _)| *number);
     Ok(results.into_iter().map(|(_, result)| result).collect())
@@ -62,9 +59,10 @@ pub async fn register(
     client: &Client,
     email: String,
     organization_name: String,
-) -> Result<(Account, SigningKey, Id)> {
-    let secret = kedge_client::random::bytes().map_err(Error::at("random bytes"))?;
-    let key = SigningKey::from_bytes(&secret).map_err(|error| Error::Broken(error.to_string()))?;
+) -> LoadtestResult<(Account, SigningKey, Id)> {
+    let secret = kedge_client::random::bytes().map_err(LoadtestError::at("random bytes"))?;
+    let key = SigningKey::from_bytes(&secret)
+        .map_err(|error| LoadtestError::Broken(error.to_string()))?;
     let account = client.account(key.clone());
     let registration = Registration {
         email,
@@ -73,12 +71,12 @@ pub async fn register(
         organization_name: Some(organization_name),
     };
     let wallet = account.register(&registration).await;
-    let wallet = wallet.map_err(Error::at("registering a wallet"))?;
+    let wallet = wallet.map_err(LoadtestError::at("registering a wallet"))?;
     Ok((account, key, wallet.organization_id))
 }
 
 /// Creates an API key with all permissions of these areas.
-pub async fn api_key(account: &Account, name: &str, areas: &[Area]) -> Result<String> {
+pub async fn api_key(account: &Account, name: &str, areas: &[Area]) -> LoadtestResult<String> {
     let all = Crud {
         create: true,
         read: true,
@@ -95,11 +93,18 @@ pub async fn api_key(account: &Account, name: &str, areas: &[Area]) -> Result<St
         expires_at: None,
     };
     let made = account.create_api_key(&key).await;
-    Ok(made.map_err(Error::at("making an API key"))?.resource.key)
+    Ok(made
+        .map_err(LoadtestError::at("making an API key"))?
+        .resource
+        .key)
 }
 
 /// Mints objects with these serial numbers as one batch of at most [`BATCH_ACTIONS_MAX`].
-pub async fn mint(account: &Account, template: Id, serials: Range<usize>) -> Result<BatchOutcome> {
+pub async fn mint(
+    account: &Account,
+    template: Id,
+    serials: Range<usize>,
+) -> LoadtestResult<BatchOutcome> {
     let mint = |serial| {
         let object = NewObject {
             properties: properties(&json!({ "serial": serial })),
@@ -107,33 +112,36 @@ pub async fn mint(account: &Account, template: Id, serials: Range<usize>) -> Res
         };
         NewAction::mint(template, &object)
     };
-    let mints: kedge_client::Result<Vec<_>> = serials.map(mint).collect();
-    let mints = mints.map_err(Error::at("minting"))?;
+    let mints: kedge_client::ClientResult<Vec<_>> = serials.map(mint).collect();
+    let mints = mints.map_err(LoadtestError::at("minting"))?;
     let outcome = account.batch(&mints, BatchMode::Atomic).await;
-    outcome.map_err(Error::at("a batch of the setup"))
+    outcome.map_err(LoadtestError::at("a batch of the setup"))
 }
 
 /// Updates every object once, so that a measurement finds live objects.
-pub async fn touch(account: &Account, objects: &[Id]) -> Result<()> {
+pub async fn touch(account: &Account, objects: &[Id]) -> LoadtestResult<()> {
     for objects in objects.chunks(BATCH_ACTIONS_MAX) {
         let updates = objects
             .iter()
             .map(|id| NewAction::update(*id, &properties(&json!({ "step": 0 }))))
-            .collect::<kedge_client::Result<Vec<_>>>()
-            .map_err(Error::at("updating"))?;
+            .collect::<kedge_client::ClientResult<Vec<_>>>()
+            .map_err(LoadtestError::at("updating"))?;
         let outcome = account.batch(&updates, BatchMode::Atomic).await;
-        outcome.map_err(Error::at("a batch of the setup"))?;
+        outcome.map_err(LoadtestError::at("a batch of the setup"))?;
     }
     Ok(())
 }
 
 /// First unspent nonce of an account's key.
-pub async fn next_nonce(account: &Account) -> Result<u64> {
-    let wallet = account.me().await.map_err(Error::at("the wallet"))?;
+pub async fn next_nonce(account: &Account) -> LoadtestResult<u64> {
+    let wallet = account
+        .me()
+        .await
+        .map_err(LoadtestError::at("the wallet"))?;
     let mut nonces = wallet.nonces.iter();
     let own = nonces.find(|nonce| nonce.address == account.address());
-    let own =
-        own.ok_or_else(|| Error::Answer("the wallet does not list its own key".to_owned()))?;
+    let own = own
+        .ok_or_else(|| LoadtestError::Answer("the wallet does not list its own key".to_owned()))?;
     Ok(own.highest + 1)
 }
 

@@ -9,7 +9,7 @@ use hyper::{StatusCode, Uri};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 
 /// Minimum size of a read.
 const READ_BYTES_MIN: usize = 16 * 1024;
@@ -22,8 +22,8 @@ const FIELDS_MAX: usize = 64;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// `host:port` of a base URL.
-pub fn authority(url: &str) -> Result<String> {
-    let usage = || Error::Usage(format!("{url:?} must look like http://127.0.0.1:8080"));
+pub fn authority(url: &str) -> LoadtestResult<String> {
+    let usage = || LoadtestError::Usage(format!("{url:?} must look like http://127.0.0.1:8080"));
     let uri: Uri = url.parse().map_err(|_| usage())?;
     match (uri.scheme_str(), uri.host(), uri.path()) {
         (Some("http"), Some(host), "/" | "") => {
@@ -34,7 +34,7 @@ pub fn authority(url: &str) -> Result<String> {
 }
 
 /// An answer whose body stays in the connection's buffer until the next exchange.
-pub struct HttpAnswer<'a> {
+pub struct LoadAnswer<'a> {
     /// HTTP status.
     pub status: StatusCode,
     /// Complete body.
@@ -48,7 +48,7 @@ pub struct HttpAnswer<'a> {
 }
 
 /// Head of an answer, as offsets into the buffer.
-struct Head {
+struct AnswerHead {
     status: u16,
     head_bytes: usize,
     body_bytes: usize,
@@ -59,7 +59,7 @@ struct Head {
 
 /// A connection that reopens itself if the server closed it between requests: servers close idle connections, and no
 /// request was lost.
-pub struct Connection {
+pub struct LoadConnection {
     authority: String,
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -67,9 +67,9 @@ pub struct Connection {
     filled: usize,
 }
 
-impl Connection {
+impl LoadConnection {
     /// Connects to `host:port`.
-    pub async fn open(authority: &str) -> Result<Self> {
+    pub async fn open(authority: &str) -> LoadtestResult<Self> {
         Ok(Self {
             authority: authority.to_owned(),
             stream: connect(authority).await?,
@@ -79,7 +79,7 @@ impl Connection {
     }
 
     /// Sends a request and reads the complete answer. An answer that takes longer than a minute is an error.
-    pub async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<HttpAnswer<'_>> {
+    pub async fn exchange(&mut self, head: &[u8], body: &[u8]) -> LoadtestResult<LoadAnswer<'_>> {
         let exchange = async {
             if self.is_closed() {
                 self.stream = connect(&self.authority).await?;
@@ -88,12 +88,12 @@ impl Connection {
             self.receive().await
         };
         let received = tokio::time::timeout(PATIENCE, exchange).await;
-        let late = |_| Error::Answer(format!("no answer within {} s", PATIENCE.as_secs()));
+        let late = |_| LoadtestError::Answer(format!("no answer within {} s", PATIENCE.as_secs()));
         let head = received.map_err(late)??;
         let status = StatusCode::from_u16(head.status)
-            .map_err(|_| Error::Answer(format!("{} is not a status", head.status)))?;
+            .map_err(|_| LoadtestError::Answer(format!("{} is not a status", head.status)))?;
         let etag = head.etag.map(|(from, to)| &self.buffer[from..to]);
-        Ok(HttpAnswer {
+        Ok(LoadAnswer {
             status,
             body: &self.buffer[head.head_bytes..head.head_bytes + head.body_bytes],
             retry_after_s: head.retry_after_s,
@@ -108,8 +108,8 @@ impl Connection {
         !matches!(read, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
     }
 
-    async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<()> {
-        let failed = Error::io("sending a request");
+    async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> LoadtestResult<()> {
+        let failed = LoadtestError::io("sending a request");
         let sent = async {
             while !head.is_empty() {
                 let parts = [IoSlice::new(head), IoSlice::new(body)];
@@ -125,7 +125,7 @@ impl Connection {
         sent.await.map_err(failed)
     }
 
-    async fn receive(&mut self) -> Result<Head> {
+    async fn receive(&mut self) -> LoadtestResult<AnswerHead> {
         self.filled = 0;
         let head = loop {
             self.fill(READ_BYTES_MIN).await?;
@@ -133,7 +133,9 @@ impl Connection {
                 break head;
             }
             if self.filled > HEAD_BYTES_MAX {
-                return Err(Error::Answer("the answer's head is too long".to_owned()));
+                return Err(LoadtestError::Answer(
+                    "the answer's head is too long".to_owned(),
+                ));
             }
         };
         let all = head.head_bytes + head.body_bytes;
@@ -141,7 +143,7 @@ impl Connection {
             self.fill(all - self.filled).await?;
         }
         if self.filled > all {
-            return Err(Error::Answer(
+            return Err(LoadtestError::Answer(
                 "the server sent more than the answer".to_owned(),
             ));
         }
@@ -149,13 +151,15 @@ impl Connection {
     }
 
     /// Reads the available bytes, with space for at least `room`.
-    async fn fill(&mut self, room: usize) -> Result<()> {
+    async fn fill(&mut self, room: usize) -> LoadtestResult<()> {
         if self.buffer.len() - self.filled < room {
             self.buffer.resize(self.filled + room, 0);
         }
         let read = self.stream.read(&mut self.buffer[self.filled..]).await;
-        match read.map_err(Error::io("reading an answer"))? {
-            0 => Err(Error::Answer("the connection was closed".to_owned())),
+        match read.map_err(LoadtestError::io("reading an answer"))? {
+            0 => Err(LoadtestError::Answer(
+                "the connection was closed".to_owned(),
+            )),
             count => {
                 self.filled += count;
                 Ok(())
@@ -164,28 +168,28 @@ impl Connection {
     }
 }
 
-async fn connect(authority: &str) -> Result<TcpStream> {
+async fn connect(authority: &str) -> LoadtestResult<TcpStream> {
     let stream = TcpStream::connect(authority)
         .await
-        .map_err(Error::io(format!("connecting to {authority}")))?;
+        .map_err(LoadtestError::io(format!("connecting to {authority}")))?;
     stream
         .set_nodelay(true)
-        .map_err(Error::io("setting up a connection"))?;
+        .map_err(LoadtestError::io("setting up a connection"))?;
     Ok(stream)
 }
 
 /// Parses the head of an answer; `None` while it is incomplete.
-fn parse(bytes: &[u8]) -> Result<Option<Head>> {
+fn parse(bytes: &[u8]) -> LoadtestResult<Option<AnswerHead>> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut response = httparse::Response::new(&mut fields);
     let parsed = response
         .parse(bytes)
-        .map_err(|error| Error::Answer(format!("not an HTTP answer: {error}")))?;
+        .map_err(|error| LoadtestError::Answer(format!("not an HTTP answer: {error}")))?;
     let httparse::Status::Complete(head_bytes) = parsed else {
         return Ok(None);
     };
     let status = response.code.unwrap_or_default();
-    let mut head = Head {
+    let mut head = AnswerHead {
         status,
         head_bytes,
         body_bytes: 0,
@@ -201,7 +205,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
             let length = text().and_then(|text| text.parse().ok());
             head.body_bytes = length
                 .filter(|length| *length <= BODY_BYTES_MAX)
-                .ok_or_else(|| Error::Answer("an impossible Content-Length".to_owned()))?;
+                .ok_or_else(|| LoadtestError::Answer("an impossible Content-Length".to_owned()))?;
             reported = true;
         } else if field.name.eq_ignore_ascii_case("retry-after") {
             head.retry_after_s = text().and_then(|text| text.parse().ok());
@@ -215,7 +219,9 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>> {
     if reported {
         Ok(Some(head))
     } else {
-        Err(Error::Answer("an answer without Content-Length".to_owned()))
+        Err(LoadtestError::Answer(
+            "an answer without Content-Length".to_owned(),
+        ))
     }
 }
 
@@ -282,7 +288,7 @@ mod tests {
                 stream.write_all(&vec![b'x'; length]).await.unwrap();
             }
         });
-        let mut connection = Connection::open(&authority).await.unwrap();
+        let mut connection = LoadConnection::open(&authority).await.unwrap();
         for length in [3_000_000, 0, 17] {
             let answer = connection.exchange(b"head", b"body").await.unwrap();
             assert_eq!(answer.body.len(), length);
@@ -304,7 +310,7 @@ mod tests {
                 stream.write_all(answer).await.unwrap();
             }
         });
-        let mut connection = Connection::open(&authority).await.unwrap();
+        let mut connection = LoadConnection::open(&authority).await.unwrap();
         for _ in 0..2 {
             let answer = connection.exchange(b"head", b"body").await.unwrap();
             assert_eq!(answer.status, StatusCode::OK);

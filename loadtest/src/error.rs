@@ -1,11 +1,11 @@
 //! Errors that abort a load run. Refusals by the server during a measurement are counted and reported instead.
 
 /// Result of a step.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type LoadtestResult<T> = Result<T, LoadtestError>;
 
 /// Reason for aborting a run.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum LoadtestError {
     /// The options cannot be combined or met.
     #[error("{0}")]
     Usage(String),
@@ -15,7 +15,7 @@ pub enum Error {
         /// Name of the step.
         step: &'static str,
         /// Error of the SDK.
-        error: kedge_client::Error,
+        error: kedge_client::ClientError,
     },
     /// A connection could not be made or broke, or a file could not be written.
     #[error("{what}: {error}")]
@@ -36,9 +36,9 @@ pub enum Error {
     Broken(String),
 }
 
-impl Error {
+impl LoadtestError {
     /// Adds the step of a failed call.
-    pub fn at(step: &'static str) -> impl FnOnce(kedge_client::Error) -> Self {
+    pub fn at(step: &'static str) -> impl FnOnce(kedge_client::ClientError) -> Self {
         move |error| Self::Client { step, error }
     }
 

@@ -6,11 +6,11 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 
 /// Milliseconds until the last byte of an answer: from sending the request, or in an open loop from its due time.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Latency {
+pub struct LatencyFigures {
     /// Half of the requests were answered within this time.
     pub p50: f64,
     /// 90 % of the requests.
@@ -23,7 +23,7 @@ pub struct Latency {
     pub max: f64,
 }
 
-impl Latency {
+impl LatencyFigures {
     /// Figures of a histogram in microseconds.
     pub fn of(latency_us: &Histogram<u64>) -> Self {
         let at = |quantile| latency_us.value_at_quantile(quantile) as f64 / 1e3;
@@ -39,7 +39,7 @@ impl Latency {
 
 /// Spread of a figure over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
+pub struct RunSpread {
     /// Lowest value of a run.
     pub lowest: f64,
     /// The middle value, or the mean of the middle two.
@@ -48,7 +48,7 @@ pub struct Spread {
     pub highest: f64,
 }
 
-impl Spread {
+impl RunSpread {
     /// Spread of these values; zeros if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.into_iter().collect();
@@ -122,25 +122,25 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// Prints a text to standard output.
-pub fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> LoadtestResult<()> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes());
     written
         .and_then(|()| stdout.flush())
-        .map_err(Error::io("standard output"))
+        .map_err(LoadtestError::io("standard output"))
 }
 
 /// Writes a report as JSON, if a file is given.
-pub fn write_json<T: Serialize>(report: &T, path: Option<&Path>) -> Result<()> {
+pub fn write_json<T: Serialize>(report: &T, path: Option<&Path>) -> LoadtestResult<()> {
     let text = serde_json::to_string_pretty(report);
-    let text = text.map_err(|error| Error::Broken(error.to_string()))?;
+    let text = text.map_err(|error| LoadtestError::Broken(error.to_string()))?;
     write_text(&(text + "\n"), path)
 }
 
 /// Writes a text, if a file is given.
-pub fn write_text(text: &str, path: Option<&Path>) -> Result<()> {
+pub fn write_text(text: &str, path: Option<&Path>) -> LoadtestResult<()> {
     let Some(path) = path else { return Ok(()) };
-    std::fs::write(path, text).map_err(Error::io(path.display().to_string()))
+    std::fs::write(path, text).map_err(LoadtestError::io(path.display().to_string()))
 }
 
 #[cfg(test)]
@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn medians_of_odd_and_even_counts() {
-        let of = |values: &[f64]| Spread::of(values.iter().copied()).median;
+        let of = |values: &[f64]| RunSpread::of(values.iter().copied()).median;
         assert!((of(&[3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
         assert!((of(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-9);
         assert!(of(&[]).abs() < 1e-9);
-        let spread = Spread::of([5.0, 9.0, 7.0]);
+        let spread = RunSpread::of([5.0, 9.0, 7.0]);
         assert_eq!((spread.lowest, spread.highest), (5.0, 9.0));
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// An organization with its only wallet, and its objects. Contains secrets, so it is passed through pipes and never
 /// written to a file.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Organization {
+pub(crate) struct LoadOrganization {
     pub(crate) id: Id,
     #[serde(serialize_with = "write_key", deserialize_with = "read_key")]
     pub(crate) key: SigningKey,
@@ -25,7 +25,7 @@ pub(crate) struct Organization {
     pub(crate) next_nonce: u64,
 }
 
-impl Organization {
+impl LoadOrganization {
     /// The head lines that identify the caller.
     pub(crate) fn credentials(&self) -> String {
         let mut lines = String::new();

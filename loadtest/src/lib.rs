@@ -25,11 +25,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 use crate::load::processes;
-use crate::measure::Bench;
+use crate::measure::LoadBench;
 use crate::options::RunOptions;
-use crate::report::{Report, Run, html};
+use crate::report::{LoadReport, LoadRun, html};
 
 /// Runs the command line: a load run, or one of its processes. Exit status 2 for a usage error, 1 for a failed step,
 /// check or target.
@@ -46,7 +46,7 @@ pub fn run() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            let usage = matches!(error, Error::Usage(_));
+            let usage = matches!(error, LoadtestError::Usage(_));
             // There is nowhere left to report it.
             let _ = writeln!(std::io::stderr(), "kedge-load: {error}");
             ExitCode::from(if usage { 2 } else { 1 })
@@ -55,13 +55,13 @@ pub fn run() -> ExitCode {
 }
 
 /// Sets up, runs and reports. Returns whether all checks and targets passed.
-fn carry_out(options: RunOptions) -> Result<bool> {
+fn carry_out(options: RunOptions) -> LoadtestResult<bool> {
     options.check()?;
-    let mut bench = Bench::new(options.clone())?;
+    let mut bench = LoadBench::new(options.clone())?;
     let runs = (0..options.runs)
         .map(|_| bench.run())
-        .collect::<Result<Vec<Run>>>()?;
-    let report = Report::new(options, runs);
+        .collect::<LoadtestResult<Vec<LoadRun>>>()?;
+    let report = LoadReport::new(options, runs);
     figures::write_json(&report, report.options.json.as_deref())?;
     if let Some(path) = &report.options.html {
         figures::write_text(&html::page(&report)?, Some(path))?;

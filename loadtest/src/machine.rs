@@ -12,7 +12,7 @@ const TICKS_A_SECOND: f64 = 100.0;
 
 /// Description of the machine.
 #[derive(Clone, Debug, Serialize)]
-pub struct Machine {
+pub struct HostMachine {
     /// Processors available to this process.
     pub cores: usize,
     /// Model of the processors.
@@ -23,7 +23,7 @@ pub struct Machine {
     pub kernel: String,
 }
 
-impl Machine {
+impl HostMachine {
     /// Describes this machine. Values that cannot be read stay empty.
     pub fn here() -> Self {
         Self {
@@ -99,7 +99,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// Processor time up to a moment, in ticks.
-pub struct Usage {
+pub struct CpuTicks {
     at: Instant,
     all: u64,
     stolen: u64,
@@ -109,7 +109,7 @@ pub struct Usage {
 
 /// Average number of busy cores, by user.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct CoresUsed {
+pub struct CoreUsage {
     /// The load generator.
     pub generator: f64,
     /// The server, if its process id is known.
@@ -120,7 +120,7 @@ pub struct CoresUsed {
     pub stolen: f64,
 }
 
-impl Usage {
+impl CpuTicks {
     /// Current usage, of the server with this process id and of the generator's processes.
     pub fn now(server_pid: Option<u32>, generator_pids: &[u32]) -> Self {
         let (all, stolen) = machine_ticks(&read("/proc/stat"));
@@ -134,7 +134,7 @@ impl Usage {
     }
 
     /// Usage since an earlier moment.
-    pub fn since(&self, earlier: &Self) -> CoresUsed {
+    pub fn since(&self, earlier: &Self) -> CoreUsage {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let cores = |ticks: u64| ticks as f64 / TICKS_A_SECOND / seconds;
         let generator = self.own.saturating_sub(earlier.own);
@@ -143,7 +143,7 @@ impl Usage {
             .zip(earlier.server)
             .map(|(now, then)| now.saturating_sub(then));
         let all = self.all.saturating_sub(earlier.all);
-        CoresUsed {
+        CoreUsage {
             generator: cores(generator),
             server: server.map(cores),
             others: cores(all.saturating_sub(generator + server.unwrap_or(0))),
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn use_is_counted_between_two_moments() {
         let at = Instant::now();
-        let usage = |seconds, all, own, server| Usage {
+        let usage = |seconds, all, own, server| CpuTicks {
             at: at + Duration::from_secs(seconds),
             all,
             stolen: 0,

@@ -9,21 +9,21 @@ use kedge_protocol::checkpoint::Checkpoint;
 use tokio::runtime::Runtime;
 
 use crate::checks::log_check::{self, LogCheck};
-use crate::checks::readers::{self, Readers, Streams};
-use crate::checks::receipts::Trust;
-use crate::checks::receiver::{Deliveries, Receiver};
+use crate::checks::readers::{self, StreamFigures, StreamReaders};
+use crate::checks::receipts::ReceiptTrust;
+use crate::checks::receiver::{DeliveryFigures, WebhookReceiver};
 use crate::connection;
-use crate::error::{Error, Result};
-use crate::figures::Latency;
-use crate::load::collect::{Collected, Collector};
-use crate::load::processes::{self, Done, Order};
-use crate::load::run::{Part, Phase};
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::figures::LatencyFigures;
+use crate::load::collect::{IntervalCollector, LoadFigures};
+use crate::load::processes::{self, LoadOrder, OrderOutcome};
+use crate::load::run::{LoadPhase, PhaseResult};
 use crate::machine;
-use crate::options::{Rate, RunOptions, Scenario, Verify};
+use crate::options::{OfferedRate, RunOptions, Scenario, VerifyMode};
 use crate::progress;
-use crate::report::{Run, percentiles};
-use crate::server::Server;
-use crate::setup::{self, Fleet};
+use crate::report::{LoadRun, percentiles};
+use crate::server::LoadServer;
+use crate::setup::{self, LoadFleet};
 
 /// Warm-up of the closed loop that --rate 50% refers to, in seconds.
 const TOP_WARM_UP_S: u64 = 1;
@@ -31,65 +31,65 @@ const TOP_WARM_UP_S: u64 = 1;
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// State shared by all runs.
-pub(crate) struct Bench {
+pub(crate) struct LoadBench {
     options: RunOptions,
     authority: String,
     client: Client,
-    fleet: Fleet,
-    receiver: Option<Receiver>,
+    fleet: LoadFleet,
+    receiver: Option<WebhookReceiver>,
     server_pid: Option<u32>,
     data: Option<PathBuf>,
     runtime: Runtime,
     /// Dropped last.
-    _server: Option<Server>,
+    _server: Option<LoadServer>,
 }
 
 /// The closed loop that a rate refers to: results, and requests a second.
-type Top = (Part, f64);
+type ClosedLoopResult = (PhaseResult, f64);
 
 /// A completed phase.
-struct Over {
-    part: Part,
-    collected: Collected,
+struct CompletedPhase {
+    part: PhaseResult,
+    collected: LoadFigures,
     signed_beforehand: usize,
 }
 
 /// Findings of the checks after a run.
-struct Checks {
+struct RunChecks {
     log: LogCheck,
-    streams: Option<Streams>,
-    deliveries: Option<Deliveries>,
+    streams: Option<StreamFigures>,
+    deliveries: Option<DeliveryFigures>,
     /// Problems found by the load and by these checks.
     problems: Vec<String>,
 }
 
-impl Bench {
+impl LoadBench {
     /// Starts the server if requested, and creates accounts and objects.
-    pub(crate) fn new(options: RunOptions) -> Result<Self> {
-        let runtime = Runtime::new().map_err(Error::io("starting a runtime"))?;
+    pub(crate) fn new(options: RunOptions) -> LoadtestResult<Self> {
+        let runtime = Runtime::new().map_err(LoadtestError::io("starting a runtime"))?;
         let server = match &options.server {
-            Some(program) => Some(Server::start(program, &options)?),
+            Some(program) => Some(LoadServer::start(program, &options)?),
             None => None,
         };
-        let url = server.as_ref().map_or(&options.url[..], Server::url);
+        let url = server.as_ref().map_or(&options.url[..], LoadServer::url);
         let authority = connection::authority(url)?;
-        let socket = server.as_ref().map(Server::admin_socket);
+        let socket = server.as_ref().map(LoadServer::admin_socket);
         let socket = socket.or_else(|| options.admin_socket.clone());
         let (client, fleet, receiver) = runtime.block_on(async {
             let client = setup::client(url, options.sequencer).await?;
-            let mut fleet = Fleet::new(&client, &options, socket.as_deref()).await?;
+            let mut fleet = LoadFleet::new(&client, &options, socket.as_deref()).await?;
             let receiver = webhooks(&mut fleet, options.webhooks).await?;
-            Ok::<_, Error>((client, fleet, receiver))
+            Ok::<_, LoadtestError>((client, fleet, receiver))
         })?;
         Ok(Self {
             authority,
             client,
             fleet,
             receiver,
-            server_pid: server.as_ref().map(Server::pid).or(options.server_pid),
+            server_pid: server.as_ref().map(LoadServer::pid).or(options.server_pid),
             data: server
                 .as_ref()
-                .map(Server::data)
+                .map(LoadServer::data)
                 .or_else(|| options.data.clone()),
             runtime,
             options,
@@ -98,7 +98,7 @@ impl Bench {
     }
 
     /// Runs and checks one measurement.
-    pub(crate) fn run(&mut self) -> Result<Run> {
+    pub(crate) fn run(&mut self) -> LoadtestResult<LoadRun> {
         let auth = self.options.auth;
         self.runtime.block_on(self.fleet.renew_tokens(auth))?;
         let mut more = self.sync_latencies()?;
@@ -129,7 +129,7 @@ impl Bench {
             .block_on(self.check(&before, &over.part, streams))?;
         let (part, total) = (over.part, over.collected.total);
         let seconds = part.measured_s.max(f64::MIN_POSITIVE);
-        Ok(Run {
+        Ok(LoadRun {
             started_at,
             load_average_before,
             load_average_after,
@@ -138,7 +138,7 @@ impl Bench {
             requests_per_second: total.requests as f64 / seconds,
             offered_per_second: rate,
             top_requests_per_second: top_rate,
-            latency_ms: Latency::of(&total.latency_us),
+            latency_ms: LatencyFigures::of(&total.latency_us),
             percentiles_ms: percentiles(&total.latency_us),
             requests: total.requests,
             actions: total.actions,
@@ -164,7 +164,12 @@ impl Bench {
     }
 
     /// Waits for outstanding deliveries of streams and webhooks, and reads the log back.
-    async fn check(&self, before: &Checkpoint, part: &Part, streams: Readers) -> Result<Checks> {
+    async fn check(
+        &self,
+        before: &Checkpoint,
+        part: &PhaseResult,
+        streams: StreamReaders,
+    ) -> LoadtestResult<RunChecks> {
         let acknowledged = &part.acknowledged_each;
         let streams = match self.options.readers {
             0 => None,
@@ -187,7 +192,7 @@ impl Bench {
         if let Some(reported) = deliveries.as_ref().filter(|reported| reported.refused > 0) {
             problems.push(format!("{} webhook messages are invalid", reported.refused));
         }
-        Ok(Checks {
+        Ok(RunChecks {
             log,
             streams,
             deliveries,
@@ -195,19 +200,21 @@ impl Bench {
         })
     }
 
-    fn checkpoint(&self) -> Result<Checkpoint> {
+    fn checkpoint(&self) -> LoadtestResult<Checkpoint> {
         let checkpoint = self.runtime.block_on(self.client.checkpoint());
-        let checkpoint = checkpoint.map_err(Error::at("the newest checkpoint"))?;
+        let checkpoint = checkpoint.map_err(LoadtestError::at("the newest checkpoint"))?;
         Ok(checkpoint.checkpoint)
     }
 
     /// Sync latencies of the disk alone, if the data directory is known.
-    fn sync_latencies(&self) -> Result<BTreeMap<String, f64>> {
+    fn sync_latencies(&self) -> LoadtestResult<BTreeMap<String, f64>> {
         let Some(data) = &self.data else {
             return Ok(BTreeMap::new());
         };
-        let latencies = machine::sync_latencies_ms(data)
-            .map_err(Error::io(format!("syncing a file in {}", data.display())))?;
+        let latencies = machine::sync_latencies_ms(data).map_err(LoadtestError::io(format!(
+            "syncing a file in {}",
+            data.display()
+        )))?;
         let at = |share: usize| latencies.get(latencies.len() * share / 100).copied();
         let named = [("fdatasync_p50_ms", at(50)), ("fdatasync_p99_ms", at(99))];
         Ok(named
@@ -217,13 +224,13 @@ impl Bench {
     }
 
     /// Rate of the open loop, and the closed loop that it refers to.
-    fn rate(&mut self, base: u64) -> Result<(Option<f64>, Option<Top>)> {
+    fn rate(&mut self, base: u64) -> LoadtestResult<(Option<f64>, Option<ClosedLoopResult>)> {
         match self.options.rate() {
             None => Ok((None, None)),
-            Some(Rate::PerSecond(rate)) => Ok((Some(rate), None)),
-            Some(Rate::OfTop(share)) => {
+            Some(OfferedRate::PerSecond(rate)) => Ok((Some(rate), None)),
+            Some(OfferedRate::OfTop(share)) => {
                 let usual = if self.options.is_batch() { 16 } else { 128 };
-                let phase = Phase {
+                let phase = LoadPhase {
                     warm_up_s: TOP_WARM_UP_S,
                     duration_s: self.options.top_s,
                     connections: self.options.connections().min(usual),
@@ -233,7 +240,7 @@ impl Bench {
                 let over = self.phase_over(phase, None)?;
                 let top = over.collected.total.requests as f64 / over.part.measured_s;
                 if top < 1.0 {
-                    return Err(Error::Broken(
+                    return Err(LoadtestError::Broken(
                         "the closed loop for --rate got no answers: is the server at its limits?"
                             .to_owned(),
                     ));
@@ -243,9 +250,9 @@ impl Bench {
         }
     }
 
-    fn phase(&self, base: u64, rate: Option<f64>) -> Phase {
+    fn phase(&self, base: u64, rate: Option<f64>) -> LoadPhase {
         let options = &self.options;
-        Phase {
+        LoadPhase {
             warm_up_s: options.warm_up_s,
             duration_s: options.duration_s,
             rate,
@@ -256,7 +263,7 @@ impl Bench {
             if_match: options.if_match,
             overload: rate.is_some() && options.scenario == Scenario::Overload,
             verify: options.verify,
-            samples: if options.verify == Verify::All {
+            samples: if options.verify == VerifyMode::All {
                 0
             } else {
                 options.samples
@@ -266,27 +273,31 @@ impl Bench {
     }
 
     /// Runs a phase to its end.
-    fn phase_over(&mut self, phase: Phase, rate: Option<f64>) -> Result<Over> {
+    fn phase_over(
+        &mut self,
+        phase: LoadPhase,
+        rate: Option<f64>,
+    ) -> LoadtestResult<CompletedPhase> {
         let seconds = phase.warm_up_s + phase.duration_s;
         let updated = self.runtime.block_on(self.client.update_keys());
-        updated.map_err(Error::at("the sequencer's keys"))?;
-        let mut collector = Collector::new(
+        updated.map_err(LoadtestError::at("the sequencer's keys"))?;
+        let mut collector = IntervalCollector::new(
             self.server_pid,
             self.data.clone(),
             phase.warm_up_s,
             phase.duration_s,
         );
         let slots = phase.slots.map_or(usize::MAX, |slots| slots as usize);
-        let order = Order {
+        let order = LoadOrder {
             options: self.options.clone(),
             organizations: self.fleet.organizations.clone(),
             hot: self.fleet.organizations[0].objects.first().copied(),
-            trust: Trust::of(&self.client),
+            trust: ReceiptTrust::of(&self.client),
             authority: self.authority.clone(),
             prepared: self.options.prepared(seconds, rate).min(slots),
             phase,
         };
-        let Done {
+        let OrderOutcome {
             part,
             signed_beforehand,
             rounds,
@@ -294,7 +305,7 @@ impl Bench {
         for (organization, rounds) in self.fleet.organizations.iter_mut().zip(rounds) {
             organization.next_nonce += rounds;
         }
-        Ok(Over {
+        Ok(CompletedPhase {
             part,
             collected: collector.finish(),
             signed_beforehand,
@@ -303,9 +314,13 @@ impl Bench {
 
     /// Updates each object twice. The first pass makes it live, the second only writes; the difference in memory
     /// belongs to the live objects.
-    fn touch_twice(&mut self, base: u64, more: &mut BTreeMap<String, f64>) -> Result<Over> {
+    fn touch_twice(
+        &mut self,
+        base: u64,
+        more: &mut BTreeMap<String, f64>,
+    ) -> LoadtestResult<CompletedPhase> {
         let pid = self.server_pid.ok_or_else(|| {
-            Error::Usage("actors-memory needs --server-pid, or --server".to_owned())
+            LoadtestError::Usage("actors-memory needs --server-pid, or --server".to_owned())
         })?;
         let (each, batch) = (
             self.options.objects_each(),
@@ -322,7 +337,7 @@ impl Bench {
         };
         look();
         let pass = |bench: &mut Self| {
-            let phase = Phase {
+            let phase = LoadPhase {
                 warm_up_s: 0,
                 slots: Some((bench.options.organizations * chunks) as u64),
                 ..bench.phase(base, None)
@@ -352,11 +367,11 @@ impl Bench {
 }
 
 /// Creates webhooks of the first organizations, and their receiver.
-async fn webhooks(fleet: &mut Fleet, count: usize) -> Result<Option<Receiver>> {
+async fn webhooks(fleet: &mut LoadFleet, count: usize) -> LoadtestResult<Option<WebhookReceiver>> {
     if count == 0 {
         return Ok(None);
     }
-    let receiver = Receiver::listen().await?;
+    let receiver = WebhookReceiver::listen().await?;
     for number in 0..count {
         receiver.register(fleet.account(number)).await?;
         fleet.learn_nonce(number).await?;

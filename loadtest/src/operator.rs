@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 use crate::progress;
 
 /// Value of every limit: requests are counted, but none is refused.
@@ -30,15 +30,19 @@ pub struct AdminConnection {
 
 impl AdminConnection {
     /// Connects to the socket at this path.
-    pub async fn connect(socket: &Path) -> Result<Self> {
+    pub async fn connect(socket: &Path) -> LoadtestResult<Self> {
         let name = format!("the admin socket {}", socket.display());
         let stream = UnixStream::connect(socket).await;
-        let stream = BufReader::new(stream.map_err(Error::io(&name))?);
+        let stream = BufReader::new(stream.map_err(LoadtestError::io(&name))?);
         Ok(Self { stream, name })
     }
 
     /// Gives an organization a custom tier with these limits.
-    pub async fn set_limits(&mut self, organization: Id, limits: &CustomLimits) -> Result<()> {
+    pub async fn set_limits(
+        &mut self,
+        organization: Id,
+        limits: &CustomLimits,
+    ) -> LoadtestResult<()> {
         let command = json!({
             "command": "tier",
             "organization_id": organization,
@@ -51,14 +55,15 @@ impl AdminConnection {
             self.stream.write_all(request.as_bytes()).await?;
             self.stream.read_line(&mut line).await
         };
-        asked.await.map_err(Error::io(&self.name))?;
-        let answer: SocketAnswer = serde_json::from_str(&line)
-            .map_err(|error| Error::Answer(format!("the admin socket's answer: {error}")))?;
+        asked.await.map_err(LoadtestError::io(&self.name))?;
+        let answer: SocketAnswer = serde_json::from_str(&line).map_err(|error| {
+            LoadtestError::Answer(format!("the admin socket's answer: {error}"))
+        })?;
         if answer.ok {
             Ok(())
         } else {
             let error = answer.error;
-            Err(Error::Answer(format!("setting a tier: {error}")))
+            Err(LoadtestError::Answer(format!("setting a tier: {error}")))
         }
     }
 }
@@ -67,7 +72,7 @@ impl AdminConnection {
 pub(crate) async fn lift_limits(
     socket: &Path,
     organizations: impl ExactSizeIterator<Item = Id>,
-) -> Result<()> {
+) -> LoadtestResult<()> {
     let mut operator = AdminConnection::connect(socket).await?;
     let most = Some(REQUESTS_MAX);
     let limits = CustomLimits {

@@ -8,8 +8,8 @@ use kedge_protocol::Address;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::report::targets::Target;
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::report::targets::FigureTarget;
 
 /// Access tokens are valid for 15 minutes, and a run does not renew them.
 const BEARER_RUN_S_MAX: u64 = 14 * 60;
@@ -48,7 +48,7 @@ pub(crate) enum Scenario {
 /// How requests identify their caller, in addition to their signatures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Auth {
+pub(crate) enum AuthMode {
     /// An access token.
     Bearer,
     /// An API key.
@@ -61,7 +61,7 @@ pub(crate) enum Auth {
 /// How to handle the server's rate limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Limits {
+pub(crate) enum LimitsMode {
     /// Respect them: wait as 429 and its Retry-After require, and send again.
     Honour,
     /// The operator gives each organization a tier without narrow limits, over the admin socket.
@@ -71,7 +71,7 @@ pub(crate) enum Limits {
 /// When requests are signed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Sign {
+pub(crate) enum SigningMode {
     /// Before the run, as many as it may need.
     #[default]
     Beforehand,
@@ -82,7 +82,7 @@ pub(crate) enum Sign {
 /// Which receipts are verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verify {
+pub(crate) enum VerifyMode {
     /// Some, after the run (--samples).
     #[default]
     Sample,
@@ -93,17 +93,17 @@ pub(crate) enum Verify {
 /// Rate of an open loop.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Rate {
+pub(crate) enum OfferedRate {
     /// Requests a second.
     PerSecond(f64),
     /// Multiple of the rate that a closed loop reached just before.
     OfTop(f64),
 }
 
-impl FromStr for Rate {
+impl FromStr for OfferedRate {
     type Err = String;
 
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let number = |text: &str| {
             text.parse::<f64>()
                 .ok()
@@ -157,10 +157,10 @@ pub(crate) struct RunOptions {
     pub(crate) objects: usize,
     /// How requests identify their caller.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) auth: Auth,
+    pub(crate) auth: AuthMode,
     /// How to handle rate limits [default: operator if the admin socket is known, else honour]
     #[arg(long, value_enum)]
-    limits: Option<Limits>,
+    limits: Option<LimitsMode>,
     /// The server's admin socket, for --limits operator.
     #[arg(long, value_name = "PATH")]
     #[serde(skip)]
@@ -168,7 +168,7 @@ pub(crate) struct RunOptions {
     /// Open loop: requests a second (5000), or a share or multiple of what a closed loop reaches in
     /// the --top-s seconds before (50%, 10x).
     #[arg(long)]
-    rate: Option<Rate>,
+    rate: Option<OfferedRate>,
     /// Seconds of the closed loop that --rate 50% refers to.
     #[arg(long, default_value_t = 5)]
     pub(crate) top_s: u64,
@@ -221,14 +221,14 @@ pub(crate) struct RunOptions {
     pub(crate) runs: usize,
     /// When requests are signed.
     #[arg(long, value_enum, default_value_t)]
-    sign: Sign,
+    sign: SigningMode,
     /// Requests signed before each run, at about 100 bytes each; any more are signed on the fly
     /// [default: 800 a second for batches, 25,000 for single actions, or according to --rate]
     #[arg(long)]
     prepared: Option<usize>,
     /// Which receipts are verified.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) verify: Verify,
+    pub(crate) verify: VerifyMode,
     /// Answers whose receipts are verified, and looked up in the log, with --verify sample.
     #[arg(long, default_value_t = 100)]
     pub(crate) samples: u32,
@@ -253,7 +253,7 @@ pub(crate) struct RunOptions {
     /// What the medians of the runs must reach, such as actions_per_s>=350000 or
     /// p99_ms<=5+2*fdatasync_p99_ms; the exit status shows whether they do.
     #[arg(long = "target", value_name = "FIGURE<=LIMIT")]
-    pub(crate) targets: Vec<Target>,
+    pub(crate) targets: Vec<FigureTarget>,
     /// File for the report in JSON.
     #[arg(long)]
     #[serde(skip)]
@@ -266,7 +266,7 @@ pub(crate) struct RunOptions {
 
 impl RunOptions {
     /// Refuses options that cannot run.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> LoadtestResult<()> {
         let counts = [
             ("organizations", self.organizations),
             ("connections", self.connections()),
@@ -295,8 +295,8 @@ impl RunOptions {
             ));
         }
         let longest = match self.auth {
-            Auth::Key => RUN_S_MAX,
-            Auth::Bearer | Auth::Both => BEARER_RUN_S_MAX,
+            AuthMode::Key => RUN_S_MAX,
+            AuthMode::Bearer | AuthMode::Both => BEARER_RUN_S_MAX,
         };
         let run_s = self.warm_up_s + self.duration_s + self.top_s;
         if self.duration_s == 0 || self.top_s == 0 || run_s > longest {
@@ -307,7 +307,7 @@ impl RunOptions {
         if self.processes > self.organizations || self.processes > self.connections() {
             return usage("each process needs an organization and a connection".to_owned());
         }
-        if self.limits == Some(Limits::Operator) && !self.knows_socket() {
+        if self.limits == Some(LimitsMode::Operator) && !self.knows_socket() {
             let why = "--limits operator needs --admin-socket (data/admin.sock), or --server";
             return usage(why.to_owned());
         }
@@ -335,11 +335,11 @@ impl RunOptions {
     }
 
     /// Effective handling of rate limits.
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> LimitsMode {
         self.limits.unwrap_or(if self.knows_socket() {
-            Limits::Operator
+            LimitsMode::Operator
         } else {
-            Limits::Honour
+            LimitsMode::Honour
         })
     }
 
@@ -361,9 +361,9 @@ impl RunOptions {
     }
 
     /// The open loop's rate.
-    pub(crate) fn rate(&self) -> Option<Rate> {
+    pub(crate) fn rate(&self) -> Option<OfferedRate> {
         let overload = self.scenario == Scenario::Overload;
-        self.rate.or(overload.then_some(Rate::OfTop(10.0)))
+        self.rate.or(overload.then_some(OfferedRate::OfTop(10.0)))
     }
 
     /// Connections of all processes together.
@@ -393,7 +393,7 @@ impl RunOptions {
 
     /// Requests to sign before a phase of this many seconds.
     pub(crate) fn prepared(&self, seconds: u64, rate: Option<f64>) -> usize {
-        if self.sign == Sign::Live || self.actions_a_request() == 0 || self.if_match {
+        if self.sign == SigningMode::Live || self.actions_a_request() == 0 || self.if_match {
             return 0;
         }
         let usual = if self.is_batch() { 800.0 } else { 25_000.0 };
@@ -409,8 +409,8 @@ impl RunOptions {
     }
 }
 
-fn usage(why: String) -> Result<()> {
-    Err(Error::Usage(why))
+fn usage(why: String) -> LoadtestResult<()> {
+    Err(LoadtestError::Usage(why))
 }
 
 #[cfg(test)]
@@ -443,26 +443,32 @@ mod tests {
             "hot-object --readers 1",
             "reads --readers 101",
         ] {
-            assert!(matches!(parse(bad).check(), Err(Error::Usage(_))), "{bad}");
+            assert!(
+                matches!(parse(bad).check(), Err(LoadtestError::Usage(_))),
+                "{bad}"
+            );
         }
     }
 
     #[test]
     fn rates() {
-        assert_eq!("5000".parse(), Ok(Rate::PerSecond(5000.0)));
-        assert_eq!("50%".parse(), Ok(Rate::OfTop(0.5)));
-        assert_eq!("10x".parse(), Ok(Rate::OfTop(10.0)));
+        assert_eq!("5000".parse(), Ok(OfferedRate::PerSecond(5000.0)));
+        assert_eq!("50%".parse(), Ok(OfferedRate::OfTop(0.5)));
+        assert_eq!("10x".parse(), Ok(OfferedRate::OfTop(10.0)));
         for bad in ["", "x", "-1", "0", "inf", "5 %"] {
-            assert!(bad.parse::<Rate>().is_err(), "{bad}");
+            assert!(bad.parse::<OfferedRate>().is_err(), "{bad}");
         }
-        assert_eq!(parse("overload").rate(), Some(Rate::OfTop(10.0)));
+        assert_eq!(parse("overload").rate(), Some(OfferedRate::OfTop(10.0)));
         assert_eq!(parse("reads").rate(), None);
     }
 
     #[test]
     fn limits_are_the_operators_where_its_socket_is_known() {
-        assert_eq!(parse("reads").limits(), Limits::Honour);
-        assert_eq!(parse("reads --admin-socket a").limits(), Limits::Operator);
-        assert_eq!(parse("reads --server kedge").limits(), Limits::Operator);
+        assert_eq!(parse("reads").limits(), LimitsMode::Honour);
+        assert_eq!(
+            parse("reads --admin-socket a").limits(),
+            LimitsMode::Operator
+        );
+        assert_eq!(parse("reads --server kedge").limits(), LimitsMode::Operator);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 use crate::options::RunOptions;
 
 /// Time limit of a start.
@@ -18,20 +18,20 @@ const START_LIMIT: Duration = Duration::from_mins(1);
 const ADDRESS_REQUESTS_PER_MINUTE: u32 = 1_000_000_000;
 
 /// A child process that serves HTTP, killed on drop.
-pub struct Program {
+pub struct HttpProgram {
     child: Child,
     /// Base URL.
     pub url: String,
 }
 
-impl Program {
+impl HttpProgram {
     /// Starts a program that prints `listening on <url>` when it listens. Returns `None` if it ended earlier, or did
     /// not listen within `within`.
-    pub fn start(command: &mut Command, within: Duration) -> Result<Option<Self>> {
+    pub fn start(command: &mut Command, within: Duration) -> LoadtestResult<Option<Self>> {
         let child = command.stdout(Stdio::piped()).spawn();
         let name = command.get_program().display().to_string();
         let mut program = Self {
-            child: child.map_err(Error::io(name))?,
+            child: child.map_err(LoadtestError::io(name))?,
             url: String::new(),
         };
         let stdout = program.child.stdout.take();
@@ -40,7 +40,7 @@ impl Program {
             let lines = stdout
                 .into_iter()
                 .flat_map(|out| BufReader::new(out).lines());
-            for line in lines.map_while(std::result::Result::ok) {
+            for line in lines.map_while(Result::ok) {
                 // After the first line the receiver is gone, but the pipe still has to be drained.
                 let _ = sender.send(line);
             }
@@ -73,7 +73,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for HttpProgram {
     fn drop(&mut self) {
         let _ended_already = self.child.kill();
         let _reaped = self.child.wait();
@@ -81,23 +81,23 @@ impl Drop for Program {
 }
 
 /// A running server; its data is deleted with it, so it needs no regular stop.
-pub(crate) struct Server {
+pub(crate) struct LoadServer {
     /// Dropped before the directory.
-    program: Program,
+    program: HttpProgram,
     /// Data directory, its mark, and the server's output.
     directory: TempDir,
 }
 
-impl Server {
+impl LoadServer {
     /// Starts the program with rate limits on, except those by address. Webhooks may lead to this machine.
-    pub(crate) fn start(program: &Path, options: &RunOptions) -> Result<Self> {
+    pub(crate) fn start(program: &Path, options: &RunOptions) -> LoadtestResult<Self> {
         let directory = match &options.server_disk {
             Some(disk) => TempDir::with_prefix_in("kedge-load-", disk),
             None => TempDir::with_prefix("kedge-load-"),
         };
-        let directory = directory.map_err(Error::io("a directory for the server"))?;
+        let directory = directory.map_err(LoadtestError::io("a directory for the server"))?;
         let log = std::fs::File::create(directory.path().join("log"))
-            .map_err(Error::io("the server's log"))?;
+            .map_err(LoadtestError::io("the server's log"))?;
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("KEDGE_") {
@@ -118,7 +118,7 @@ impl Server {
             .args(sets.iter().flat_map(|set| ["--set", set.as_str()]))
             .stdin(Stdio::null())
             .stderr(log);
-        if let Some(program) = Program::start(&mut command, START_LIMIT)? {
+        if let Some(program) = HttpProgram::start(&mut command, START_LIMIT)? {
             return Ok(Self { program, directory });
         }
         let log = std::fs::read_to_string(directory.path().join("log")).unwrap_or_default();
@@ -127,7 +127,9 @@ impl Server {
             .next_back()
             .unwrap_or("its log is empty")
             .to_owned();
-        Err(Error::Broken(format!("the server did not start: {said}")))
+        Err(LoadtestError::Broken(format!(
+            "the server did not start: {said}"
+        )))
     }
 
     pub(crate) fn url(&self) -> &str {

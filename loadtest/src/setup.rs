@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
-use kedge_client::types::ActionRule;
+use kedge_client::types::TemplateActionRule;
 use kedge_client::{Account, Client, NewTemplate, RetryPolicy};
 use kedge_protocol::Address;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::resource::{Area, Who};
 
 use crate::accounts::{each, next_nonce, touch};
-use crate::error::{Error, Result};
-use crate::fleet::Organization;
-use crate::options::{Auth, Limits, RunOptions, Scenario};
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::fleet::LoadOrganization;
+use crate::options::{AuthMode, LimitsMode, RunOptions, Scenario};
 use crate::{accounts, operator, progress};
 
 /// Limit on attempts at a step that meets a limit: registrations are limited to 100 a minute by address, unless
@@ -25,14 +25,14 @@ const SUPPLY_MAX: u64 = 1 << 40;
 const PROOF_EVERY: usize = 50;
 
 /// The organizations and their accounts.
-pub(crate) struct Fleet {
-    pub(crate) organizations: Vec<Organization>,
+pub(crate) struct LoadFleet {
+    pub(crate) organizations: Vec<LoadOrganization>,
     accounts: Vec<Account>,
 }
 
 /// A client that waits for limits as long as necessary. It trusts the keys that the server states or, if `first_key` is
 /// given, that key and its successors in the log.
-pub(crate) async fn client(url: &str, first_key: Option<Address>) -> Result<Client> {
+pub(crate) async fn client(url: &str, first_key: Option<Address>) -> LoadtestResult<Client> {
     let patient = RetryPolicy {
         attempts_max: ATTEMPTS_MAX,
         wait_ms_max: 60_000,
@@ -40,20 +40,20 @@ pub(crate) async fn client(url: &str, first_key: Option<Address>) -> Result<Clie
     };
     let builder = || Client::builder(url).retry(patient.clone());
     let client = builder().connect().await;
-    let client = client.map_err(Error::at("asking for the domain"))?;
+    let client = client.map_err(LoadtestError::at("asking for the domain"))?;
     let Some(first_key) = first_key else {
         return Ok(client);
     };
     let pinned = builder().pin(client.domain(), first_key).connect().await;
-    pinned.map_err(Error::at("the sequencer's keys"))
+    pinned.map_err(LoadtestError::at("the sequencer's keys"))
 }
 
-impl Fleet {
+impl LoadFleet {
     pub(crate) async fn new(
         client: &Client,
         options: &RunOptions,
         admin_socket: Option<&Path>,
-    ) -> Result<Self> {
+    ) -> LoadtestResult<Self> {
         let tag = accounts::tag()?;
         let count = options.organizations;
         let bar = progress::bar("accounts", count);
@@ -69,7 +69,7 @@ impl Fleet {
         .await?;
         bar.finish_and_clear();
         let (accounts, mut organizations): (Vec<_>, Vec<_>) = registered.into_iter().unzip();
-        if let Some(socket) = admin_socket.filter(|_| options.limits() == Limits::Operator) {
+        if let Some(socket) = admin_socket.filter(|_| options.limits() == LimitsMode::Operator) {
             operator::lift_limits(socket, organizations.iter().map(|o| o.id)).await?;
         }
         for number in 0..count {
@@ -84,7 +84,7 @@ impl Fleet {
     }
 
     /// Mints the objects, and updates each once.
-    async fn filled(self, options: &RunOptions) -> Result<Self> {
+    async fn filled(self, options: &RunOptions) -> LoadtestResult<Self> {
         let count = self.accounts.len();
         let scenario = options.sends();
         let proofs = scenario == Scenario::ProofFiles;
@@ -110,7 +110,7 @@ impl Fleet {
                     touch(account, &organization.objects).await?;
                 }
                 organization.next_nonce = next_nonce(account).await?;
-                Ok::<_, Error>(organization)
+                Ok::<_, LoadtestError>(organization)
             }
         })
         .await?;
@@ -123,8 +123,8 @@ impl Fleet {
     }
 
     /// Fetches new access tokens, if requests use them.
-    pub(crate) async fn renew_tokens(&mut self, auth: Auth) -> Result<()> {
-        if auth == Auth::Key {
+    pub(crate) async fn renew_tokens(&mut self, auth: AuthMode) -> LoadtestResult<()> {
+        if auth == AuthMode::Key {
             return Ok(());
         }
         let accounts = Arc::new(self.accounts.clone());
@@ -132,8 +132,11 @@ impl Fleet {
             let accounts = Arc::clone(&accounts);
             async move {
                 let account = &accounts[number];
-                account.refresh().await.map_err(Error::at("a new token"))?;
-                account.access_token().map_err(Error::at("a token"))
+                account
+                    .refresh()
+                    .await
+                    .map_err(LoadtestError::at("a new token"))?;
+                account.access_token().map_err(LoadtestError::at("a token"))
             }
         })
         .await?;
@@ -148,7 +151,7 @@ impl Fleet {
     }
 
     /// Reads an organization's nonces, after requests outside the load.
-    pub(crate) async fn learn_nonce(&mut self, number: usize) -> Result<()> {
+    pub(crate) async fn learn_nonce(&mut self, number: usize) -> LoadtestResult<()> {
         self.organizations[number].next_nonce = next_nonce(&self.accounts[number]).await?;
         Ok(())
     }
@@ -159,18 +162,21 @@ async fn register(
     tag: &str,
     number: usize,
     options: &RunOptions,
-) -> Result<(Account, Organization)> {
+) -> LoadtestResult<(Account, LoadOrganization)> {
     let email = format!("load-{tag}-{number}@example.com");
     let (account, key, id) =
         accounts::register(client, email, format!("load {tag} {number}")).await?;
     let areas = [Area::Objects, Area::Actions, Area::Events, Area::Templates];
     let api_key = match options.auth {
-        Auth::Bearer => None,
-        Auth::Key | Auth::Both => Some(accounts::api_key(&account, "load", &areas).await?),
+        AuthMode::Bearer => None,
+        AuthMode::Key | AuthMode::Both => Some(accounts::api_key(&account, "load", &areas).await?),
     };
     let made = account.create_template(&template(options)).await;
-    let template = made.map_err(Error::at("making a template"))?.resource.id;
-    let organization = Organization {
+    let template = made
+        .map_err(LoadtestError::at("making a template"))?
+        .resource
+        .id;
+    let organization = LoadOrganization {
         id,
         recipients: [key.address(), key.address()],
         key,
@@ -185,7 +191,7 @@ async fn register(
 }
 
 fn template(options: &RunOptions) -> NewTemplate {
-    let rule = |kind: &str, who: Who| ActionRule {
+    let rule = |kind: &str, who: Who| TemplateActionRule {
         kind: kind.to_owned(),
         who,
         schema: None,
@@ -207,11 +213,11 @@ fn template(options: &RunOptions) -> NewTemplate {
 
 async fn mint(
     account: &Account,
-    organization: &mut Organization,
+    organization: &mut LoadOrganization,
     count: usize,
     proofs: bool,
     bar: &ProgressBar,
-) -> Result<()> {
+) -> LoadtestResult<()> {
     while organization.objects.len() < count {
         let made = organization.objects.len();
         let wanted = BATCH_ACTIONS_MAX.min(count - made);

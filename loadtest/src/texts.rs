@@ -7,7 +7,7 @@ use kedge_protocol::action::{ActionWords, Kind, RequestHead};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 
-use crate::fleet::Organization;
+use crate::fleet::LoadOrganization;
 use crate::options::RunOptions;
 
 /// Number of alternating payloads, so that every update changes something.
@@ -16,17 +16,17 @@ pub const VARIANTS: usize = 2;
 const OBJECT_ID_BYTES: usize = 30;
 
 /// Constant parts of an organization's request heads.
-pub(crate) struct Heads {
+pub(crate) struct HeadTemplates {
     /// Head of a signed request, up to the length of its body.
     pub(crate) write: Vec<u8>,
     /// Head of a read, from after its path.
     pub(crate) read: Vec<u8>,
 }
 
-impl Heads {
+impl HeadTemplates {
     /// Builds the heads of an organization's requests.
     pub(crate) fn new(
-        organization: &Organization,
+        organization: &LoadOrganization,
         authority: &str,
         hot: Option<Id>,
         options: &RunOptions,
@@ -100,7 +100,7 @@ pub fn payload(variant: usize, action_bytes: usize) -> String {
 }
 
 /// Payloads of transfers: two for each organization.
-pub(crate) fn transfers(organizations: &[Organization]) -> Vec<String> {
+pub(crate) fn transfers(organizations: &[LoadOrganization]) -> Vec<String> {
     let recipients = organizations.iter().flat_map(|o| o.recipients.iter());
     recipients
         .map(|address| format!(r#"{{"to":"{address}"}}"#))
@@ -108,14 +108,14 @@ pub(crate) fn transfers(organizations: &[Organization]) -> Vec<String> {
 }
 
 /// A body of the action bus that is sent repeatedly, each time under a new signature.
-pub struct Body {
+pub struct BusBody {
     /// Bytes of the body.
     pub text: Bytes,
     /// Hashes of each action's texts.
     pub words: Vec<ActionWords>,
 }
 
-impl Body {
+impl BusBody {
     /// The body for these targets and payloads: of the batch endpoint, or of a single action.
     pub fn new(kind: &Kind, actions: &[(Id, &str)], batch: bool) -> Self {
         let words = actions.iter().map(|(target, payload)| {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use kedge_load::server::Program;
+use kedge_load::server::HttpProgram;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,7 +63,7 @@ fn serve(directory: &Path) -> Command {
 
 /// A server, killed on drop.
 struct Server {
-    program: Program,
+    program: HttpProgram,
     authority: String,
     directory: TempDir,
 }
@@ -71,7 +71,7 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let program = Program::start(&mut serve(directory.path()), PATIENCE);
+        let program = HttpProgram::start(&mut serve(directory.path()), PATIENCE);
         let program = program.unwrap().unwrap();
         Self {
             authority: program.url.strip_prefix("http://").unwrap().to_owned(),

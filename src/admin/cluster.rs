@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kedge_cluster::node::{Fingerprints, Replica, TOKEN_KEY};
-use kedge_storage::Mode;
+use kedge_storage::StoreMode;
 use serde_json::{Map, Value, json};
 
 use super::{AdminSocket, members};
@@ -29,8 +29,8 @@ impl AdminSocket {
     /// Reason why this node takes no part.
     fn why_read_only(&self) -> String {
         match self.app.engine.mode() {
-            Mode::ReadOnly(why) => format!("its store is read-only: {why}"),
-            Mode::ReadWrite => "it is still starting".to_owned(),
+            StoreMode::ReadOnly(why) => format!("its store is read-only: {why}"),
+            StoreMode::ReadWrite => "it is still starting".to_owned(),
         }
     }
 

@@ -11,7 +11,7 @@ use super::tiers::nearest_by_default;
 /// A command.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, tag = "command", rename_all = "snake_case")]
-pub(super) enum Command {
+pub(super) enum AdminRequest {
     AnchorNow,
     Status,
     RotateTokenKey {
@@ -71,7 +71,7 @@ pub(super) enum Command {
     },
 }
 
-impl Command {
+impl AdminRequest {
     /// Whether it changes nothing.
     pub(super) fn only_reads(&self) -> bool {
         matches!(

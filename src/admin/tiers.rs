@@ -10,7 +10,7 @@ use kedge_protocol::resource::CustomLimits;
 use kedge_upkeep::archive;
 use serde_json::{Map, Value, json};
 
-use super::{AdminSocket, Copied, members};
+use super::{AdminBackupSource, AdminSocket, members};
 
 /// Default length of the list of organizations nearest to a limit.
 pub(super) fn nearest_by_default() -> usize {
@@ -54,7 +54,7 @@ impl AdminSocket {
         if nearest > NEAREST_MAX {
             return Err(format!("nearest must be at most {NEAREST_MAX}"));
         }
-        let (app, Copied { store, data }) = (Arc::clone(&self.app), self.copied.clone());
+        let (app, AdminBackupSource { store, data }) = (Arc::clone(&self.app), self.copied.clone());
         let reading = move || {
             let overview = app.limits.overview(now_s(), nearest).map_err(text)?;
             let forms = archive::forms(&store, &data).map_err(text)?;

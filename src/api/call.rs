@@ -3,63 +3,63 @@
 use std::sync::Arc;
 
 use hyper::{HeaderMap, Method, StatusCode};
-use kedge_actors::Published;
+use kedge_actors::PublishedState;
 use kedge_actors::api::Submission;
-use kedge_http::auth::Session;
+use kedge_http::auth::CallerSession;
 use kedge_http::body;
 use kedge_http::error::ApiError;
-use kedge_http::limits::{ClientAddress, Holder, Naming};
-use kedge_http::query::Query;
+use kedge_http::limits::{ClientAddress, EmailProbe, ShareHolder};
+use kedge_http::query::RequestQuery;
 use kedge_protocol::Code;
 use kedge_protocol::resource::Role;
 use kedge_protocol::{Address, Id, Prefix};
 use kedge_rules::Caller;
-use kedge_storage::{Resource, Snapshot};
+use kedge_storage::{StoreSnapshot, StoredResource};
 
-use crate::api::Endpoint;
-use crate::app::App;
+use crate::api::EndpointRow;
+use crate::app::ServerApp;
 
-pub struct Call {
-    pub app: Arc<App>,
+pub struct HandlerCall {
+    pub app: Arc<ServerApp>,
     /// The table of endpoints.
-    pub table: &'static [Endpoint],
+    pub table: &'static [EndpointRow],
     /// The matching row.
-    pub endpoint: &'static Endpoint,
+    pub endpoint: &'static EndpointRow,
     /// HEAD matches the row of GET.
     pub method: Method,
     /// `{id}` of the path.
     pub id: String,
     /// The path's second parameter, if it has two.
     pub sub_id: String,
-    pub query: Query,
+    pub query: RequestQuery,
     pub headers: HeaderMap,
     /// Empty if the signed request has consumed it.
-    pub body: body::Text,
+    pub body: body::BodyText,
     /// The caller, if the endpoint needs to know.
-    pub session: Option<Session>,
+    pub session: Option<CallerSession>,
     /// The signed request once it is submitted, or as it was submitted earlier with the same idempotency key.
     pub submission: Option<Arc<Submission>>,
     /// Set if it was submitted earlier.
-    pub earlier: Option<Earlier>,
+    pub earlier: Option<EarlierRequest>,
     /// Held while the request may reveal that an e-mail address is taken.
-    pub naming: Option<Naming>,
+    pub naming: Option<EmailProbe>,
     /// A new secret, shown once and never stored.
     pub shown_once: Option<String>,
     pub client_address: ClientAddress,
     /// The holder whose shares of scarce resources the request uses.
-    pub holder: Holder,
+    pub holder: ShareHolder,
     /// The request's id; for a request carried out earlier, its id at that time.
     pub request_id: Arc<str>,
 }
 
 /// What the answer to an earlier request needs besides its outcome.
-pub struct Earlier {
+pub struct EarlierRequest {
     /// Number of objects made from the template that it acts on.
     pub minted: u64,
 }
 
-impl Call {
-    pub fn session(&self) -> Result<Session, ApiError> {
+impl HandlerCall {
+    pub fn session(&self) -> Result<CallerSession, ApiError> {
         self.session
             .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
     }
@@ -76,7 +76,7 @@ impl Call {
     }
 
     /// The last published state.
-    pub fn published(&self) -> Arc<Published> {
+    pub fn published(&self) -> Arc<PublishedState> {
         self.app.published()
     }
 
@@ -86,9 +86,9 @@ impl Call {
     }
 
     /// The resource of the path, if it belongs to the caller's organization and `shown` does not hide it.
-    pub fn own<T: Resource>(
+    pub fn own<T: StoredResource>(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &StoreSnapshot,
         shown: impl FnOnce(&T) -> bool,
     ) -> Result<T, ApiError> {
         let organization_id = self.session()?.organization_id;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use kedge_http::limits::LimitClass;
-use kedge_http::signing::Signs;
+use kedge_http::signing::SigningScheme;
 use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 
-use crate::api::endpoint::{Auth, Endpoint, MIN_SEQUENCE};
+use crate::api::endpoint::{EndpointAuth, EndpointRow, MIN_SEQUENCE};
 
 /// Errors of every signed request.
 const SIGNED: &[Code] = &[
@@ -67,7 +67,7 @@ fn refusals(kind: &Kind) -> &'static [Code] {
     }
 }
 
-impl Endpoint {
+impl EndpointRow {
     /// All codes of its answers.
     pub fn codes(&self) -> BTreeSet<Code> {
         // Unknown parameters and internal errors are always possible.
@@ -79,7 +79,7 @@ impl Endpoint {
             // The data it needs may be archived.
             codes.insert(Code::Gone);
         }
-        if self.auth == Auth::Bearer {
+        if self.auth == EndpointAuth::Bearer {
             // An API key may lack the right.
             codes.extend([Code::Unauthenticated, Code::TokenExpired, Code::Forbidden]);
         }
@@ -95,13 +95,13 @@ impl Endpoint {
         }
         if self.request.is_some() {
             codes.extend(WITH_BODY);
-            if self.signs != Signs::File {
+            if self.signs != SigningScheme::File {
                 codes.insert(Code::MalformedJson);
             }
         }
-        if self.signs != Signs::Nothing {
+        if self.signs != SigningScheme::Nothing {
             codes.extend(SIGNED);
-            if self.auth == Auth::Bearer {
+            if self.auth == EndpointAuth::Bearer {
                 codes.insert(Code::QuotaExceeded);
             }
         }
@@ -114,15 +114,17 @@ impl Endpoint {
             codes.insert(Code::PreconditionFailed);
         }
         match &self.signs {
-            Signs::Nothing | Signs::File => {}
-            Signs::Body(kind, _) | Signs::NoBody(kind, _) | Signs::PathMember(kind, ..) => {
+            SigningScheme::Nothing | SigningScheme::File => {}
+            SigningScheme::Body(kind, _)
+            | SigningScheme::NoBody(kind, _)
+            | SigningScheme::PathMember(kind, ..) => {
                 codes.extend(refusals(kind));
             }
-            Signs::WalletUpdate => codes.extend(refusals(&Kind::WalletUpdate)),
-            Signs::Registration => codes.extend(refusals(&Kind::WalletRegister)),
-            Signs::Action => codes.extend(ON_OBJECTS),
+            SigningScheme::WalletUpdate => codes.extend(refusals(&Kind::WalletUpdate)),
+            SigningScheme::Registration => codes.extend(refusals(&Kind::WalletRegister)),
+            SigningScheme::Action => codes.extend(ON_OBJECTS),
             // Each refused action of a batch is reported in its own result.
-            Signs::Batch => codes.extend([Code::BatchTooLarge, Code::StateViolation]),
+            SigningScheme::Batch => codes.extend([Code::BatchTooLarge, Code::StateViolation]),
         }
         codes.extend(self.doc.errors);
         codes

@@ -1,35 +1,38 @@
 //! Answers to signed requests, from what was committed now, or earlier with the same idempotency key.
 
-use kedge_actors::api::{ActionOutcome, Committed};
+use kedge_actors::api::{ActionOutcome, SubmissionOutcome};
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
-use kedge_http::reply::Reply;
-use kedge_http::scalars::IdText;
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::ResourceIdText;
 use kedge_protocol::receipt::Receipt;
 use kedge_replay::images::read_image;
-use kedge_rules::image::Image;
-use kedge_storage::Snapshot;
+use kedge_rules::image::ResourceState;
+use kedge_storage::StoreSnapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::api::call::Call;
-use crate::api::shown::Position;
+use crate::api::call::HandlerCall;
+use crate::api::shown::ActionPosition;
 
 /// A resource that a request made or changed, with its proof.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Changed{T}")]
-pub struct Changed<T> {
+pub struct ResourceChange<T> {
     /// The resource.
     #[serde(flatten)]
     pub resource: T,
     /// The action that did so.
-    pub action_id: IdText,
+    pub action_id: ResourceIdText,
     /// Proof that the log holds the action; it can be checked offline at once.
     pub receipt: Receipt,
 }
 
-impl Call {
+impl HandlerCall {
     /// A single action with its place in the log; the error if it was refused.
-    pub fn position<'a>(&'a self, committed: &'a Committed) -> Result<Position<'a>, ApiError> {
+    pub fn position<'a>(
+        &'a self,
+        committed: &'a SubmissionOutcome,
+    ) -> Result<ActionPosition<'a>, ApiError> {
         let internal = || ApiError::internal(&"an outcome without its action or its place");
         let (action, result) = self
             .submission()?
@@ -38,7 +41,7 @@ impl Call {
             .zip(committed.actions.first())
             .ok_or_else(internal)?;
         match result {
-            ActionOutcome::Done(done) => Ok(Position {
+            ActionOutcome::Done(done) => Ok(ActionPosition {
                 action,
                 done,
                 placement: committed.placement.as_ref().ok_or_else(internal)?,
@@ -51,7 +54,7 @@ impl Call {
     }
 
     /// The resources that a single action made or changed, with its place in the log; the resource acted on first.
-    pub fn images(&self, committed: &Committed) -> Result<Vec<Image>, ApiError> {
+    pub fn images(&self, committed: &SubmissionOutcome) -> Result<Vec<ResourceState>, ApiError> {
         let position = self.position(committed)?;
         let mut images = position.done.images(position.placement.timestamp_ms);
         if let Some(first) = images.first_mut() {
@@ -61,7 +64,10 @@ impl Call {
     }
 
     /// The resource of this type that a single action made or changed.
-    pub fn made<T: TryFrom<Image>>(&self, committed: &Committed) -> Result<T, ApiError> {
+    pub fn made<T: TryFrom<ResourceState>>(
+        &self,
+        committed: &SubmissionOutcome,
+    ) -> Result<T, ApiError> {
         let mut images = self.images(committed)?.into_iter();
         let made = images.find_map(|image| T::try_from(image).ok());
         made.ok_or_else(|| {
@@ -72,13 +78,13 @@ impl Call {
     /// The answer that shows a resource, with the action's id and receipt.
     pub fn changed<T: Serialize>(
         &self,
-        committed: &Committed,
+        committed: &SubmissionOutcome,
         resource: T,
-    ) -> Result<Reply, ApiError> {
+    ) -> Result<HttpReply, ApiError> {
         let position = self.position(committed)?;
-        let answer = Changed {
+        let answer = ResourceChange {
             resource,
-            action_id: IdText(position.id()),
+            action_id: ResourceIdText(position.id()),
             receipt: position.receipt(self.app.verifier.domain()),
         };
         self.answered(committed, position.done.sequence, &answer)
@@ -87,24 +93,29 @@ impl Call {
     /// An answer with the row's status and the signer's highest nonce.
     pub fn answered<T: Serialize>(
         &self,
-        committed: &Committed,
+        committed: &SubmissionOutcome,
         sequence: u64,
         answer: &T,
-    ) -> Result<Reply, ApiError> {
+    ) -> Result<HttpReply, ApiError> {
         let text = serde_json::to_vec(answer).map_err(|error| ApiError::internal(&error))?;
         Ok(self.answered_text(committed, sequence, text))
     }
 
     /// [`Self::answered`] for encoded JSON.
-    pub fn answered_text(&self, committed: &Committed, sequence: u64, text: Vec<u8>) -> Reply {
-        let reply = Reply::json_text(self.status(), sequence, text);
+    pub fn answered_text(
+        &self,
+        committed: &SubmissionOutcome,
+        sequence: u64,
+        text: Vec<u8>,
+    ) -> HttpReply {
+        let reply = HttpReply::json_text(self.status(), sequence, text);
         reply.with(NONCE_HIGHEST, &committed.nonce_highest.to_string())
     }
 }
 
 /// Fills in the creation of a resource. It is missing if the decision used a version whose position was not known then;
 /// by now that version is stored.
-fn settle(image: &mut Image, snapshot: &Snapshot) -> Result<(), ApiError> {
+fn settle(image: &mut ResourceState, snapshot: &StoreSnapshot) -> Result<(), ApiError> {
     if image
         .trace()
         .is_none_or(|trace| trace.created_sequence != 0)
@@ -114,7 +125,9 @@ fn settle(image: &mut Image, snapshot: &Snapshot) -> Result<(), ApiError> {
     // An answer about anything else shows no trace.
     let Some(stored) = read_image(snapshot, image.id())? else {
         return match image {
-            Image::File(_) | Image::Dispute(_) | Image::SequencerKey(_) => Ok(()),
+            ResourceState::FileRecord(_)
+            | ResourceState::Dispute(_)
+            | ResourceState::SequencerKey(_) => Ok(()),
             _ => Err(ApiError::internal(&"a committed resource is missing")),
         };
     };

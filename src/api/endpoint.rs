@@ -5,22 +5,22 @@ use std::pin::Pin;
 
 use hyper::header::IF_MATCH;
 use hyper::{HeaderMap, Method};
-use kedge_actors::api::{Committed, Submission};
-use kedge_http::auth::rights::{Access, Right};
+use kedge_actors::api::{Submission, SubmissionOutcome};
+use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::error::ApiError;
 use kedge_http::limits::LimitClass;
-use kedge_http::query::{Parameter, Query};
-use kedge_http::reply::Reply;
-use kedge_http::signing::Signs;
+use kedge_http::query::{RequestParameter, RequestQuery};
+use kedge_http::reply::HttpReply;
+use kedge_http::signing::SigningScheme;
 use kedge_protocol::Code;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::api::call::Call;
-use crate::api::document::doc::Doc;
+use crate::api::call::HandlerCall;
+use crate::api::document::doc::EndpointDoc;
 use crate::api::document::headings;
 
 /// A parameter of every read of the log.
-pub const MIN_SEQUENCE: Parameter = Parameter {
+pub const MIN_SEQUENCE: RequestParameter = RequestParameter {
     name: "min_sequence",
     schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
     description: "Waits up to 5 s until the answer reflects this sequence.",
@@ -33,7 +33,7 @@ pub const ANY: &str = "*/*";
 
 /// Required credentials.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Auth {
+pub enum EndpointAuth {
     Public,
     /// An access token, an API key, or both.
     Bearer,
@@ -49,27 +49,28 @@ pub fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 const READ_BY_POST: [&str; 3] = ["/objects/search", "/objects/count", "/ebus/actions/preview"];
 
 /// The result of a handler, or of an answer.
-pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ApiError>> + Send + 'a>>;
+pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpReply, ApiError>> + Send + 'a>>;
 
 /// Makes the answer to a signed request from its outcome.
-pub type AnswerTo = for<'a> fn(&'a Call, &'a Committed) -> Replying<'a>;
+pub type CommittedAnswer = for<'a> fn(&'a HandlerCall, &'a SubmissionOutcome) -> ReplyFuture<'a>;
 
 /// Completes a submission before it is submitted, or refuses it.
-pub type Prepare = for<'a> fn(
-    &'a mut Call,
-    &'a mut Submission,
-) -> Pin<Box<dyn Future<Output = Result<(), ApiError>> + Send + 'a>>;
+pub type SubmissionHook =
+    for<'a> fn(
+        &'a mut HandlerCall,
+        &'a mut Submission,
+    ) -> Pin<Box<dyn Future<Output = Result<(), ApiError>> + Send + 'a>>;
 
-pub enum Answer {
+pub enum AnswerMode {
     /// By a handler; nothing is signed.
-    Handler(fn(Call) -> Replying<'static>),
+    Handler(fn(HandlerCall) -> ReplyFuture<'static>),
     /// From the committed outcome, now or when the request is repeated with its idempotency key. The server submits
     /// such requests (`server/submitting.rs`).
-    Committed(AnswerTo),
+    Committed(CommittedAnswer),
 }
 
 /// One row of the table of endpoints.
-pub struct Endpoint {
+pub struct EndpointRow {
     /// GET (including HEAD), POST, PATCH or DELETE.
     pub method: Method,
     /// The path's template.
@@ -78,14 +79,14 @@ pub struct Endpoint {
     pub tag: &'static str,
     /// One line.
     pub summary: &'static str,
-    pub auth: Auth,
+    pub auth: EndpointAuth,
     /// The right that an API key needs, if it does not follow from tag and method.
-    pub right: Option<Right>,
-    pub signs: Signs,
+    pub right: Option<EndpointRight>,
+    pub signs: SigningScheme,
     /// The limit it counts towards.
     pub limit: LimitClass,
     /// Query parameters, in groups.
-    pub query: &'static [&'static [Parameter]],
+    pub query: &'static [&'static [RequestParameter]],
     /// Schema of the body.
     pub request: Option<SchemaOf>,
     /// The status of success.
@@ -99,26 +100,26 @@ pub struct Endpoint {
     /// The answer shows a secret, so it is never compressed.
     pub shows_secret: bool,
     /// Preparation of a signed request before its submission, besides signature and `If-Match`.
-    pub prepare: Option<Prepare>,
-    pub answer: Answer,
-    pub doc: &'static Doc,
+    pub prepare: Option<SubmissionHook>,
+    pub answer: AnswerMode,
+    pub doc: &'static EndpointDoc,
 }
 
-impl Endpoint {
+impl EndpointRow {
     /// An endpoint with the most common values.
     pub fn new(
         method: Method,
         path: &'static str,
-        doc: &'static Doc,
-        signs: Signs,
-        answer: Answer,
+        doc: &'static EndpointDoc,
+        signs: SigningScheme,
+        answer: AnswerMode,
     ) -> Self {
         Self {
             method,
             path,
             tag: doc.tag,
             summary: doc.summary,
-            auth: Auth::Bearer,
+            auth: EndpointAuth::Bearer,
             right: None,
             signs,
             limit: LimitClass::Tier,
@@ -148,23 +149,23 @@ impl Endpoint {
 
     /// The right that an API key needs; `None` if no key suffices. A request that changes nothing is a read, whatever
     /// its method.
-    pub fn right(&self) -> Option<Right> {
+    pub fn right(&self) -> Option<EndpointRight> {
         if self.right.is_some() {
             return self.right;
         }
         let area = headings::area(self.tag)?;
         let access = match (self.method.as_str(), &self.signs) {
-            (_, Signs::Nothing) | ("GET", _) => Access::Read,
-            ("PATCH", _) => Access::Update,
-            ("DELETE", _) => Access::Delete,
-            _ => Access::Create,
+            (_, SigningScheme::Nothing) | ("GET", _) => CrudAccess::Read,
+            ("PATCH", _) => CrudAccess::Update,
+            ("DELETE", _) => CrudAccess::Delete,
+            _ => CrudAccess::Create,
         };
-        Some(Right { area, access })
+        Some(EndpointRight { area, access })
     }
 
     /// Whether an `Idempotency-Key` has an effect.
     pub fn is_idempotent(&self) -> bool {
-        self.keeps_answer || self.signs != Signs::Nothing
+        self.keeps_answer || self.signs != SigningScheme::Nothing
     }
 
     /// Whether `If-Match` has an effect.
@@ -186,7 +187,7 @@ impl Endpoint {
         ))
     }
 
-    pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+    pub fn parameters(&self) -> impl Iterator<Item = &'static RequestParameter> {
         let own = self.query.iter().copied().flatten();
         own.chain(self.reads_log().then_some(&MIN_SEQUENCE))
     }
@@ -196,7 +197,7 @@ impl Endpoint {
     }
 
     /// Checks whole numbers in the query against the documented bounds.
-    pub fn check_numbers(&self, query: &Query) -> Result<(), ApiError> {
+    pub fn check_numbers(&self, query: &RequestQuery) -> Result<(), ApiError> {
         self.parameters()
             .try_for_each(|parameter| parameter.check_number(query))
     }
@@ -211,7 +212,7 @@ impl Endpoint {
     /// which the caller caches.
     pub fn contradiction(
         &self,
-        answer: &Result<Reply, ApiError>,
+        answer: &Result<HttpReply, ApiError>,
         codes: &BTreeSet<Code>,
     ) -> Option<String> {
         let what = match answer {
@@ -226,7 +227,7 @@ impl Endpoint {
         Some(format!("{} {} {what}", self.method, self.path))
     }
 
-    fn contradiction_of(&self, reply: &Reply) -> Option<String> {
+    fn contradiction_of(&self, reply: &HttpReply) -> Option<String> {
         let status = reply.status.as_u16();
         let not_modified = status == 304;
         let also = self.doc.also.iter().any(|(known, _)| *known == status);

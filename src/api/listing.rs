@@ -1,29 +1,29 @@
 //! Pages of lists: `limit`, `cursor`, `order`, and the deprecated `offset`. Rows are read in small pieces, which bounds
-//! large records and filters that drop most rows. Every list uses [`Listing::walk`]. Searches have their own reader in
+//! large records and filters that drop most rows. Every list uses [`ListRequest::walk`]. Searches have their own reader in
 //! `kedge-search`, because their order and positions are those of an index.
 
 use std::cell::Cell;
 
-use kedge_http::cursor::Scope;
+use kedge_http::cursor::CursorScope;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::limits::{
     PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX, SEARCH_BYTES_MAX,
 };
 
-pub use kedge_storage::Page as Rows;
-use kedge_storage::{Resource, Snapshot};
+pub use kedge_storage::RowPage as Rows;
+use kedge_storage::{StoreSnapshot, StoredResource};
 use serde::Serialize;
 
-use crate::api::call::Call;
-use kedge_http::query::Parameter;
+use crate::api::call::HandlerCall;
+use kedge_http::query::RequestParameter;
 
 use schemars::JsonSchema;
 
 /// One page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PageOf{T}")]
-pub struct Page<T> {
+pub struct ListPage<T> {
     /// The records.
     pub items: Vec<T>,
     /// Pass it to get the next page; null on the last one.
@@ -40,23 +40,23 @@ pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A page ends early after this many rows.
 const PAGE_ROWS_MAX: usize = PAGE_OFFSET_MAX + 2 * PAGE_ITEMS_MAX;
 
-pub const LIST: &[Parameter] = &[
-    Parameter {
+pub const LIST: &[RequestParameter] = &[
+    RequestParameter {
         name: "limit",
         schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}"#,
         description: "Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.",
     },
-    Parameter {
+    RequestParameter {
         name: "cursor",
         schema_type: r#"{"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}"#,
         description: "The cursor of the previous page.",
     },
-    Parameter {
+    RequestParameter {
         name: "order",
         schema_type: r#"{"type": "string", "enum": ["asc", "desc"], "default": "asc"}"#,
         description: "asc (the default) or desc, by creation.",
     },
-    Parameter {
+    RequestParameter {
         name: "offset",
         schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 10000}"#,
         description: "Deprecated, at most 10,000: use cursor.",
@@ -64,10 +64,10 @@ pub const LIST: &[Parameter] = &[
 ];
 
 /// Parameters of a list with the newest records first unless `order` states otherwise.
-pub const LIST_NEWEST_FIRST: &[Parameter] = &[
+pub const LIST_NEWEST_FIRST: &[RequestParameter] = &[
     LIST[0],
     LIST[1],
-    Parameter {
+    RequestParameter {
         name: "order",
         schema_type: r#"{"type": "string", "enum": ["asc", "desc"], "default": "desc"}"#,
         description: "asc or desc (the default), by creation.",
@@ -75,8 +75,8 @@ pub const LIST_NEWEST_FIRST: &[Parameter] = &[
     LIST[3],
 ];
 
-pub struct Listing {
-    scope: Scope,
+pub struct ListRequest {
+    scope: CursorScope,
     /// Records of the page, at most.
     limit: usize,
     /// Records to skip first; deprecated.
@@ -92,7 +92,7 @@ pub struct Listing {
 }
 
 /// The rest of a page.
-pub struct Wanted {
+pub struct PageRemainder {
     /// The position after which to read.
     pub after: Option<u128>,
     pub records_max: usize,
@@ -102,7 +102,7 @@ pub struct Wanted {
     pub rows_max: usize,
 }
 
-pub struct Piece<T> {
+pub struct ListPiece<T> {
     /// Rows in the list's order: the position, and the record with its bytes, or nothing if the caller may not see it.
     pub records: Vec<(u128, Option<(usize, T)>)>,
     /// The position of the last row looked at, if it is not the last record's.
@@ -114,7 +114,7 @@ pub struct Piece<T> {
 }
 
 /// How a list reads a table.
-pub struct Source<F, P, K> {
+pub struct ListSource<F, P, K> {
     pub fetch: F,
     /// A record's position in the list.
     pub place: P,
@@ -122,18 +122,18 @@ pub struct Source<F, P, K> {
     pub keep: K,
 }
 
-impl Listing {
+impl ListRequest {
     /// Parses the parameters; `filters` are the values that narrow the list.
-    pub fn of(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
+    pub fn of(call: &HandlerCall, filters: &[&str]) -> Result<Self, ApiError> {
         Self::read(call, filters, false)
     }
 
     /// [`Self::of`], but newest first if `order` is absent: for [`LIST_NEWEST_FIRST`].
-    pub fn newest_first(call: &Call, filters: &[&str]) -> Result<Self, ApiError> {
+    pub fn newest_first(call: &HandlerCall, filters: &[&str]) -> Result<Self, ApiError> {
         Self::read(call, filters, true)
     }
 
-    fn read(call: &Call, filters: &[&str], newest_first: bool) -> Result<Self, ApiError> {
+    fn read(call: &HandlerCall, filters: &[&str], newest_first: bool) -> Result<Self, ApiError> {
         let query = &call.query;
         let limit = query.number("limit")?.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
         let descending = match query.get("order") {
@@ -157,7 +157,7 @@ impl Listing {
             order,
         ];
         parts.extend(filters);
-        let scope = Scope::of(&parts);
+        let scope = CursorScope::of(&parts);
         let open = |cursor: &str| {
             let place = call.app.cursors.open(&scope, cursor)?;
             let place = place
@@ -187,14 +187,14 @@ impl Listing {
     /// Reads a page, piece by piece.
     pub fn walk<T>(
         &self,
-        call: &Call,
-        mut read: impl FnMut(Wanted) -> Result<Piece<T>, ApiError>,
-    ) -> Result<Page<T>, ApiError> {
+        call: &HandlerCall,
+        mut read: impl FnMut(PageRemainder) -> Result<ListPiece<T>, ApiError>,
+    ) -> Result<ListPage<T>, ApiError> {
         let mut items = Vec::new();
         let (mut skip, mut after) = (self.offset, self.after);
         let (mut bytes_max, mut rows_max) = (PAGE_BYTES_MAX, PAGE_ROWS_MAX);
         let has_more = 'pieces: loop {
-            let piece = read(Wanted {
+            let piece = read(PageRemainder {
                 after,
                 // One more than missing shows whether anything follows.
                 records_max: skip + self.limit - items.len() + 1,
@@ -231,7 +231,7 @@ impl Listing {
             }
         };
         let cursor = |place: u128| call.app.cursors.make(&self.scope, &place.to_be_bytes());
-        Ok(Page {
+        Ok(ListPage {
             items,
             cursor: after.filter(|_| has_more).map(cursor),
             has_more,
@@ -241,10 +241,10 @@ impl Listing {
     /// Reads a page of a table; `view` converts each record.
     pub fn page<T, U, F, P, K>(
         &self,
-        call: &Call,
-        mut source: Source<F, P, K>,
+        call: &HandlerCall,
+        mut source: ListSource<F, P, K>,
         view: impl FnMut(T) -> Result<U, ApiError>,
-    ) -> Result<Page<U>, ApiError>
+    ) -> Result<ListPage<U>, ApiError>
     where
         F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
         P: Fn(&T) -> u64,
@@ -263,7 +263,7 @@ impl Listing {
                 let place = (source.place)(&item).into();
                 Ok((place, (source.keep)(&item)?.map(|bytes| (bytes, item))))
             };
-            Ok(Piece {
+            Ok(ListPiece {
                 records: read
                     .into_iter()
                     .map(&mut record)
@@ -274,7 +274,7 @@ impl Listing {
             })
         })?;
         let items: Result<_, ApiError> = page.items.into_iter().map(view).collect();
-        Ok(Page {
+        Ok(ListPage {
             items: items?,
             cursor: page.cursor,
             has_more: page.has_more,
@@ -284,11 +284,11 @@ impl Listing {
     /// The answer with a page of a table, at this sequence of the log.
     pub fn answer<T, U: Serialize, F, P, K>(
         &self,
-        call: &Call,
+        call: &HandlerCall,
         sequence: u64,
-        source: Source<F, P, K>,
+        source: ListSource<F, P, K>,
         view: impl FnMut(T) -> Result<U, ApiError>,
-    ) -> Result<Reply, ApiError>
+    ) -> Result<HttpReply, ApiError>
     where
         F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
         P: Fn(&T) -> u64,
@@ -301,11 +301,11 @@ impl Listing {
     /// The answer with a page; callers that still use `offset` get the next page's link.
     pub fn reply(
         &self,
-        call: &Call,
+        call: &HandlerCall,
         sequence: u64,
         page: &impl Serialize,
-    ) -> Result<Reply, ApiError> {
-        let reply = Reply::ok(sequence, page)?;
+    ) -> Result<HttpReply, ApiError> {
+        let reply = HttpReply::ok(sequence, page)?;
         if !self.deprecated {
             return Ok(reply);
         }
@@ -316,20 +316,20 @@ impl Listing {
 }
 
 /// The answer with an unfiltered page of the organization's own resources.
-pub fn list_own<T: Resource, U: Serialize>(
-    call: &Call,
+pub fn list_own<T: StoredResource, U: Serialize>(
+    call: &HandlerCall,
     keep: impl FnMut(&T) -> Result<Option<usize>, ApiError>,
-    mut view: impl FnMut(&Snapshot, T) -> Result<U, ApiError>,
-) -> Result<Reply, ApiError> {
+    mut view: impl FnMut(&StoreSnapshot, T) -> Result<U, ApiError>,
+) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
-    let source = Source {
+    let source = ListSource {
         fetch: |rows| Ok(snapshot.listed::<T>(organization_id, rows)?),
         place: |item: &T| item.list_place().map_or(0, |(_, number)| number),
         keep,
     };
-    let listing = Listing::of(call, &[])?;
+    let listing = ListRequest::of(call, &[])?;
     listing.answer(call, published.head.sequence, source, |item| {
         view(snapshot, item)
     })

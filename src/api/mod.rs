@@ -1,7 +1,7 @@
 //! The API, one folder a heading of its document: `rows` (its endpoints and their words), `handlers` (what they do),
 //! `views` (the JSON of answers) and `bodies` (the JSON Schema of requests).
 //!
-//! - An endpoint: [`endpoint`] (what a row of the table is), `row` (values that most rows share), [`TABLE`], [`Router`],
+//! - An endpoint: [`endpoint`] (what a row of the table is), `row` (values that most rows share), [`TABLE`], [`EndpointRouter`],
 //!   `codes` (the errors that a row can give), [`document`] (the OpenAPI document).
 //! - A request: [`call`], [`idempotency`]. Handlers answer what is not signed. A signed request has what it needs before
 //!   it is submitted, and its answer ([`committed_answer`]).
@@ -35,8 +35,8 @@ mod table;
 pub mod templates;
 pub mod webhooks;
 
-pub use endpoint::Endpoint;
-pub use router::{Found, Router};
+pub use endpoint::EndpointRow;
+pub use router::{EndpointRouter, RouteMatch};
 pub use table::{TABLE, documented};
 
 /// Caching of answers for one caller.

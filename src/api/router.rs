@@ -8,16 +8,16 @@ use kedge_http::body::{ACCEPT_PATCH, PATCH_TYPES};
 use kedge_http::error::ApiError;
 use kedge_protocol::Code;
 
-use crate::api::{Endpoint, TABLE};
+use crate::api::{EndpointRow, TABLE};
 
-pub struct Router {
+pub struct EndpointRouter {
     paths: matchit::Router<BTreeMap<&'static str, usize>>,
     /// The paths with a PATCH.
     patched: BTreeSet<&'static str>,
 }
 
 #[derive(Debug)]
-pub struct Found {
+pub struct RouteMatch {
     /// Its index in [`TABLE`].
     pub index: usize,
     /// `{id}` of the path.
@@ -26,7 +26,7 @@ pub struct Found {
     pub sub_id: String,
 }
 
-impl Default for Router {
+impl Default for EndpointRouter {
     fn default() -> Self {
         let mut methods: BTreeMap<&str, BTreeMap<&'static str, usize>> = BTreeMap::new();
         for (index, endpoint) in TABLE.iter().enumerate() {
@@ -47,9 +47,9 @@ impl Default for Router {
     }
 }
 
-impl Router {
+impl EndpointRouter {
     /// The endpoint for a method and a path; HEAD matches like GET.
-    pub fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
+    pub fn find(&self, method: &Method, path: &str) -> Result<RouteMatch, ApiError> {
         let matched = self.paths.at(path).map_err(|_| ApiError::no_path(path))?;
         let wanted = if *method == Method::HEAD {
             "GET"
@@ -59,7 +59,7 @@ impl Router {
         if let Some(&index) = matched.value.get(wanted) {
             let mut parameters = matched.params.iter();
             let mut next = || parameters.next().map_or("", |(_, value)| value).to_owned();
-            return Ok(Found {
+            return Ok(RouteMatch {
                 index,
                 id: next(),
                 sub_id: next(),
@@ -81,7 +81,7 @@ impl Router {
     }
 
     /// Whether an answer of this status has `Accept-Patch` (RFC 5789, 3.1).
-    pub fn states_patch(&self, endpoint: &Endpoint, status: StatusCode) -> bool {
+    pub fn states_patch(&self, endpoint: &EndpointRow, status: StatusCode) -> bool {
         match endpoint.method {
             Method::PATCH => status == StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Method::GET => {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn routes_are_found_and_methods_told() {
-        let router = Router::default();
+        let router = EndpointRouter::default();
         let found = router.find(&Method::PATCH, "/objects/obj_1").unwrap();
         assert_eq!(TABLE[found.index].path, "/objects/{id}");
         assert_eq!(found.id, "obj_1");

@@ -1,13 +1,13 @@
 //! Constructors of rows, with the values and texts that most rows share.
 
 use hyper::Method;
-use kedge_http::query::Parameter;
-use kedge_http::signing::Signs;
+use kedge_http::query::RequestParameter;
+use kedge_http::signing::SigningScheme;
 
-use crate::api::Endpoint;
-use crate::api::call::Call;
-use crate::api::document::{Doc, Link};
-use crate::api::endpoint::{Answer, AnswerTo, Replying};
+use crate::api::EndpointRow;
+use crate::api::call::HandlerCall;
+use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::endpoint::{AnswerMode, CommittedAnswer, ReplyFuture};
 
 macro_rules! handler {
     ($handler:path) => {
@@ -33,9 +33,9 @@ pub(in crate::api) use prepare;
 /// A read, with the most common values.
 pub(in crate::api) fn get(
     path: &'static str,
-    doc: &'static Doc,
-    handler: fn(Call) -> Replying<'static>,
-) -> Endpoint {
+    doc: &'static EndpointDoc,
+    handler: fn(HandlerCall) -> ReplyFuture<'static>,
+) -> EndpointRow {
     unsigned(Method::GET, path, doc, handler)
 }
 
@@ -43,32 +43,38 @@ pub(in crate::api) fn get(
 pub(in crate::api) fn unsigned(
     method: Method,
     path: &'static str,
-    doc: &'static Doc,
-    handler: fn(Call) -> Replying<'static>,
-) -> Endpoint {
-    Endpoint::new(method, path, doc, Signs::Nothing, Answer::Handler(handler))
+    doc: &'static EndpointDoc,
+    handler: fn(HandlerCall) -> ReplyFuture<'static>,
+) -> EndpointRow {
+    EndpointRow::new(
+        method,
+        path,
+        doc,
+        SigningScheme::Nothing,
+        AnswerMode::Handler(handler),
+    )
 }
 
 /// A row of signed and submitted requests, with the most common values.
 pub(in crate::api) fn signed(
     method: Method,
     path: &'static str,
-    doc: &'static Doc,
-    signs: Signs,
-    answer: AnswerTo,
-) -> Endpoint {
-    Endpoint::new(method, path, doc, signs, Answer::Committed(answer))
+    doc: &'static EndpointDoc,
+    signs: SigningScheme,
+    answer: CommittedAnswer,
+) -> EndpointRow {
+    EndpointRow::new(method, path, doc, signs, AnswerMode::Committed(answer))
 }
 
 /// The condition for changes of anything but objects.
-pub(in crate::api) const IF_MATCH: &[Parameter] = &[Parameter {
+pub(in crate::api) const IF_MATCH: &[RequestParameter] = &[RequestParameter {
     name: "If-Match",
     schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(\\.[0-9a-f]{32})?(-gzip|-zstd)?\")$"}"#,
     description: "The ETag of the state that the change is meant for; 412 if that state has changed.",
 }];
 
 /// Link to the change's action and its proof.
-pub(in crate::api) const TO_ACTION: Link =
-    Link::with_parameters("getAction", &[("id", "$response.body#/action_id")]);
-pub(in crate::api) const TO_PROOF: Link =
-    Link::with_parameters("getActionProof", &[("id", "$response.body#/action_id")]);
+pub(in crate::api) const TO_ACTION: AnswerLink =
+    AnswerLink::with_parameters("getAction", &[("id", "$response.body#/action_id")]);
+pub(in crate::api) const TO_PROOF: AnswerLink =
+    AnswerLink::with_parameters("getActionProof", &[("id", "$response.body#/action_id")]);

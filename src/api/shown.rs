@@ -1,34 +1,36 @@
 //! Conversion of engine and store values into the API's views ([`kedge_api`]).
 
-use kedge_actors::api::{Done, Placement, Submission, SubmittedAction};
-use kedge_http::scalars::{AddressText, Decimal, HashText, IdText, SignatureText, Time};
+use kedge_actors::api::{BatchPlacement, CommittedAction, Submission, SubmittedAction};
+use kedge_http::scalars::{
+    AddressText, DecimalText, HashText, ResourceIdText, SignatureText, TimeText,
+};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptAction, ReceiptLeaf};
 use kedge_protocol::{Hash, Id, Prefix};
-use kedge_storage::{AnchorRow, AnchorStatus, DeliveryRow, DeliveryStatus, PlacedAction};
+use kedge_storage::{AnchorProgress, AnchorRow, DeliveryRow, DeliveryStatus, PlacedAction};
 
-use crate::api::bus::views::{ActionView, Payload};
-use crate::api::log::views::{AnchorState, AnchorView, BatchStatus, BatchView};
+use crate::api::bus::views::{ActionView, PayloadView};
+use crate::api::log::views::{AnchorStatusView, AnchorView, BatchStatusView, BatchView};
 use crate::api::webhooks::views::DeliveryView;
 
 /// Status of every action in the log.
 const COMMITTED: &str = "committed";
 
-fn object_id(resource: Id) -> Option<IdText> {
-    (resource.prefix == Prefix::Object).then_some(IdText(resource))
+fn object_id(resource: Id) -> Option<ResourceIdText> {
+    (resource.prefix == Prefix::Object).then_some(ResourceIdText(resource))
 }
 
 /// A done action with its place in the log.
 #[derive(Clone, Copy)]
-pub struct Position<'a> {
+pub struct ActionPosition<'a> {
     pub action: &'a SubmittedAction,
-    pub done: &'a Done,
+    pub done: &'a CommittedAction,
     /// Batch, and position in it.
-    pub placement: &'a Placement,
+    pub placement: &'a BatchPlacement,
 }
 
-impl Position<'_> {
+impl ActionPosition<'_> {
     /// Index among the batch's leaves.
     pub fn leaf_index(&self) -> u32 {
         self.placement.first_leaf_index
@@ -74,20 +76,20 @@ impl Position<'_> {
     {
         let kind = &self.action.kind;
         ActionView {
-            id: IdText(self.id()),
+            id: ResourceIdText(self.id()),
             sequence: self.done.sequence,
             action_type: kind.text().to_owned().into(),
             object_id: object_id(self.done.resource),
             target: submission.text(&self.action.target).into(),
-            resource_id: IdText(self.done.resource),
-            payload: Payload::of(submission.text(&self.action.payload).into()),
+            resource_id: ResourceIdText(self.done.resource),
+            payload: PayloadView::of(submission.text(&self.action.payload).into()),
             signer: AddressText(submission.head.signer),
-            nonce: Decimal(submission.head.nonce),
+            nonce: DecimalText(submission.head.nonce),
             status: COMMITTED,
-            timestamp: Time(self.placement.timestamp_ms),
+            timestamp: TimeText(self.placement.timestamp_ms),
             leaf: HashText(self.done.leaf),
             head: HashText(self.done.head),
-            batch_id: IdText(self.placement.batch.id),
+            batch_id: ResourceIdText(self.placement.batch.id),
             batch_number: self.placement.batch.signed.header.number,
             leaf_index: self.leaf_index(),
             object_version: self.done.version,
@@ -103,20 +105,20 @@ pub fn logged(placed: PlacedAction, batch_id: Id, head: Hash) -> ActionView<'sta
     let leaf = placed.leaf();
     let action = placed.action;
     ActionView {
-        id: IdText(Id::of_hash(Prefix::Action, &leaf.content)),
+        id: ResourceIdText(Id::of_hash(Prefix::Action, &leaf.content)),
         sequence: placed.sequence,
         action_type: action.kind.text().to_owned().into(),
         object_id: object_id(action.resource),
         target: action.target.into_owned().into(),
-        resource_id: IdText(action.resource),
-        payload: Payload::of(action.payload.into_owned().into()),
+        resource_id: ResourceIdText(action.resource),
+        payload: PayloadView::of(action.payload.into_owned().into()),
         signer: AddressText(placed.head.signer),
-        nonce: Decimal(placed.head.nonce),
+        nonce: DecimalText(placed.head.nonce),
         status: COMMITTED,
-        timestamp: Time(placed.timestamp_ms),
+        timestamp: TimeText(placed.timestamp_ms),
         leaf: HashText(leaf.hash()),
         head: HashText(head),
-        batch_id: IdText(batch_id),
+        batch_id: ResourceIdText(batch_id),
         batch_number: placed.batch_number,
         leaf_index: placed.leaf_index,
         object_version: action.version,
@@ -127,12 +129,12 @@ pub fn logged(placed: PlacedAction, batch_id: Id, head: Hash) -> ActionView<'sta
 }
 
 /// Status of a batch, from the anchor that covers it.
-fn batch_status(anchor: Option<&AnchorRow>) -> BatchStatus {
+fn batch_status(anchor: Option<&AnchorRow>) -> BatchStatusView {
     match anchor.map(|anchor| anchor.status) {
-        None | Some(AnchorStatus::Failed) => BatchStatus::Sealed,
-        Some(AnchorStatus::Pending | AnchorStatus::Submitted) => BatchStatus::Anchoring,
-        Some(AnchorStatus::Confirmed) => BatchStatus::Anchored,
-        Some(AnchorStatus::Finalized) => BatchStatus::Finalized,
+        None | Some(AnchorProgress::Failed) => BatchStatusView::Sealed,
+        Some(AnchorProgress::Pending | AnchorProgress::Submitted) => BatchStatusView::Anchoring,
+        Some(AnchorProgress::Confirmed) => BatchStatusView::Anchored,
+        Some(AnchorProgress::Finalized) => BatchStatusView::Finalized,
     }
 }
 
@@ -140,7 +142,7 @@ fn batch_status(anchor: Option<&AnchorRow>) -> BatchStatus {
 pub fn batch(batch: &SignedBatch, anchor: Option<&AnchorRow>) -> BatchView {
     let header = &batch.header;
     BatchView {
-        id: IdText(batch.id()),
+        id: ResourceIdText(batch.id()),
         number: header.number,
         first_sequence: header.first_sequence,
         last_sequence: header.last_sequence(),
@@ -150,28 +152,28 @@ pub fn batch(batch: &SignedBatch, anchor: Option<&AnchorRow>) -> BatchView {
         merkle_root: HashText(header.root),
         history: HashText(header.history),
         state: HashText(header.state),
-        sealed_at: Time(header.sealed_at_ms),
+        sealed_at: TimeText(header.sealed_at_ms),
         sealed_at_ms: header.sealed_at_ms,
         signature: SignatureText(batch.signature),
         status: batch_status(anchor),
-        anchor_id: anchor.map(|anchor| IdText(anchor.id)),
+        anchor_id: anchor.map(|anchor| ResourceIdText(anchor.id)),
     }
 }
 
-pub fn anchor_state(status: AnchorStatus) -> AnchorState {
+pub fn anchor_state(status: AnchorProgress) -> AnchorStatusView {
     match status {
-        AnchorStatus::Pending => AnchorState::Pending,
-        AnchorStatus::Submitted => AnchorState::Submitted,
-        AnchorStatus::Confirmed => AnchorState::Confirmed,
-        AnchorStatus::Finalized => AnchorState::Finalized,
-        AnchorStatus::Failed => AnchorState::Failed,
+        AnchorProgress::Pending => AnchorStatusView::Pending,
+        AnchorProgress::Submitted => AnchorStatusView::Submitted,
+        AnchorProgress::Confirmed => AnchorStatusView::Confirmed,
+        AnchorProgress::Finalized => AnchorStatusView::Finalized,
+        AnchorProgress::Failed => AnchorStatusView::Failed,
     }
 }
 
 pub fn anchor(anchor: &AnchorRow) -> AnchorView {
     let checkpoint = &anchor.checkpoint.checkpoint;
     AnchorView {
-        id: IdText(anchor.id),
+        id: ResourceIdText(anchor.id),
         number: anchor.number,
         root: HashText(checkpoint.history),
         batches: checkpoint.batches,
@@ -180,7 +182,7 @@ pub fn anchor(anchor: &AnchorRow) -> AnchorView {
         head: HashText(checkpoint.head),
         sequence: checkpoint.sequence,
         state: HashText(checkpoint.state),
-        issued_at: Time(checkpoint.issued_at_ms),
+        issued_at: TimeText(checkpoint.issued_at_ms),
         issued_at_ms: checkpoint.issued_at_ms,
         signature: SignatureText(anchor.checkpoint.signature),
         status: anchor_state(anchor.status),
@@ -202,17 +204,17 @@ pub fn delivery_status(status: DeliveryStatus) -> &'static str {
 
 pub fn delivery(row: DeliveryRow) -> DeliveryView {
     DeliveryView {
-        id: IdText(row.id),
-        webhook_id: IdText(row.webhook_id),
-        event_id: IdText(row.event_id),
+        id: ResourceIdText(row.id),
+        webhook_id: ResourceIdText(row.webhook_id),
+        event_id: ResourceIdText(row.event_id),
         event_type: row.event_type.text().to_owned(),
-        object_id: row.object_id.map(IdText),
+        object_id: row.object_id.map(ResourceIdText),
         status: delivery_status(row.status),
         attempts: row.attempts,
         response_status: row.response_status,
         error: row.error,
-        created_at: Time(row.created_at_ms),
-        last_attempt_at: row.last_attempt_at_ms.map(Time),
-        next_attempt_at: row.next_attempt_at_ms.map(Time),
+        created_at: TimeText(row.created_at_ms),
+        last_attempt_at: row.last_attempt_at_ms.map(TimeText),
+        next_attempt_at: row.next_attempt_at_ms.map(TimeText),
     }
 }

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use kedge_protocol::Code;
 
 use crate::api::{
-    Endpoint, accounts, bus, disputes, events, files, keys, log, objects, organization, service,
+    EndpointRow, accounts, bus, disputes, events, files, keys, log, objects, organization, service,
     templates, webhooks,
 };
 
-pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
+pub static TABLE: LazyLock<Vec<EndpointRow>> = LazyLock::new(|| {
     let mut table = Vec::new();
     table.extend(accounts::rows::rows());
     table.extend(organization::rows::rows());
@@ -29,9 +29,9 @@ pub static TABLE: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
 
 /// The codes of each row of [`TABLE`], by index.
 static CODES: LazyLock<Vec<BTreeSet<Code>>> =
-    LazyLock::new(|| TABLE.iter().map(Endpoint::codes).collect());
+    LazyLock::new(|| TABLE.iter().map(EndpointRow::codes).collect());
 
-/// [`Endpoint::codes`] of a row of [`TABLE`], computed once: every refusal is compared with them, and a refusal must
+/// [`EndpointRow::codes`] of a row of [`TABLE`], computed once: every refusal is compared with them, and a refusal must
 /// cost next to nothing.
 pub fn documented(index: usize) -> &'static BTreeSet<Code> {
     &CODES[index]

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use hyper::Method;
-use kedge_http::signing::Signs;
+use kedge_http::signing::SigningScheme;
 use kedge_protocol::Code;
 use serde_json::{Map, Value};
 
 use crate::api::TABLE;
 use crate::api::document::{document, examples, is_tag, parameter_schema};
-use crate::api::endpoint::{Answer, Auth};
+use crate::api::endpoint::{AnswerMode, EndpointAuth};
 
 /// How to document a row.
 const HOW: &str =
@@ -177,15 +177,19 @@ fn what_changes_something_is_signed() {
     for endpoint in TABLE.iter() {
         let changes = endpoint.method != Method::GET && !unsigned.contains(&endpoint.path);
         assert_eq!(
-            endpoint.signs != Signs::Nothing,
+            endpoint.signs != SigningScheme::Nothing,
             changes,
             "{}",
             endpoint.path
         );
-        let is_answered_from_commit = matches!(endpoint.answer, Answer::Committed(_));
+        let is_answered_from_commit = matches!(endpoint.answer, AnswerMode::Committed(_));
         assert_eq!(is_answered_from_commit, changes, "{}", endpoint.path);
-        let bodiless = matches!(endpoint.signs, Signs::NoBody(..) | Signs::PathMember(..));
-        let asks = endpoint.path.starts_with("/webhooks/") && endpoint.signs == Signs::Nothing;
+        let bodiless = matches!(
+            endpoint.signs,
+            SigningScheme::NoBody(..) | SigningScheme::PathMember(..)
+        );
+        let asks =
+            endpoint.path.starts_with("/webhooks/") && endpoint.signs == SigningScheme::Nothing;
         let has_body = endpoint.method != Method::GET && !bodiless && !asks;
         assert_eq!(endpoint.request.is_some(), has_body, "{}", endpoint.path);
     }
@@ -194,7 +198,7 @@ fn what_changes_something_is_signed() {
 #[test]
 fn api_keys_need_a_right_for_everything_that_is_not_public() {
     let mut names = Vec::new();
-    for endpoint in TABLE.iter().filter(|row| row.auth == Auth::Bearer) {
+    for endpoint in TABLE.iter().filter(|row| row.auth == EndpointAuth::Bearer) {
         let right = endpoint.right();
         let right = right.unwrap_or_else(|| panic!("{} has no right", endpoint.path));
         names.push(format!("{} {} {right}", endpoint.method, endpoint.path));

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, CONTENT_SECURITY_POLICY, HeaderName};
 use hyper::{HeaderMap, Method};
 use kedge_http::error::ApiError;
-use kedge_http::fixed::Fixed;
-use kedge_http::reply::Reply;
+use kedge_http::fixed::FixedBody;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use rust_embed::Embed;
 
@@ -23,7 +23,7 @@ use rust_embed::Embed;
 #[derive(Embed)]
 #[folder = "dashboards/console/dist"]
 #[allow_missing = true]
-struct Built;
+struct EmbeddedFiles;
 
 pub const PATH: &str = "/console";
 
@@ -61,7 +61,7 @@ pub fn covers(path: &str) -> bool {
 
 /// The line about the console that a started server prints.
 pub fn announcement(is_on: bool, url: &str) -> String {
-    announced(is_on, Built::get(PAGE).is_some(), url)
+    announced(is_on, EmbeddedFiles::get(PAGE).is_some(), url)
 }
 
 fn announced(is_on: bool, is_built: bool, url: &str) -> String {
@@ -73,13 +73,13 @@ fn announced(is_on: bool, is_built: bool, url: &str) -> String {
 }
 
 /// The console's files, prepared as answers.
-pub struct Console {
+pub struct ConsoleFiles {
     is_on: bool,
-    files: BTreeMap<String, Fixed>,
+    files: BTreeMap<String, FixedBody>,
 }
 
 fn bytes_of(name: &str) -> Option<Bytes> {
-    Built::get(name).map(|file| match file.data {
+    EmbeddedFiles::get(name).map(|file| match file.data {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
         Cow::Owned(bytes) => Bytes::from(bytes),
     })
@@ -91,15 +91,15 @@ fn media_type(name: &str) -> Option<&'static str> {
     found.map(|(_, media_type)| *media_type)
 }
 
-impl Console {
+impl ConsoleFiles {
     /// `is_on` false: nothing is served.
     pub fn new(is_on: bool) -> Self {
-        let named = Built::iter().filter_map(|name| Some((media_type(&name)?, name)));
+        let named = EmbeddedFiles::iter().filter_map(|name| Some((media_type(&name)?, name)));
         let file = |(media_type, name): (_, Cow<'_, str>)| {
             let forms = FORMS.into_iter().filter_map(|(ending, coding)| {
                 Some((coding, bytes_of(&format!("{name}.{ending}"))?))
             });
-            let fixed = Fixed::with_forms(media_type, bytes_of(&name)?, forms);
+            let fixed = FixedBody::with_forms(media_type, bytes_of(&name)?, forms);
             Some((name.into_owned(), fixed))
         };
         Self {
@@ -115,7 +115,7 @@ impl Console {
         path: &str,
         headers: &HeaderMap,
         sequence: u64,
-    ) -> Result<Reply, ApiError> {
+    ) -> Result<HttpReply, ApiError> {
         if !self.is_on {
             return Err(ApiError::no_path(path));
         }

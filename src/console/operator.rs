@@ -16,11 +16,11 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use kedge_http::server::parsing;
-use kedge_http::stream::Body;
+use kedge_http::stream::ReplyBody;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::console::{Console, PATH, covers};
+use crate::console::{ConsoleFiles, PATH, covers};
 
 /// Where commands are posted: one line of JSON, as on the socket.
 const COMMAND_PATH: &str = "/operator/command";
@@ -31,12 +31,13 @@ const COMMAND_BYTES_MAX: usize = 64 * 1024;
 const CONNECTION_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Handler of a command line; returns the answer's JSON.
-type Answering = Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Value> + Send>> + Send + Sync>;
+type CommandHandler =
+    Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Value> + Send>> + Send + Sync>;
 
-struct Page {
-    console: Console,
+struct OperatorPage {
+    console: ConsoleFiles,
     token_hash: [u8; 32],
-    answering: Answering,
+    answering: CommandHandler,
 }
 
 fn hash_of(text: &str) -> [u8; 32] {
@@ -49,8 +50,8 @@ where
     F: Fn(String) -> A + Send + Sync + 'static,
     A: Future<Output = Value> + Send + 'static,
 {
-    let page = Arc::new(Page {
-        console: Console::new(true),
+    let page = Arc::new(OperatorPage {
+        console: ConsoleFiles::new(true),
         token_hash: hash_of(token),
         answering: Box::new(move |line| Box::pin(answer(line))),
     });
@@ -73,7 +74,7 @@ fn refused(status: StatusCode, why: &str) -> Response<Full<Bytes>> {
     json_of(status, &json!({ "ok": false, "error": why }))
 }
 
-impl Page {
+impl OperatorPage {
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
         let fault = parsing::fault(&parts, usize::MAX);
@@ -111,8 +112,8 @@ impl Page {
         {
             Ok(reply) => {
                 let body = match reply.body {
-                    Body::Whole(bytes) => bytes,
-                    Body::Stream(_) => Bytes::new(),
+                    ReplyBody::Whole(bytes) => bytes,
+                    ReplyBody::Stream(_) => Bytes::new(),
                 };
                 let mut response = Response::new(Full::new(body));
                 *response.status_mut() = reply.status;

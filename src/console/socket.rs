@@ -27,11 +27,11 @@ pub enum SocketError {
 }
 
 /// The open socket; its file is removed on drop.
-pub struct Socket {
+pub struct OperatorSocket {
     path: PathBuf,
 }
 
-impl Drop for Socket {
+impl Drop for OperatorSocket {
     fn drop(&mut self) {
         let _best_effort = std::fs::remove_file(&self.path);
     }
@@ -41,7 +41,7 @@ impl Drop for Socket {
 ///
 /// # Errors
 /// [`SocketError`].
-pub async fn serve<F, A>(path: &Path, answer: F) -> Result<Socket, SocketError>
+pub async fn serve<F, A>(path: &Path, answer: F) -> Result<OperatorSocket, SocketError>
 where
     F: Fn(String) -> A + Send + Sync + 'static,
     A: Future<Output = Value> + Send + 'static,
@@ -79,7 +79,7 @@ where
             });
         }
     });
-    Ok(Socket {
+    Ok(OperatorSocket {
         path: path.to_owned(),
     })
 }

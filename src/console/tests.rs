@@ -4,19 +4,19 @@ use hyper::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TY
 
 use super::*;
 
-fn made_of(files: &[(&str, &'static str)]) -> Console {
+fn made_of(files: &[(&str, &'static str)]) -> ConsoleFiles {
     let file = |(name, media_type): &(&str, &'static str)| {
         let coded = [("br", Bytes::from("compressed"))];
-        let fixed = Fixed::with_forms(media_type, Bytes::from("plain"), coded);
+        let fixed = FixedBody::with_forms(media_type, Bytes::from("plain"), coded);
         ((*name).to_owned(), fixed)
     };
-    Console {
+    ConsoleFiles {
         is_on: true,
         files: files.iter().map(file).collect(),
     }
 }
 
-fn get(console: &Console, path: &str) -> Result<Reply, ApiError> {
+fn get(console: &ConsoleFiles, path: &str) -> Result<HttpReply, ApiError> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT_ENCODING, "gzip, br".parse().unwrap());
     console.answer(&Method::GET, path, &headers, 7)
@@ -71,7 +71,7 @@ fn a_program_without_it_says_how_to_get_it() {
     let error = get(&console, "/console").unwrap_err();
     assert_eq!(error.code, Code::ResourceNotFound);
     assert!(error.message.contains("make run"), "{}", error.message);
-    let off = Console {
+    let off = ConsoleFiles {
         is_on: false,
         ..made_of(&[("index.html", "text/html")])
     };

@@ -11,22 +11,22 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, Version};
-use kedge_http::body::{self, Broken};
-use kedge_http::cors::{Cors, Readers};
-use kedge_http::envelope::Form;
+use kedge_http::body::{self, BodyInterruption};
+use kedge_http::cors::{CorsAnswer, CorsPolicy};
+use kedge_http::envelope::ErrorForm;
 use kedge_http::error::ApiError;
 use kedge_http::server::sent::SentBody;
-use kedge_http::server::{Answering, parsing};
-use kedge_http::stream::Body;
-use kedge_net::line::{Line, Using};
+use kedge_http::server::{RequestHandler, parsing};
+use kedge_http::stream::ReplyBody;
+use kedge_net::line::{ConnectionState, OpenRequest};
 use metrics::{counter, histogram};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::edge::metric_definitions as metric;
-use crate::edge::nodes::Nodes;
+use crate::edge::nodes::NodeDirectory;
 use crate::edge::own;
-use crate::edge::passing::{Outgoing, PassError, Passing, answer_of};
-use crate::edge::run::{Route, Way};
+use crate::edge::passing::{ForwardingError, OutgoingBody, RequestForwarder, answer_of};
+use crate::edge::run::{ForwardRule, ForwardTarget};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Bodies of reads up to this size are kept for a second attempt at another node.
@@ -39,11 +39,11 @@ const NO_NODE_RETRY_S: u64 = 1;
 const LATE_ANSWER: Duration = Duration::from_secs(1);
 
 /// Handles requests of the edge.
-pub(crate) struct Edge {
+pub(crate) struct EdgeHandler {
     pub(crate) name: String,
-    pub(crate) nodes: Arc<Nodes>,
-    pub(crate) passing: Passing,
-    pub(crate) route: Route,
+    pub(crate) nodes: Arc<NodeDirectory>,
+    pub(crate) passing: RequestForwarder,
+    pub(crate) route: ForwardRule,
     /// Memory for kept bodies, in units of [`ROOM_BYTES`].
     pub(crate) room: Arc<Semaphore>,
     /// Time limit for a body to arrive.
@@ -52,7 +52,7 @@ pub(crate) struct Edge {
     pub(crate) patience: Duration,
     pub(crate) header_bytes_max: usize,
     /// CORS of the edge's own answers.
-    pub(crate) cors: Cors,
+    pub(crate) cors: CorsPolicy,
     pub(crate) tls: bool,
     /// Prefix of request ids, unique to the process.
     pub(crate) process: String,
@@ -60,7 +60,7 @@ pub(crate) struct Edge {
 }
 
 /// An incoming body; a kept one can be sent more than once.
-enum Arriving {
+enum ReplayableBody {
     Kept {
         bytes: Bytes,
         _room: Option<OwnedSemaphorePermit>,
@@ -68,36 +68,36 @@ enum Arriving {
     Once(Option<Incoming>),
 }
 
-impl Arriving {
+impl ReplayableBody {
     /// The body to send; `None` if it was sent and not kept.
-    fn take(&mut self) -> Option<Outgoing> {
+    fn take(&mut self) -> Option<OutgoingBody> {
         match self {
-            Self::Kept { bytes, .. } => Some(Outgoing::whole(bytes.clone())),
-            Self::Once(body) => body.take().map(Outgoing::arriving),
+            Self::Kept { bytes, .. } => Some(OutgoingBody::whole(bytes.clone())),
+            Self::Once(body) => body.take().map(OutgoingBody::arriving),
         }
     }
 }
 
-fn late(_: tokio::time::error::Elapsed) -> PassError {
-    PassError::Unknown("it took too long".to_owned())
+fn late(_: tokio::time::error::Elapsed) -> ForwardingError {
+    ForwardingError::Unknown("it took too long".to_owned())
 }
 
-fn replaced() -> PassError {
-    PassError::Unknown("another node leads now".to_owned())
+fn replaced() -> ForwardingError {
+    ForwardingError::Unknown("another node leads now".to_owned())
 }
 
 /// Adds the CORS headers of `readers`.
-fn readable(mut response: Response<Body>, readers: &Readers) -> Response<Body> {
+fn readable(mut response: Response<ReplyBody>, readers: &CorsAnswer) -> Response<ReplyBody> {
     readers.write(response.headers_mut());
     response
 }
 
-impl Answering for Edge {
-    async fn answer(&self, request: Request<Incoming>, using: Using) -> Response<SentBody> {
+impl RequestHandler for EdgeHandler {
+    async fn answer(&self, request: Request<Incoming>, using: OpenRequest) -> Response<SentBody> {
         let begun = Instant::now();
         let (mut parts, body) = request.into_parts();
         let is_http2 = parts.version == Version::HTTP_2;
-        let form = Form::of(&parts.headers);
+        let form = ErrorForm::of(&parts.headers);
         let id = self.give_id(&mut parts);
         let readers = self.cors.readers(&parts.headers);
         let answered = match self.own(&parts) {
@@ -119,13 +119,13 @@ impl Answering for Edge {
         response.map(|body| SentBody::new(body, is_http2, None, using))
     }
 
-    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes {
         let readers = self.cors.readers_of_unparsed(line.origin());
         own::unparsed(status, self.header_bytes_max, &self.new_id(), &readers)
     }
 }
 
-impl Edge {
+impl EdgeHandler {
     fn new_id(&self) -> String {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         format!("{}-{number:x}", self.process)
@@ -144,7 +144,7 @@ impl Edge {
     }
 
     /// The edge's own answer to this path, if it has one.
-    fn own(&self, parts: &Parts) -> Option<Response<Body>> {
+    fn own(&self, parts: &Parts) -> Option<Response<ReplyBody>> {
         if parts.method != Method::GET || parsing::fault(parts, self.header_bytes_max).is_some() {
             return None;
         }
@@ -161,19 +161,19 @@ impl Edge {
         body: Incoming,
         caller: IpAddr,
         begun: Instant,
-    ) -> Result<Response<Body>, ApiError> {
+    ) -> Result<Response<ReplyBody>, ApiError> {
         if let Some(fault) = parsing::fault(parts, self.header_bytes_max) {
             return Err(fault);
         }
         let (to, passed) = match (self.route)(&parts.method, parts.uri.path()) {
-            Way::Node => ("node", self.to_node(parts, body, caller).await),
-            Way::Leader => ("leader", self.to_leader(parts, body, caller).await),
+            ForwardTarget::Node => ("node", self.to_node(parts, body, caller).await),
+            ForwardTarget::Leader => ("leader", self.to_leader(parts, body, caller).await),
         };
         let outcome = match &passed {
             Ok(_) => "answered",
-            Err(PassError::Refused(_) | PassError::Unsent(_)) => "unreached",
-            Err(PassError::Unknown(_)) => "unknown",
-            Err(PassError::BodyBroken | PassError::BodyLate) => "body",
+            Err(ForwardingError::Refused(_) | ForwardingError::Unsent(_)) => "unreached",
+            Err(ForwardingError::Unknown(_)) => "unknown",
+            Err(ForwardingError::BodyBroken | ForwardingError::BodyLate) => "body",
         };
         counter!(metric::PASSED, "to" => to, "outcome" => outcome).increment(1);
         histogram!(metric::PASSING_SECONDS, "to" => to).record(begun.elapsed());
@@ -184,15 +184,17 @@ impl Edge {
     }
 
     /// The caller's error for a request that got no answer.
-    fn refusal_of(&self, error: &PassError, is_change: bool) -> ApiError {
+    fn refusal_of(&self, error: &ForwardingError, is_change: bool) -> ApiError {
         match error {
-            PassError::BodyBroken => body::of_broken(Broken::Off),
-            PassError::BodyLate => body::late(self.body_timeout),
-            PassError::Unknown(_) if is_change => ApiError::unknown(None),
-            PassError::Refused(_) | PassError::Unsent(_) if is_change => ApiError::unavailable(
-                "the node that leads the log cannot be reached; nothing was changed, try again",
-                NO_NODE_RETRY_S,
-            ),
+            ForwardingError::BodyBroken => body::of_broken(BodyInterruption::Off),
+            ForwardingError::BodyLate => body::late(self.body_timeout),
+            ForwardingError::Unknown(_) if is_change => ApiError::unknown(None),
+            ForwardingError::Refused(_) | ForwardingError::Unsent(_) if is_change => {
+                ApiError::unavailable(
+                    "the node that leads the log cannot be reached; nothing was changed, try again",
+                    NO_NODE_RETRY_S,
+                )
+            }
             _ => ApiError::unavailable("no node answers at the moment; try again", NO_NODE_RETRY_S),
         }
     }
@@ -204,11 +206,11 @@ impl Edge {
         parts: &Parts,
         body: Incoming,
         caller: IpAddr,
-    ) -> Result<Response<Body>, PassError> {
-        let unsent = || PassError::Unsent("no node leads".to_owned());
+    ) -> Result<Response<ReplyBody>, ForwardingError> {
+        let unsent = || ForwardingError::Unsent("no node leads".to_owned());
         let leader = self.nodes.leader().ok_or_else(unsent)?;
         let limit = self.body_timeout + self.patience;
-        let body = Outgoing::arriving(body);
+        let body = OutgoingBody::arriving(body);
         let passing = self.passing.pass(&leader.url, parts, body, caller);
         let passing = tokio::time::timeout(limit, passing);
         tokio::select! {
@@ -232,12 +234,12 @@ impl Edge {
         parts: &Parts,
         body: Incoming,
         caller: IpAddr,
-    ) -> Result<Response<Body>, PassError> {
-        let mut failed = PassError::Unsent("no node is ready".to_owned());
+    ) -> Result<Response<ReplyBody>, ForwardingError> {
+        let mut failed = ForwardingError::Unsent("no node is ready".to_owned());
         let mut body = self.arrived(body).await?;
         let limit = match body {
-            Arriving::Kept { .. } => self.patience,
-            Arriving::Once(_) => self.body_timeout + self.patience,
+            ReplayableBody::Kept { .. } => self.patience,
+            ReplayableBody::Once(_) => self.body_timeout + self.patience,
         };
         for node in self.nodes.in_turn() {
             let Some(body) = body.take() else {
@@ -249,7 +251,7 @@ impl Edge {
                 Ok(response) => return Ok(answer_of(response)),
                 Err(error) => {
                     tracing::debug!(node = node.name, %error, "a node gave no answer");
-                    if matches!(error, PassError::Refused(_)) {
+                    if matches!(error, ForwardingError::Refused(_)) {
                         self.nodes.leave_out(&node);
                     }
                     failed = error;
@@ -260,9 +262,9 @@ impl Edge {
     }
 
     /// Keeps a body that announces at most [`KEPT_BYTES_MAX`] bytes, if there is memory; others are streamed.
-    async fn arrived(&self, body: Incoming) -> Result<Arriving, PassError> {
+    async fn arrived(&self, body: Incoming) -> Result<ReplayableBody, ForwardingError> {
         if body.is_end_stream() {
-            return Ok(Arriving::Kept {
+            return Ok(ReplayableBody::Kept {
                 bytes: Bytes::new(),
                 _room: None,
             });
@@ -274,15 +276,15 @@ impl Edge {
             Arc::clone(&self.room).try_acquire_many_owned(pieces).ok()
         });
         let Some(room) = room else {
-            return Ok(Arriving::Once(Some(body)));
+            return Ok(ReplayableBody::Once(Some(body)));
         };
         match tokio::time::timeout(self.body_timeout, body.collect()).await {
-            Ok(Ok(read)) => Ok(Arriving::Kept {
+            Ok(Ok(read)) => Ok(ReplayableBody::Kept {
                 bytes: read.to_bytes(),
                 _room: Some(room),
             }),
-            Ok(Err(_)) => Err(PassError::BodyBroken),
-            Err(_) => Err(PassError::BodyLate),
+            Ok(Err(_)) => Err(ForwardingError::BodyBroken),
+            Err(_) => Err(ForwardingError::BodyLate),
         }
     }
 }

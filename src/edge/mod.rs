@@ -14,4 +14,4 @@ mod own;
 mod passing;
 mod run;
 
-pub use run::{EdgeError, Route, Way, run};
+pub use run::{EdgeError, ForwardRule, ForwardTarget, run};

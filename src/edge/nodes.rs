@@ -16,7 +16,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use crate::edge::metric_definitions::READY_NODES;
-use crate::edge::passing::{Http, Outgoing, is_own};
+use crate::edge::passing::{ForwardingClient, OutgoingBody, is_own};
 
 /// Interval between two probes of a node.
 const EVERY: Duration = Duration::from_millis(250);
@@ -26,13 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Node {
+pub(crate) struct ReadyNode {
     pub(crate) name: String,
     pub(crate) url: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Leader {
+pub(crate) struct LeaderNode {
     pub(crate) name: String,
     pub(crate) url: String,
     pub(crate) term: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Leader {
 
 /// A node's last answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Seen {
+struct NodeObservation {
     name: String,
     is_ready: bool,
     /// Usable for reads if no node is ready.
@@ -51,19 +51,19 @@ struct Seen {
 
 /// The members of `/readyz` that an edge reads.
 #[derive(Deserialize, Default)]
-struct Readiness {
-    cluster: Option<ClusterPart>,
+struct NodeReadiness {
+    cluster: Option<ReadinessCluster>,
 }
 
 #[derive(Deserialize)]
-struct ClusterPart {
+struct ReadinessCluster {
     node: String,
     role: String,
     term: u64,
 }
 
-enum Probe {
-    Answered(Seen),
+enum ProbeResult {
+    Answered(NodeObservation),
     /// The node did not answer.
     Silent,
     /// This process could not send the probe.
@@ -71,20 +71,20 @@ enum Probe {
 }
 
 /// The nodes of a log and their last known states.
-pub(crate) struct Nodes {
-    http: Http,
+pub(crate) struct NodeDirectory {
+    http: ForwardingClient,
     urls: Vec<String>,
     /// In the order of `urls`; `None` for a node that does not answer.
-    seen: Mutex<Vec<Option<Seen>>>,
-    ready: ArcSwap<Vec<Node>>,
+    seen: Mutex<Vec<Option<NodeObservation>>>,
+    ready: ArcSwap<Vec<ReadyNode>>,
     /// Nodes that answer, ready or not.
-    answering: ArcSwap<Vec<Node>>,
-    leader: watch::Sender<Option<Leader>>,
+    answering: ArcSwap<Vec<ReadyNode>>,
+    leader: watch::Sender<Option<LeaderNode>>,
     next: AtomicUsize,
 }
 
-impl Nodes {
-    pub(crate) fn new(urls: &[String], http: Http) -> Arc<Self> {
+impl NodeDirectory {
+    pub(crate) fn new(urls: &[String], http: ForwardingClient) -> Arc<Self> {
         let urls: Vec<String> = urls
             .iter()
             .map(|url| url.trim_end_matches('/').to_owned())
@@ -100,13 +100,13 @@ impl Nodes {
         })
     }
 
-    pub(crate) fn ready(&self) -> Arc<Vec<Node>> {
+    pub(crate) fn ready(&self) -> Arc<Vec<ReadyNode>> {
         self.ready.load_full()
     }
 
     /// The ready nodes in the order in which one request tries them, rotated. If none is ready, all nodes
     /// with an answer: a node that lags or must not write still reads, and its answers state how old they are.
-    pub(crate) fn in_turn(&self) -> Vec<Node> {
+    pub(crate) fn in_turn(&self) -> Vec<ReadyNode> {
         let ready = self.ready();
         let nodes = if ready.is_empty() {
             self.answering.load_full()
@@ -119,7 +119,7 @@ impl Nodes {
     }
 
     /// Leaves a node out until it reports that it is ready.
-    pub(crate) fn leave_out(&self, node: &Node) {
+    pub(crate) fn leave_out(&self, node: &ReadyNode) {
         let mut seen = self.seen.lock();
         for (url, seen) in self.urls.iter().zip(seen.iter_mut()) {
             if *url == node.url
@@ -133,7 +133,7 @@ impl Nodes {
     }
 
     /// The last known leader.
-    pub(crate) fn leader(&self) -> Option<Leader> {
+    pub(crate) fn leader(&self) -> Option<LeaderNode> {
         self.leader.borrow().clone()
     }
 
@@ -141,7 +141,7 @@ impl Nodes {
     pub(crate) async fn led_after(&self, term: u64) {
         let mut leader = self.leader.subscribe();
         let is_later =
-            |leader: &Option<Leader>| leader.as_ref().is_some_and(|leader| leader.term > term);
+            |leader: &Option<LeaderNode>| leader.as_ref().is_some_and(|leader| leader.term > term);
         if leader.wait_for(is_later).await.is_err() {
             // The sender is part of this value, so it cannot be dropped.
             std::future::pending::<()>().await;
@@ -162,17 +162,17 @@ impl Nodes {
         }
     }
 
-    fn note(&self, at: usize, probe: Probe) {
+    fn note(&self, at: usize, probe: ProbeResult) {
         let mut seen = self.seen.lock();
         seen[at] = match probe {
-            Probe::Answered(answer) => Some(answer),
-            Probe::Silent => None,
-            Probe::NotAsked => return,
+            ProbeResult::Answered(answer) => Some(answer),
+            ProbeResult::Silent => None,
+            ProbeResult::NotAsked => return,
         };
         let known = self.leader();
         let leader = leader_of(known.as_ref(), &self.urls, &seen);
         if leader != known {
-            if let Some(Leader { name, term, .. }) = &leader {
+            if let Some(LeaderNode { name, term, .. }) = &leader {
                 tracing::info!(node = name, term, "the node that leads");
             }
             self.leader.send_replace(leader);
@@ -180,12 +180,12 @@ impl Nodes {
         self.publish(&seen);
     }
 
-    fn publish(&self, seen: &[Option<Seen>]) {
-        let of = |is_one: fn(&Seen) -> bool| -> Vec<Node> {
+    fn publish(&self, seen: &[Option<NodeObservation>]) {
+        let of = |is_one: fn(&NodeObservation) -> bool| -> Vec<ReadyNode> {
             let answered = self.urls.iter().zip(seen);
             let nodes = answered.filter_map(|(url, seen)| {
                 let seen = seen.as_ref().filter(|seen| is_one(seen))?;
-                Some(Node {
+                Some(ReadyNode {
                     name: seen.name.clone(),
                     url: url.clone(),
                 })
@@ -202,27 +202,27 @@ impl Nodes {
         }
     }
 
-    async fn probe(&self, url: &str) -> Probe {
+    async fn probe(&self, url: &str) -> ProbeResult {
         let asking = tokio::time::timeout(PATIENCE, self.ask(url)).await;
-        asking.unwrap_or(Probe::Silent)
+        asking.unwrap_or(ProbeResult::Silent)
     }
 
-    async fn ask(&self, url: &str) -> Probe {
+    async fn ask(&self, url: &str) -> ProbeResult {
         let Ok(uri) = uri_at(url, &Uri::from_static("/readyz")) else {
-            return Probe::Silent;
+            return ProbeResult::Silent;
         };
-        let mut request = Request::new(Outgoing::whole(Bytes::new()).body);
+        let mut request = Request::new(OutgoingBody::whole(Bytes::new()).body);
         *request.uri_mut() = uri;
         let response = match self.http.request(request).await {
             Ok(response) => response,
-            Err(error) if is_own(&error) => return Probe::NotAsked,
-            Err(_) => return Probe::Silent,
+            Err(error) if is_own(&error) => return ProbeResult::NotAsked,
+            Err(_) => return ProbeResult::Silent,
         };
         let (parts, body) = response.into_parts();
         let Ok(body) = Limited::new(body, ANSWER_BYTES_MAX).collect().await else {
-            return Probe::Silent;
+            return ProbeResult::Silent;
         };
-        Probe::Answered(seen_of(
+        ProbeResult::Answered(seen_of(
             url,
             parts.status == StatusCode::OK,
             &body.to_bytes(),
@@ -231,16 +231,16 @@ impl Nodes {
 }
 
 /// Parses a node's answer. A single node that is ready leads its log.
-fn seen_of(url: &str, is_ready: bool, body: &[u8]) -> Seen {
-    let readiness: Readiness = serde_json::from_slice(body).unwrap_or_default();
+fn seen_of(url: &str, is_ready: bool, body: &[u8]) -> NodeObservation {
+    let readiness: NodeReadiness = serde_json::from_slice(body).unwrap_or_default();
     match readiness.cluster {
-        Some(part) => Seen {
+        Some(part) => NodeObservation {
             is_ready,
             answers: true,
             leads_in: (part.role == "leader").then_some(part.term),
             name: part.node,
         },
-        None => Seen {
+        None => NodeObservation {
             is_ready,
             answers: true,
             leads_in: is_ready.then_some(0),
@@ -251,18 +251,22 @@ fn seen_of(url: &str, is_ready: bool, body: &[u8]) -> Seen {
 
 /// The node that leads in the newest term. A silent leader stays until a later term is seen: a former leader may not
 /// know yet that it was replaced.
-fn leader_of(known: Option<&Leader>, urls: &[String], seen: &[Option<Seen>]) -> Option<Leader> {
+fn leader_of(
+    known: Option<&LeaderNode>,
+    urls: &[String],
+    seen: &[Option<NodeObservation>],
+) -> Option<LeaderNode> {
     let answered = urls.iter().zip(seen);
     let leading = answered.filter_map(|(url, seen)| {
         let seen = seen.as_ref()?;
-        Some(Leader {
+        Some(LeaderNode {
             name: seen.name.clone(),
             url: url.clone(),
             term: seen.leads_in?,
         })
     });
     let newest = leading.max_by_key(|leader| leader.term);
-    let is_silent = |known: &Leader| {
+    let is_silent = |known: &LeaderNode| {
         let mut answered = urls.iter().zip(seen);
         !answered.any(|(url, seen)| *url == known.url && seen.is_some())
     };
@@ -279,8 +283,8 @@ fn leader_of(known: Option<&Leader>, urls: &[String], seen: &[Option<Seen>]) -> 
 mod tests {
     use super::*;
 
-    fn seen(name: &str, leads_in: Option<u64>) -> Seen {
-        Seen {
+    fn seen(name: &str, leads_in: Option<u64>) -> NodeObservation {
+        NodeObservation {
             name: name.to_owned(),
             is_ready: true,
             answers: true,
@@ -291,11 +295,11 @@ mod tests {
     #[test]
     fn the_newest_term_leads_and_a_silent_leader_is_not_replaced_by_a_former_one() {
         let urls = ["http://one", "http://two"].map(str::to_owned);
-        let name = |known: Option<&Leader>, seen: [Option<Seen>; 2]| {
+        let name = |known: Option<&LeaderNode>, seen: [Option<NodeObservation>; 2]| {
             let leader = leader_of(known, &urls, &seen);
             leader.map(|leader| (leader.name, leader.term))
         };
-        let two = Leader {
+        let two = LeaderNode {
             name: "two".to_owned(),
             url: urls[1].clone(),
             term: 6,
@@ -324,7 +328,7 @@ mod tests {
         let url = "http://one";
         let leading =
             br#"{"status":"not_ready","cluster":{"node":"a","role":"leader","term":3,"frame":1}}"#;
-        let expected = Seen {
+        let expected = NodeObservation {
             name: "a".to_owned(),
             is_ready: false,
             answers: true,

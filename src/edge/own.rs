@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
-use kedge_http::cors::Readers;
-use kedge_http::envelope::Form;
+use kedge_http::cors::CorsAnswer;
+use kedge_http::envelope::ErrorForm;
 use kedge_http::error::ApiError;
-use kedge_http::stream::Body;
+use kedge_http::stream::ReplyBody;
 use serde_json::json;
 
-use crate::edge::nodes::Nodes;
+use crate::edge::nodes::NodeDirectory;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Headers that every answer of a node has too.
@@ -22,8 +22,8 @@ const SECURITY_HEADERS: [(HeaderName, &str); 3] = [
     (HeaderName::from_static("referrer-policy"), "no-referrer"),
 ];
 
-fn answer(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
+fn answer(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -35,13 +35,13 @@ fn answer(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Respon
 }
 
 /// The answer of a running process.
-pub(crate) fn healthy() -> Response<Body> {
+pub(crate) fn healthy() -> Response<ReplyBody> {
     let body = json!({ "status": "ok" }).to_string();
     answer(StatusCode::OK, "application/json", body.into_bytes())
 }
 
 /// Whether a request would find a node, and which nodes there are.
-pub(crate) fn readiness(edge: &str, nodes: &Nodes) -> Response<Body> {
+pub(crate) fn readiness(edge: &str, nodes: &NodeDirectory) -> Response<ReplyBody> {
     let ready = nodes.ready();
     let leader = nodes.leader();
     let (status, word) = if ready.is_empty() {
@@ -61,7 +61,7 @@ pub(crate) fn readiness(edge: &str, nodes: &Nodes) -> Response<Body> {
 }
 
 /// An error in the form that nodes use.
-pub(crate) fn refusal(error: &ApiError, form: Form, request_id: &str) -> Response<Body> {
+pub(crate) fn refusal(error: &ApiError, form: ErrorForm, request_id: &str) -> Response<ReplyBody> {
     let body = form.write(error, request_id);
     let mut response = answer(error.status(), form.media_type(), body);
     let headers = response.headers_mut();
@@ -81,10 +81,10 @@ pub(crate) fn unparsed(
     status: StatusCode,
     header_bytes_max: usize,
     request_id: &str,
-    readers: &Readers,
+    readers: &CorsAnswer,
 ) -> Bytes {
     let fault = kedge_http::server::parsing::error_of(status, header_bytes_max);
-    let (mut parts, body) = refusal(&fault, Form::Envelope, request_id).into_parts();
+    let (mut parts, body) = refusal(&fault, ErrorForm::Envelope, request_id).into_parts();
     readers.write(&mut parts.headers);
     kedge_http::server::parsing::write(parts.status, &parts.headers, &body.into_whole())
 }

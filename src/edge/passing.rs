@@ -14,7 +14,7 @@ use hyper::header::{TE, TRANSFER_ENCODING, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Version};
 use kedge_cluster::node::{FORWARDED_BY, uri_at};
-use kedge_http::stream::{Body, BrokenOff};
+use kedge_http::stream::{BodyCutOff, ReplyBody};
 use kedge_net::outbound::HttpClient;
 use rustix::io::Errno;
 
@@ -38,12 +38,12 @@ const OWN_LACKS: [Errno; 5] = [
     Errno::NOMEM,
 ];
 
-pub(crate) type Sent = UnsyncBoxBody<Bytes, hyper::Error>;
-pub(crate) type Http = HttpClient<Sent>;
+pub(crate) type ForwardedBody = UnsyncBoxBody<Bytes, hyper::Error>;
+pub(crate) type ForwardingClient = HttpClient<ForwardedBody>;
 
 /// Reasons why a request got no answer. Only [`Self::Refused`] says anything about the node.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PassError {
+pub(crate) enum ForwardingError {
     #[error("the node accepts no connection: {0}")]
     Refused(String),
     /// Nothing was sent, for another reason.
@@ -60,13 +60,13 @@ pub(crate) enum PassError {
 }
 
 /// A caller's body that is sent to a node.
-pub(crate) struct Outgoing {
-    pub(crate) body: Sent,
+pub(crate) struct OutgoingBody {
+    pub(crate) body: ForwardedBody,
     /// Whether the caller broke it off.
     is_broken: Arc<AtomicBool>,
 }
 
-impl Outgoing {
+impl OutgoingBody {
     /// A complete body.
     pub(crate) fn whole(bytes: Bytes) -> Self {
         let body = Full::new(bytes).map_err(|never| match never {});
@@ -111,14 +111,14 @@ pub(crate) fn is_own(error: &(dyn Error + 'static)) -> bool {
 
 /// Forwards requests to nodes.
 #[derive(Clone)]
-pub(crate) struct Passing {
-    pub(crate) http: Http,
+pub(crate) struct RequestForwarder {
+    pub(crate) http: ForwardingClient,
     edge: HeaderValue,
 }
 
-impl Passing {
+impl RequestForwarder {
     /// `edge` is the name under which it sends.
-    pub(crate) fn new(http: Http, edge: &str) -> Self {
+    pub(crate) fn new(http: ForwardingClient, edge: &str) -> Self {
         let edge = HeaderValue::from_str(edge);
         Self {
             http,
@@ -131,10 +131,11 @@ impl Passing {
         &self,
         node: &str,
         parts: &Parts,
-        body: Outgoing,
+        body: OutgoingBody,
         caller: IpAddr,
-    ) -> Result<Response<Incoming>, PassError> {
-        let uri = uri_at(node, &parts.uri).map_err(|error| PassError::Unsent(error.to_string()))?;
+    ) -> Result<Response<Incoming>, ForwardingError> {
+        let uri =
+            uri_at(node, &parts.uri).map_err(|error| ForwardingError::Unsent(error.to_string()))?;
         let mut request = Request::new(body.body);
         *request.method_mut() = parts.method.clone();
         *request.uri_mut() = uri;
@@ -143,20 +144,20 @@ impl Passing {
         self.http.request(request).await.map_err(|error| {
             let why = error.to_string();
             if body.is_broken.load(Ordering::Relaxed) {
-                PassError::BodyBroken
+                ForwardingError::BodyBroken
             } else if is_own(&error) {
-                PassError::Unsent(why)
+                ForwardingError::Unsent(why)
             } else if error.is_connect() {
-                PassError::Refused(why)
+                ForwardingError::Refused(why)
             } else {
-                PassError::Unknown(why)
+                ForwardingError::Unknown(why)
             }
         })
     }
 
     /// The request's headers, with the caller's address and the edge's name added.
-    fn headers(&self, brought: &HeaderMap, caller: IpAddr) -> Result<HeaderMap, PassError> {
-        let too_many = |_| PassError::Unsent("it has too many header fields".to_owned());
+    fn headers(&self, brought: &HeaderMap, caller: IpAddr) -> Result<HeaderMap, ForwardingError> {
+        let too_many = |_| ForwardingError::Unsent("it has too many header fields".to_owned());
         let mut headers = without_connection(brought.clone());
         headers.remove(HOST);
         if let Ok(caller) = HeaderValue::from_str(&caller.to_string()) {
@@ -180,13 +181,13 @@ pub(crate) fn without_connection(mut headers: HeaderMap) -> HeaderMap {
 }
 
 /// Turns a node's answer into the edge's.
-pub(crate) fn answer_of(response: Response<Incoming>) -> Response<Body> {
+pub(crate) fn answer_of(response: Response<Incoming>) -> Response<ReplyBody> {
     let (parts, body) = response.into_parts();
-    let broken = |error: hyper::Error| BrokenOff(format!("the node's answer broke off: {error}"));
+    let broken = |error: hyper::Error| BodyCutOff(format!("the node's answer broke off: {error}"));
     let body = if body.is_end_stream() {
-        Body::default()
+        ReplyBody::default()
     } else {
-        Body::Stream(body.map_err(broken).boxed_unsync())
+        ReplyBody::Stream(body.map_err(broken).boxed_unsync())
     };
     let mut response = Response::new(body);
     *response.status_mut() = parts.status;
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_node_learns_the_caller_and_nothing_of_the_callers_connection() {
-        let passing = Passing::new(kedge_cluster::node::node_client().unwrap(), "edge1");
+        let passing = RequestForwarder::new(kedge_cluster::node::node_client().unwrap(), "edge1");
         let mut brought = HeaderMap::new();
         for (name, value) in [
             ("connection", "keep-alive"),
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn too_many_header_fields_are_an_error_and_no_panic() {
-        let passing = Passing::new(kedge_cluster::node::node_client().unwrap(), "edge1");
+        let passing = RequestForwarder::new(kedge_cluster::node::node_client().unwrap(), "edge1");
         let mut brought = HeaderMap::new();
         let mut number = 0;
         loop {
@@ -249,6 +250,6 @@ mod tests {
             number += 1;
         }
         let passed = passing.headers(&brought, "192.0.2.1".parse().unwrap());
-        assert!(matches!(passed, Err(PassError::Unsent(_))));
+        assert!(matches!(passed, Err(ForwardingError::Unsent(_))));
     }
 }

@@ -8,27 +8,27 @@ use std::time::Duration;
 use hyper::Method;
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
-use kedge_http::cors::Cors;
-use kedge_http::server::stopping::{self, EndsAtOnce};
-use kedge_http::server::{Bound, ServerError};
-use kedge_net::shedding::Shedding;
+use kedge_http::cors::CorsPolicy;
+use kedge_http::server::stopping::{self, ImmediateExit};
+use kedge_http::server::{BoundListener, ServerError};
+use kedge_net::shedding::LoadShedder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
-use crate::edge::answering::{Edge, ROOM_BYTES};
+use crate::edge::answering::{EdgeHandler, ROOM_BYTES};
 use crate::edge::metric_definitions;
-use crate::edge::nodes::Nodes;
-use crate::edge::passing::Passing;
+use crate::edge::nodes::NodeDirectory;
+use crate::edge::passing::RequestForwarder;
 
 /// Target of a request.
-pub enum Way {
+pub enum ForwardTarget {
     /// Any node, since it changes nothing.
     Node,
     Leader,
 }
 
 /// Chooses the target from method and path.
-pub type Route = Box<dyn Fn(&Method, &str) -> Way + Send + Sync>;
+pub type ForwardRule = Box<dyn Fn(&Method, &str) -> ForwardTarget + Send + Sync>;
 
 /// Time that an edge waits for the leader's answer beyond the leader's own limit.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -49,21 +49,22 @@ pub enum EdgeError {
 ///
 /// # Errors
 /// [`EdgeError`], if it cannot start.
-pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
+pub async fn run(config: Config, route: ForwardRule) -> Result<(), EdgeError> {
     // A SIGHUP during the start must not end the process.
     let hangups = signal(SignalKind::hangup())?;
-    let ends_at_once = EndsAtOnce::begin()?;
+    let ends_at_once = ImmediateExit::begin()?;
     metric_definitions::describe();
     let name = config.edge_name.clone();
-    let bound = Bound::bind(&config).await?;
+    let bound = BoundListener::bind(&config).await?;
     let http = kedge_cluster::node::node_client()?;
-    let nodes = Nodes::new(&config.edge_nodes, http.clone());
+    let nodes = NodeDirectory::new(&config.edge_nodes, http.clone());
     nodes.watch();
     let wait_target = Duration::from_millis(config.wait_target_ms);
-    let shedding = Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
+    let shedding =
+        LoadShedder::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
     let room = config.body_bytes_total_max / ROOM_BYTES as usize;
-    let edge = Edge {
-        passing: Passing::new(http, &name),
+    let edge = EdgeHandler {
+        passing: RequestForwarder::new(http, &name),
         room: Arc::new(Semaphore::new(room)),
         body_timeout: Duration::from_secs(config.body_timeout_s),
         patience: Duration::from_secs(config.request_timeout_s) + MARGIN,
@@ -71,7 +72,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
         nodes,
         route,
         header_bytes_max: config.header_bytes_max,
-        cors: Cors::new(config.cors_origins.clone()),
+        cors: CorsPolicy::new(config.cors_origins.clone()),
         tls: bound.tls().is_some(),
         process: const_hex::encode(secrets::random::<6>()?),
         next_id: AtomicU64::new(1),
@@ -87,7 +88,7 @@ pub async fn run(config: Config, route: Route) -> Result<(), EdgeError> {
 }
 
 /// Reads the certificate again on SIGHUP; an unreadable one changes nothing.
-fn reload_on_hangup(mut hangups: Signal, bound: &Bound) {
+fn reload_on_hangup(mut hangups: Signal, bound: &BoundListener) {
     let Some(tls) = bound.tls() else {
         return;
     };

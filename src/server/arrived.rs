@@ -9,38 +9,38 @@ use hyper::HeaderMap;
 use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use kedge_actors::api::Submission;
-use kedge_http::auth::Session;
-use kedge_http::body::Text;
+use kedge_http::auth::CallerSession;
+use kedge_http::body::BodyText;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::limits::{Holder, LimitClass};
-use kedge_http::query::Query;
-use kedge_http::reply::Reply;
+use kedge_http::limits::{LimitClass, ShareHolder};
+use kedge_http::query::RequestQuery;
+use kedge_http::reply::HttpReply;
 use kedge_http::signing::SignatureHeaders;
-use kedge_http::signing::request::{self, Circumstances};
+use kedge_http::signing::request::{self, SigningContext};
 use kedge_protocol::Code;
 use kedge_protocol::Id;
 
-use super::dispatch::{Dispatch, RequestContext};
-use super::faults::Sent;
+use super::dispatch::{RequestContext, RequestDispatcher};
+use super::faults::CheckedBody;
 use super::submitting::carry_out;
-use crate::api::call::Call;
-use crate::api::endpoint::{Answer, MIN_SEQUENCE, Replying};
-use crate::api::{Endpoint, TABLE};
+use crate::api::call::HandlerCall;
+use crate::api::endpoint::{AnswerMode, MIN_SEQUENCE, ReplyFuture};
+use crate::api::{EndpointRow, TABLE};
 
 /// Time limit of the wait for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) struct Arrived {
-    pub(super) endpoint: &'static Endpoint,
+pub(super) struct ArrivedRequest {
+    pub(super) endpoint: &'static EndpointRow,
     pub(super) id: String,
     pub(super) sub_id: String,
-    pub(super) session: Option<Session>,
-    pub(super) query: Query,
+    pub(super) session: Option<CallerSession>,
+    pub(super) query: RequestQuery,
     pub(super) signature: Option<SignatureHeaders>,
     /// The deadline has passed: only an earlier outcome is answered.
     pub(super) overdue: Option<ApiError>,
-    pub(super) body: Text,
+    pub(super) body: BodyText,
 }
 
 /// Takes the headers for the handler. The headers that select the answer's form stay, since it is selected later.
@@ -52,26 +52,26 @@ fn taken(headers: &mut HeaderMap) -> HeaderMap {
     all
 }
 
-impl Dispatch {
+impl RequestDispatcher {
     /// Answers a request; a malformed body gets all its faults.
     pub(super) async fn answer_arrived(
         &self,
-        arrived: Arrived,
+        arrived: ArrivedRequest,
         parts: &mut Parts,
         context: &mut RequestContext,
-    ) -> Result<Reply, ApiError> {
-        let sent = Sent::of(context.index, &arrived.body);
+    ) -> Result<HttpReply, ApiError> {
+        let sent = CheckedBody::of(context.index, &arrived.body);
         let reply = self.carried_out(arrived, parts, context).await;
         reply.map_err(|error| sent.with_all_faults(error))
     }
 
     async fn carried_out(
         &self,
-        arrived: Arrived,
+        arrived: ArrivedRequest,
         parts: &mut Parts,
         context: &mut RequestContext,
-    ) -> Result<Reply, ApiError> {
-        let Arrived {
+    ) -> Result<HttpReply, ApiError> {
+        let ArrivedRequest {
             endpoint,
             id,
             sub_id,
@@ -104,7 +104,7 @@ impl Dispatch {
         }
         self.wait_for_sequence(&query, context.tally.holder())
             .await?;
-        let call = Call {
+        let call = HandlerCall {
             table: &TABLE,
             app: Arc::clone(app),
             endpoint,
@@ -124,11 +124,11 @@ impl Dispatch {
             request_id: Arc::clone(&context.request_id),
         };
         let reply = match (&endpoint.answer, submission) {
-            (Answer::Committed(answer), Some(submission)) => {
+            (AnswerMode::Committed(answer), Some(submission)) => {
                 let path = parts.uri.path();
                 carry_out(call, path, submission, overdue, *answer).await
             }
-            (Answer::Handler(handler), None) => self.read(call, *handler).await,
+            (AnswerMode::Handler(handler), None) => self.read(call, *handler).await,
             _ => Err(ApiError::internal(&"a row signs, and has a handler")),
         };
         drop(permit);
@@ -138,14 +138,14 @@ impl Dispatch {
     /// Reads the signed texts and checks the signature.
     async fn verify(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &EndpointRow,
         headers: SignatureHeaders,
         id: &str,
-        body: &mut Text,
+        body: &mut BodyText,
         context: &mut RequestContext,
     ) -> Result<Option<Submission>, ApiError> {
         context.signer = Some(headers.signer);
-        let circumstances = Circumstances {
+        let circumstances = SigningContext {
             session: context.session,
             path_id: id,
             invitations: &self.app.invitations,
@@ -164,9 +164,9 @@ impl Dispatch {
     /// Runs a handler; pages are read on separate threads.
     async fn read(
         &self,
-        call: Call,
-        handler: fn(Call) -> Replying<'static>,
-    ) -> Result<Reply, ApiError> {
+        call: HandlerCall,
+        handler: fn(HandlerCall) -> ReplyFuture<'static>,
+    ) -> Result<HttpReply, ApiError> {
         let (endpoint, holder) = (call.endpoint, call.holder);
         let answer = handler(call);
         if !endpoint.reads_page() {
@@ -180,8 +180,8 @@ impl Dispatch {
     /// Waits until the sequence named in the query can be read.
     pub(super) async fn wait_for_sequence(
         &self,
-        query: &Query,
-        holder: Holder,
+        query: &RequestQuery,
+        holder: ShareHolder,
     ) -> Result<(), ApiError> {
         let Some(wanted) = query.number(MIN_SEQUENCE.name)? else {
             return Ok(());
@@ -204,19 +204,19 @@ impl Dispatch {
     }
 }
 
-fn query_of(endpoint: &Endpoint, parts: &Parts) -> Result<Query, ApiError> {
-    let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+fn query_of(endpoint: &EndpointRow, parts: &Parts) -> Result<RequestQuery, ApiError> {
+    let query = RequestQuery::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
     endpoint.check_numbers(&query)?;
     Ok(query)
 }
 
 /// The sequence that the caller has seen, according to the request.
-pub(super) fn seen(endpoint: &Endpoint, parts: &Parts) -> Option<u64> {
+pub(super) fn seen(endpoint: &EndpointRow, parts: &Parts) -> Option<u64> {
     let query = query_of(endpoint, parts).ok()?;
     query.number(MIN_SEQUENCE.name).ok().flatten()
 }
 
-impl Dispatch {
+impl RequestDispatcher {
     /// The organization of a valid token, if it was refused only because this node may not have read its wallet.
     pub(super) fn organization_of_unread(
         &self,
@@ -234,11 +234,11 @@ impl Dispatch {
     /// The caller, once this node has read the sequence that the request names; `unread` if it names none.
     pub(super) async fn caller_once_read(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &EndpointRow,
         parts: &Parts,
         context: &mut RequestContext,
         unread: ApiError,
-    ) -> Result<Session, ApiError> {
+    ) -> Result<CallerSession, ApiError> {
         let query = query_of(endpoint, parts)?;
         let seen = query.number(MIN_SEQUENCE.name)?;
         if seen.is_none() {

@@ -17,49 +17,49 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
 use kedge_cluster::node::Forwarder;
 use kedge_config::{ClusterWrites, Config};
-use kedge_http::auth::Session;
+use kedge_http::auth::CallerSession;
 use kedge_http::auth::api_key::API_KEY;
-use kedge_http::body::{self, Arriving, Text};
+use kedge_http::body::{self, BodyText, IncomingBody};
 use kedge_http::clock::now_s;
-use kedge_http::cors::Readers;
-use kedge_http::envelope::Form;
+use kedge_http::cors::CorsAnswer;
+use kedge_http::envelope::ErrorForm;
 use kedge_http::error::ApiError;
-use kedge_http::limits::{Held, LimitClass, Tally};
-use kedge_http::query::Query;
-use kedge_http::reply::Reply;
+use kedge_http::limits::{BudgetReservation, LimitCharge, LimitClass};
+use kedge_http::query::RequestQuery;
+use kedge_http::reply::HttpReply;
 use kedge_http::server::sent::SentBody;
-use kedge_http::server::{Answering, ServerError, parsing};
+use kedge_http::server::{RequestHandler, ServerError, parsing};
 use kedge_http::signing::SignatureHeaders;
-use kedge_http::signing::Signs;
+use kedge_http::signing::SigningScheme;
 use kedge_http::v2;
-use kedge_net::line::{Line, Using};
-use kedge_net::refusals::Refusals;
+use kedge_net::line::{ConnectionState, OpenRequest};
+use kedge_net::refusals::RefusalSchedule;
 use kedge_net::request_ids::RequestIds;
-use kedge_net::shedding::Shedding;
+use kedge_net::shedding::LoadShedder;
 use kedge_protocol::Address;
-use kedge_telemetry::Traced;
+use kedge_telemetry::RequestTrace;
 use tracing::Instrument as _;
 
-use super::arrived::{Arrived, seen};
+use super::arrived::{ArrivedRequest, seen};
 use super::finish::undocumented;
 use super::measured::{HttpMetrics, traced_method};
-use crate::api::endpoint::Auth;
+use crate::api::endpoint::EndpointAuth;
 use crate::api::idempotency;
-use crate::api::{Endpoint, Router, TABLE, documented};
-use crate::app::App;
-use crate::console::Console;
+use crate::api::{EndpointRouter, EndpointRow, TABLE, documented};
+use crate::app::ServerApp;
+use crate::console::ConsoleFiles;
 
 /// Time that a follower waits for the leader's answer beyond the leader's own limit.
 const FORWARD_MARGIN: Duration = Duration::from_secs(2);
 
-pub(super) struct Dispatch {
-    pub(super) app: Arc<App>,
-    pub(super) router: Router,
-    console: Console,
+pub(super) struct RequestDispatcher {
+    pub(super) app: Arc<ServerApp>,
+    pub(super) router: EndpointRouter,
+    console: ConsoleFiles,
     pub(super) metrics: HttpMetrics,
     pub(super) ids: RequestIds,
-    refusals: Refusals,
-    shedding: Arc<Shedding>,
+    refusals: RefusalSchedule,
+    shedding: Arc<LoadShedder>,
     pub(super) header_bytes_max: usize,
     pub(super) tls: bool,
     /// Handling of changes while this node follows.
@@ -70,21 +70,21 @@ pub(super) struct Dispatch {
 /// State of a request while it is answered.
 pub(super) struct RequestContext {
     pub(super) request_id: Arc<str>,
-    pub(super) form: Form,
-    pub(super) tally: Tally,
-    pub(super) body: Arriving,
+    pub(super) form: ErrorForm,
+    pub(super) tally: LimitCharge,
+    pub(super) body: IncomingBody,
     pub(super) peer: IpAddr,
     is_reserve: bool,
     /// Another node made the answer, and compared it with the document.
     pub(super) is_forwarded: bool,
     /// The index of its endpoint in [`TABLE`].
     pub(super) index: Option<usize>,
-    pub(super) session: Option<Session>,
+    pub(super) session: Option<CallerSession>,
     /// The alleged signer, and whether the signature proves it.
     pub(super) signer: Option<Address>,
     pub(super) signer_is_known: bool,
     /// The request's trace, if it is sampled.
-    pub(super) traced: Option<Box<Traced>>,
+    pub(super) traced: Option<Box<RequestTrace>>,
 }
 
 impl RequestContext {
@@ -96,21 +96,21 @@ impl RequestContext {
     }
 }
 
-impl Dispatch {
+impl RequestDispatcher {
     /// `tls` if callers connect by TLS.
     pub(super) fn new(
         config: &Config,
-        app: Arc<App>,
-        shedding: Arc<Shedding>,
+        app: Arc<ServerApp>,
+        shedding: Arc<LoadShedder>,
         tls: bool,
     ) -> Result<Self, ServerError> {
         Ok(Self {
             app,
-            router: Router::default(),
-            console: Console::new(config.console),
+            router: EndpointRouter::default(),
+            console: ConsoleFiles::new(config.console),
             metrics: HttpMetrics::new(),
             ids: RequestIds::new()?,
-            refusals: Refusals::default(),
+            refusals: RefusalSchedule::default(),
             shedding,
             header_bytes_max: config.header_bytes_max,
             tls,
@@ -124,8 +124,8 @@ impl Dispatch {
     }
 }
 
-impl Answering for Dispatch {
-    async fn answer(&self, request: Request<Incoming>, using: Using) -> Response<SentBody> {
+impl RequestHandler for RequestDispatcher {
+    async fn answer(&self, request: Request<Incoming>, using: OpenRequest) -> Response<SentBody> {
         let begun = Instant::now();
         let _under_way = self.metrics.begin();
         let (mut parts, incoming) = request.into_parts();
@@ -147,22 +147,22 @@ impl Answering for Dispatch {
             using.line().linger();
         }
         if is_http2 && !is_read {
-            body::Reader::linger(context.body);
+            body::BodyReader::linger(context.body);
         }
         response.map(|(body, held)| SentBody::new(body, is_http2, held, using))
     }
 
-    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes {
         self.unparsed(status, line)
     }
 }
 
-impl Dispatch {
+impl RequestDispatcher {
     /// The context of a new request.
     fn context(
         &self,
         parts: &Parts,
-        body: Arriving,
+        body: IncomingBody,
         peer: IpAddr,
         is_reserve: bool,
     ) -> RequestContext {
@@ -172,9 +172,9 @@ impl Dispatch {
             traced: tracer.and_then(|tracer| tracer.begin(headers, traced_method(&parts.method))),
             request_id: self.ids.of(headers),
             form: if v2::covers(parts.uri.path()) {
-                Form::Legacy
+                ErrorForm::Legacy
             } else {
-                Form::of(headers)
+                ErrorForm::of(headers)
             },
             tally: self.app.limits.begin(peer, headers, now_s()),
             body,
@@ -195,7 +195,7 @@ impl Dispatch {
         context: &mut RequestContext,
         is_http2: bool,
         begun: Instant,
-    ) -> (Reply, Option<Held>, Readers) {
+    ) -> (HttpReply, Option<BudgetReservation>, CorsAnswer) {
         let readers = self.app.cors.readers(&parts.headers);
         let span = match &context.traced {
             None => tracing::info_span!("request", id = %context.request_id),
@@ -225,7 +225,7 @@ impl Dispatch {
             Err(error) => {
                 let signs = context
                     .index
-                    .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
+                    .is_some_and(|index| TABLE[index].signs != SigningScheme::Nothing);
                 let error = if signs { error.of_change() } else { error };
                 let error = self.with_nonce(error, &parts.headers, context);
                 let reply = self.refuse(context.form, &error, &context.request_id);
@@ -249,9 +249,9 @@ impl Dispatch {
     async fn route(
         &self,
         parts: &mut Parts,
-        readers: &Readers,
+        readers: &CorsAnswer,
         context: &mut RequestContext,
-    ) -> Result<Reply, ApiError> {
+    ) -> Result<HttpReply, ApiError> {
         let limits = &self.app.limits;
         if let Some(fault) = parsing::fault(parts, self.header_bytes_max) {
             limits.count_address(&mut context.tally)?;
@@ -292,11 +292,11 @@ impl Dispatch {
 
     async fn handle(
         &self,
-        endpoint: &'static Endpoint,
+        endpoint: &'static EndpointRow,
         (id, sub_id): (String, String),
         parts: &mut Parts,
         context: &mut RequestContext,
-    ) -> Result<Reply, ApiError> {
+    ) -> Result<HttpReply, ApiError> {
         let app = &self.app;
         if let Some(answered) = self.by_leader(endpoint, parts, context).await {
             return answered;
@@ -312,7 +312,7 @@ impl Dispatch {
         let session = identifying.await?;
         let query = self.check(endpoint, session.as_ref(), parts, context)?;
         let signature = match endpoint.signs {
-            Signs::Nothing => None,
+            SigningScheme::Nothing => None,
             _ => Some(SignatureHeaders::read(&parts.headers, now_s)?),
         };
         let overdue = signature.and_then(|signature| signature.check_deadline(now_s).err());
@@ -321,7 +321,7 @@ impl Dispatch {
             Some(late) if idempotency::key_of(&parts.headers)?.is_none() => return Err(late),
             overdue => overdue,
         };
-        let arrived = Arrived {
+        let arrived = ArrivedRequest {
             endpoint,
             id,
             sub_id,
@@ -337,17 +337,17 @@ impl Dispatch {
     /// Checks the query, the conditions, the caller's right, and the quotas of what will be written.
     fn check(
         &self,
-        endpoint: &Endpoint,
-        session: Option<&Session>,
+        endpoint: &EndpointRow,
+        session: Option<&CallerSession>,
         parts: &Parts,
         context: &RequestContext,
-    ) -> Result<Query, ApiError> {
+    ) -> Result<RequestQuery, ApiError> {
         let app = &self.app;
-        let signs = endpoint.signs != Signs::Nothing;
+        let signs = endpoint.signs != SigningScheme::Nothing;
         if endpoint.limit != LimitClass::Free && !signs {
             app.answers.check(&context.tally.holder())?;
         }
-        let query = Query::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
+        let query = RequestQuery::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
         endpoint.check_numbers(&query)?;
         endpoint.check_condition(&parts.headers)?;
         if let Some(session) = session {
@@ -362,21 +362,21 @@ impl Dispatch {
 
     async fn read_body(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &EndpointRow,
         headers: &HeaderMap,
         context: &mut RequestContext,
-    ) -> Result<Text, ApiError> {
+    ) -> Result<BodyText, ApiError> {
         let app = &self.app;
         let holder = context.tally.holder();
-        let is_public = endpoint.auth == Auth::Public;
+        let is_public = endpoint.auth == EndpointAuth::Public;
         if endpoint.request.is_some() {
             context.phase("read body");
         }
         match (endpoint.request, &endpoint.signs, context.session) {
-            (None, ..) if app.bodies.pass_over(&mut context.body).await => Ok(Text::default()),
+            (None, ..) if app.bodies.pass_over(&mut context.body).await => Ok(BodyText::default()),
             // It would fill windows for as long as the request takes, without counting on a caller.
             (None, ..) => Err(body::unwanted()),
-            (Some(_), Signs::File, Some(session)) => {
+            (Some(_), SigningScheme::File, Some(session)) => {
                 let organization_id = session.organization_id;
                 // Even if its key is known: the upload is written before the key is looked up.
                 let tier = app.limits.check_log(organization_id)?;
@@ -395,11 +395,11 @@ impl Dispatch {
 
     /// Refuses a request without room before it costs anything. The permit is taken later, when the whole request has
     /// arrived.
-    fn check_room(&self, endpoint: &Endpoint) -> Result<(), ApiError> {
+    fn check_room(&self, endpoint: &EndpointRow) -> Result<(), ApiError> {
         if endpoint.limit == LimitClass::Free {
             return Ok(());
         }
-        if endpoint.signs != Signs::Nothing {
+        if endpoint.signs != SigningScheme::Nothing {
             self.app.engine.check_clock()?;
             self.app.engine.check_room()?;
             if self.shedding.refuses() {
@@ -414,17 +414,17 @@ impl Dispatch {
     /// a token is counted on the token's organization; otherwise its caller is unknown.
     async fn identify(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &EndpointRow,
         parts: &Parts,
         now_s: u64,
         context: &mut RequestContext,
-    ) -> Result<Option<Session>, ApiError> {
+    ) -> Result<Option<CallerSession>, ApiError> {
         let (app, headers) = (&self.app, &parts.headers);
         let shows_something = headers.contains_key(AUTHORIZATION) || headers.contains_key(API_KEY);
         let may_show_token =
             endpoint.method == Method::GET && endpoint.limit != LimitClass::Free && shows_something;
         let (organization, session) = match endpoint.auth {
-            Auth::Bearer => {
+            EndpointAuth::Bearer => {
                 let session = app.authenticate_at(headers, now_s, || seen(endpoint, parts));
                 let organization = match &session {
                     Ok(session) => Some(session.organization_id),
@@ -432,14 +432,14 @@ impl Dispatch {
                 };
                 (organization, session.map(Some))
             }
-            Auth::Public if may_show_token => {
+            EndpointAuth::Public if may_show_token => {
                 let session = app.authenticate(headers, now_s);
                 (
                     session.ok().map(|session| session.organization_id),
                     Ok(None),
                 )
             }
-            Auth::Public => (None, Ok(None)),
+            EndpointAuth::Public => (None, Ok(None)),
         };
         context.session = session.as_ref().ok().copied().flatten();
         let limits = &self.app.limits;
@@ -458,8 +458,8 @@ impl Dispatch {
 /// Turns a handler's panic into an error; the connection and the process continue.
 struct CatchPanic<F>(Pin<Box<F>>);
 
-impl<F: Future<Output = Result<Reply, ApiError>>> Future for CatchPanic<F> {
-    type Output = Result<Reply, ApiError>;
+impl<F: Future<Output = Result<HttpReply, ApiError>>> Future for CatchPanic<F> {
+    type Output = Result<HttpReply, ApiError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let future = self.0.as_mut();

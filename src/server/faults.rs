@@ -3,8 +3,8 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use kedge_http::body::Text;
-use kedge_http::error::{ApiError, Detail};
+use kedge_http::body::BodyText;
+use kedge_http::error::{ApiError, ErrorDetail};
 use kedge_protocol::Code;
 use kedge_rules::schema::BodySchema;
 
@@ -20,15 +20,15 @@ static SCHEMAS: LazyLock<Vec<OnceLock<Option<BodySchema>>>> =
     LazyLock::new(|| TABLE.iter().map(|_| OnceLock::new()).collect());
 
 /// A copy of the body, kept until it is known to be correct.
-pub(super) struct Sent {
+pub(super) struct CheckedBody {
     /// The row's index in the table.
     row: usize,
     /// Empty if its faults are not looked for.
     text: String,
 }
 
-impl Sent {
-    pub(super) fn of(row: Option<usize>, body: &Text) -> Self {
+impl CheckedBody {
+    pub(super) fn of(row: Option<usize>, body: &BodyText) -> Self {
         let row = row.filter(|_| body.text.len() <= BYTES_MAX);
         Self {
             row: row.unwrap_or_default(),
@@ -38,7 +38,7 @@ impl Sent {
 
     /// Adds the body's other faults to an error that names one of them.
     pub(super) fn with_all_faults(&self, error: ApiError) -> ApiError {
-        let Detail::Fields(named) = &error.detail else {
+        let ErrorDetail::Fields(named) = &error.detail else {
             return error;
         };
         let Ok(value) = serde_json::from_str(&self.text) else {

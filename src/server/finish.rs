@@ -12,20 +12,20 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use kedge_http::body::{ACCEPT_PATCH, PATCH_TYPES};
 use kedge_http::clock::now_s;
-use kedge_http::envelope::Form;
+use kedge_http::envelope::ErrorForm;
 use kedge_http::error::{ApiError, NONCE_HIGHEST};
-use kedge_http::limits::{Held, Holder, LimitClass, Tally};
-use kedge_http::reply::{BodyForm, Reply};
+use kedge_http::limits::{BudgetReservation, LimitCharge, LimitClass, ShareHolder};
+use kedge_http::reply::{BodyForm, HttpReply};
 use kedge_http::server::{parsing, sent};
 use kedge_http::signing::SignatureHeaders;
-use kedge_http::signing::Signs;
-use kedge_http::stream::Body;
-use kedge_net::line::Line;
+use kedge_http::signing::SigningScheme;
+use kedge_http::stream::ReplyBody;
+use kedge_net::line::ConnectionState;
 use kedge_net::request_ids::REQUEST_ID;
 use kedge_protocol::Address;
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 
-use super::dispatch::{Dispatch, RequestContext};
+use super::dispatch::{RequestContext, RequestDispatcher};
 use crate::api::TABLE;
 
 pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
@@ -51,19 +51,19 @@ pub(super) fn undocumented(why: &str) {
     tracing::error!(why, "an answer is not as the document describes it");
 }
 
-impl Dispatch {
+impl RequestDispatcher {
     /// Counts an answer on its caller's share until it is sent. A read without room is refused; a completed change is
     /// always answered.
     pub(super) fn hold(
         &self,
-        result: Result<Reply, ApiError>,
+        result: Result<HttpReply, ApiError>,
         parts: &Parts,
         context: &RequestContext,
         is_http2: bool,
-    ) -> (Result<Reply, ApiError>, Option<Held>) {
+    ) -> (Result<HttpReply, ApiError>, Option<BudgetReservation>) {
         let bytes = match &result {
             Ok(reply) => match &reply.body {
-                Body::Whole(bytes) if parts.method != Method::HEAD => bytes.len(),
+                ReplyBody::Whole(bytes) if parts.method != Method::HEAD => bytes.len(),
                 _ => 0,
             },
             Err(_) => 0,
@@ -76,7 +76,7 @@ impl Dispatch {
             // They are short, or one text that all of them share.
             return (result, None);
         }
-        let is_read = endpoint.is_none_or(|endpoint| endpoint.signs == Signs::Nothing);
+        let is_read = endpoint.is_none_or(|endpoint| endpoint.signs == SigningScheme::Nothing);
         let (budget, holder) = (&self.app.answers, context.tally.holder());
         match budget.hold(holder, bytes) {
             Ok(held) => (result, Some(held)),
@@ -95,7 +95,7 @@ impl Dispatch {
     ) -> ApiError {
         let is_signed = context
             .index
-            .is_some_and(|index| TABLE[index].signs != Signs::Nothing);
+            .is_some_and(|index| TABLE[index].signs != SigningScheme::Nothing);
         let is_stated = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
         if !is_signed || is_stated || error.status().is_server_error() {
             return error;
@@ -110,7 +110,7 @@ impl Dispatch {
         &self,
         headers: &HeaderMap,
         context: &RequestContext,
-    ) -> Result<Option<u64>, ReadError> {
+    ) -> Result<Option<u64>, StoreReadError> {
         let Some(signer) = context.signer.or_else(|| SignatureHeaders::signer(headers)) else {
             return Ok(None);
         };
@@ -122,7 +122,11 @@ impl Dispatch {
     }
 
     /// Whether an address is the caller's: of its wallet, or, for an API key, of its organization.
-    fn is_callers(&self, address: Address, context: &RequestContext) -> Result<bool, ReadError> {
+    fn is_callers(
+        &self,
+        address: Address,
+        context: &RequestContext,
+    ) -> Result<bool, StoreReadError> {
         let Some(session) = context.session else {
             return Ok(false);
         };
@@ -135,11 +139,11 @@ impl Dispatch {
         }))
     }
 
-    pub(super) fn refuse(&self, form: Form, error: &ApiError, request_id: &str) -> Reply {
+    pub(super) fn refuse(&self, form: ErrorForm, error: &ApiError, request_id: &str) -> HttpReply {
         let body = form.write(error, request_id);
         let media_type = HeaderValue::from_static(form.media_type());
         let sequence = self.app.published().head.sequence;
-        let reply = Reply::bytes(error.status(), sequence, media_type, body);
+        let reply = HttpReply::bytes(error.status(), sequence, media_type, body);
         // Every 401 states how to authenticate (RFC 9110, 15.5.2).
         let reply = if reply.status == StatusCode::UNAUTHORIZED {
             reply.with(WWW_AUTHENTICATE, "Bearer")
@@ -151,7 +155,7 @@ impl Dispatch {
     }
 
     /// The holder whose share pays for compressing the answer; `None` if it is sent uncompressed.
-    pub(super) fn coding_holder(context: &RequestContext) -> Option<Holder> {
+    pub(super) fn coding_holder(context: &RequestContext) -> Option<ShareHolder> {
         let endpoint = context.index.map(|index| &TABLE[index]);
         let shows_secret = endpoint.is_some_and(|endpoint| endpoint.shows_secret);
         (!context.is_forwarded && !shows_secret).then(|| context.tally.holder())
@@ -159,13 +163,18 @@ impl Dispatch {
 
     /// Compresses an answer for a caller that accepts it; a large one needs a permit for pages. Without a permit it is
     /// sent uncompressed.
-    pub(super) async fn coded(&self, reply: Reply, parts: &Parts, holder: Option<Holder>) -> Reply {
+    pub(super) async fn coded(
+        &self,
+        reply: HttpReply,
+        parts: &Parts,
+        holder: Option<ShareHolder>,
+    ) -> HttpReply {
         let form = reply.form(&parts.headers);
         let (Some(form), Some(holder)) = (form, holder) else {
             return reply;
         };
         let reply = reply.varied();
-        let (BodyForm::Coded(coding), Body::Whole(body)) = (form, &reply.body) else {
+        let (BodyForm::Coded(coding), ReplyBody::Whole(body)) = (form, &reply.body) else {
             return reply;
         };
         let body = body.clone();
@@ -193,7 +202,7 @@ impl Dispatch {
         }
     }
 
-    pub(super) fn finish(&self, reply: Reply, context: &RequestContext) -> Response<Body> {
+    pub(super) fn finish(&self, reply: HttpReply, context: &RequestContext) -> Response<ReplyBody> {
         let endpoint = context.index.map(|index| &TABLE[index]);
         let reply = match endpoint {
             Some(endpoint) if self.router.states_patch(endpoint, reply.status) => {
@@ -204,7 +213,12 @@ impl Dispatch {
         self.with_headers(reply, &context.request_id, &context.tally)
     }
 
-    fn with_headers(&self, reply: Reply, request_id: &str, tally: &Tally) -> Response<Body> {
+    fn with_headers(
+        &self,
+        reply: HttpReply,
+        request_id: &str,
+        tally: &LimitCharge,
+    ) -> Response<ReplyBody> {
         let reply = reply.with(REQUEST_ID, request_id);
         let mut response = Response::new(reply.body);
         *response.status_mut() = reply.status;
@@ -236,13 +250,13 @@ impl Dispatch {
     }
 
     /// The answer, as bytes, to a request that hyper could not parse.
-    pub(super) fn unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+    pub(super) fn unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes {
         let mut tally = self.app.limits.begin(line.peer, &HeaderMap::new(), now_s());
         let fault = parsing::error_of(status, self.header_bytes_max);
         let counted = self.app.limits.count_address(&mut tally);
         let error = counted.err().unwrap_or(fault);
         let request_id = self.ids.next();
-        let reply = self.refuse(Form::Envelope, &error, &request_id);
+        let reply = self.refuse(ErrorForm::Envelope, &error, &request_id);
         self.metrics
             .end(None, reply.status, Some(error.code), Duration::ZERO);
         let mut response = self.with_headers(reply, &request_id, &tally);

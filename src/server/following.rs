@@ -6,20 +6,20 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
-use kedge_cluster::node::{FORWARDED_BY, ForwardError, Role, answer_headers};
+use kedge_cluster::node::{FORWARDED_BY, ForwardError, ReplicaRole, answer_headers};
 use kedge_config::ClusterWrites;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::limits::{Holder, LimitClass};
-use kedge_http::reply::Reply;
-use kedge_http::signing::Signs;
+use kedge_http::limits::{LimitClass, ShareHolder};
+use kedge_http::reply::HttpReply;
+use kedge_http::signing::SigningScheme;
 use kedge_net::request_ids::REQUEST_ID;
 use kedge_protocol::Code;
 
-use super::dispatch::{Dispatch, RequestContext};
+use super::dispatch::{RequestContext, RequestDispatcher};
 use super::finish::SEQUENCE;
-use crate::api::Endpoint;
-use crate::api::endpoint::Auth;
+use crate::api::EndpointRow;
+use crate::api::endpoint::EndpointAuth;
 
 const ROLE: HeaderName = HeaderName::from_static("x-kedge-role");
 const TERM: HeaderName = HeaderName::from_static("x-kedge-term");
@@ -31,16 +31,16 @@ const NO_LEADER_RETRY_S: u64 = 1;
 const LATE_ANSWER: Duration = Duration::from_secs(1);
 
 /// The holder that a change counts on, and the refusal of its credentials, if any.
-type Judged = (Holder, Option<ApiError>);
+type ChangeJudgement = (ShareHolder, Option<ApiError>);
 
-impl Dispatch {
+impl RequestDispatcher {
     /// The leader's answer, if this node follows and the request changes something.
     pub(super) async fn by_leader(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &EndpointRow,
         parts: &Parts,
         context: &mut RequestContext,
-    ) -> Option<Result<Reply, ApiError>> {
+    ) -> Option<Result<HttpReply, ApiError>> {
         let replica = self.app.replica.get()?;
         if !endpoint.changes() || self.app.engine.leads() {
             return None;
@@ -56,7 +56,7 @@ impl Dispatch {
             return Some(Err(ApiError::unavailable(message, NO_LEADER_RETRY_S)));
         };
         // An upload goes to a file rather than memory, so its caller sends it to the leader itself.
-        if self.writes == ClusterWrites::Redirect || endpoint.signs == Signs::File {
+        if self.writes == ClusterWrites::Redirect || endpoint.signs == SigningScheme::File {
             context.index = None;
             return Some(Ok(self.redirect(&leader.url, parts)));
         }
@@ -73,12 +73,12 @@ impl Dispatch {
         })
     }
 
-    fn redirect(&self, leader: &str, parts: &Parts) -> Reply {
+    fn redirect(&self, leader: &str, parts: &Parts) -> HttpReply {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let sequence = self.app.published().head.sequence;
         let media_type = HeaderValue::from_static("text/plain; charset=utf-8");
         let text = "This node follows the log; the leader takes changes.\n";
-        Reply::bytes(
+        HttpReply::bytes(
             StatusCode::TEMPORARY_REDIRECT,
             sequence,
             media_type,
@@ -89,15 +89,15 @@ impl Dispatch {
 
     async fn forward(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &EndpointRow,
         leader: &str,
-        (parts, (holder, refused)): (&Parts, Judged),
+        (parts, (holder, refused)): (&Parts, ChangeJudgement),
         context: &mut RequestContext,
-    ) -> Result<Reply, ApiError> {
+    ) -> Result<HttpReply, ApiError> {
         let app = &self.app;
         app.check_room()?;
         let body = if endpoint.request.is_some() {
-            let is_public = endpoint.auth == Auth::Public || refused.is_some();
+            let is_public = endpoint.auth == EndpointAuth::Public || refused.is_some();
             let reading = app
                 .bodies
                 .read(&parts.headers, &mut context.body, holder, is_public);
@@ -144,18 +144,18 @@ impl Dispatch {
     /// for it. Callers without an organization count on their address here too.
     fn judge(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &EndpointRow,
         headers: &HeaderMap,
         context: &mut RequestContext,
-    ) -> Result<Judged, ApiError> {
-        let refused = if endpoint.auth == Auth::Bearer {
+    ) -> Result<ChangeJudgement, ApiError> {
+        let refused = if endpoint.auth == EndpointAuth::Bearer {
             let session = self.app.authenticate(headers, now_s());
             let allowed = session.and_then(|session| {
                 session.check(endpoint.right())?;
                 Ok(session.organization_id)
             });
             match allowed {
-                Ok(organization) => return Ok((Holder::Organization(organization), None)),
+                Ok(organization) => return Ok((ShareHolder::Organization(organization), None)),
                 Err(error) => Some(error),
             }
         } else {
@@ -174,9 +174,9 @@ impl Dispatch {
         };
         let standing = replica.standing();
         let role = if self.app.engine.leads() {
-            Role::Leader
+            ReplicaRole::Leader
         } else {
-            Role::Follower
+            ReplicaRole::Follower
         };
         headers
             .entry(ROLE)
@@ -188,7 +188,7 @@ impl Dispatch {
 }
 
 /// A leader's answer as this node's own.
-fn reply_of(response: hyper::Response<Bytes>, sequence: u64) -> Reply {
+fn reply_of(response: hyper::Response<Bytes>, sequence: u64) -> HttpReply {
     let (parts, body) = response.into_parts();
     let stated = parts.headers.get(SEQUENCE);
     let stated = stated
@@ -196,7 +196,7 @@ fn reply_of(response: hyper::Response<Bytes>, sequence: u64) -> Reply {
         .and_then(|text| text.parse().ok());
     let media_type = parts.headers.get(CONTENT_TYPE).cloned();
     let media_type = media_type.unwrap_or(HeaderValue::from_static("application/json"));
-    let mut reply = Reply::bytes(parts.status, stated.unwrap_or(sequence), media_type, body);
+    let mut reply = HttpReply::bytes(parts.status, stated.unwrap_or(sequence), media_type, body);
     reply.headers = answer_headers(parts.headers);
     reply
 }

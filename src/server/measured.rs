@@ -5,10 +5,10 @@ use std::time::Duration;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use kedge_protocol::Code;
-use kedge_telemetry::Answered;
+use kedge_telemetry::AnswerSummary;
 use metrics::{Gauge, Histogram, counter, gauge, histogram};
 
-use super::dispatch::{Dispatch, RequestContext};
+use super::dispatch::{RequestContext, RequestDispatcher};
 use crate::api::TABLE;
 use crate::metrics::{ERRORS, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT};
 
@@ -25,7 +25,7 @@ pub(super) fn traced_method(method: &Method) -> &'static str {
     }
 }
 
-impl Dispatch {
+impl RequestDispatcher {
     /// Ends the trace of an answered request, if it has one, and adds the exemplar to its histogram.
     pub(super) fn end_trace(
         &self,
@@ -40,7 +40,7 @@ impl Dispatch {
         let (route, method) = labels(context.index);
         let labels = [("route", route), ("method", method)];
         tracer.exemplify(REQUEST_SECONDS, &labels, took.as_secs_f64(), traced.span());
-        traced.end(&Answered {
+        traced.end(&AnswerSummary {
             status: status.as_u16(),
             code: code.map(Code::text),
             version: parts.version,
@@ -58,9 +58,9 @@ pub(super) struct HttpMetrics {
 }
 
 /// A request in flight.
-pub(super) struct UnderWay<'a>(&'a Gauge);
+pub(super) struct MeasuredRequest<'a>(&'a Gauge);
 
-impl Drop for UnderWay<'_> {
+impl Drop for MeasuredRequest<'_> {
     fn drop(&mut self) {
         self.0.decrement(1);
     }
@@ -100,9 +100,9 @@ impl HttpMetrics {
     }
 
     /// Counts a request as in flight until the guard is dropped.
-    pub(super) fn begin(&self) -> UnderWay<'_> {
+    pub(super) fn begin(&self) -> MeasuredRequest<'_> {
         self.in_flight.increment(1);
-        UnderWay(&self.in_flight)
+        MeasuredRequest(&self.in_flight)
     }
 
     pub(super) fn end(

@@ -12,24 +12,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_config::Config;
-use kedge_http::server::{Bound, ServerError};
-use kedge_net::shedding::Shedding;
+use kedge_http::server::{BoundListener, ServerError};
+use kedge_net::shedding::LoadShedder;
 
-use crate::app::App;
-use dispatch::Dispatch;
+use crate::app::ServerApp;
+use dispatch::RequestDispatcher;
 
 /// Serves until `stop` resolves; then lets requests in flight finish, for a bounded time.
 pub async fn serve(
-    bound: Bound,
+    bound: BoundListener,
     config: &Config,
-    app: Arc<App>,
+    app: Arc<ServerApp>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServerError> {
     let streams = Arc::clone(&app.streams);
     let wait_target = Duration::from_millis(config.wait_target_ms);
-    let shedding = Shedding::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
+    let shedding =
+        LoadShedder::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
     let tls = bound.tls().is_some();
-    let dispatch = Arc::new(Dispatch::new(config, app, Arc::clone(&shedding), tls)?);
+    let dispatch = Arc::new(RequestDispatcher::new(
+        config,
+        app,
+        Arc::clone(&shedding),
+        tls,
+    )?);
     // Streams would otherwise run forever.
     let stopping = || streams.stop();
     bound

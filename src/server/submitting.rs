@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use hyper::header::HeaderName;
-use kedge_actors::api::{Committed, Submission};
+use kedge_actors::api::{Submission, SubmissionOutcome};
 use kedge_http::clock::now_s;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
+use kedge_http::reply::HttpReply;
 use kedge_http::signing::names;
 use kedge_protocol::Code;
 
-use crate::api::call::Call;
-use crate::api::endpoint::AnswerTo;
+use crate::api::call::HandlerCall;
+use crate::api::endpoint::CommittedAnswer;
 use crate::api::files::handlers as files;
 use crate::api::idempotency;
 use crate::api::idempotency::{REPLAYED, secrets};
@@ -21,12 +21,12 @@ use crate::api::idempotency::{REPLAYED, secrets};
 /// Carries out a request and answers it. If its key was used for the same request before, only the answer is made
 /// again, even if the request is `overdue`.
 pub(super) async fn carry_out(
-    mut call: Call,
+    mut call: HandlerCall,
     path: &str,
     mut submission: Submission,
     overdue: Option<ApiError>,
-    answer: AnswerTo,
-) -> Result<Reply, ApiError> {
+    answer: CommittedAnswer,
+) -> Result<HttpReply, ApiError> {
     let key = idempotency::key_of(&call.headers)?.map(str::to_owned);
     if let Some(key) = &key
         && let Some(committed) = idempotency::begin(&mut call, path, key, &mut submission)?
@@ -60,7 +60,10 @@ pub(super) async fn carry_out(
     reply
 }
 
-async fn submit(call: &mut Call, submission: Arc<Submission>) -> Result<Committed, ApiError> {
+async fn submit(
+    call: &mut HandlerCall,
+    submission: Arc<Submission>,
+) -> Result<SubmissionOutcome, ApiError> {
     match call.body.upload.take() {
         Some(upload) => files::submit(Arc::clone(&call.app), *upload, submission).await,
         None => call.app.submit(submission).await,

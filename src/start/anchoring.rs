@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{AnchorOptions, Anchored, AnchoredOnChain, Engine};
+use kedge_actors::{AnchorOptions, AnchorSource, ContractAnchorSource, Engine};
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::responder::ResponderOptions;
 use kedge_chain::rpc::RpcClient;
@@ -11,11 +11,11 @@ use kedge_chain::sender::SenderOptions;
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::Config;
 use kedge_protocol::Address;
-use kedge_storage::{AnchorRow, AnchorStatus, Page};
+use kedge_storage::{AnchorProgress, AnchorRow, RowPage};
 use kedge_telemetry::Tracer;
 use serde_json::{Map, Value, json};
 
-use super::Chain;
+use super::ChainConnection;
 use crate::api::shown;
 
 /// Poll interval of a public chain with transactions in flight, milliseconds.
@@ -35,7 +35,7 @@ const ANCHORS_LOOKED_AT: usize = 64;
 const WAIT_STEP: Duration = Duration::from_millis(100);
 
 /// Options for answering the bond's cases, if the log has a bond.
-fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
+fn responder(config: &Config, chain: &ChainConnection) -> Option<ResponderOptions> {
     let anchor = SenderOptions::new(
         chain.domain().chain_id,
         chain.contract(),
@@ -59,19 +59,24 @@ fn responder(config: &Config, chain: &Chain) -> Option<ResponderOptions> {
 fn is_held(row: &AnchorRow) -> bool {
     matches!(
         row.status,
-        AnchorStatus::Confirmed | AnchorStatus::Finalized
+        AnchorProgress::Confirmed | AnchorProgress::Finalized
     )
 }
 
 #[derive(Clone)]
-pub struct Anchoring {
+pub struct AnchoringTask {
     engine: Engine,
     options: AnchorOptions,
 }
 
-impl Anchoring {
+impl AnchoringTask {
     /// Prepares anchoring of the engine's log; nothing is anchored before [`Self::begin`].
-    pub fn new(config: &Config, chain: &Chain, engine: &Engine, tracer: Option<&Tracer>) -> Self {
+    pub fn new(
+        config: &Config,
+        chain: &ChainConnection,
+        engine: &Engine,
+        tracer: Option<&Tracer>,
+    ) -> Self {
         let domain = chain.domain();
         let mut sender = SenderOptions::new(domain.chain_id, chain.contract(), domain.separator());
         sender.confirmations = config.chain_confirmations;
@@ -98,10 +103,10 @@ impl Anchoring {
     }
 
     /// Source of the newest anchor for a follower.
-    pub fn witness(&self) -> Arc<dyn Anchored> {
+    pub fn witness(&self) -> Arc<dyn AnchorSource> {
         let address = self.options.sender.contract;
         let contract = |rpc: &RpcClient| AnchorContract::new(rpc.clone(), address);
-        Arc::new(AnchoredOnChain {
+        Arc::new(ContractAnchorSource {
             first: contract(&self.options.rpc),
             second: self.options.second_rpc.as_ref().map(contract),
         })
@@ -113,7 +118,7 @@ impl Anchoring {
     }
 
     /// Anchors until the engine no longer leads. The chain's node may be down.
-    pub async fn begin(&self) -> Result<(), kedge_chain::sender::OpenError> {
+    pub async fn begin(&self) -> Result<(), kedge_chain::sender::AnchorSenderError> {
         // Boxed because it is large, and awaited only once.
         Box::pin(self.engine.start_anchoring(self.options.clone())).await
     }
@@ -150,7 +155,7 @@ impl Anchoring {
 
     async fn anchor_and_wait(&self) -> Result<u64, String> {
         let batches = self.engine.anchor_now().await?.batches;
-        let newest = Page {
+        let newest = RowPage {
             after: None,
             descending: true,
             limit: ANCHORS_LOOKED_AT,
@@ -173,7 +178,7 @@ impl Anchoring {
             tracing::error!(%error, "the last anchor could not be read");
             None
         });
-        let newest = Page {
+        let newest = RowPage {
             after: None,
             descending: true,
             limit: ANCHORS_LOOKED_AT,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_chain::contract::{AnchorContract, DeployOptions, TransactError, ensure_deployed};
-use kedge_chain::rpc::{Endpoint, EndpointError, RpcClient, RpcOptions};
+use kedge_chain::rpc::{EndpointError, RpcClient, RpcEndpoint, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::durable;
 use kedge_config::secrets::{self, SecretError};
@@ -24,7 +24,7 @@ const DOMAIN_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
     #[error(transparent)]
-    Embedded(#[from] embedded::Error),
+    Embedded(#[from] embedded::EmbeddedChainError),
     #[error("the contract on the embedded chain: {0}")]
     Deploy(#[from] TransactError),
     #[error("option chain_rpc_url: {0}")]
@@ -57,16 +57,16 @@ pub enum ChainError {
 }
 
 /// The chain, its contract and the key that pays there.
-pub struct Chain {
+pub struct ChainConnection {
     domain: Domain,
     contract: Address,
     rpc: RpcClient,
     second_rpc: Option<RpcClient>,
     anchor_key: SigningKey,
-    embedded: Option<(embedded::Handle, String)>,
+    embedded: Option<(embedded::EmbeddedChainHandle, String)>,
 }
 
-impl Chain {
+impl ChainConnection {
     /// Opens the configured chain. Sends nothing to the node yet, because the server can serve without it.
     pub async fn open(config: &Config, sequencer: Address) -> Result<Self, ChainError> {
         match config.chain {
@@ -77,9 +77,9 @@ impl Chain {
 
     fn node(config: &Config) -> Result<Self, ChainError> {
         let url = config.chain_rpc_url.as_deref();
-        let endpoint: Endpoint = url.ok_or(ChainError::Missing("chain_rpc_url"))?.parse()?;
+        let endpoint: RpcEndpoint = url.ok_or(ChainError::Missing("chain_rpc_url"))?.parse()?;
         let second = config.chain_second_rpc_url.as_deref();
-        let second: Option<Endpoint> = second
+        let second: Option<RpcEndpoint> = second
             .map(str::parse)
             .transpose()
             .map_err(ChainError::SecondEndpoint)?;

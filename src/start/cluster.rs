@@ -3,23 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_cluster::node::{Boxed, Duties, Parts, Replica, ReplicaOptions, cluster_options, lease};
-use kedge_cluster::{Cluster, ConnectError, Leading, ReplicatedLog};
+use kedge_cluster::node::{
+    Duties, Replica, ReplicaFuture, ReplicaOptions, ReplicaParts, cluster_options, lease,
+};
+use kedge_cluster::{Cluster, ConnectError, LeadSwitch, ReplicatedLog};
 use kedge_config::Config;
 use kedge_http::clock::now_s;
 use kedge_http::files::SharedContents;
 use kedge_http::limits::RateLimits;
-use kedge_http::limits::leases::{Lender, PATIENCE};
-use kedge_http::server::{Bound, Needed};
+use kedge_http::limits::leases::{LimitLender, PATIENCE};
+use kedge_http::server::{BoundListener, StartRequirement};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, signature::SigningKey};
-use kedge_storage::{Mode, Replicate, SideWrite, Store};
+use kedge_storage::{LogReplicator, SideWrite, Store, StoreMode};
 use parking_lot::Mutex;
 
-use super::Anchoring;
-use super::contents::InStream;
+use super::AnchoringTask;
+use super::contents::StreamContents;
 use super::shared_keys;
-use crate::app::App;
+use crate::app::ServerApp;
 use crate::webhooks;
 
 /// Time for requests in flight when leadership is handed over.
@@ -29,23 +31,23 @@ const DRAIN: Duration = Duration::from_secs(2);
 const LIMITS: &str = "limits";
 
 /// The connection to the stream, before the store is open.
-pub(super) struct Connected {
+pub(super) struct StreamConnection {
     cluster: Cluster,
     /// The leading handle of the store's log, once the store is open.
-    log: Arc<Mutex<Option<Leading>>>,
+    log: Arc<Mutex<Option<LeadSwitch>>>,
 }
 
-impl Connected {
+impl StreamConnection {
     /// Connects, as soon as the servers answer; `None` on a single node.
     pub(super) async fn connect(
         config: &Config,
         domain: &Domain,
-        bound: &Bound,
+        bound: &BoundListener,
     ) -> Result<Option<Self>, ConnectError> {
         let Some(options) = cluster_options(config) else {
             return Ok(None);
         };
-        let needed = Needed {
+        let needed = StartRequirement {
             what: "the NATS servers",
             passes: ConnectError::passes,
         };
@@ -59,10 +61,10 @@ impl Connected {
     }
 
     /// Replicates the store's log into the stream.
-    pub(super) fn replicate(&self) -> Replicate {
+    pub(super) fn replicate(&self) -> LogReplicator {
         let (cluster, leading) = (self.cluster.clone(), Arc::clone(&self.log));
         let runtime = tokio::runtime::Handle::current();
-        Replicate(Arc::new(move |file| {
+        LogReplicator(Arc::new(move |file| {
             let (log, leads) = ReplicatedLog::new(file, cluster.clone(), runtime.clone());
             *leading.lock() = Some(leads);
             Box::new(log)
@@ -79,7 +81,7 @@ impl Connected {
         duties: LeaderDuties,
     ) -> Option<Replica> {
         let log = self.log.lock().take()?;
-        let shared: Arc<dyn SharedContents> = Arc::new(InStream(self.cluster.clone()));
+        let shared: Arc<dyn SharedContents> = Arc::new(StreamContents(self.cluster.clone()));
         duties.app.files.shared.set(shared).ok();
         let limits = Arc::clone(&duties.app.limits);
         let options = ReplicaOptions {
@@ -91,7 +93,7 @@ impl Connected {
         };
         let (engine, contract) = (duties.app.engine.clone(), duties.anchoring.witness());
         tokio::spawn(async move { engine.watch_anchored(contract).await });
-        let parts = Parts {
+        let parts = ReplicaParts {
             engine: duties.app.engine.clone(),
             store,
             cluster: self.cluster,
@@ -113,7 +115,7 @@ impl Connected {
 /// Connects the limits to the leader: leases are taken while following, and given while leading.
 fn share_limits(replica: &Replica, limits: &Arc<RateLimits>) {
     let (asking, counting, lending) = (replica.clone(), replica.clone(), Arc::clone(limits));
-    limits.lease_from(Lender {
+    limits.lease_from(LimitLender {
         ask: Box::new(move |question| {
             let replica = asking.clone();
             Box::pin(async move { replica.ask(LIMITS, question, PATIENCE).await.ok() })
@@ -130,13 +132,13 @@ fn share_limits(replica: &Replica, limits: &Arc<RateLimits>) {
 /// Tasks of the server while it leads.
 pub(super) struct LeaderDuties {
     pub(super) config: Config,
-    pub(super) app: Arc<App>,
-    pub(super) anchoring: Anchoring,
+    pub(super) app: Arc<ServerApp>,
+    pub(super) anchoring: AnchoringTask,
     pub(super) operator: Option<Address>,
 }
 
 impl Duties for LeaderDuties {
-    fn begin(&self) -> Boxed<Result<(), String>> {
+    fn begin(&self) -> ReplicaFuture<Result<(), String>> {
         let (app, config) = (Arc::clone(&self.app), self.config.clone());
         let (anchoring, operator) = (self.anchoring.clone(), self.operator);
         Box::pin(async move {
@@ -157,7 +159,7 @@ impl Duties for LeaderDuties {
 }
 
 /// Stores the operator's address, if it is not known yet.
-async fn name_operator(app: &App, operator: Address) {
+async fn name_operator(app: &ServerApp, operator: Address) {
     let known = app.engine.published().snapshot.operators();
     let mut known = match known {
         Ok(known) => known,
@@ -166,7 +168,7 @@ async fn name_operator(app: &App, operator: Address) {
             return;
         }
     };
-    if known.contains(&operator) || app.engine.mode() != Mode::ReadWrite {
+    if known.contains(&operator) || app.engine.mode() != StoreMode::ReadWrite {
         return;
     }
     known.push(operator);

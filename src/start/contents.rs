@@ -4,18 +4,18 @@ use std::io;
 use std::path::PathBuf;
 
 use kedge_cluster::{Cluster, StreamError};
-use kedge_http::files::{Boxed, SharedContents};
+use kedge_http::files::{ContentFuture, SharedContents};
 use kedge_protocol::Hash;
 
 /// Contents in the object store of the NATS servers.
-pub(super) struct InStream(pub(super) Cluster);
+pub(super) struct StreamContents(pub(super) Cluster);
 
 fn failed(error: StreamError) -> io::Error {
     io::Error::other(error)
 }
 
-impl SharedContents for InStream {
-    fn put(&self, sha256: Hash, from: PathBuf) -> Boxed<io::Result<()>> {
+impl SharedContents for StreamContents {
+    fn put(&self, sha256: Hash, from: PathBuf) -> ContentFuture<io::Result<()>> {
         let cluster = self.0.clone();
         Box::pin(async move {
             let content = tokio::fs::File::open(from).await?;
@@ -25,7 +25,7 @@ impl SharedContents for InStream {
         })
     }
 
-    fn fetch(&self, sha256: Hash, to: PathBuf) -> Boxed<io::Result<bool>> {
+    fn fetch(&self, sha256: Hash, to: PathBuf) -> ContentFuture<io::Result<bool>> {
         let cluster = self.0.clone();
         Box::pin(async move {
             let content = tokio::fs::File::create(to).await?;

@@ -5,8 +5,8 @@ use kedge_http::server::open_files;
 use kedge_telemetry::logging;
 
 use super::RunError;
-use crate::api::{Router, TABLE};
-use crate::edge::Way;
+use crate::api::{EndpointRouter, TABLE};
+use crate::edge::ForwardTarget;
 use crate::metrics;
 
 pub async fn run_edge(config: Config) -> Result<(), RunError> {
@@ -17,10 +17,11 @@ pub async fn run_edge(config: Config) -> Result<(), RunError> {
         let bound = metrics::serve(address, handle, None).await?;
         tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
     }
-    let router = Router::default();
-    let route: crate::edge::Route = Box::new(move |method, path| match router.find(method, path) {
-        Ok(found) if TABLE[found.index].changes() => Way::Leader,
-        _ => Way::Node,
-    });
+    let router = EndpointRouter::default();
+    let route: crate::edge::ForwardRule =
+        Box::new(move |method, path| match router.find(method, path) {
+            Ok(found) if TABLE[found.index].changes() => ForwardTarget::Leader,
+            _ => ForwardTarget::Node,
+        });
     Ok(crate::edge::run(config, route).await?)
 }

@@ -23,34 +23,34 @@ use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
 use kedge_cluster::node::Replica;
 use kedge_config::secrets::{self, SecretError};
-use kedge_config::{Allowances, Config};
+use kedge_config::{Config, StartAllowances};
 use kedge_http::clock::{self, now_s};
-use kedge_http::server::stopping::{self, EndsAtOnce};
-use kedge_http::server::{Bound, ServerError, failing, open_files};
-use kedge_net::tls::Tls;
+use kedge_http::server::stopping::{self, ImmediateExit};
+use kedge_http::server::{BoundListener, ServerError, failing, open_files};
+use kedge_net::tls::ServerCertificate;
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 use kedge_runtime::env::{Env, RealEnv};
-use kedge_runtime::executor::Running;
-use kedge_storage::{Mode, OpenError, SideWrite, Store};
+use kedge_runtime::executor::EngineRuntime;
+use kedge_storage::{SideWrite, Store, StoreMode, StoreOpenError};
 use kedge_telemetry::logging::{self, LoggingError};
 use kedge_telemetry::{Tracer, TracingError};
 use kedge_upkeep::archive::{self, ArchiveError};
-use kedge_upkeep::private::{PrivateError, make_private_from_now_on, tighten};
+use kedge_upkeep::private::{PrivateFileError, make_private_from_now_on, tighten};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::admin::{self, AdminError, Copied};
-use crate::app::{App, AppError};
+use crate::admin::{self, AdminBackupSource, AdminError};
+use crate::app::{AppError, ServerApp};
 use crate::metrics::{self, MetricsError};
 use crate::webhooks;
-use kedge_http::claims::{Claims, ClaimsKeyError};
+use kedge_http::claims::{ClaimChecker, ClaimsKeyError};
 
-pub use anchoring::Anchoring;
-pub use chain::{Chain, ChainError};
-use cluster::{Connected, LeaderDuties};
+pub use anchoring::AnchoringTask;
+pub use chain::{ChainConnection, ChainError};
+use cluster::{LeaderDuties, StreamConnection};
 pub use edge::run_edge;
 pub use kedge_http::server::failing::exit_at_once;
-pub use store::LostKey;
+pub use store::LostKeyError;
 
 /// Cached actors of organizations.
 const ORGANIZATIONS_LIVE_MAX: usize = 10_000;
@@ -81,15 +81,15 @@ pub enum RunError {
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error("{0}")]
-    SequencerKey(#[from] sequencer_keys::WrongKey),
+    SequencerKey(#[from] sequencer_keys::WrongKeyError),
     #[error(transparent)]
-    LostKey(#[from] LostKey),
+    LostKey(#[from] LostKeyError),
     /// A new key cannot seal side entries.
     #[error(transparent)]
     SealKey(#[from] kedge_storage::SealError),
     /// Other users can read the data directory.
     #[error(transparent)]
-    Private(#[from] PrivateError),
+    Private(#[from] PrivateFileError),
     #[error(transparent)]
     Chain(#[from] ChainError),
     #[error(transparent)]
@@ -100,14 +100,14 @@ pub enum RunError {
     #[error(transparent)]
     Edge(#[from] crate::edge::EdgeError),
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] StoreOpenError),
     #[error(transparent)]
     Engine(#[from] kedge_actors::StartError),
     #[error("anchoring: {0}")]
-    Anchoring(#[from] kedge_chain::sender::OpenError),
+    Anchoring(#[from] kedge_chain::sender::AnchorSenderError),
     /// The store could not be read.
     #[error("the store could not be read: {0}")]
-    Read(#[from] kedge_storage::ReadError),
+    Read(#[from] kedge_storage::StoreReadError),
     /// The list of archived segments.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
@@ -139,11 +139,11 @@ fn make_directories(config: &Config) -> Result<(), RunError> {
 }
 
 /// Serves until SIGINT or SIGTERM. If the engine cannot continue, the process ends instead.
-pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError> {
+pub async fn run(config: Config, allowances: StartAllowances) -> Result<(), RunError> {
     logging::init(&config)?;
     // A SIGHUP during the start must not end the process; it is handled at the end of the start.
     let hangups = signal(SignalKind::hangup())?;
-    let ends_at_once = EndsAtOnce::begin()?;
+    let ends_at_once = ImmediateExit::begin()?;
     make_private_from_now_on();
     open_files::allow(&config)?;
     let env: Arc<dyn Env> = Arc::new(RealEnv);
@@ -155,15 +155,15 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         let bound = metrics::serve(address, handle, tracer.clone()).await?;
         tracing::info!(url = %format_args!("http://{bound}/metrics"), "metrics");
     }
-    let bound = Bound::bind(&config).await?;
+    let bound = BoundListener::bind(&config).await?;
     make_directories(&config)?;
     let (first_key, keys) = sequencer_keys::held(&config)?;
     let operator_key = operator_key(&config)?;
-    let chain = Chain::open(&config, first_key).await?;
+    let chain = ChainConnection::open(&config, first_key).await?;
     chain.check_new(&config).await?;
-    let claims = Claims::open(&config, chain.domain().chain_id)?;
-    let connected = Connected::connect(&config, &chain.domain(), &bound).await?;
-    let replicate = connected.as_ref().map(Connected::replicate);
+    let claims = ClaimChecker::open(&config, chain.domain().chain_id)?;
+    let connected = StreamConnection::connect(&config, &chain.domain(), &bound).await?;
+    let replicate = connected.as_ref().map(StreamConnection::replicate);
     let opened = store::open(&config, &env, &chain, first_key, allowances, replicate).await?;
     open_files::check()?;
     sequencer_keys::check(&opened.store, &keys, connected.is_some())?;
@@ -175,7 +175,7 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
         Some(_) => Engine::open(options, store)?,
     };
     failing::end_process(engine.failure())?;
-    let parts = Parts {
+    let parts = StartParts {
         env,
         chain: &chain,
         opened,
@@ -210,27 +210,27 @@ pub async fn run(config: Config, allowances: Allowances) -> Result<(), RunError>
 }
 
 /// Everything opened before the engine started.
-struct Parts<'a> {
+struct StartParts<'a> {
     env: Arc<dyn Env>,
-    chain: &'a Chain,
-    opened: store::Opened,
-    archived: archive::Record,
+    chain: &'a ChainConnection,
+    opened: store::OpenedStore,
+    archived: archive::ArchiveRecord,
     operator_key: Option<SigningKey>,
-    claims: Claims,
-    bound: Bound,
-    connected: Option<Connected>,
+    claims: ClaimChecker,
+    bound: BoundListener,
+    connected: Option<StreamConnection>,
     first_key: Address,
     tracer: Option<Tracer>,
     hangups: Signal,
-    ends_at_once: EndsAtOnce,
+    ends_at_once: ImmediateExit,
 }
 
 /// Serves until SIGINT or SIGTERM, and stops everything that depends on the engine.
-async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(), RunError> {
-    let Parts { chain, bound, .. } = parts;
+async fn serve(config: &Config, engine: &Engine, parts: StartParts<'_>) -> Result<(), RunError> {
+    let StartParts { chain, bound, .. } = parts;
     timekeeping::watch(engine.clone(), &*parts.env, chain.second_source()).await;
     sequencer_keys::ask_contract(chain, engine).await;
-    let anchoring = Anchoring::new(config, chain, engine, parts.tracer.as_ref());
+    let anchoring = AnchoringTask::new(config, chain, engine, parts.tracer.as_ref());
     let is_single = parts.connected.is_none();
     if is_single {
         anchoring.begin().await?;
@@ -243,7 +243,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     } else {
         parts.operator_key
     };
-    let app = App::new(
+    let app = ServerApp::new(
         config,
         engine.clone(),
         operator_key,
@@ -253,7 +253,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     app.key_proofs.replace(parts.archived.key_proofs);
     // A store that is read-only, or that the chain may still contradict, may lack rows that a newer copy of it has. So
     // may that of a cluster's node.
-    if is_single && parts.opened.chain_agrees && engine.mode() == Mode::ReadWrite {
+    if is_single && parts.opened.chain_agrees && engine.mode() == StoreMode::ReadWrite {
         app.files.sweep()?;
     }
     let app = Arc::new(app);
@@ -270,7 +270,7 @@ async fn serve(config: &Config, engine: &Engine, parts: Parts<'_>) -> Result<(),
     let joined = parts.connected.map(|log| (log, shared));
     // Boxed because it is large, and awaited only once.
     let replica = Box::pin(take_part(joined, &url, duties)).await?;
-    let copied = Copied {
+    let copied = AdminBackupSource {
         store: parts.opened.store,
         data: config.data_dir.clone(),
     };
@@ -306,8 +306,8 @@ fn operator_page(config: &Config) -> Result<Option<(SocketAddr, String)>, Secret
 }
 
 /// Anchors before the stop, if that is configured and this node may.
-async fn anchor_before_stop(config: &Config, engine: &Engine, anchoring: &Anchoring) {
-    if config.anchor_on_shutdown && engine.mode() == Mode::ReadWrite {
+async fn anchor_before_stop(config: &Config, engine: &Engine, anchoring: &AnchoringTask) {
+    if config.anchor_on_shutdown && engine.mode() == StoreMode::ReadWrite {
         let limit = Duration::from_secs(config.anchor_on_shutdown_timeout_s);
         anchoring.anchor_before_stop(limit).await;
     }
@@ -315,7 +315,7 @@ async fn anchor_before_stop(config: &Config, engine: &Engine, anchoring: &Anchor
 
 /// Joins the cluster or, on a single node, starts the leader's duties.
 async fn take_part(
-    joined: Option<(Connected, (Arc<Store>, Address))>,
+    joined: Option<(StreamConnection, (Arc<Store>, Address))>,
     url: &str,
     duties: LeaderDuties,
 ) -> Result<Option<Replica>, RunError> {
@@ -365,18 +365,18 @@ async fn stored(key: Option<SigningKey>, engine: &Engine) -> Result<Option<Signi
 fn engine_options(
     config: &Config,
     env: &Arc<dyn Env>,
-    chain: &Chain,
+    chain: &ChainConnection,
     (keys, time): (HeldKeys, Arc<Timekeeper>),
     replicated: bool,
-) -> kedge_actors::Options {
+) -> kedge_actors::EngineOptions {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    kedge_actors::Options {
+    kedge_actors::EngineOptions {
         env: Arc::clone(env),
         domain: chain.domain(),
         keys,
         contract: Some(chain.contract()),
         time,
-        running: Running::Threads {
+        running: EngineRuntime::Threads {
             actors: if config.actor_threads == 0 {
                 (cores / 2).max(1)
             } else {
@@ -412,7 +412,7 @@ fn engine_options(
 }
 
 /// Reads certificate and token keys again on SIGHUP; unreadable ones change nothing.
-fn reload_on_hangup(mut hangups: Signal, tls: Option<Arc<Tls>>, app: Arc<App>) {
+fn reload_on_hangup(mut hangups: Signal, tls: Option<Arc<ServerCertificate>>, app: Arc<ServerApp>) {
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {
             match tls.as_ref().map(|tls| tls.reload()) {
@@ -431,7 +431,7 @@ fn reload_on_hangup(mut hangups: Signal, tls: Option<Arc<Tls>>, app: Arc<App>) {
 }
 
 /// Prints where the server is and what to try.
-fn announce(url: &str, chain: &Chain, config: &Config) -> Result<(), std::io::Error> {
+fn announce(url: &str, chain: &ChainConnection, config: &Config) -> Result<(), std::io::Error> {
     let domain = chain.domain();
     let socket = config.admin_socket();
     let socket = socket.display();

@@ -6,10 +6,10 @@ use kedge_actors::{Engine, HeldKeys};
 use kedge_chain::contract::AnchorContract;
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
-use kedge_protocol::{Address, KeyFrom};
-use kedge_storage::{Mode, ReadError, Store};
+use kedge_protocol::{Address, KeyActivation};
+use kedge_storage::{Store, StoreMode, StoreReadError};
 
-use super::{Chain, RunError};
+use super::{ChainConnection, RunError};
 
 /// Time for which the start waits for the contract's list of keys. A slower node is asked again later.
 const CONTRACT_PATIENCE: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ const NEXT_VARIABLE: &str = "KEDGE_NEXT_SEQUENCER_KEY";
 #[error(
     "the next batch has number {number}, and the log names the sequencer key {wanted} for it (from batch {from_batch} on); this server holds {held}. Start it with the key {wanted}: sequencer_key_file or next_sequencer_key_file. The data directory is intact, and nothing was changed"
 )]
-pub struct WrongKey {
+pub struct WrongKeyError {
     number: u64,
     wanted: Address,
     from_batch: u64,
@@ -52,7 +52,7 @@ pub(super) fn held(config: &Config) -> Result<(Address, HeldKeys), SecretError> 
 /// nothing is signed. So is a cluster's node: the others may have got further, and it leads only with the key of the
 /// next batch at that time.
 pub(super) fn check(store: &Store, keys: &HeldKeys, is_shared: bool) -> Result<(), RunError> {
-    if is_shared || store.mode() != Mode::ReadWrite {
+    if is_shared || store.mode() != StoreMode::ReadWrite {
         return Ok(());
     }
     let (number, entry) = next(store)?;
@@ -60,7 +60,7 @@ pub(super) fn check(store: &Store, keys: &HeldKeys, is_shared: bool) -> Result<(
         return Ok(());
     }
     let held: Vec<String> = keys.addresses().iter().map(Address::to_string).collect();
-    Err(WrongKey {
+    Err(WrongKeyError {
         number,
         wanted: entry.key,
         from_batch: entry.from_batch,
@@ -69,14 +69,14 @@ pub(super) fn check(store: &Store, keys: &HeldKeys, is_shared: bool) -> Result<(
     .into())
 }
 
-fn next(store: &Store) -> Result<(u64, KeyFrom), ReadError> {
+fn next(store: &Store) -> Result<(u64, KeyActivation), StoreReadError> {
     let snapshot = store.snapshot();
     let number = snapshot.head()?.batches;
     Ok((number, snapshot.sequencer_keys()?.entry_of(number)))
 }
 
 /// Reads the contract's keys before anything is signed, if the node answers in time.
-pub(super) async fn ask_contract(chain: &Chain, engine: &Engine) {
+pub(super) async fn ask_contract(chain: &ChainConnection, engine: &Engine) {
     let contract = AnchorContract::new(chain.rpc().clone(), chain.contract());
     match tokio::time::timeout(CONTRACT_PATIENCE, engine.read_contract(&contract)).await {
         Ok(Ok(keys)) => engine.note_contract_keys(keys).await,

@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_cluster::node::{Fingerprints, OwnKeys, TOKEN_KEY};
+use kedge_cluster::node::{FingerprintReader, Fingerprints, TOKEN_KEY};
 use kedge_config::Config;
 use kedge_http::auth::bearer::AccessTokens;
 use kedge_protocol::Address;
 use kedge_protocol::hash::{keccak, to_hex};
 
-use crate::app::App;
+use crate::app::ServerApp;
 
 /// Separates these hashes from all others.
 const DOMAIN: &[u8] = b"kedge: fingerprint of a shared key\0";
@@ -22,11 +22,11 @@ const SHARED: [&str; 3] = ["api-key.key", "cursor.key", "invitation.key"];
 const SIDE_ENTRIES: (&str, &str) = ("side-entries-", ".key");
 
 pub(super) fn own(
-    app: &Arc<App>,
+    app: &Arc<ServerApp>,
     config: &Config,
     operator: Option<Address>,
     payer: Address,
-) -> OwnKeys {
+) -> FingerprintReader {
     let (app, folder) = (Arc::downgrade(app), config.keys_dir());
     Arc::new(move || {
         let mut keys = of_files(&folder);

@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use kedge_actors::contradiction;
 use kedge_chain::contract::AnchorContract;
-use kedge_chain::rpc::At;
-use kedge_config::{Allowances, Config};
+use kedge_chain::rpc::BlockTag;
+use kedge_config::{Config, StartAllowances};
 use kedge_protocol::Address;
 use kedge_replay::catch_up::open_store_where;
 use kedge_runtime::env::Env;
 use kedge_storage::{
-    Access, HighWater, KeyId, Mark, MissingMark, Mode, ReadError, Replicate, SideKeys, Store, Table,
+    HighWater, HighWaterMark, KeyId, LogReplicator, MissingMark, SideKeys, Store, StoreAccess,
+    StoreMode, StoreReadError, Table,
 };
 use kedge_upkeep::side_keys;
 
-use super::{Chain, RunError};
+use super::{ChainConnection, RunError};
 
 /// Time limit for the chain's answer at the start.
 const CHAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -32,18 +33,18 @@ const CHAIN_PAUSE: Duration = Duration::from_millis(500);
     "{path} is lost, and the store holds {what}: without this key none of them is valid. Restore the file from a backup. To void all {what} and make a new key, start once with --replace-lost-keys",
     path = .path.display()
 )]
-pub struct LostKey {
+pub struct LostKeyError {
     path: PathBuf,
     what: &'static str,
 }
 
-pub(super) struct Opened {
+pub(super) struct OpenedStore {
     pub(super) store: Arc<Store>,
     /// Whether the chain does not contradict the store.
     pub(super) chain_agrees: bool,
 }
 
-impl Opened {
+impl OpenedStore {
     fn new(store: Store, chain_agrees: bool) -> Self {
         Self {
             store: Arc::new(store),
@@ -55,11 +56,11 @@ impl Opened {
 pub(super) async fn open(
     config: &Config,
     env: &Arc<dyn Env>,
-    chain: &Chain,
+    chain: &ChainConnection,
     first_key: Address,
-    allowances: Allowances,
-    replicate: Option<Replicate>,
-) -> Result<Opened, RunError> {
+    allowances: StartAllowances,
+    replicate: Option<LogReplicator>,
+) -> Result<OpenedStore, RunError> {
     let log_path = config.data_dir.join("log");
     let side_keys = side_keys(config, &log_path, allowances)?;
     let mut options = options(config, env, chain, (first_key, side_keys), replicate);
@@ -67,35 +68,36 @@ pub(super) async fn open(
     let store = open_where(options.clone(), MissingMark::ReadOnly).await?;
     options.side_keys = at_hand(config, &store, options.side_keys, allowances)?;
     lost_keys(config, &store, allowances)?;
-    let is_accepted = allowances.missing_high_water_mark && !matches!(mark, Mark::Released(_));
+    let is_accepted =
+        allowances.missing_high_water_mark && !matches!(mark, HighWaterMark::Released(_));
     let is_shared = options.replicate.is_some();
     if is_shared && !is_accepted {
         // Missing entries may be in the stream: `Engine::watch_anchored` compares once it was read.
-        return Ok(Opened::new(store, false));
+        return Ok(OpenedStore::new(store, false));
     }
     let compared = compared(chain, &store).await?;
     match compared {
-        Compared::Agrees if is_accepted => {
+        ChainComparison::Agrees if is_accepted => {
             drop(store);
             let store = open_where(options, MissingMark::Accepted).await?;
-            return Ok(Opened::new(store, true));
+            return Ok(OpenedStore::new(store, true));
         }
         // It leads only once it holds everything that was anchored.
-        Compared::Ahead(_) if is_shared => {
+        ChainComparison::Ahead(_) if is_shared => {
             drop(store);
             let store = open_where(options, MissingMark::Accepted).await?;
-            return Ok(Opened::new(store, false));
+            return Ok(OpenedStore::new(store, false));
         }
-        Compared::Agrees => return Ok(Opened::new(store, true)),
+        ChainComparison::Agrees => return Ok(OpenedStore::new(store, true)),
         // It may lead only after another comparison, once it has read the stream.
-        Compared::Contradicts(why) if is_shared => tracing::warn!(why),
+        ChainComparison::Contradicts(why) if is_shared => tracing::warn!(why),
         // The anchor actor asks again, and looks for a signature of the sequencer.
-        Compared::Ahead(why) | Compared::Contradicts(why) => store.set_read_only(format!(
+        ChainComparison::Ahead(why) | ChainComparison::Contradicts(why) => store.set_read_only(format!(
             "{why}. Unless a signature of this log's sequencer proves that, writes are accepted \
              again once the node no longer claims it"
         )),
         // With a mark the server serves: the mark states how far headers were released.
-        Compared::Unknown(why) => tracing::warn!(
+        ChainComparison::Unknown(why) => tracing::warn!(
             why,
             "the chain could not be asked before the first write; unused files stay until a start that can ask it"
         ),
@@ -105,16 +107,16 @@ pub(super) async fn open(
             "--accept-missing-high-water-mark had no effect: without a mark the chain is the only witness of what was released, and it does not agree"
         );
     }
-    Ok(Opened::new(store, false))
+    Ok(OpenedStore::new(store, false))
 }
 
 /// The only place where the configuration becomes a store.
 fn options(
     config: &Config,
     env: &Arc<dyn Env>,
-    chain: &Chain,
+    chain: &ChainConnection,
     (sequencer, side_keys): (Address, SideKeys),
-    replicate: Option<Replicate>,
+    replicate: Option<LogReplicator>,
 ) -> kedge_storage::StoreOptions {
     kedge_storage::StoreOptions {
         path: config.data_dir.join("store"),
@@ -130,7 +132,7 @@ fn options(
             cache_bytes: config.log_cache_bytes,
             ..kedge_storage::LogOptions::default()
         },
-        access: Access::Write,
+        access: StoreAccess::Write,
         replicate,
         env: Arc::clone(env),
     }
@@ -145,7 +147,11 @@ async fn open_where(
 }
 
 /// The keys that seal the log's side entries; the first one is made together with the log.
-fn side_keys(config: &Config, log: &Path, allowances: Allowances) -> Result<SideKeys, RunError> {
+fn side_keys(
+    config: &Config,
+    log: &Path,
+    allowances: StartAllowances,
+) -> Result<SideKeys, RunError> {
     let folder = config.keys_dir();
     let keys = side_keys::read(&folder)?;
     if !keys.is_empty() {
@@ -162,12 +168,12 @@ fn side_keys(config: &Config, log: &Path, allowances: Allowances) -> Result<Side
 fn replaced_side_key(
     folder: &Path,
     lost: KeyId,
-    allowances: Allowances,
+    allowances: StartAllowances,
 ) -> Result<SideKeys, RunError> {
     let path = folder.join(side_keys::name(lost));
     let what = "side entries (password hashes, sessions, webhooks' secrets and deliveries)";
     if !allowances.replace_lost_keys {
-        return Err(LostKey { path, what }.into());
+        return Err(LostKeyError { path, what }.into());
     }
     let (path, number) = (path.display(), side_keys::unused());
     tracing::warn!(
@@ -185,7 +191,7 @@ fn at_hand(
     config: &Config,
     store: &Store,
     keys: SideKeys,
-    allowances: Allowances,
+    allowances: StartAllowances,
 ) -> Result<SideKeys, RunError> {
     // If the log cannot be read there, its readers report it.
     let named = store.newest_side_key().unwrap_or_else(|error| {
@@ -196,13 +202,13 @@ fn at_hand(
         return Ok(keys);
     };
     let keys = replaced_side_key(&config.keys_dir(), lost, allowances)?;
-    if store.mode() == Mode::ReadWrite {
+    if store.mode() == StoreMode::ReadWrite {
         store.seal_with(&keys)?;
     }
     Ok(keys)
 }
 
-fn lost_keys(config: &Config, store: &Store, allowances: Allowances) -> Result<(), RunError> {
+fn lost_keys(config: &Config, store: &Store, allowances: StartAllowances) -> Result<(), RunError> {
     let snapshot = store.snapshot();
     for (file, table, what) in [
         ("api-key.key", Table::ApiKeys, "API keys"),
@@ -213,7 +219,7 @@ fn lost_keys(config: &Config, store: &Store, allowances: Allowances) -> Result<(
             continue;
         }
         if !allowances.replace_lost_keys {
-            return Err(LostKey { path, what }.into());
+            return Err(LostKeyError { path, what }.into());
         }
         tracing::warn!(
             file,
@@ -224,7 +230,7 @@ fn lost_keys(config: &Config, store: &Store, allowances: Allowances) -> Result<(
     Ok(())
 }
 
-enum Compared {
+enum ChainComparison {
     Agrees,
     /// The chain holds batches that the store lacks.
     Ahead(String),
@@ -232,26 +238,33 @@ enum Compared {
     Unknown(String),
 }
 
-async fn compared(chain: &Chain, store: &Store) -> Result<Compared, ReadError> {
+async fn compared(
+    chain: &ChainConnection,
+    store: &Store,
+) -> Result<ChainComparison, StoreReadError> {
     let contract = AnchorContract::new(chain.rpc().clone(), chain.contract());
     let snapshot = store.snapshot();
     let held = snapshot.head()?.batches;
-    let mut found = Compared::Agrees;
+    let mut found = ChainComparison::Agrees;
     for asked in 0..CHAIN_ASKED {
         if asked > 0 {
             // A single answer is not enough to stop all writes.
             tokio::time::sleep(CHAIN_PAUSE).await;
         }
-        let latest = tokio::time::timeout(CHAIN_PATIENCE, contract.latest(At::Latest)).await;
+        let latest = tokio::time::timeout(CHAIN_PATIENCE, contract.latest(BlockTag::Latest)).await;
         let latest = match latest {
             Ok(Ok(latest)) => latest,
-            Ok(Err(error)) => return Ok(Compared::Unknown(error.to_string())),
-            Err(_) => return Ok(Compared::Unknown("the node does not answer".to_owned())),
+            Ok(Err(error)) => return Ok(ChainComparison::Unknown(error.to_string())),
+            Err(_) => {
+                return Ok(ChainComparison::Unknown(
+                    "the node does not answer".to_owned(),
+                ));
+            }
         };
         match contradiction(&snapshot, held, latest.batches, latest.history)? {
-            None => return Ok(Compared::Agrees),
-            Some(why) if latest.batches > held => found = Compared::Ahead(why),
-            Some(why) => found = Compared::Contradicts(why),
+            None => return Ok(ChainComparison::Agrees),
+            Some(why) if latest.batches > held => found = ChainComparison::Ahead(why),
+            Some(why) => found = ChainComparison::Contradicts(why),
         }
     }
     Ok(found)

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::timekeeper::{Alone, ClockError, TimeBounds, Timekeeper};
+use kedge_actors::timekeeper::{ClockError, SoleClockRule, TimeBounds, Timekeeper};
 use kedge_actors::{Engine, passing_clock, wall_clock};
-use kedge_chain::rpc::{At, RpcClient};
+use kedge_chain::rpc::{BlockTag, RpcClient};
 use kedge_config::{ChainMode, Config};
 use kedge_protocol::time::rfc3339;
 use kedge_runtime::env::Env;
@@ -15,7 +15,7 @@ use kedge_runtime::env::Env;
 const EMPTY_GAP_MS: u64 = 12 * 60 * 60 * 1_000;
 /// With the embedded chain there is no second source of time, because its blocks use this server's own clock. A
 /// steadily advancing clock is then trusted at a start, unless the log would have been idle implausibly long.
-const ALONE: Alone = Alone {
+const ALONE: SoleClockRule = SoleClockRule {
     steady_ms: 5_000,
     idle_max_ms: 10 * 365 * 24 * 60 * 60 * 1_000,
 };
@@ -42,7 +42,7 @@ pub(super) fn timekeeper(config: &Config, env: &Arc<dyn Env>) -> Arc<Timekeeper>
 
 async fn look_at_chain(time: &Timekeeper, rpc: &RpcClient) {
     // A node that does not answer is reported when anchors are sent to it.
-    if let Ok(Ok(Some(block))) = tokio::time::timeout(PATIENCE, rpc.block(At::Latest)).await {
+    if let Ok(Ok(Some(block))) = tokio::time::timeout(PATIENCE, rpc.block(BlockTag::Latest)).await {
         let time_s = u64::try_from(block.timestamp).unwrap_or(u64::MAX);
         time.block_seen(time_s.saturating_mul(1_000));
     }

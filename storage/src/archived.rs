@@ -1,11 +1,11 @@
 //! Archiving of log segments while the server runs: segments in the log's directory, and their removal.
 
-use kedge_log::{HeldSegments, SealedFile};
+use kedge_log::{LogUsage, SealedFile};
 
-use crate::read::Page;
-use crate::snapshot::ReadError;
+use crate::read::RowPage;
+use crate::snapshot::StoreReadError;
 use crate::store::{CommitError, Store, no_log};
-use crate::tables::anchors::AnchorStatus;
+use crate::tables::anchors::AnchorProgress;
 
 /// Batches at the log's end that a start reads, including the one before the tail.
 const STARTED_BATCHES: u64 = 3;
@@ -14,7 +14,7 @@ const ANCHORS_LOOKED_AT: usize = 64;
 
 impl Store {
     /// Extent of the log in its directory, without reading a file; `None` if the store was opened without a log.
-    pub fn held_segments(&self) -> Option<HeldSegments> {
+    pub fn held_segments(&self) -> Option<LogUsage> {
         self.database.log().map(kedge_log::LogReader::held)
     }
 
@@ -29,20 +29,20 @@ impl Store {
             return Err(no_log());
         }
         self.database.actions().write(0);
-        let unreadable = |error: ReadError| CommitError::Failed(error.to_string());
+        let unreadable = |error: StoreReadError| CommitError::Failed(error.to_string());
         let snapshot = self.snapshot();
         let head = snapshot.head().map_err(unreadable)?;
         let applied = snapshot.applied().map_err(unreadable)?;
         let indexed = self.database.actions().in_files();
         self.flush()?;
-        let newest = Page {
+        let newest = RowPage {
             after: None,
             descending: true,
             limit: ANCHORS_LOOKED_AT,
         };
         let anchors = snapshot.anchors(newest).map_err(unreadable)?;
         let mut finalized = anchors.iter();
-        let finalized = finalized.find(|anchor| anchor.status == AnchorStatus::Finalized);
+        let finalized = finalized.find(|anchor| anchor.status == AnchorProgress::Finalized);
         let anchored = finalized.map_or(0, |anchor| anchor.checkpoint.checkpoint.batches);
         let last = indexed.min(head.sequence);
         let files = log.sealed_files().into_iter();

@@ -1,39 +1,39 @@
 //! Checks of the log's batches, recomputed from their requests. Opening checks the last ones, `verify` all. Each batch
-//! is checked alone ([`own`]), by several threads if need be; a [`Walk`] then joins batch to batch.
+//! is checked alone ([`own`]), by several threads if need be; a [`BatchWalk`] then joins batch to batch.
 
 mod fault;
 pub(crate) mod own;
 
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::log_tree::{self, Frontier, Nodes as _};
+use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes as _};
 use kedge_protocol::record::RequestRecord;
 
 use self::own::OwnBatch;
-use crate::snapshot::{ReadError, Snapshot};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::meta::LogHead;
 
-pub use fault::Fault;
+pub use fault::StoreFault;
 pub(crate) use fault::ensure;
 
 /// Walk that joins individually checked batches, in order, to the log before them.
-pub(crate) struct Walk<'a> {
-    snapshot: &'a Snapshot,
+pub(crate) struct BatchWalk<'a> {
+    snapshot: &'a StoreSnapshot,
     /// The log's head before the next batch.
     pub(crate) head: LogHead,
     /// The log tree before the next batch.
-    tree: Frontier,
+    tree: TreeFrontier,
     last_timestamp_ms: u64,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> BatchWalk<'a> {
     /// Begins before batch `number`.
     pub(crate) fn begin(
-        snapshot: &'a Snapshot,
+        snapshot: &'a StoreSnapshot,
         domain: &Domain,
         number: u64,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StoreFault> {
         let head = match number.checked_sub(1) {
             None => LogHead::empty(domain),
             Some(before) => {
@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
         Ok(Self {
             snapshot,
             head,
-            tree: Frontier::load(number, snapshot)?,
+            tree: TreeFrontier::load(number, snapshot)?,
             last_timestamp_ms: 0,
         })
     }
@@ -52,11 +52,11 @@ impl<'a> Walk<'a> {
     /// Joins the next batch; `each` gets every request with its leaves.
     pub(crate) fn join(
         &mut self,
-        read: Result<OwnBatch, ReadError>,
-        mut each: impl FnMut(&RequestRecord<'_>, &[Leaf]) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        read: Result<OwnBatch, StoreReadError>,
+        mut each: impl FnMut(&RequestRecord<'_>, &[LogLeaf]) -> Result<(), StoreFault>,
+    ) -> Result<(), StoreFault> {
         let first = self.head.sequence + 1;
-        let own = read.map_err(|source| Fault::Unreadable {
+        let own = read.map_err(|source| StoreFault::Unreadable {
             first_sequence: first,
             last_sequence: first,
             source,
@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn header(&self, batch: &SignedBatch) -> Result<(), Fault> {
+    fn header(&self, batch: &SignedBatch) -> Result<(), StoreFault> {
         let header = &batch.header;
         let first = self.head.sequence + 1;
         let holds = |holds, what| ensure(holds, first, what);
@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Appends the batch to the log tree; the store must hold every new node.
-    fn append(&mut self, batch: &SignedBatch) -> Result<(), Fault> {
+    fn append(&mut self, batch: &SignedBatch) -> Result<(), StoreFault> {
         let first = batch.header.first_sequence;
         let made = self.tree.append(log_tree::leaf(&batch.header.hash()));
         for node in made {

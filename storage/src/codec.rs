@@ -16,9 +16,9 @@ const CONFIG: Configuration<LittleEndian, Fixint, Limit<ROW_BYTES_MAX>> =
     bincode::config::legacy().with_limit::<ROW_BYTES_MAX>();
 
 /// bincode writer that appends to a vector.
-struct Behind<'a>(&'a mut Vec<u8>);
+struct VecWriter<'a>(&'a mut Vec<u8>);
 
-impl Writer for Behind<'_> {
+impl Writer for VecWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
         self.0.extend_from_slice(bytes);
         Ok(())
@@ -28,7 +28,7 @@ impl Writer for Behind<'_> {
 /// Appends a row to `out`.
 pub(crate) fn encode_into<T: Encode>(out: &mut Vec<u8>, row: &T) {
     out.push(FORMAT);
-    bincode::encode_into_writer(row, Behind(out), CONFIG)
+    bincode::encode_into_writer(row, VecWriter(out), CONFIG)
         .expect("bincode encodes every row, and writing to memory cannot fail");
 }
 

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use crate::snapshot::ReadError;
+use crate::snapshot::StoreReadError;
 use crate::store::Store;
 use crate::tables::meta::LogHead;
 
 /// Reason why a copy was not made.
 #[derive(Debug, thiserror::Error)]
-pub enum CopyError {
+pub enum StoreCopyError {
     /// The log's files could not be copied.
     #[error("the log could not be copied: {0}")]
-    Log(#[from] kedge_log::CopyError),
+    Log(#[from] kedge_log::LogCopyError),
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     #[error("the store has no log")]
     NoLog,
 }
@@ -34,14 +34,14 @@ impl Store {
     ///
     /// # Errors
     /// [`CopyError`] if a file cannot be read or written.
-    pub fn copy_log_to(&self, to: &Path, older: Option<&Path>) -> Result<LogCopy, CopyError> {
-        let log = self.database.log().ok_or(CopyError::NoLog)?;
+    pub fn copy_log_to(&self, to: &Path, older: Option<&Path>) -> Result<LogCopy, StoreCopyError> {
+        let log = self.database.log().ok_or(StoreCopyError::NoLog)?;
         let copied = log.copy_to(to, older)?;
         let head = match copied.position.next_batch.checked_sub(1) {
             None => LogHead::empty_of(log.identity()),
             Some(last) => {
                 let batch = self.snapshot().in_log(|log| log.batch(last))?;
-                let missing = || ReadError::Log(format!("batch {last} is missing"));
+                let missing = || StoreReadError::Log(format!("batch {last} is missing"));
                 LogHead::after(&batch.ok_or_else(missing)?.header)
             }
         };

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use kedge_log::{LogReader, Position, SideEntry, StoredFrame};
+use kedge_log::{LogPosition, LogReader, SideEntry, StoredFrame};
 use kedge_protocol::Address;
 
-use crate::group::Group;
-use crate::snapshot::{ReadError, Snapshot};
+use crate::group::WriteGroup;
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::store::{CommitError, Store, no_log};
 
 impl Store {
@@ -15,7 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// [`CommitError::Failed`] if the frame is damaged or does not continue this log.
-    pub fn append_stored(&self, frame: &[u8]) -> Result<Position, CommitError> {
+    pub fn append_stored(&self, frame: &[u8]) -> Result<LogPosition, CommitError> {
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
         let position = writing.log.lock().append_stored(frame)?;
         self.unflushed_bytes
@@ -24,7 +24,7 @@ impl Store {
     }
 
     /// The position after the last frame in the log; `None` if the log accepts nothing.
-    pub fn log_position(&self) -> Option<Position> {
+    pub fn log_position(&self) -> Option<LogPosition> {
         let writing = self.writing.as_ref()?;
         Some(writing.durability.durable())
     }
@@ -32,15 +32,15 @@ impl Store {
     /// The durable frames of the log whose rows were never written: in flight when a leader ended.
     ///
     /// # Errors
-    /// [`ReadError`] if the log or the rows cannot be read.
-    pub fn unapplied(&self) -> Result<Vec<StoredFrame>, ReadError> {
+    /// [`StoreReadError`] if the log or the rows cannot be read.
+    pub fn unapplied(&self) -> Result<Vec<StoredFrame>, StoreReadError> {
         let applied = self.snapshot().applied()?.frame;
         let Some(log) = self.database.log() else {
             return Ok(Vec::new());
         };
         let frames = log.frames(applied + 1);
         let frames: Result<_, _> = frames.collect();
-        frames.map_err(|error| ReadError::Log(error.to_string()))
+        frames.map_err(|error| StoreReadError::Log(error.to_string()))
     }
 
     /// The side entries of a frame.
@@ -61,8 +61,8 @@ impl Store {
     }
 
     /// Names the key that signs from batch 0 on, in a shared log that has no batch yet.
-    pub fn name_first_key(&self, key: Address) -> Result<Snapshot, CommitError> {
-        let mut group = Group::new();
+    pub fn name_first_key(&self, key: Address) -> Result<StoreSnapshot, CommitError> {
+        let mut group = WriteGroup::new();
         group.put_first_key(key);
         self.commit(group)
     }

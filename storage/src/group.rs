@@ -8,9 +8,9 @@ mod sequencer_keys;
 mod side;
 mod writes;
 
-use kedge_log::{Frame, FrameRefused};
+use kedge_log::{Frame, FrameRejection};
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::event::Position;
+use kedge_protocol::event::EventPosition;
 use kedge_protocol::log_tree::NewNode;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{Dispute, DisputeMatter, Template, Variation, Wallet};
@@ -20,19 +20,19 @@ use crate::codec::encode_into;
 use crate::tables::batches::node_key;
 use crate::tables::events::{EventRow, event_key, position_bytes};
 use crate::tables::meta::{self, LogHead};
-use crate::tables::row::{Resource, Row};
+use crate::tables::row::{BincodeRow, StoredResource};
 use crate::tables::{self, Table, claim_key, evidence_key, list_key, lookup, name_key};
 
 pub use side::SideWrite;
-use writes::Writes;
+use writes::WriteBuffer;
 
 /// All writes of one commit. Building it needs no store and does no I/O.
-pub struct Group {
-    writes: Writes,
+pub struct WriteGroup {
+    writes: WriteBuffer,
     /// The log's frame; `None` if the log already has the source of the rows.
     frame: Option<Box<Frame>>,
     /// Why the frame cannot go to the log.
-    refused: Option<FrameRefused>,
+    refused: Option<FrameRejection>,
     /// Ids of its actions, with their sequences.
     pub(crate) action_ids: Vec<([u8; 16], u64)>,
     /// Sequence of the first request: later resources are new to the store.
@@ -41,13 +41,13 @@ pub struct Group {
     pub(crate) sealed_at_ms: Option<u64>,
 }
 
-impl Default for Group {
+impl Default for WriteGroup {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Group {
+impl WriteGroup {
     /// An empty group for the log and the store.
     pub fn new() -> Self {
         Self::with_capacity_bytes(0)
@@ -56,7 +56,7 @@ impl Group {
     /// An empty group for rows alone: the log already has their source.
     pub fn of_rows() -> Self {
         Self {
-            writes: Writes::default(),
+            writes: WriteBuffer::default(),
             frame: None,
             refused: None,
             action_ids: Vec::new(),
@@ -68,7 +68,7 @@ impl Group {
     /// An empty group, with room for keys and values of this many bytes.
     pub fn with_capacity_bytes(capacity_bytes: usize) -> Self {
         Self {
-            writes: Writes::with_capacity_bytes(capacity_bytes),
+            writes: WriteBuffer::with_capacity_bytes(capacity_bytes),
             frame: Some(Box::default()),
             ..Self::of_rows()
         }
@@ -87,15 +87,15 @@ impl Group {
     }
 
     /// The frame for the log.
-    pub(crate) fn frame(&self) -> Result<&Frame, FrameRefused> {
+    pub(crate) fn frame(&self) -> Result<&Frame, FrameRejection> {
         match (&self.frame, &self.refused) {
             (_, Some(refused)) => Err(refused.clone()),
             (Some(frame), None) => Ok(frame),
-            (None, None) => Err(FrameRefused("the group has only rows")),
+            (None, None) => Err(FrameRejection("the group has only rows")),
         }
     }
 
-    fn in_frame(&mut self, push: impl FnOnce(&mut Frame) -> Result<(), FrameRefused>) {
+    fn in_frame(&mut self, push: impl FnOnce(&mut Frame) -> Result<(), FrameRejection>) {
         if let Some(frame) = &mut self.frame
             && let Err(refused) = push(frame)
         {
@@ -244,9 +244,9 @@ impl Group {
     }
 
     /// Writes a resource, and its entry in its list.
-    pub fn put_resource<T: Resource>(&mut self, resource: &T) {
+    pub fn put_resource<T: StoredResource>(&mut self, resource: &T) {
         let id = resource.id().bytes;
-        self.put_with(T::TABLE, &id, |out| encode_into(out, &Row(resource)));
+        self.put_with(T::TABLE, &id, |out| encode_into(out, &BincodeRow(resource)));
         if let (Some(list), Some((of, number))) = (T::LIST, resource.list_place()) {
             self.put(Table::Lookup, &list_key(list, &of, number), &id);
         }
@@ -261,21 +261,21 @@ impl Group {
     }
 
     /// Adds an event outside the log; `number` counts the events of the same organization.
-    pub fn put_event(&mut self, position: Position, number: u64, event: &EventRow) {
+    pub fn put_event(&mut self, position: EventPosition, number: u64, event: &EventRow) {
         let key = event_key(event.organization_id, position);
         self.put_with(Table::Events, &key, |out| {
-            encode_into(out, &(number, Row(event)));
+            encode_into(out, &(number, BincodeRow(event)));
         });
     }
 
     /// Sets the position of the last event outside the log.
-    pub fn put_last_event(&mut self, position: Position) {
+    pub fn put_last_event(&mut self, position: EventPosition) {
         let place = position_bytes(position);
         self.put(Table::Meta, meta::EVENTS_KEY, &place);
     }
 
     /// Deletes an event outside the log.
-    pub fn delete_event(&mut self, organization: Option<Id>, position: Position) {
+    pub fn delete_event(&mut self, organization: Option<Id>, position: EventPosition) {
         self.delete(Table::Events, &event_key(organization, position));
     }
 
@@ -288,7 +288,7 @@ impl Group {
     pub fn put_head(&mut self, head: &LogHead) {
         self.sealed_at_ms = Some(head.last_sealed_at_ms);
         self.put_with(Table::Meta, meta::HEAD_KEY, |out| {
-            encode_into(out, &Row(head));
+            encode_into(out, &BincodeRow(head));
         });
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kedge_protocol::Hash;
 use kedge_protocol::hash::keccak;
-use kedge_runtime::env::{Env, File, Mode, read_up_to, write_all};
+use kedge_runtime::env::{Env, FileHandle, OpenMode, read_up_to, write_all};
 
 const MAGIC: [u8; 8] = *b"kedgehw1";
 const BODY_BYTES: usize = 48;
@@ -21,13 +21,13 @@ const AT_START: u64 = 2 * SLOT_DISTANCE;
 
 /// Number of released batches and their head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Released {
+pub struct ReleasedHead {
     pub batches: u64,
     /// The head after the last released batch.
     pub head: Hash,
 }
 
-impl Released {
+impl ReleasedHead {
     fn to_slot(self) -> [u8; SLOT_BYTES] {
         let mut slot = [0; SLOT_BYTES];
         slot[..8].copy_from_slice(&MAGIC);
@@ -51,9 +51,9 @@ impl Released {
 
 /// Content of the mark's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Mark {
+pub enum HighWaterMark {
     /// Headers were released up to this one.
-    Released(Released),
+    Released(ReleasedHead),
     /// There is no file: the released headers are unknown.
     Missing,
     /// The file has no valid mark; the text states why.
@@ -70,7 +70,7 @@ pub struct HighWaterError {
 
 /// Open file of the mark.
 pub struct HighWater {
-    file: Arc<dyn File>,
+    file: Arc<dyn FileHandle>,
     path: PathBuf,
     /// Released batches when it was opened: a node that reads an older part of its log again must not set the mark
     /// back.
@@ -87,16 +87,16 @@ impl std::fmt::Debug for HighWater {
 
 impl HighWater {
     /// Reads the mark at `path`.
-    pub fn read(env: &dyn Env, path: &Path) -> Mark {
-        let file = match env.open(path, Mode::Read) {
+    pub fn read(env: &dyn Env, path: &Path) -> HighWaterMark {
+        let file = match env.open(path, OpenMode::Read) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Mark::Missing,
-            Err(error) => return Mark::Unreadable(format!("it cannot be read: {error}")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return HighWaterMark::Missing,
+            Err(error) => return HighWaterMark::Unreadable(format!("it cannot be read: {error}")),
         };
         match file.len() {
-            Ok(0) => return Mark::Unreadable("it is empty".into()),
+            Ok(0) => return HighWaterMark::Unreadable("it is empty".into()),
             Ok(_) => {}
-            Err(error) => return Mark::Unreadable(format!("it cannot be read: {error}")),
+            Err(error) => return HighWaterMark::Unreadable(format!("it cannot be read: {error}")),
         }
         TURNS
             .into_iter()
@@ -104,19 +104,23 @@ impl HighWater {
             .filter_map(|offset| {
                 let mut slot = [0; SLOT_BYTES];
                 let read = read_up_to(&*file, &mut slot, offset).ok()?;
-                (read == SLOT_BYTES).then(|| Released::of_slot(&slot))?
+                (read == SLOT_BYTES).then(|| ReleasedHead::of_slot(&slot))?
             })
             .max_by_key(|released| released.batches)
             .map_or_else(
-                || Mark::Unreadable("none of its slots is valid".into()),
-                Mark::Released,
+                || HighWaterMark::Unreadable("none of its slots is valid".into()),
+                HighWaterMark::Released,
             )
     }
 
     /// Opens an existing mark, which was read as `released`, for advances.
-    pub fn open(env: &dyn Env, path: &Path, released: Released) -> Result<Self, HighWaterError> {
+    pub fn open(
+        env: &dyn Env,
+        path: &Path,
+        released: ReleasedHead,
+    ) -> Result<Self, HighWaterError> {
         let open = || {
-            let file = env.open(path, Mode::Write)?;
+            let file = env.open(path, OpenMode::Write)?;
             // At any time at least one slot on the disk is whole.
             file.sync()?;
             write_all(&*file, &released.to_slot(), AT_START)?;
@@ -128,7 +132,7 @@ impl HighWater {
 
     /// Writes a new mark at `path`, replacing any file there. It is written elsewhere, made durable and then renamed,
     /// so a crash leaves the old file or the whole new one.
-    pub fn put(env: &dyn Env, path: &Path, released: Released) -> Result<Self, HighWaterError> {
+    pub fn put(env: &dyn Env, path: &Path, released: ReleasedHead) -> Result<Self, HighWaterError> {
         let put = || {
             let mut fresh = path.as_os_str().to_owned();
             fresh.push(".new");
@@ -137,7 +141,7 @@ impl HighWater {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let file = env.open(fresh, Mode::Create)?;
+            let file = env.open(fresh, OpenMode::Create)?;
             // All slots, so that an advance never makes the file longer.
             for offset in TURNS.into_iter().chain([AT_START]) {
                 write_all(&*file, &released.to_slot(), offset)?;
@@ -154,9 +158,9 @@ impl HighWater {
     }
 
     fn of_file(
-        file: io::Result<Arc<dyn File>>,
+        file: io::Result<Arc<dyn FileHandle>>,
         path: &Path,
-        released: Released,
+        released: ReleasedHead,
     ) -> Result<Self, HighWaterError> {
         let path = path.to_owned();
         match file {
@@ -171,7 +175,7 @@ impl HighWater {
 
     /// Advances the mark to `released`. Call it after the headers' commit and before they leave. The page cache
     /// outlives the process; only a crash of the machine can lose the last update.
-    pub fn advance(&self, released: Released) -> io::Result<()> {
+    pub fn advance(&self, released: ReleasedHead) -> io::Result<()> {
         if released.batches < self.batches_before {
             return Ok(());
         }

@@ -2,10 +2,10 @@
 //! an opening that trusts only data that it has recomputed.
 //!
 //! - [`Store::begin`] checks that the log is whole and returns the frames whose rows are missing; the caller, which
-//!   knows the rules, applies them; [`Opening::finish`] then recomputes the last batches, compares them with the head
+//!   knows the rules, applies them; [`StoreOpening::finish`] then recomputes the last batches, compares them with the head
 //!   and with the high-water mark of released headers, and reports faults and their remedies.
-//! - A [`Group`] gathers the writes of one commit. [`Store::append`] puts it into the log, [`Store::sync_through`]
-//!   makes that durable, and [`Store::apply`] then writes the rows and returns a [`Snapshot`] with them. A step that a
+//! - A [`WriteGroup`] gathers the writes of one commit. [`Store::append`] puts it into the log, [`Store::sync_through`]
+//!   makes that durable, and [`Store::apply`] then writes the rows and returns a [`StoreSnapshot`] with them. A step that a
 //!   full disk refuses can be retried.
 //! - [`Store::release`] advances the mark, after the commit and before headers leave. Without a path for it the mark is
 //!   in the data directory: there it shows lost writes, but not that the whole directory is an old copy.
@@ -36,34 +36,34 @@ mod tables;
 mod upkeep;
 pub mod verify;
 
-pub use check::Fault;
+pub use check::StoreFault;
 pub use codec::CodecError;
-pub use copies::{CopyError, LogCopy};
-pub use group::{Group, SideWrite};
-pub use high_water::{HighWater, HighWaterError, Mark, Released};
+pub use copies::{LogCopy, StoreCopyError};
+pub use group::{SideWrite, WriteGroup};
+pub use high_water::{HighWater, HighWaterError, HighWaterMark, ReleasedHead};
 pub use kedge_log::frame::FrameError;
 pub use kedge_log::{
-    FileLog, HeldSegments, KeyId, Log, LogOptions, Position as LogPosition, SideEntry, SideKeys,
-    StoredFrame,
+    FileLog, KeyId, Log, LogOptions, LogPosition, LogUsage, SideEntry, SideKeys, StoredFrame,
 };
-pub use open::{ARCHIVED_LIST, OpenError, Opening};
+pub use open::{ARCHIVED_LIST, StoreOpenError, StoreOpening};
 pub use read::{
-    Indexed, Listed, LogReader, LoggedRequest, Page, PlacedAction, PropertyRange, Window,
+    ActionReader, IndexedObject, ListWindow, ListedObject, LoggedRequest, PlacedAction,
+    PropertyRange, RowPage,
 };
 pub use released::MissingMark;
 pub use rocks::table_files_max;
 pub use sealing::SealError;
-pub use snapshot::{RawRow, ReadError, Snapshot};
-pub use store::{Access, CommitError, Mode, Replicate, Store, StoreOptions};
+pub use snapshot::{RawRow, StoreReadError, StoreSnapshot};
+pub use store::{CommitError, LogReplicator, Store, StoreAccess, StoreMode, StoreOptions};
 pub use tables::Table;
-pub use tables::accounts::{SessionRow, Usage};
-pub use tables::anchors::{AnchorRow, AnchorStatus};
-pub use tables::deliveries::{DeliveryRow, DeliveryStatus, OutboxRow, Rest};
+pub use tables::accounts::{SessionRow, UsageRow};
+pub use tables::anchors::{AnchorProgress, AnchorRow};
+pub use tables::deliveries::{DeliveryPause, DeliveryRow, DeliveryStatus, OutboxRow};
 pub use tables::events::EventRow;
 pub use tables::meta::LogHead;
-pub use tables::objects::{ObjectIndex, Origin};
+pub use tables::objects::{ObjectIndex, ObjectOrigin};
 pub use tables::records::{IdempotencyRow, SecretRow};
-pub use tables::residue::{Residue, ResourceRow};
+pub use tables::residue::{IdempotencyResidue, ResourceRow};
 #[doc(hidden)]
 pub use tables::rewritten::rewritten;
-pub use tables::row::Resource;
+pub use tables::row::StoredResource;

@@ -3,18 +3,18 @@
 
 use std::path::Path;
 
-use crate::open::OpenError;
-use crate::rocks::{Database, WHAT_TO_DO};
+use crate::open::StoreOpenError;
+use crate::rocks::{RocksDatabase, WHAT_TO_DO};
 
 /// How many files an error names.
 const NAMED_MAX: usize = 5;
 
 /// Checks that every file exists with the size that the manifest names.
-pub(crate) fn check(database: &Database, path: &Path) -> Result<(), OpenError> {
+pub(crate) fn check(database: &RocksDatabase, path: &Path) -> Result<(), StoreOpenError> {
     let files = database.raw().live_files().map_err(|error| {
         let text = error.into_string();
         let path = path.to_owned();
-        OpenError::Corruption { path, text }
+        StoreOpenError::Corruption { path, text }
     })?;
     let mut wrong = Vec::new();
     for file in files {
@@ -36,7 +36,7 @@ pub(crate) fn check(database: &Database, path: &Path) -> Result<(), OpenError> {
     if more > 0 {
         text.push_str(&format!("; and {more} more"));
     }
-    Err(OpenError::Incomplete {
+    Err(StoreOpenError::Incomplete {
         path: path.to_owned(),
         text,
         help: WHAT_TO_DO.to_owned(),

@@ -10,7 +10,7 @@ use std::path::Path;
 const NAME: &str = "MAKING";
 
 /// Lock held while a store is being created, so that other openers leave it alone.
-pub(crate) struct Making<'a> {
+pub(crate) struct CreationLock<'a> {
     path: &'a Path,
     _locked: File,
 }
@@ -21,7 +21,7 @@ pub(crate) fn is_unfinished(path: &Path) -> bool {
 }
 
 /// Creates the directory and marks it as unfinished.
-pub(crate) fn begin(path: &Path) -> io::Result<Making<'_>> {
+pub(crate) fn begin(path: &Path) -> io::Result<CreationLock<'_>> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -30,13 +30,13 @@ pub(crate) fn begin(path: &Path) -> io::Result<Making<'_>> {
     lock(&file)?;
     file.sync_all()?;
     File::open(path)?.sync_all()?;
-    Ok(Making {
+    Ok(CreationLock {
         path,
         _locked: file,
     })
 }
 
-impl Making<'_> {
+impl CreationLock<'_> {
     /// Removes the mark, durably, before anything is committed to the store.
     pub(crate) fn end(self) -> io::Result<()> {
         std::fs::remove_file(self.path.join(NAME))?;

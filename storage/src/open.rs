@@ -17,21 +17,21 @@ use crate::codec::encode_into;
 use crate::live_files;
 use crate::making;
 use crate::recent::row_writes;
-use crate::rocks::{Access as Files, Database, is_no_space};
-use crate::snapshot::Snapshot;
+use crate::rocks::{DatabaseAccess as Files, RocksDatabase, is_no_space};
+use crate::snapshot::StoreSnapshot;
 use crate::store::StoreOptions;
 use crate::tables::FORMAT_VERSION;
 use crate::tables::Table;
-use crate::tables::meta::{APPLIED_KEY, Applied, DOMAIN_KEY, FORMAT_KEY, HEAD_KEY, LogHead};
-use crate::tables::row::Row;
+use crate::tables::meta::{APPLIED_KEY, AppliedFrame, DOMAIN_KEY, FORMAT_KEY, HEAD_KEY, LogHead};
+use crate::tables::row::BincodeRow;
 
-pub use error::{ARCHIVED_LIST, OpenError};
-pub use opening::Opening;
+pub use error::{ARCHIVED_LIST, StoreOpenError};
+pub use opening::StoreOpening;
 
 use error::{of_format, of_rocks, of_system, unreadable};
 
 /// True if RocksDB cannot have written anything here.
-fn is_empty(path: &Path) -> Result<bool, OpenError> {
+fn is_empty(path: &Path) -> Result<bool, StoreOpenError> {
     if making::is_unfinished(path) {
         return Ok(true);
     }
@@ -56,20 +56,20 @@ fn is_empty(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-fn open_database(options: &StoreOptions, access: Files) -> Result<Database, OpenError> {
+fn open_database(options: &StoreOptions, access: Files) -> Result<RocksDatabase, StoreOpenError> {
     let path = options.path.as_path();
-    let open = |access, actions| Database::open(path, options.budget(), access, actions);
+    let open = |access, actions| RocksDatabase::open(path, options.budget(), access, actions);
     let actions = open_index(options, access)?;
     open(access, actions).map_err(|error| {
         let error = of_rocks(path)(error);
         // RocksDB often fails first on a missing file: name all of them.
         match error {
-            OpenError::Corruption { .. } => open_index(options, Files::Read)
+            StoreOpenError::Corruption { .. } => open_index(options, Files::Read)
                 .and_then(|actions| open(Files::Lenient, actions).map_err(of_rocks(path)))
                 .ok()
                 .and_then(|looked| whole(&looked, path).err())
                 .unwrap_or(error),
-            OpenError::OtherFormat { .. } => other_format(path).unwrap_or(error),
+            StoreOpenError::OtherFormat { .. } => other_format(path).unwrap_or(error),
             error => error,
         }
     })
@@ -77,10 +77,10 @@ fn open_database(options: &StoreOptions, access: Files) -> Result<Database, Open
 
 /// Opens a store for writing. On a completely full disk RocksDB cannot even begin to write: then it opens the store for
 /// reading, and returns why.
-fn open_or_look(options: &StoreOptions) -> Result<(Database, Option<String>), OpenError> {
+fn open_or_look(options: &StoreOptions) -> Result<(RocksDatabase, Option<String>), StoreOpenError> {
     match open_database(options, Files::Write) {
         Ok(database) => Ok((database, None)),
-        Err(OpenError::Io { text, .. }) if is_no_space(&text) => {
+        Err(StoreOpenError::Io { text, .. }) if is_no_space(&text) => {
             let why = format!(
                 "the disk is full to the last byte: make room and start again; reads continue meanwhile ({text})"
             );
@@ -91,7 +91,7 @@ fn open_or_look(options: &StoreOptions) -> Result<(Database, Option<String>), Op
 }
 
 /// Opens the action index, whose files are next to RocksDB's.
-fn open_index(options: &StoreOptions, access: Files) -> Result<ActionIndex, OpenError> {
+fn open_index(options: &StoreOptions, access: Files) -> Result<ActionIndex, StoreOpenError> {
     let dir = options.path.join(action_index::DIRECTORY);
     let env = Arc::clone(&options.env);
     let opened = match access {
@@ -99,14 +99,14 @@ fn open_index(options: &StoreOptions, access: Files) -> Result<ActionIndex, Open
         Files::Write => ActionIndex::open(env, dir, true),
         Files::Read | Files::Lenient => ActionIndex::open(env, dir, false),
     };
-    opened.map_err(|error| OpenError::Corruption {
+    opened.map_err(|error| StoreOpenError::Corruption {
         path: options.path.clone(),
         text: format!("the ids of actions: {error}"),
     })
 }
 
 /// The error for a store in another format, if its tables are not this program's.
-fn other_format(path: &Path) -> Option<OpenError> {
+fn other_format(path: &Path) -> Option<StoreOpenError> {
     let meta = Table::Meta.name();
     let options = rocksdb::Options::default();
     let database = rocksdb::DB::open_cf_for_read_only(&options, path, [meta], false).ok()?;
@@ -119,7 +119,7 @@ fn other_format(path: &Path) -> Option<OpenError> {
 }
 
 /// Creates a store without rows. A crash meanwhile leaves nothing that could be mistaken for a store.
-fn make(options: &StoreOptions) -> Result<Database, OpenError> {
+fn make(options: &StoreOptions) -> Result<RocksDatabase, StoreOpenError> {
     let path = options.path.as_path();
     let making = making::begin(path).map_err(of_system(path))?;
     let database = open_database(options, Files::Create)?;
@@ -130,22 +130,22 @@ fn make(options: &StoreOptions) -> Result<Database, OpenError> {
 
 /// Checks that a store has all its table files. If another process writes to it, its files come and go: it is in use,
 /// not damaged.
-fn whole(database: &Database, path: &Path) -> Result<(), OpenError> {
+fn whole(database: &RocksDatabase, path: &Path) -> Result<(), StoreOpenError> {
     live_files::check(database, path).map_err(|error| in_use(path).unwrap_or(error))
 }
 
 /// The error for a store that another process uses: apparent faults are then no damage.
-fn in_use(path: &Path) -> Option<OpenError> {
+fn in_use(path: &Path) -> Option<StoreOpenError> {
     // A store opened with none of its tables is locked, refused, and left as it is.
     let probed = rocksdb::DB::open(&rocksdb::Options::default(), path);
     match probed.map(drop).map_err(of_rocks(path)) {
-        Err(locked @ OpenError::Locked { .. }) => Some(locked),
+        Err(locked @ StoreOpenError::Locked { .. }) => Some(locked),
         _ => None,
     }
 }
 
 /// Extends the index of actions to the log's end.
-fn index_actions(database: &Database, snapshot: &Snapshot, head: &LogHead) {
+fn index_actions(database: &RocksDatabase, snapshot: &StoreSnapshot, head: &LogHead) {
     let index = database.actions();
     let indexed = index.in_files();
     if indexed >= head.sequence {
@@ -166,7 +166,7 @@ fn index_actions(database: &Database, snapshot: &Snapshot, head: &LogHead) {
 }
 
 /// Writes a new store's metadata.
-fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error> {
+fn initialize(database: &RocksDatabase, domain: &Domain) -> Result<(), rocksdb::Error> {
     let meta = database.table(Table::Meta);
     let mut batch = rocksdb::WriteBatch::default();
     let mut row = |key: &[u8], fill: &dyn Fn(&mut Vec<u8>)| {
@@ -178,14 +178,14 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
         out.extend_from_slice(&FORMAT_VERSION.to_be_bytes());
     });
     row(DOMAIN_KEY, &|out| {
-        encode_into(out, &Row(domain));
+        encode_into(out, &BincodeRow(domain));
     });
     row(HEAD_KEY, &|out| {
-        encode_into(out, &Row(&LogHead::empty(domain)));
+        encode_into(out, &BincodeRow(&LogHead::empty(domain)));
     });
     row(APPLIED_KEY, &|out| {
-        let start = kedge_log::Position::start(&domain.separator());
-        out.extend_from_slice(&Applied::from(&start).to_row());
+        let start = kedge_log::LogPosition::start(&domain.separator());
+        out.extend_from_slice(&AppliedFrame::from(&start).to_row());
     });
     database.raw().write_opt(batch, &row_writes())?;
     database.raw().flush_cf(meta)
@@ -193,9 +193,9 @@ fn initialize(database: &Database, domain: &Domain) -> Result<(), rocksdb::Error
 
 /// Checks the store's metadata; returns the head, and the frame up to which its rows follow the log.
 fn check_meta(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     options: &StoreOptions,
-) -> Result<(LogHead, Applied), OpenError> {
+) -> Result<(LogHead, AppliedFrame), StoreOpenError> {
     let path = options.path.as_path();
     let format = snapshot
         .get_number(Table::Meta, FORMAT_KEY)
@@ -204,7 +204,7 @@ fn check_meta(
         Some(FORMAT_VERSION) => {}
         Some(found) => return Err(of_format(found)),
         None => {
-            return Err(OpenError::Corruption {
+            return Err(StoreOpenError::Corruption {
                 path: path.to_owned(),
                 text: "it does not state its format; if the machine stopped while the store was first created, empty the directory".to_owned(),
             });
@@ -212,15 +212,15 @@ fn check_meta(
     }
     let stored = snapshot
         .get(Table::Meta, DOMAIN_KEY, |bytes| {
-            codec::decode(bytes).map(|Row(domain)| domain)
+            codec::decode(bytes).map(|BincodeRow(domain)| domain)
         })
         .map_err(unreadable(path))?
-        .ok_or_else(|| OpenError::Corruption {
+        .ok_or_else(|| StoreOpenError::Corruption {
             path: path.to_owned(),
             text: "it does not state which chain and contract it belongs to".to_owned(),
         })?;
     if stored != options.domain {
-        return Err(OpenError::OtherDomain {
+        return Err(StoreOpenError::OtherDomain {
             stored,
             asked: options.domain,
         });

@@ -1,9 +1,9 @@
 //! Rows that are newer than RocksDB's. RocksDB holds the rows after one frame of the log, and never a state between two
-//! frames. The rows of later frames are kept here, in memory, and are flushed in one piece ([`Recent::flush`]). A row
+//! frames. The rows of later frames are kept here, in memory, and are flushed in one piece ([`RecentWrites::flush`]). A row
 //! that changes a hundred times between two flushes is written once. None of this is durable, because the log has it
 //! (adr/0016).
 //!
-//! The writes between two flushes form a [`Layer`]. A flush freezes the layer, writes it to RocksDB in the order of
+//! The writes between two flushes form a [`RecentLayer`]. A flush freezes the layer, writes it to RocksDB in the order of
 //! keys, and drops it when its last reader is done; meanwhile commits write to the next one. Readers look into the
 //! layers first, newest first, each in its state after the group of the reader's snapshot.
 
@@ -17,56 +17,56 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use rocksdb::{ColumnFamily, FlushOptions, WriteBatch, WriteOptions};
 
-use crate::group::Group;
-use crate::rocks::Database;
-use crate::snapshot::{Base, Snapshot};
+use crate::group::WriteGroup;
+use crate::rocks::RocksDatabase;
+use crate::snapshot::{RocksRows, StoreSnapshot};
 use crate::tables::Table;
-use crate::tables::meta::{APPLIED_KEY, Applied};
+use crate::tables::meta::{APPLIED_KEY, AppliedFrame};
 
-pub(crate) use layer::{Key, Layer, Range, Row};
-use readers::Readers;
-pub(crate) use readers::Reading;
+pub(crate) use layer::{KeyRange, LayerRow, RecentLayer, RowKey};
+use readers::ReaderGroups;
+pub(crate) use readers::ReaderGuard;
 
 /// Bound on the bytes that RocksDB adds before a key and a value: the kind, the family, two lengths.
 const WRITE_HEADER_BYTES_MAX: usize = 16;
 
 /// The parts of the next snapshot.
-struct Current {
-    base: Arc<Base>,
+struct RecentState {
+    base: Arc<RocksRows>,
     /// The layer that is being flushed, or could not be flushed yet.
-    frozen: Option<Arc<Layer>>,
+    frozen: Option<Arc<RecentLayer>>,
     /// The layer that commits write to.
-    active: Arc<Layer>,
+    active: Arc<RecentLayer>,
     /// The last applied group.
     group: u64,
     /// Keeps the rows of that group while they have no other reader.
-    reading: Reading,
+    reading: ReaderGuard,
 }
 
 /// State from one flush to the next.
 #[derive(Default)]
-struct Flushing {
+struct FlushState {
     /// True if rows in RocksDB's memory could not be written to the disk.
     is_pending: bool,
     /// Flushed layers that may still have readers.
-    done: Vec<Arc<Layer>>,
+    done: Vec<Arc<RecentLayer>>,
 }
 
 /// The rows that are newer than RocksDB's.
-pub(crate) struct Recent {
-    database: Arc<Database>,
-    readers: Arc<Readers>,
-    current: Mutex<Current>,
+pub(crate) struct RecentWrites {
+    database: Arc<RocksDatabase>,
+    readers: Arc<ReaderGroups>,
+    current: Mutex<RecentState>,
     /// Held while a group is written, and while a layer is frozen, so that a layer ends between two groups.
     writing: Mutex<()>,
-    flushing: Mutex<Flushing>,
+    flushing: Mutex<FlushState>,
 }
 
-impl Recent {
-    pub(crate) fn new(database: Arc<Database>) -> Self {
-        let readers = Arc::<Readers>::default();
-        let current = Current {
-            base: Arc::new(Base::take(&database)),
+impl RecentWrites {
+    pub(crate) fn new(database: Arc<RocksDatabase>) -> Self {
+        let readers = Arc::<ReaderGroups>::default();
+        let current = RecentState {
+            base: Arc::new(RocksRows::take(&database)),
             frozen: None,
             active: Arc::default(),
             group: 0,
@@ -81,7 +81,7 @@ impl Recent {
         }
     }
 
-    fn current(&self) -> MutexGuard<'_, Current> {
+    fn current(&self) -> MutexGuard<'_, RecentState> {
         self.current.lock()
     }
 
@@ -90,14 +90,14 @@ impl Recent {
     }
 
     /// The rows after the last group.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> StoreSnapshot {
         let current = self.current();
         let layers = [Some(&current.active), current.frozen.as_ref()];
         let layers = layers
             .into_iter()
             .flatten()
             .filter(|layer| !layer.is_empty());
-        Snapshot::over(
+        StoreSnapshot::over(
             Arc::clone(&current.base),
             layers.cloned().collect(),
             current.group,
@@ -106,7 +106,7 @@ impl Recent {
     }
 
     /// Writes the rows of a group, and the last applied frame with them. Returns the rows after it.
-    pub(crate) fn apply(&self, group: &Group, applied: Applied) -> Snapshot {
+    pub(crate) fn apply(&self, group: &WriteGroup, applied: AppliedFrame) -> StoreSnapshot {
         let writing = self.writing();
         let (active, number) = {
             let current = self.current();
@@ -167,13 +167,13 @@ impl Recent {
 
     fn flush_layer(
         &self,
-        flushing: &mut Flushing,
-        frozen: &Arc<Layer>,
+        flushing: &mut FlushState,
+        frozen: &Arc<RecentLayer>,
     ) -> Result<usize, rocksdb::Error> {
         let (batch, rows) = self.batch(frozen);
         self.database.raw().write_opt(batch, &row_writes())?;
         flushing.is_pending = true;
-        let base = Arc::new(Base::take(&self.database));
+        let base = Arc::new(RocksRows::take(&self.database));
         let mut current = self.current();
         current.base = base;
         current.frozen = None;
@@ -188,7 +188,7 @@ impl Recent {
     pub(crate) fn rebase(&self) {
         // A newer base is never replaced by an older one.
         let _no_flush = self.flushing.lock();
-        let base = Arc::new(Base::take(&self.database));
+        let base = Arc::new(RocksRows::take(&self.database));
         self.current().base = base;
     }
 
@@ -200,7 +200,7 @@ impl Recent {
     }
 
     /// Freezes the active layer, and begins the next one.
-    fn freeze(&self) -> Arc<Layer> {
+    fn freeze(&self) -> Arc<RecentLayer> {
         let _between_groups = self.writing();
         let mut current = self.current();
         let frozen = std::mem::take(&mut current.active);
@@ -208,9 +208,9 @@ impl Recent {
         frozen
     }
 
-    fn batch(&self, layer: &Layer) -> (WriteBatch, usize) {
+    fn batch(&self, layer: &RecentLayer) -> (WriteBatch, usize) {
         let rows = layer.len();
-        let mut batch = Rows::with_room(&self.database, rows, layer.content_bytes());
+        let mut batch = FlushBatch::with_room(&self.database, rows, layer.content_bytes());
         layer.for_each_last(|table, key, value| batch.put(table, key, value));
         (batch.batch, rows)
     }
@@ -241,14 +241,14 @@ pub(crate) fn row_writes() -> WriteOptions {
 }
 
 /// Batch of rows for RocksDB.
-struct Rows<'a> {
+struct FlushBatch<'a> {
     families: Vec<&'a ColumnFamily>,
     batch: WriteBatch,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> FlushBatch<'a> {
     /// Empty, with room for this many rows with this many bytes in total.
-    fn with_room(database: &'a Database, rows: usize, bytes: usize) -> Self {
+    fn with_room(database: &'a RocksDatabase, rows: usize, bytes: usize) -> Self {
         Self {
             families: database.tables(),
             batch: WriteBatch::with_capacity_bytes(bytes + rows * WRITE_HEADER_BYTES_MAX),
@@ -265,8 +265,8 @@ impl<'a> Rows<'a> {
 }
 
 /// The rows of a group, in the order of tables and keys.
-pub(crate) fn write_batch(database: &Database, group: &Group) -> WriteBatch {
-    let mut rows = Rows::with_room(database, group.len(), group.len_bytes());
+pub(crate) fn write_batch(database: &RocksDatabase, group: &WriteGroup) -> WriteBatch {
+    let mut rows = FlushBatch::with_room(database, group.len(), group.len_bytes());
     for (table, key, value) in group.writes() {
         rows.put(table, key, value);
     }
@@ -274,7 +274,11 @@ pub(crate) fn write_batch(database: &Database, group: &Group) -> WriteBatch {
 }
 
 /// The rows of a group, and the last applied frame with them.
-pub(crate) fn batch_through(database: &Database, group: &Group, applied: Applied) -> WriteBatch {
+pub(crate) fn batch_through(
+    database: &RocksDatabase,
+    group: &WriteGroup,
+    applied: AppliedFrame,
+) -> WriteBatch {
     let mut batch = write_batch(database, group);
     batch.put_cf(database.table(Table::Meta), APPLIED_KEY, applied.to_row());
     batch

@@ -5,7 +5,7 @@ use std::path::Path;
 use kedge_protocol::Hash;
 use kedge_runtime::env::Env;
 
-use crate::high_water::{HighWater, HighWaterError, Mark, Released};
+use crate::high_water::{HighWater, HighWaterError, HighWaterMark, ReleasedHead};
 use crate::tables::meta::LogHead;
 
 /// The mark's default name inside the data directory.
@@ -22,13 +22,13 @@ pub enum MissingMark {
 
 impl MissingMark {
     /// Why a store with such a mark accepts no commits; `None` if it does.
-    pub(crate) fn refuses(self, mark: &Mark, batches: u64, path: &Path) -> Option<String> {
+    pub(crate) fn refuses(self, mark: &HighWaterMark, batches: u64, path: &Path) -> Option<String> {
         let what = match mark {
             // A new log: nothing can have been released.
-            Mark::Missing if batches == 0 => return None,
-            Mark::Released(_) => return None,
-            Mark::Missing => "is missing".to_owned(),
-            Mark::Unreadable(what) => format!("is unreadable ({what})"),
+            HighWaterMark::Missing if batches == 0 => return None,
+            HighWaterMark::Released(_) => return None,
+            HighWaterMark::Missing => "is missing".to_owned(),
+            HighWaterMark::Unreadable(what) => format!("is unreadable ({what})"),
         };
         (self == Self::ReadOnly).then(|| {
             format!(
@@ -44,7 +44,7 @@ impl MissingMark {
 pub(crate) fn equivocation(
     batches: u64,
     stored: impl FnOnce(u64) -> Option<Hash>,
-    released: Released,
+    released: ReleasedHead,
     mark_path: &Path,
 ) -> Option<String> {
     let mark = mark_path.display();
@@ -68,16 +68,16 @@ pub(crate) fn open_mark(
     env: &dyn Env,
     path: &Path,
     head: &LogHead,
-    mark: &Mark,
+    mark: &HighWaterMark,
 ) -> Result<HighWater, HighWaterError> {
     match mark {
-        Mark::Released(released) if released.batches >= head.batches => {
+        HighWaterMark::Released(released) if released.batches >= head.batches => {
             HighWater::open(env, path, *released)
         }
         _ => HighWater::put(
             env,
             path,
-            Released {
+            ReleasedHead {
                 batches: head.batches,
                 head: head.head,
             },

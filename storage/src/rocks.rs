@@ -12,16 +12,16 @@ use rocksdb::{
 use kedge_log::LogReader;
 use kedge_runtime::env::{is_scarce, open_files_max};
 
-use crate::action_index::{ActionIndex, FileError};
+use crate::action_index::{ActionIndex, IdFileError};
 use crate::metric_definitions::READ_ONLY;
-use crate::tables::{Shape, Table, expiry};
+use crate::tables::{Table, TableShape, expiry};
 
 /// Remedy for damaged tables.
 pub(crate) const WHAT_TO_DO: &str = "Every row follows from the log: stop the server and run `kedge rebuild` to rebuild the store from it";
 
 /// Memory of an open store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct RocksBudget {
     pub(crate) block_cache_bytes: usize,
     pub(crate) memtable_bytes: usize,
 }
@@ -44,7 +44,7 @@ impl LogTime {
 }
 
 /// Open database with every table.
-pub(crate) struct Database {
+pub(crate) struct RocksDatabase {
     db: DB,
     actions: ActionIndex,
     time: LogTime,
@@ -56,7 +56,7 @@ pub(crate) struct Database {
 
 /// How a database is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Access {
+pub(crate) enum DatabaseAccess {
     /// For writing; it must exist.
     Write,
     /// For writing; created if absent.
@@ -67,16 +67,16 @@ pub(crate) enum Access {
     Lenient,
 }
 
-impl Database {
+impl RocksDatabase {
     pub(crate) fn open(
         path: &Path,
-        budget: Budget,
-        access: Access,
+        budget: RocksBudget,
+        access: DatabaseAccess,
         actions: ActionIndex,
     ) -> Result<Self, rocksdb::Error> {
         let cache = Cache::new_lru_cache(budget.block_cache_bytes);
-        let mut options = database_options(budget, access == Access::Create);
-        options.set_paranoid_checks(access != Access::Lenient);
+        let mut options = database_options(budget, access == DatabaseAccess::Create);
+        options.set_paranoid_checks(access != DatabaseAccess::Lenient);
         let time = LogTime::default();
         let tables = Table::ALL
             .iter()
@@ -90,10 +90,12 @@ impl Database {
                 memory_options(budget),
             )]);
         match access {
-            Access::Read | Access::Lenient => {
+            DatabaseAccess::Read | DatabaseAccess::Lenient => {
                 DB::open_cf_descriptors_read_only(&options, path, tables, false)
             }
-            Access::Write | Access::Create => DB::open_cf_descriptors(&options, path, tables),
+            DatabaseAccess::Write | DatabaseAccess::Create => {
+                DB::open_cf_descriptors(&options, path, tables)
+            }
         }
         .map(|db| Self {
             db,
@@ -116,8 +118,8 @@ impl Database {
     }
 
     /// Notes that the log could not be read. A temporary lack of resources is no damage.
-    pub(crate) fn note_log_damage(&self, error: &kedge_log::ReadError) {
-        let is_missing = matches!(error, kedge_log::ReadError::Missing { .. });
+    pub(crate) fn note_log_damage(&self, error: &kedge_log::LogReadError) {
+        let is_missing = matches!(error, kedge_log::LogReadError::Missing { .. });
         if !is_missing && !error.is_for_now() {
             self.set_damage(format!(
                 "the log cannot be read: {error}. Restore the newest backup; run `kedge verify log` for details"
@@ -155,8 +157,8 @@ impl Database {
     }
 
     /// Notes that the action ids could not be read.
-    pub(crate) fn note_index_damage(&self, error: &FileError) {
-        if matches!(error, FileError::Io { source, .. } if is_scarce(source)) {
+    pub(crate) fn note_index_damage(&self, error: &IdFileError) {
+        if matches!(error, IdFileError::Io { source, .. } if is_scarce(source)) {
             return;
         }
         self.set_damage(format!(
@@ -216,7 +218,7 @@ pub fn table_files_max(open_files_max: u64) -> u64 {
 /// Smallest and largest number of open table files.
 const TABLE_FILES: (u64, u64) = (128, 1_024);
 
-fn database_options(budget: Budget, create: bool) -> RocksOptions {
+fn database_options(budget: RocksBudget, create: bool) -> RocksOptions {
     let mut options = RocksOptions::default();
     options.create_if_missing(create);
     options.create_missing_column_families(true);
@@ -238,7 +240,7 @@ fn database_options(budget: Budget, create: bool) -> RocksOptions {
     options
 }
 
-fn compression(shape: Shape) -> DBCompressionType {
+fn compression(shape: TableShape) -> DBCompressionType {
     if shape.text {
         DBCompressionType::Lz4
     } else {
@@ -246,7 +248,7 @@ fn compression(shape: Shape) -> DBCompressionType {
     }
 }
 
-fn block_options(shape: Shape) -> BlockBasedOptions {
+fn block_options(shape: TableShape) -> BlockBasedOptions {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_size(shape.block_kilobytes * 1024);
     if shape.points {
@@ -255,7 +257,7 @@ fn block_options(shape: Shape) -> BlockBasedOptions {
     blocks
 }
 
-fn table_options(table: Table, budget: Budget, cache: &Cache, time: &LogTime) -> RocksOptions {
+fn table_options(table: Table, budget: RocksBudget, cache: &Cache, time: &LogTime) -> RocksOptions {
     let shape = table.shape();
     let mut blocks = block_options(shape);
     blocks.set_block_cache(cache);
@@ -297,7 +299,7 @@ fn drop_expired(time: &LogTime, row: &[u8]) -> CompactionDecision {
 }
 
 /// Memory bounds of a family's rows.
-fn memory_options(budget: Budget) -> RocksOptions {
+fn memory_options(budget: RocksBudget) -> RocksOptions {
     let mut options = RocksOptions::default();
     // The shared bound (db_write_buffer_size) triggers flushes. This one is also the room that RocksDB requires before
     // it continues after a full disk. Small arenas keep twenty tables from filling the bound with unused memory.

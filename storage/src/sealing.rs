@@ -2,7 +2,7 @@
 
 use kedge_log::{IoError, KeyId, SideKeys};
 
-use crate::snapshot::ReadError;
+use crate::snapshot::StoreReadError;
 use crate::store::Store;
 
 /// Frames at the log's end that are searched for the newest one with side entries.
@@ -33,19 +33,19 @@ impl Store {
     /// Number of the key that sealed the newest side entries; `None` if there are none near the log's end.
     ///
     /// # Errors
-    /// [`ReadError`] if the log's end cannot be read.
-    pub fn newest_side_key(&self) -> Result<Option<KeyId>, ReadError> {
+    /// [`StoreReadError`] if the log's end cannot be read.
+    pub fn newest_side_key(&self) -> Result<Option<KeyId>, StoreReadError> {
         let Some(log) = self.database.log() else {
             return Ok(None);
         };
         let frame = log.newest_with_side(FRAMES_LOOKED_AT);
-        let Some(frame) = frame.map_err(|error| ReadError::Log(error.to_string()))? else {
+        let Some(frame) = frame.map_err(|error| StoreReadError::Log(error.to_string()))? else {
             return Ok(None);
         };
         let keys = frame.side_keys();
         let keys = keys.map_err(|error| {
             let number = frame.header().number;
-            ReadError::Log(format!("frame {number}: {error}"))
+            StoreReadError::Log(format!("frame {number}: {error}"))
         })?;
         Ok(keys.into_iter().max())
     }

@@ -11,42 +11,42 @@ use self_cell::self_cell;
 
 use crate::action_index::IdFile;
 use crate::codec::{self, CodecError};
-use crate::recent::{Key, Layer, Reading};
-use crate::rocks::Database;
+use crate::recent::{ReaderGuard, RecentLayer, RowKey};
+use crate::rocks::RocksDatabase;
 use crate::tables::Table;
-use crate::tables::meta::{APPLIED_KEY, Applied, HEAD_KEY, LogHead};
-use crate::tables::row::Row;
+use crate::tables::meta::{APPLIED_KEY, AppliedFrame, HEAD_KEY, LogHead};
+use crate::tables::row::BincodeRow;
 
-pub use error::ReadError;
-pub(crate) use rows::Cursor;
-use rows::{RecentRows, Rows};
+pub use error::StoreReadError;
+pub(crate) use rows::TableCursor;
+use rows::{MergedRows, RecentRows};
 
-type Pinned<'a> = SnapshotWithThreadMode<'a, rocksdb::DB>;
+type RocksSnapshot<'a> = SnapshotWithThreadMode<'a, rocksdb::DB>;
 
 self_cell!(
-    struct Held {
-        owner: Arc<Database>,
+    struct PinnedDatabase {
+        owner: Arc<RocksDatabase>,
         #[covariant]
-        dependent: Pinned,
+        dependent: RocksSnapshot,
     }
 );
 
 /// RocksDB's rows at one moment.
-pub(crate) struct Base(Held);
+pub(crate) struct RocksRows(PinnedDatabase);
 
-impl Base {
+impl RocksRows {
     /// RocksDB's present rows.
-    pub(crate) fn take(database: &Arc<Database>) -> Self {
-        Self(Held::new(Arc::clone(database), |database| {
+    pub(crate) fn take(database: &Arc<RocksDatabase>) -> Self {
+        Self(PinnedDatabase::new(Arc::clone(database), |database| {
             database.raw().snapshot()
         }))
     }
 
-    fn database(&self) -> &Arc<Database> {
+    fn database(&self) -> &Arc<RocksDatabase> {
         self.0.borrow_owner()
     }
 
-    fn rows(&self) -> &Pinned<'_> {
+    fn rows(&self) -> &RocksSnapshot<'_> {
         self.0.borrow_dependent()
     }
 }
@@ -54,21 +54,21 @@ impl Base {
 /// The store at one moment: its rows, and the log up to their head. Cheap to clone; the database stays open while one
 /// is held.
 #[derive(Clone)]
-pub struct Snapshot(Arc<Moment>);
+pub struct StoreSnapshot(Arc<SnapshotState>);
 
-struct Moment {
-    base: Arc<Base>,
+struct SnapshotState {
+    base: Arc<RocksRows>,
     /// Layers newer than those rows, newest first.
-    layers: Vec<Arc<Layer>>,
+    layers: Vec<Arc<RecentLayer>>,
     /// The last group whose rows are visible in the layers.
     group: u64,
     /// Keeps those rows from being dropped.
-    _reading: Option<Reading>,
+    _reading: Option<ReaderGuard>,
     /// The log's head, cached at the first request.
     head: OnceLock<LogHead>,
 }
 
-impl std::fmt::Debug for Snapshot {
+impl std::fmt::Debug for StoreSnapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Snapshot").finish_non_exhaustive()
     }
@@ -80,20 +80,20 @@ pub type RawRow = (Box<[u8]>, Box<[u8]>);
 /// A borrowed key and its value.
 pub(crate) type RowRef<'a> = (&'a [u8], &'a [u8]);
 
-impl Snapshot {
+impl StoreSnapshot {
     /// RocksDB's present rows, for a store without recent ones.
-    pub(crate) fn take(database: &Arc<Database>) -> Self {
-        Self::over(Arc::new(Base::take(database)), Vec::new(), 0, None)
+    pub(crate) fn take(database: &Arc<RocksDatabase>) -> Self {
+        Self::over(Arc::new(RocksRows::take(database)), Vec::new(), 0, None)
     }
 
     /// RocksDB's rows, and those of the layers above them, newest first, in their state after a group.
     pub(crate) fn over(
-        base: Arc<Base>,
-        layers: Vec<Arc<Layer>>,
+        base: Arc<RocksRows>,
+        layers: Vec<Arc<RecentLayer>>,
         group: u64,
-        reading: Option<Reading>,
+        reading: Option<ReaderGuard>,
     ) -> Self {
-        Self(Arc::new(Moment {
+        Self(Arc::new(SnapshotState {
             base,
             layers,
             group,
@@ -102,7 +102,7 @@ impl Snapshot {
         }))
     }
 
-    fn database(&self) -> &Arc<Database> {
+    fn database(&self) -> &Arc<RocksDatabase> {
         self.0.base.database()
     }
 
@@ -113,20 +113,20 @@ impl Snapshot {
         key: &[u8],
         mut found: impl FnMut(Option<&[u8]>) -> T,
     ) -> Option<T> {
-        let Moment { layers, group, .. } = &*self.0;
+        let SnapshotState { layers, group, .. } = &*self.0;
         let mut layers = layers.iter();
         layers.find_map(|layer| layer.get(table, key, *group, &mut found))
     }
 
     /// The log's head.
-    pub fn head(&self) -> Result<LogHead, ReadError> {
+    pub fn head(&self) -> Result<LogHead, StoreReadError> {
         if let Some(head) = self.0.head.get() {
             return Ok(*head);
         }
         let head = self.get(Table::Meta, HEAD_KEY, |bytes| {
-            codec::decode(bytes).map(|Row(head)| head)
+            codec::decode(bytes).map(|BincodeRow(head)| head)
         })?;
-        let head = head.ok_or_else(|| ReadError::Missing {
+        let head = head.ok_or_else(|| StoreReadError::Missing {
             table: Table::Meta,
             what: "the log's head".to_owned(),
         })?;
@@ -134,9 +134,9 @@ impl Snapshot {
     }
 
     /// The last frame whose rows are applied.
-    pub(crate) fn applied(&self) -> Result<Applied, ReadError> {
-        let applied = self.get(Table::Meta, APPLIED_KEY, Applied::of_row)?;
-        applied.ok_or_else(|| ReadError::Missing {
+    pub(crate) fn applied(&self) -> Result<AppliedFrame, StoreReadError> {
+        let applied = self.get(Table::Meta, APPLIED_KEY, AppliedFrame::of_row)?;
+        applied.ok_or_else(|| StoreReadError::Missing {
             table: Table::Meta,
             what: "the last applied frame".to_owned(),
         })
@@ -145,15 +145,15 @@ impl Snapshot {
     /// Reads the log.
     pub(crate) fn in_log<T>(
         &self,
-        read: impl FnOnce(&kedge_log::LogReader) -> Result<T, kedge_log::ReadError>,
-    ) -> Result<T, ReadError> {
+        read: impl FnOnce(&kedge_log::LogReader) -> Result<T, kedge_log::LogReadError>,
+    ) -> Result<T, StoreReadError> {
         let database = self.database();
         let log = database
             .log()
-            .ok_or_else(|| ReadError::Log("the store has no log".to_owned()))?;
+            .ok_or_else(|| StoreReadError::Log("the store has no log".to_owned()))?;
         read(log).map_err(|error| {
             database.note_log_damage(&error);
-            ReadError::Log(error.to_string())
+            StoreReadError::Log(error.to_string())
         })
     }
 
@@ -163,7 +163,7 @@ impl Snapshot {
         table: Table,
         key: &[u8],
         read: impl FnOnce(&[u8]) -> Result<T, CodecError>,
-    ) -> Result<Option<T>, ReadError> {
+    ) -> Result<Option<T>, StoreReadError> {
         let database = self.database();
         let mut read = Some(read);
         let recent = self.recent(table, key, |value| {
@@ -175,20 +175,20 @@ impl Snapshot {
             (None, Some(read)) => {
                 let rows = self.0.base.rows();
                 let value = rows.get_pinned_cf(database.table(table), key);
-                let value = value.map_err(ReadError::rocks(database, table))?;
+                let value = value.map_err(StoreReadError::rocks(database, table))?;
                 value.map(|value| read(&value))
             }
         };
         value
-            .map(|value| value.map_err(ReadError::row(table, key)))
+            .map(|value| value.map_err(StoreReadError::row(table, key)))
             .transpose()
     }
 
     /// Looks into the present action index. The caller must ignore actions later than the snapshot.
-    pub(crate) fn indexed_action(&self, id: [u8; 16]) -> Result<Option<u64>, ReadError> {
+    pub(crate) fn indexed_action(&self, id: [u8; 16]) -> Result<Option<u64>, StoreReadError> {
         let database = self.database();
         let found = database.actions().sequence(id);
-        found.map_err(ReadError::ids(database))
+        found.map_err(StoreReadError::ids(database))
     }
 
     /// The files of action ids.
@@ -202,7 +202,11 @@ impl Snapshot {
     }
 
     /// A value that is a big-endian number.
-    pub(crate) fn get_number(&self, table: Table, key: &[u8]) -> Result<Option<u64>, ReadError> {
+    pub(crate) fn get_number(
+        &self,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Option<u64>, StoreReadError> {
         self.get(table, key, codec::number)
     }
 
@@ -211,7 +215,7 @@ impl Snapshot {
         &self,
         table: Table,
         keys: &[[u8; N]],
-    ) -> Vec<Result<Option<Vec<u8>>, ReadError>> {
+    ) -> Vec<Result<Option<Vec<u8>>, StoreReadError>> {
         let database = self.database();
         let mut values: Vec<_> = keys
             .iter()
@@ -232,7 +236,7 @@ impl Snapshot {
                 None => others
                     .next()
                     .unwrap_or(Ok(None))
-                    .map_err(ReadError::rocks(database, table)),
+                    .map_err(StoreReadError::rocks(database, table)),
             })
             .collect()
     }
@@ -243,16 +247,16 @@ impl Snapshot {
         table: Table,
         from: &[u8],
         direction: Direction,
-    ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
+    ) -> impl Iterator<Item = Result<RawRow, StoreReadError>> + use<'a> {
         let descending = matches!(direction, Direction::Reverse);
-        let from_here = Bound::Included(Key::from_slice(from));
+        let from_here = Bound::Included(RowKey::from_slice(from));
         let bounds = if descending {
             (Bound::Unbounded, from_here)
         } else {
             (from_here, Bound::Unbounded)
         };
         let base = self.base_rows(table, IteratorMode::From(from, direction), in_order());
-        Rows::new(base, self.recent_rows(table, bounds, descending))
+        MergedRows::new(base, self.recent_rows(table, bounds, descending))
     }
 
     fn base_rows<'a>(
@@ -260,34 +264,34 @@ impl Snapshot {
         table: Table,
         mode: IteratorMode<'_>,
         options: ReadOptions,
-    ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
+    ) -> impl Iterator<Item = Result<RawRow, StoreReadError>> + use<'a> {
         let database = self.database();
         self.0
             .base
             .rows()
             .iterator_cf_opt(database.table(table), options, mode)
-            .map(move |row| row.map_err(ReadError::rocks(database, table)))
+            .map(move |row| row.map_err(StoreReadError::rocks(database, table)))
     }
 
     fn recent_rows(
         &self,
         table: Table,
-        bounds: (Bound<Key>, Bound<Key>),
+        bounds: (Bound<RowKey>, Bound<RowKey>),
         descending: bool,
     ) -> RecentRows<'_> {
-        let Moment { layers, group, .. } = &*self.0;
+        let SnapshotState { layers, group, .. } = &*self.0;
         RecentRows::new(layers, table, *group, bounds, descending)
     }
 
     /// A cursor over a table, for walks through large parts of it.
-    pub(crate) fn cursor(&self, table: Table) -> Cursor<'_> {
+    pub(crate) fn cursor(&self, table: Table) -> TableCursor<'_> {
         let mut options = in_order();
         // A single read must not evict rows that are read repeatedly from the cache.
         options.fill_cache(false);
         options.set_readahead_size(READAHEAD_BYTES);
         let family = self.database().table(table);
         let base = self.0.base.rows().raw_iterator_cf_opt(family, options);
-        Cursor::new(self, table, base)
+        TableCursor::new(self, table, base)
     }
 
     /// The rows whose keys lie in a range, from either end.
@@ -296,12 +300,12 @@ impl Snapshot {
         table: Table,
         keys: std::ops::Range<Vec<u8>>,
         descending: bool,
-    ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'_> {
+    ) -> impl Iterator<Item = Result<RawRow, StoreReadError>> + use<'_> {
         // RocksDB requires the ends in order.
         let rows = (keys.start < keys.end).then(|| {
             let bounds = (
-                Bound::Included(Key::from_slice(&keys.start)),
-                Bound::Excluded(Key::from_slice(&keys.end)),
+                Bound::Included(RowKey::from_slice(&keys.start)),
+                Bound::Excluded(RowKey::from_slice(&keys.end)),
             );
             let mut options = in_order();
             options.set_iterate_range(keys);
@@ -311,20 +315,20 @@ impl Snapshot {
                 IteratorMode::Start
             };
             let base = self.base_rows(table, mode, options);
-            Rows::new(base, self.recent_rows(table, bounds, descending))
+            MergedRows::new(base, self.recent_rows(table, bounds, descending))
         });
         rows.into_iter().flatten()
     }
 
     /// Every row of a table in its stored form, in key order, for comparing two stores byte by byte.
-    pub fn raw_rows(&self, table: Table) -> impl Iterator<Item = Result<RawRow, ReadError>> {
+    pub fn raw_rows(&self, table: Table) -> impl Iterator<Item = Result<RawRow, StoreReadError>> {
         let all = (Bound::Unbounded, Bound::Unbounded);
         let base = self.base_rows(table, IteratorMode::Start, in_order());
-        Rows::new(base, self.recent_rows(table, all, false))
+        MergedRows::new(base, self.recent_rows(table, all, false))
     }
 
     /// Whether a table has no row.
-    pub fn is_empty(&self, table: Table) -> Result<bool, ReadError> {
+    pub fn is_empty(&self, table: Table) -> Result<bool, StoreReadError> {
         let first = self.raw_rows(table).next().transpose()?;
         Ok(first.is_none())
     }

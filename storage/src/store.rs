@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kedge_log::{
-    AppendError, Durability, FileLog, Log, Maintenance, Position, SideKeys, SyncError,
+    AppendError, Durability, FileLog, Log, LogMaintenance, LogPosition, SideKeys, SyncError,
 };
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
@@ -16,14 +16,14 @@ use kedge_runtime::env::{Env, RealEnv};
 use metrics::{counter, gauge, histogram};
 use parking_lot::{Mutex, RwLock};
 
-use crate::group::Group;
-use crate::high_water::{HighWater, Released};
+use crate::group::WriteGroup;
+use crate::high_water::{HighWater, ReleasedHead};
 use crate::metric_definitions as names;
-use crate::recent::{Recent, row_writes, write_batch};
-use crate::rocks::{Budget, Database, is_no_space};
-use crate::snapshot::Snapshot;
+use crate::recent::{RecentWrites, row_writes, write_batch};
+use crate::rocks::{RocksBudget, RocksDatabase, is_no_space};
+use crate::snapshot::StoreSnapshot;
 use crate::tables::Table;
-use crate::tables::meta::{Applied, LogHead};
+use crate::tables::meta::{AppliedFrame, LogHead};
 
 /// Smallest size of a frame in the log's file.
 const FRAME_BYTES_MIN: u64 = 4096;
@@ -55,17 +55,17 @@ pub struct StoreOptions {
     pub replay_bytes_max: u64,
     /// Options of the log's segments.
     pub segments: kedge_log::LogOptions,
-    pub access: Access,
+    pub access: StoreAccess,
     /// Shares the log with other nodes; `None` on a single node.
-    pub replicate: Option<Replicate>,
+    pub replicate: Option<LogReplicator>,
 }
 
 /// Turns the log in files into one shared with other nodes. The store then begins no log: the nodes agree on the first
 /// frame, and frames of other nodes arrive with [`Store::append_stored`].
 #[derive(Clone)]
-pub struct Replicate(pub Arc<dyn Fn(FileLog) -> Box<dyn Log> + Send + Sync>);
+pub struct LogReplicator(pub Arc<dyn Fn(FileLog) -> Box<dyn Log> + Send + Sync>);
 
-impl fmt::Debug for Replicate {
+impl fmt::Debug for LogReplicator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Replicate")
     }
@@ -87,14 +87,14 @@ impl StoreOptions {
             memtable_bytes: 64 << 20,
             replay_bytes_max: 128 << 20,
             segments: kedge_log::LogOptions::default(),
-            access: Access::Write,
+            access: StoreAccess::Write,
             replicate: None,
         }
     }
 
     /// The memory that an open store may use.
-    pub(crate) fn budget(&self) -> Budget {
-        Budget {
+    pub(crate) fn budget(&self) -> RocksBudget {
+        RocksBudget {
             block_cache_bytes: self.block_cache_bytes,
             memtable_bytes: self.memtable_bytes,
         }
@@ -103,7 +103,7 @@ impl StoreOptions {
 
 /// What an open store may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
+pub enum StoreAccess {
     /// Both the log and the rows that follow from it.
     Write,
     /// Only the rows: the log is applied to them.
@@ -114,7 +114,7 @@ pub enum Access {
 
 /// Whether the store accepts commits.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Mode {
+pub enum StoreMode {
     ReadWrite,
     /// The text states why not, and the remedy.
     ReadOnly(String),
@@ -181,23 +181,23 @@ impl From<SyncError> for CommitError {
 }
 
 /// The writable end of the log.
-pub(crate) struct Writing {
+pub(crate) struct StoreLog {
     pub(crate) log: Mutex<Box<dyn Log>>,
     pub(crate) durability: Arc<dyn Durability>,
-    pub(crate) maintenance: Maintenance,
+    pub(crate) maintenance: LogMaintenance,
     /// The keys that open side entries.
     pub(crate) side_keys: Mutex<SideKeys>,
 }
 
 pub struct Store {
-    pub(crate) database: Arc<Database>,
+    pub(crate) database: Arc<RocksDatabase>,
     /// Rows that RocksDB does not have yet.
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentWrites,
     /// Bound on the memory of recent rows before they are flushed.
     pub(crate) recent_bytes_max: usize,
     pub(crate) path: PathBuf,
     /// `None` if the log accepts nothing.
-    pub(crate) writing: Option<Writing>,
+    pub(crate) writing: Option<StoreLog>,
     /// Whether rows may be written at all.
     pub(crate) rows_writable: bool,
     /// Bytes of log whose rows may not be on the disk yet: roughly since the last requested flush.
@@ -222,10 +222,10 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> StoreMode {
         match self.why_read_only() {
-            Some(why) => Mode::ReadOnly(why),
-            None => Mode::ReadWrite,
+            Some(why) => StoreMode::ReadOnly(why),
+            None => StoreMode::ReadWrite,
         }
     }
 
@@ -282,13 +282,13 @@ impl Store {
     }
 
     /// The store after the last commit.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> StoreSnapshot {
         self.recent.snapshot()
     }
 
     /// Makes a group durable and applies it. Returns the store after it. Only one thread commits. After
     /// [`CommitError::NoSpace`] continue with the single steps: the log may have the group already.
-    pub fn commit(&self, group: impl Borrow<Group>) -> Result<Snapshot, CommitError> {
+    pub fn commit(&self, group: impl Borrow<WriteGroup>) -> Result<StoreSnapshot, CommitError> {
         let group = group.borrow();
         let position = self.append(group)?;
         self.sync_through(&position)?;
@@ -305,7 +305,7 @@ impl Store {
     /// Appends a group to the log and returns the position after it. It is durable after [`Store::sync_through`], and
     /// must not be acknowledged before. A crash before that loses it and everything after it, or nothing. Only one
     /// thread appends.
-    pub fn append(&self, group: &Group) -> Result<Position, CommitError> {
+    pub fn append(&self, group: &WriteGroup) -> Result<LogPosition, CommitError> {
         self.accepts_commits()?;
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
         let frame = group.frame();
@@ -332,7 +332,7 @@ impl Store {
     /// # Errors
     /// [`CommitError::Fenced`] if the log gave up the appended frames, because this node's leadership ended first: then
     /// no caller may get an answer.
-    pub fn sync_through(&self, position: &Position) -> Result<(), CommitError> {
+    pub fn sync_through(&self, position: &LogPosition) -> Result<(), CommitError> {
         let started = self.env.now();
         let durable = self.sync()?;
         let is_held = durable.frame > position.frame
@@ -354,7 +354,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::sync_through`].
-    pub fn sync(&self) -> Result<Position, CommitError> {
+    pub fn sync(&self) -> Result<LogPosition, CommitError> {
         let writing = self.writing.as_ref().ok_or_else(no_log)?;
         let synced = writing.durability.sync().map_err(CommitError::from);
         synced.inspect_err(CommitError::count)
@@ -362,13 +362,17 @@ impl Store {
 
     /// Writes the rows of a group that is durable in the log, which reached up to `position` after it; all or none.
     /// Returns the store after it. Groups are applied in the order in which they were appended.
-    pub fn apply(&self, group: &Group, position: &Position) -> Result<Snapshot, CommitError> {
+    pub fn apply(
+        &self,
+        group: &WriteGroup,
+        position: &LogPosition,
+    ) -> Result<StoreSnapshot, CommitError> {
         let started = self.env.now();
         if self.recent.len_bytes() >= 2 * self.recent_bytes_max {
             // The background flushes are too slow, or failed.
             self.flush()?;
         }
-        let snapshot = self.recent.apply(group, Applied::from(position));
+        let snapshot = self.recent.apply(group, AppliedFrame::from(position));
         if let Some(sealed_at_ms) = group.sealed_at_ms {
             self.database.time().reached(sealed_at_ms);
         }
@@ -379,7 +383,7 @@ impl Store {
     }
 
     /// Writes rows to a store without a log ([`Store::scratch`]).
-    pub fn put_rows(&self, group: &Group) -> Result<Snapshot, CommitError> {
+    pub fn put_rows(&self, group: &WriteGroup) -> Result<StoreSnapshot, CommitError> {
         if self.database.log().is_some() {
             return Err(CommitError::ReadOnly(
                 "its rows follow only from its log".to_owned(),
@@ -403,7 +407,7 @@ impl Store {
     /// Notes that headers up to this head are released: after their commit, before they leave.
     pub fn release(&self, head: &LogHead) -> std::io::Result<()> {
         match &self.high_water {
-            Some(mark) => mark.advance(Released {
+            Some(mark) => mark.advance(ReleasedHead {
                 batches: head.batches,
                 head: head.head,
             }),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use kedge_log::{Maintenance, MaintenanceError};
+use kedge_log::{LogMaintenance, MaintenanceError};
 use metrics::{counter, gauge};
 
 use crate::action_index::FILE_ACTIONS;
@@ -99,7 +99,7 @@ impl Store {
 
 fn upkeep_failed(error: MaintenanceError) -> CommitError {
     match error {
-        error if Maintenance::is_for_now(&error) => CommitError::NoSpace(error.to_string()),
+        error if LogMaintenance::is_for_now(&error) => CommitError::NoSpace(error.to_string()),
         error => CommitError::Failed(error.to_string()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge_client::sign::{ActionText, RequestTerms, sign, unix_now_s};
+use kedge_client::sign::{RequestTerms, SignableAction, sign, unix_now_s};
 use kedge_protocol::Hash;
 use kedge_protocol::action::Kind;
 use kedge_protocol::eip712::Domain;
@@ -45,10 +45,10 @@ pub(crate) fn signature(
         .iter()
         .map(|(kind, ..)| Kind::of_text(kind).unwrap())
         .collect();
-    let texts: Vec<ActionText<'_>> = actions
+    let texts: Vec<SignableAction<'_>> = actions
         .iter()
         .zip(&kinds)
-        .map(|((_, target, payload), kind)| ActionText {
+        .map(|((_, target, payload), kind)| SignableAction {
             kind,
             target,
             payload: payload.as_bytes(),

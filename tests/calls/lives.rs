@@ -4,7 +4,7 @@
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use kedge_client::{Account, BatchMode, Client, Error, NewAction, NewObject};
+use kedge_client::{Account, BatchMode, Client, ClientError, NewAction, NewObject};
 use kedge_protocol::Id;
 use kedge_protocol::signature::SigningKey;
 use serde_json::json;
@@ -162,15 +162,15 @@ impl Machine {
 
     /// Whether a request was refused: with 503, or with 500 by a server that noticed unreadable data and is read-only
     /// from then on. Otherwise the server must end instead of staying silent.
-    async fn is_refused(&self, server: &mut Server, error: &Error) -> bool {
+    async fn is_refused(&self, server: &mut Server, error: &ClientError) -> bool {
         match error {
-            Error::Refused(envelope) if envelope.status == 503 => true,
-            Error::Refused(envelope) if envelope.status == 500 => {
+            ClientError::Refused(envelope) if envelope.status == 503 => true,
+            ClientError::Refused(envelope) if envelope.status == 500 => {
                 let why = server.why_read_only().await;
                 assert!(self.names_the_fault(&why), "500, and then {why}");
                 true
             }
-            Error::Transport(_) => {
+            ClientError::Transport(_) => {
                 let ended = server.ended(END_LIMIT);
                 assert!(ended.is_some(), "no answer ({error}), and the server stays");
                 false
@@ -213,7 +213,7 @@ impl Machine {
     }
 
     /// Sends requests of each kind, enough for a second segment, and makes a backup.
-    async fn work(&mut self) -> Result<(), Error> {
+    async fn work(&mut self) -> Result<(), ClientError> {
         let client = Client::builder(self.setup.url())
             .retry(kedge_client::RetryPolicy::never())
             .timeout_ms(30_000)
@@ -244,12 +244,12 @@ impl Machine {
     }
 
     /// The wallet, which an earlier life may have registered without an answer.
-    async fn account(&mut self, client: &Client) -> Result<Account, Error> {
+    async fn account(&mut self, client: &Client) -> Result<Account, ClientError> {
         let account = client.account(self.key.clone());
         let email = format!("{}@example.com", account.address()).to_lowercase();
         let refused = match account.login(&email, PASSWORD).await {
             Ok(_) => return Ok(account),
-            Err(Error::Refused(envelope)) if envelope.status == 401 => envelope,
+            Err(ClientError::Refused(envelope)) if envelope.status == 401 => envelope,
             Err(error) => return Err(error),
         };
         assert!(!self.registered, "the registration is lost: {refused}");
@@ -264,7 +264,7 @@ impl Machine {
         Ok(account)
     }
 
-    async fn template(&mut self, account: &Account) -> Result<Id, Error> {
+    async fn template(&mut self, account: &Account) -> Result<Id, ClientError> {
         if let Some(known) = self.template {
             return Ok(known);
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kedge_client::{Account, Error, NewObject};
+use kedge_client::{Account, ClientError, NewObject};
 use kedge_protocol::Id;
 use kedge_protocol::signature::SigningKey;
 use tokio::task::JoinSet;
@@ -216,10 +216,10 @@ impl Shared {
         }
     }
 
-    fn note(&self, error: &Error) {
+    fn note(&self, error: &ClientError) {
         let kind = match error {
-            Error::Refused(refused) if refused.status == 503 => "503".to_owned(),
-            Error::Transport(_) => "transport".to_owned(),
+            ClientError::Refused(refused) if refused.status == 503 => "503".to_owned(),
+            ClientError::Transport(_) => "transport".to_owned(),
             other => other.to_string(),
         };
         *self.errors.lock().unwrap().entry(kind).or_default() += 1;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_client::{Account, Client};
-use kedge_devchain::{self as embedded, EmbeddedOptions, Handle, insecure_development_keys};
+use kedge_devchain::{
+    self as embedded, EmbeddedChainHandle, EmbeddedOptions, insecure_development_keys,
+};
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
 use kedge_log::frame::{SectionKind, StoredFrame};
@@ -39,7 +41,7 @@ pub(crate) struct Cluster {
     pub(crate) nats: Servers,
     pub(crate) nodes: Vec<Node>,
     place: TempDir,
-    chain: Handle,
+    chain: EmbeddedChainHandle,
     pub(crate) contract: Address,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kedge_client::sign::{ActionText, RequestTerms, deadline_in, sign};
+use kedge_client::sign::{RequestTerms, SignableAction, deadline_in, sign};
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::signature::SigningKey;
@@ -72,7 +72,7 @@ impl Signer {
         };
         let method = if kind == "mint" { "POST" } else { "PATCH" };
         let kind = Kind::of_text(kind).unwrap();
-        let text = ActionText {
+        let text = SignableAction {
             kind: &kind,
             target,
             payload: body.as_bytes(),

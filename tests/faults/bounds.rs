@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kedge_client::{Account, BatchMode, Error, NewAction, NewObject};
+use kedge_client::{Account, BatchMode, ClientError, NewAction, NewObject};
 use kedge_protocol::Id;
 
 use crate::support::faults::OnCall;
@@ -11,8 +11,8 @@ use crate::support::{Rng, connect, eventually, http, register, template};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn code_and_outcome(error: &Error) -> (u16, String) {
-    let Error::Refused(envelope) = error else {
+fn code_and_outcome(error: &ClientError) -> (u16, String) {
+    let ClientError::Refused(envelope) = error else {
         panic!("{error}");
     };
     let outcome = envelope.body["outcome"].as_str().unwrap_or_default();
@@ -48,7 +48,11 @@ async fn a_request_waits_as_long_as_the_option_says() {
 }
 
 /// Sends a batch of `count` mints without waiting for it.
-fn begin(account: &Account, of: Id, count: usize) -> tokio::task::JoinHandle<Result<usize, Error>> {
+fn begin(
+    account: &Account,
+    of: Id,
+    count: usize,
+) -> tokio::task::JoinHandle<Result<usize, ClientError>> {
     let mint = NewAction::mint(of, &NewObject::default()).unwrap();
     let (account, actions) = (account.clone(), vec![mint; count]);
     tokio::spawn(async move {

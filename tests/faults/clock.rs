@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, SystemTime};
 
-use kedge_client::{Account, Client, Error, ListQuery, NewObject, RetryPolicy};
+use kedge_client::{Account, Client, ClientError, ListQuery, NewObject, RetryPolicy};
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::signature::SigningKey;
@@ -47,7 +47,7 @@ fn reported(output: &Output) -> String {
 async fn check_refused(setup: &Setup, server: &Server, account: &Account, of: Id) {
     let before = server.readiness().await.1["sequence"].clone();
     let refused = account.mint(of, &NewObject::default()).await.unwrap_err();
-    let Error::Refused(envelope) = &refused else {
+    let ClientError::Refused(envelope) = &refused else {
         panic!("{refused}");
     };
     assert_eq!(

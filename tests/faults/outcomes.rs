@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kedge_client::{Account, Client, Error, ListQuery, NewObject, RetryPolicy};
+use kedge_client::{Account, Client, ClientError, ListQuery, NewObject, RetryPolicy};
 use kedge_protocol::Id;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -54,7 +54,7 @@ async fn listen(
         let name = format!("listener {who}, {number}");
         match account.mint(of, &named(&name)).await {
             Ok(_) => note(&reported.done, &name),
-            Err(Error::Refused(envelope)) => {
+            Err(ClientError::Refused(envelope)) => {
                 assert_eq!(envelope.status, 503, "{envelope}");
                 match envelope.body["outcome"].as_str() {
                     Some("nothing_done") => note(&reported.nothing_done, &name),
@@ -67,7 +67,7 @@ async fn listen(
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            Err(Error::Transport(_) | Error::Timeout { .. }) => {
+            Err(ClientError::Transport(_) | ClientError::Timeout { .. }) => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             Err(error) => panic!("{error}"),
@@ -89,11 +89,13 @@ async fn insist(
         }
         let name = format!("client {who}, {number}");
         match account.mint(of, &named(&name)).await {
-            Ok(_) | Err(Error::AlreadyDone { .. }) => {}
+            Ok(_) | Err(ClientError::AlreadyDone { .. }) => {}
             // The client itself spent the nonce.
             Err(error) if error.code() == Some("NONCE_REUSED") => {}
             // Nothing was done, so the next one may follow.
-            Err(Error::Refused(envelope)) if envelope.body["outcome"] == "nothing_done" => continue,
+            Err(ClientError::Refused(envelope)) if envelope.body["outcome"] == "nothing_done" => {
+                continue;
+            }
             Err(error) => panic!("{error}"),
         }
         note(&reported.exactly_once, &name);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kedge_client::types::ActionRule;
-use kedge_client::{Error, NewObject, NewTemplate, TemplateChange};
+use kedge_client::types::TemplateActionRule;
+use kedge_client::{ClientError, NewObject, NewTemplate, TemplateChange};
 use kedge_protocol::resource::Who;
 
 use crate::support::faults::OnCall;
@@ -32,7 +32,7 @@ async fn what_waits_for_new_rules_is_decided_by_them() {
     let other = register(&client, rng.key()).await;
     let bystander = register(&client, rng.key()).await;
     let anyone = |who| {
-        vec![ActionRule {
+        vec![TemplateActionRule {
             kind: "mint".to_owned(),
             who,
             schema: None,
@@ -79,7 +79,7 @@ async fn what_waits_for_new_rules_is_decided_by_them() {
     closing.await.unwrap().unwrap();
     for mint in mints {
         let refused = mint.await.unwrap().unwrap_err();
-        let Error::Refused(envelope) = &refused else {
+        let ClientError::Refused(envelope) = &refused else {
             panic!("{refused}");
         };
         assert_eq!(
@@ -123,8 +123,8 @@ async fn what_was_given_up_is_never_done() {
     // It waits for the rules that are being synced.
     let nothing = account.mint(of, &NewObject::default()).await.unwrap_err();
     let unknown = unknown.await.unwrap().unwrap_err();
-    let outcome = |error: &Error| match error {
-        Error::Refused(envelope) => envelope.body["outcome"].as_str().map(str::to_owned),
+    let outcome = |error: &ClientError| match error {
+        ClientError::Refused(envelope) => envelope.body["outcome"].as_str().map(str::to_owned),
         other => panic!("{other}"),
     };
     assert_eq!(outcome(&unknown).as_deref(), Some("unknown"), "{unknown}");

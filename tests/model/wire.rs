@@ -9,7 +9,7 @@ use hyper::{HeaderMap, Request};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kedge_client::sign::{ActionText, RequestTerms, deadline_in, sign};
+use kedge_client::sign::{RequestTerms, SignableAction, deadline_in, sign};
 use kedge_protocol::Hash;
 use kedge_protocol::action::Kind;
 use kedge_protocol::signature::SigningKey;
@@ -76,10 +76,10 @@ impl Terms<'_> {
     ) -> (Vec<(&'static str, String)>, Vec<Hash>) {
         let kinds = texts.iter().map(|(kind, ..)| Kind::of_text(kind).unwrap());
         let kinds: Vec<Kind> = kinds.collect();
-        let actions: Vec<ActionText<'_>> = texts
+        let actions: Vec<SignableAction<'_>> = texts
             .iter()
             .zip(&kinds)
-            .map(|((_, target, payload), kind)| ActionText {
+            .map(|((_, target, payload), kind)| SignableAction {
                 kind,
                 target,
                 payload: payload.as_bytes(),

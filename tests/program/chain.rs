@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use kedge_chain::contract::{AnchorContract, AnchorState};
-use kedge_chain::rpc::At;
+use kedge_chain::contract::{AnchorContract, AnchorContractState};
+use kedge_chain::rpc::BlockTag;
 use kedge_client::{Account, Client, NewObject, ProofForm};
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::hash::to_hex;
@@ -177,7 +177,11 @@ async fn keys_of_files_sign_and_pay() {
     );
     let node = rpc(&chain.url);
     let payer = insecure_development_keys()[1].address();
-    let sent = || async { node.transaction_count(payer, At::Latest).await.unwrap() };
+    let sent = || async {
+        node.transaction_count(payer, BlockTag::Latest)
+            .await
+            .unwrap()
+    };
     let before = sent().await;
     anchored(&account).await;
     assert!(sent().await > before, "the key of anchor_key_file paid");
@@ -256,21 +260,29 @@ async fn a_retired_contract_hands_its_log_over() {
     let stranger = chain.deploy(&sequencer, &[]);
     refused(&mut retire(&first, &stranger, 0), 1);
     refused(&mut retire(&second, &first, 0), 1);
-    assert_eq!(state(&first).await, AnchorState::Open);
-    assert_eq!(state(&second).await, AnchorState::Waiting);
+    assert_eq!(state(&first).await, AnchorContractState::Open);
+    assert_eq!(state(&second).await, AnchorContractState::Waiting);
 
     let reported = done_json(&mut retire(&first, &second, 0));
     assert_eq!(
         (&reported["contract"], &reported["state"]),
         (&json!(first), &json!("retired"))
     );
-    assert_eq!(state(&first).await, AnchorState::Retired);
-    assert_eq!(state(&second).await, AnchorState::Open);
+    assert_eq!(state(&first).await, AnchorContractState::Retired);
+    assert_eq!(state(&second).await, AnchorContractState::Open);
     refused(&mut retire(&first, &second, 0), 1);
-    let handed_over = contract(&first).latest(At::Latest).await.unwrap().batches;
+    let handed_over = contract(&first)
+        .latest(BlockTag::Latest)
+        .await
+        .unwrap()
+        .batches;
     assert!(handed_over > 0);
     assert_eq!(
-        contract(&second).latest(At::Latest).await.unwrap().batches,
+        contract(&second)
+            .latest(BlockTag::Latest)
+            .await
+            .unwrap()
+            .batches,
         handed_over
     );
     // The first contract does not accept later batches.
@@ -284,10 +296,18 @@ async fn a_retired_contract_hands_its_log_over() {
     let again = verifies(directory.path(), &chain, &ann, &second).await;
     assert_eq!(again["valid"], true);
     assert_eq!(
-        contract(&first).latest(At::Latest).await.unwrap().batches,
+        contract(&first)
+            .latest(BlockTag::Latest)
+            .await
+            .unwrap()
+            .batches,
         handed_over
     );
-    let batches = contract(&second).latest(At::Latest).await.unwrap().batches;
+    let batches = contract(&second)
+        .latest(BlockTag::Latest)
+        .await
+        .unwrap()
+        .batches;
     assert!(batches > handed_over, "{batches}");
     let old = directory.path().join(format!("{first}.json"));
     assert_eq!(verified(&old, &chain, &first)["valid"], true);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kedge_client::types::Object;
+use kedge_client::types::ObjectResource;
 use kedge_client::{Account, ListQuery, NewTemplate, Properties};
 use kedge_protocol::Id;
 use kedge_protocol::signature::SigningKey;
@@ -91,7 +91,7 @@ impl Place {
         import
     }
 
-    pub(crate) async fn objects(&self) -> Vec<Object> {
+    pub(crate) async fn objects(&self) -> Vec<ObjectResource> {
         let query = ListQuery {
             limit: Some(1_000),
             template_id: Some(self.template),
@@ -105,7 +105,7 @@ impl Place {
     }
 
     /// The objects by a property that identifies them; no two may have the same.
-    pub(crate) async fn objects_by(&self, property: &str) -> BTreeMap<String, Object> {
+    pub(crate) async fn objects_by(&self, property: &str) -> BTreeMap<String, ObjectResource> {
         let mut found = BTreeMap::new();
         for object in self.objects().await {
             let key = object.properties[property].as_str().unwrap().to_owned();

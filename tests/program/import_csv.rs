@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use kedge_client::types::Variation;
+use kedge_client::types::VariationResource;
 use kedge_client::{Account, ListQuery, NewApiKey, NewTemplate, NewVariation, ProofForm};
 use kedge_protocol::Id;
 use kedge_protocol::resource::{Area, Crud, Permission};
@@ -64,7 +64,7 @@ fn readable_by(path: &Path, mode: u32) {
 }
 
 /// A template with a schema and two variations, and another account as owner.
-async fn start() -> (Place, Server, Vec<Variation>, Account) {
+async fn start() -> (Place, Server, Vec<VariationResource>, Account) {
     let schema = json!({
         "properties": {
             "sku": {"type": "string"},
@@ -173,7 +173,7 @@ async fn empty_fields_types_and_columns_are_what_the_options_say() {
             .objects()
             .await
             .split_off(if empty == "omit" { 0 } else { 2 });
-        let price = |object: &kedge_client::types::Object| {
+        let price = |object: &kedge_client::types::ObjectResource| {
             object.properties.get("price").cloned().unwrap_or_default()
         };
         assert_eq!(

@@ -121,7 +121,7 @@ async fn a_session_ends_in_time(setup: &Setup, ann: &Account, server: Server) {
     server.stop();
     let store = Store::open(StoreOptions {
         high_water_path: Some(setup.high_water()),
-        access: kedge_storage::Access::Read,
+        access: kedge_storage::StoreAccess::Read,
         ..StoreOptions::of_store(&setup.store(), domain, sequencer)
     });
     let token = login["refresh_token"].as_str().unwrap();

@@ -2,7 +2,7 @@
 //! option and the range.
 
 use kedge_client::{Client, NewObject, RetryPolicy};
-use kedge_config::{Config, Range, ranges};
+use kedge_config::{Config, OptionRange, ranges};
 
 use crate::refused;
 use crate::support::program::kedge;
@@ -10,14 +10,14 @@ use crate::support::server::Setup;
 use crate::support::{Rng, register, template};
 
 /// One row for each option; all numbers of a list have the same range.
-fn rows() -> Vec<Range> {
+fn rows() -> Vec<OptionRange> {
     let mut rows = ranges(&Config::default());
     rows.dedup_by_key(|range| range.option);
     rows
 }
 
 /// A number in the option's form.
-fn text(range: &Range, number: impl std::fmt::Display) -> String {
+fn text(range: &OptionRange, number: impl std::fmt::Display) -> String {
     let defaults = toml::Table::try_from(Config::default()).unwrap();
     if defaults[range.option].is_array() {
         format!("[{number}]")
@@ -76,7 +76,7 @@ fn one_past_each_end_is_refused_with_the_option_and_its_range() {
 }
 
 /// Starts a server with all options at one end of their ranges, and uses an account.
-async fn works(setup: Setup, end: impl Fn(&Range) -> u64) {
+async fn works(setup: Setup, end: impl Fn(&OptionRange) -> u64) {
     let mut rng = Rng::seeded("ranges");
     // The last setting wins: the setup has set some options before.
     let setup = rows().iter().fold(setup, |setup, range| {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kedge_config::secrets;
 use kedge_log::env::RealEnv;
-use kedge_log::{FileLog, Frame, KeyId, Log, LogOptions, Released, SideEntry, SideKeys};
+use kedge_log::{FileLog, Frame, KeyId, Log, LogOptions, ReleaseMark, SideEntry, SideKeys};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
@@ -51,7 +51,7 @@ fn longer() -> (TempDir, Vec<PathBuf>) {
         directory.path(),
         DOMAIN.separator(),
         &keys,
-        Released::default(),
+        ReleaseMark::default(),
         options,
     );
     let (mut log, _) = opened.unwrap();

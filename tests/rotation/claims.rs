@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_client::claims::{Binding, Choice, ClaimFile, Mask, dev_insecure, dev_insecure_proving};
-use kedge_client::{Account, DisputeKind, NewObject, ProofForm};
-use kedge_protocol::{Address, Hash, Id, KeyFrom, SequencerKeys};
+use kedge_client::claims::{
+    ClaimBinding, ClaimDisclosure, ClaimFile, DisclosureMask, dev_insecure, dev_insecure_proving,
+};
+use kedge_client::{Account, DisputeCategory, NewObject, ProofForm};
+use kedge_protocol::{Address, Hash, Id, KeyActivation, SequencerKeys};
 use serde_json::json;
 
 use crate::support::anvil::Anvil;
@@ -18,11 +20,11 @@ use crate::{LIMIT, Rotated, kedge, keys, pinned};
 async fn claim(account: &Account, action: Id) -> ClaimFile {
     let proof = account.proof(action, ProofForm::Inclusion).await.unwrap();
     let key = Arc::new(dev_insecure_proving().unwrap());
-    let choice = Choice {
-        mask: Mask::new(0b0101).unwrap(),
+    let choice = ClaimDisclosure {
+        mask: DisclosureMask::new(0b0101).unwrap(),
         hashes_only: false,
     };
-    let binding = Binding {
+    let binding = ClaimBinding {
         resolver: Address([7; 20]),
         claimant: account.address(),
         purpose: Hash([1; 32]),
@@ -93,7 +95,7 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     assert_eq!(refused.code(), Some("VALIDATION_ERROR"), "{refused}");
     let brought = ann.bring_claim(&file).await.unwrap();
     assert!(brought.is_new);
-    assert_eq!(brought.dispute.kind, DisputeKind::Claim);
+    assert_eq!(brought.dispute.kind, DisputeCategory::Claim);
     assert_eq!(brought.dispute.batch, number);
     assert_eq!(brought.dispute.subject_id, minted.action_id);
     assert!(!ann.bring_claim(&file).await.unwrap().is_new);
@@ -108,7 +110,7 @@ async fn a_claim_outlives_the_key_that_signed_its_batch() {
     assert_eq!(shown.mask.bits(), 0b0101);
     let path = write(directory.path(), &file);
     let list = |entries: &[(&kedge_protocol::signature::SigningKey, u64)]| {
-        let entries = entries.iter().map(|(key, from_batch)| KeyFrom {
+        let entries = entries.iter().map(|(key, from_batch)| KeyActivation {
             key: key.address(),
             from_batch: *from_batch,
         });

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use kedge_client::{Account, ProofForm};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::export::Checker;
+use kedge_protocol::export::ExportChecker;
 use kedge_protocol::receipt::Receipt;
-use kedge_protocol::{Id, KeyOfBatch, Prefix, SequencerKeys};
+use kedge_protocol::{BatchKeys, Id, Prefix, SequencerKeys};
 use serde_json::{Value, json};
 
 use crate::support::eventually;
@@ -139,7 +139,7 @@ impl Files {
         let domain: Domain = serde_json::from_value(cases["domain"].clone()).unwrap();
         let (keys, first) = (read(&self.keys), read(&self.first));
         let check = |keys: &SequencerKeys| -> Result<u64, String> {
-            let mut checker = Checker::new(domain, keys);
+            let mut checker = ExportChecker::new(domain, keys);
             for line in text.lines() {
                 checker.line(line).map_err(|error| error.to_string())?;
             }

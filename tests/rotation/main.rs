@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kedge_client::types::AnchorStatus;
+use kedge_client::types::AnchorStage;
 use kedge_client::{Account, Client, ListQuery, NewObject, RetryPolicy};
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::eip712::Domain;
@@ -22,7 +22,7 @@ use kedge_protocol::evidence::EvidenceFile;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::receipt::Receipt;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Id, KeyFrom, SequencerKeys};
+use kedge_protocol::{Address, Id, KeyActivation, SequencerKeys};
 use serde_json::{Value, json};
 
 use files::Files;
@@ -173,7 +173,7 @@ impl Load {
                 match account.mint(template, &NewObject::default()).await {
                     // The client checked the receipt with the keys it knows or has learned.
                     Ok(minted) => kept.lock().unwrap().extend(minted.receipt),
-                    Err(kedge_client::Error::Verification(error)) => panic!("{error}"),
+                    Err(kedge_client::ClientError::Verification(error)) => panic!("{error}"),
                     // The server is restarting, or signs nothing for a moment.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 }
@@ -220,7 +220,7 @@ async fn anchored(client: &Client, batches: u64) {
         let anchors = client.anchors(&ListQuery::default()).collect(1_000).await;
         let anchors = anchors.unwrap_or_default();
         let mut ended = anchors.iter().rev();
-        let last = ended.find(|anchor| anchor.status == AnchorStatus::Finalized);
+        let last = ended.find(|anchor| anchor.status == AnchorStage::Finalized);
         last.filter(|last| last.last_batch >= batches).map(|_| ())
     };
     eventually("the anchors are final", LIMIT, is_final).await;
@@ -242,7 +242,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
     let made = template(&ann, "rotated").await;
     let load = Load::begin(ann.clone(), made);
 
-    let mut list = vec![KeyFrom {
+    let mut list = vec![KeyActivation {
         key: all[0].address(),
         from_batch: 0,
     }];
@@ -254,7 +254,7 @@ async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
         let again = rotated.rotate(new, from_batch).unwrap();
         assert_eq!(again["sequence"], reported["sequence"]);
         assert_eq!(again["transaction_hash"], Value::Null);
-        list.push(KeyFrom {
+        list.push(KeyActivation {
             key: new.address(),
             from_batch,
         });

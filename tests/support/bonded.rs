@@ -4,7 +4,7 @@ use kedge_chain::contract::bond::{
     BondContract, BondTerms, CaseState, commit_calldata, commitment, deploy_bond, deposit_calldata,
 };
 use kedge_chain::contract::transact_paying;
-use kedge_chain::rpc::{At, RpcClient};
+use kedge_chain::rpc::{BlockTag, RpcClient};
 use kedge_chain::transaction::FeePolicy;
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::signature::SigningKey;
@@ -72,7 +72,7 @@ impl Bonded {
     }
 
     pub(crate) async fn state(&self, case: Hash) -> CaseState {
-        self.bond.case(case, At::Latest).await.unwrap().state
+        self.bond.case(case, BlockTag::Latest).await.unwrap().state
     }
 
     /// Lets time pass on the chain.

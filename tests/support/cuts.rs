@@ -8,20 +8,22 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Address, Hash};
-use kedge_replay::apply::Apply;
-use kedge_storage::verify::{Difference, compare_tables};
-use kedge_storage::{CommitError, Group, SideWrite, Snapshot, Store, StoreOptions, Table};
+use kedge_replay::apply::LogApplier;
+use kedge_storage::verify::{StoreDifference, compare_tables};
+use kedge_storage::{
+    CommitError, SideWrite, Store, StoreOptions, StoreSnapshot, Table, WriteGroup,
+};
 
 /// A log with everything needed to apply it.
 pub(crate) struct Log {
     domain: Domain,
     sequencer: Address,
     operators: Vec<Address>,
-    requests: Vec<(RequestRecord<'static>, Vec<Leaf>)>,
+    requests: Vec<(RequestRecord<'static>, Vec<LogLeaf>)>,
     batches: Vec<(SignedBatch, Vec<Hash>)>,
 }
 
@@ -33,14 +35,14 @@ pub(crate) struct Made {
 
 impl Made {
     /// Writes a group and indexes its actions by their ids.
-    fn write(&self, mut group: Group) -> Result<(), CommitError> {
+    fn write(&self, mut group: WriteGroup) -> Result<(), CommitError> {
         self.store.put_rows(&group)?;
         self.store.index(&group.take_action_ids());
         Ok(())
     }
 
     /// The store after flushing everything from memory.
-    pub(crate) fn settled(&self) -> Snapshot {
+    pub(crate) fn settled(&self) -> StoreSnapshot {
         self.store.write_index();
         self.store.snapshot()
     }
@@ -53,14 +55,14 @@ pub(crate) fn explained() -> Vec<Table> {
 }
 
 #[track_caller]
-fn same(one: &Snapshot, other: &Snapshot, tables: &[Table], what: &str) {
-    let compared: Result<(), Difference> = compare_tables(one, other, tables);
+fn same(one: &StoreSnapshot, other: &StoreSnapshot, tables: &[Table], what: &str) {
+    let compared: Result<(), StoreDifference> = compare_tables(one, other, tables);
     compared.unwrap_or_else(|difference| panic!("{what}: {difference}"));
     assert_eq!(one.head().unwrap(), other.head().unwrap(), "{what}");
 }
 
 /// A stopped server's store, and its log.
-pub(crate) fn open(store: &Path, domain: Domain, sequencer: Address) -> (Snapshot, Log) {
+pub(crate) fn open(store: &Path, domain: Domain, sequencer: Address) -> (StoreSnapshot, Log) {
     let options = StoreOptions::of_store(store, domain, sequencer);
     let snapshot = Store::open_to_verify(options).unwrap().snapshot();
     let log = Log::read(&snapshot, domain);
@@ -68,7 +70,7 @@ pub(crate) fn open(store: &Path, domain: Domain, sequencer: Address) -> (Snapsho
 }
 
 impl Log {
-    pub(crate) fn read(snapshot: &Snapshot, domain: Domain) -> Self {
+    pub(crate) fn read(snapshot: &StoreSnapshot, domain: Domain) -> Self {
         let requests: Vec<_> = snapshot
             .requests_from(1)
             .map(|record| {
@@ -79,7 +81,7 @@ impl Log {
             .collect();
         let leaves: Vec<Hash> = requests
             .iter()
-            .flat_map(|(_, leaves)| leaves.iter().map(Leaf::hash))
+            .flat_map(|(_, leaves)| leaves.iter().map(LogLeaf::hash))
             .collect();
         let batches = (0..snapshot.head().unwrap().batches)
             .map(|number| {
@@ -104,7 +106,7 @@ impl Log {
 
     /// The number of resources and names that an apply which has forgotten nothing holds in memory.
     pub(crate) fn remembered(&self) -> usize {
-        let mut apply = Apply::from_nothing(self.operators.clone());
+        let mut apply = LogApplier::from_nothing(self.operators.clone());
         self.apply(&mut apply, 1..=self.requests());
         apply.remembered()
     }
@@ -114,7 +116,7 @@ impl Log {
         let path = folder.path().join("store");
         let options = StoreOptions::of_store(&path, self.domain, self.sequencer);
         let store = Store::scratch(options).unwrap();
-        let mut operators = Group::of_rows();
+        let mut operators = WriteGroup::of_rows();
         operators.put_side(SideWrite::Operators(self.operators.clone()));
         store.put_rows(&operators).unwrap();
         Made {
@@ -124,7 +126,7 @@ impl Log {
     }
 
     /// Applies requests by their numbers, from 1 on, each batch after its last request.
-    fn apply(&self, apply: &mut Apply, places: RangeInclusive<usize>) {
+    fn apply(&self, apply: &mut LogApplier, places: RangeInclusive<usize>) {
         for place in places {
             let (record, leaves) = &self.requests[place - 1];
             apply.request(record, leaves).unwrap();
@@ -140,7 +142,7 @@ impl Log {
     /// The log in one piece, from an empty store.
     pub(crate) fn whole(&self) -> Made {
         let made = self.store();
-        let mut apply = Apply::from_nothing(self.operators.clone());
+        let mut apply = LogApplier::from_nothing(self.operators.clone());
         self.apply(&mut apply, 1..=self.requests());
         made.write(apply.take_rows().unwrap()).unwrap();
         made
@@ -153,8 +155,8 @@ impl Log {
         let mut begun = 0;
         for &cut in cuts.iter().chain([&self.requests()]) {
             let mut apply = match begun {
-                0 => Apply::from_nothing(self.operators.clone()),
-                _ => Apply::over(made.store.snapshot()).unwrap(),
+                0 => LogApplier::from_nothing(self.operators.clone()),
+                _ => LogApplier::over(made.store.snapshot()).unwrap(),
             };
             self.apply(&mut apply, begun + 1..=cut);
             made.write(apply.take_rows().unwrap()).unwrap();
@@ -166,7 +168,7 @@ impl Log {
     /// The same with one apply, which forgets at the cuts and writes in small groups.
     pub(crate) fn with_one_that_forgets(&self, cuts: &[usize]) -> Made {
         let made = self.store();
-        let mut apply = Apply::from_nothing(self.operators.clone());
+        let mut apply = LogApplier::from_nothing(self.operators.clone());
         let mut begun = 0;
         for &cut in cuts.iter().chain([&self.requests()]) {
             self.apply(&mut apply, begun + 1..=cut);
@@ -184,7 +186,7 @@ impl Log {
     /// Checks that the log yields the server's store, however it is cut: in one piece, at every request, and at each
     /// given set of cuts.
     #[track_caller]
-    pub(crate) fn check(&self, live: &Snapshot, cuts: &[Vec<usize>]) {
+    pub(crate) fn check(&self, live: &StoreSnapshot, cuts: &[Vec<usize>]) {
         let all = explained();
         let whole = self.whole().settled();
         same(live, &whole, &all, "from nothing");

@@ -13,8 +13,8 @@ use hyper_util::rt::TokioIo;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::checkpoint::SignedCheckpoint;
-use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine};
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::export::{BatchLine, EXPORT_VERSION, ExportLine, LogLine};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::SigningKey;
@@ -168,8 +168,8 @@ impl Show {
     }
 
     /// The frontier of the log tree over the batches below a number.
-    fn frontier(&self, number: u64) -> Frontier {
-        let mut frontier = Frontier::default();
+    fn frontier(&self, number: u64) -> TreeFrontier {
+        let mut frontier = TreeFrontier::default();
         for number in 0..number {
             frontier.append(log_tree::leaf(&self.log.batch(number).header.hash()));
         }
@@ -192,7 +192,7 @@ impl Show {
         };
         let batches = (from..self.served).flat_map(|number| {
             let is_withheld = self.withheld.contains(&number);
-            let batch = Line::Batch(BatchLine {
+            let batch = ExportLine::Batch(BatchLine {
                 batch: self.signed(number),
                 leaves: if is_withheld {
                     Vec::new()
@@ -202,12 +202,12 @@ impl Show {
             });
             let requests = self.requests.iter().cloned();
             let requests = requests.filter(move |record| record.batch_number == number);
-            let requests = requests.map(|record| Line::Request(Box::new(record.into())));
+            let requests = requests.map(|record| ExportLine::Request(Box::new(record.into())));
             std::iter::once(batch).chain(requests)
         });
-        let lines = std::iter::once(Line::Log(first))
+        let lines = std::iter::once(ExportLine::Log(first))
             .chain(batches)
-            .chain([Line::Checkpoint(self.checkpoint)]);
+            .chain([ExportLine::Checkpoint(self.checkpoint)]);
         lines
             .map(|line| serde_json::to_string(&line).unwrap() + "\n")
             .collect()

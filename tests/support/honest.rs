@@ -4,31 +4,31 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
-    CheckpointEvidence, Evidence, HeaderEvidence, LeafEvidence, NoFault, Trust, check,
+    CheckpointEvidence, ContractView, Evidence, HeaderEvidence, LeafEvidence, NoFault, check,
 };
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash, log_tree};
 use kedge_replay::catch_up::open_store;
-use kedge_storage::{Access, AnchorStatus, Page, Snapshot, StoreOptions};
+use kedge_storage::{AnchorProgress, RowPage, StoreAccess, StoreOptions, StoreSnapshot};
 
 /// Up to this many leaves, or headers, every pair is tried; in larger logs only the pairs that could matter.
 const PAIRS_OF_LEAVES_MAX: usize = 120;
 const PAIRS_OF_HEADERS_MAX: u64 = 64;
 
 struct Opened {
-    leaf: Leaf,
+    leaf: LogLeaf,
     previous: Hash,
     batch: u64,
     index: u32,
 }
 
 struct Log {
-    snapshot: Snapshot,
-    trust: Trust,
+    snapshot: StoreSnapshot,
+    trust: ContractView,
     batches: Vec<SignedBatch>,
     leaves: Vec<Opened>,
     trees: Vec<Vec<Hash>>,
@@ -58,12 +58,12 @@ impl Log {
         let options = StoreOptions {
             path: scratch.path().join("store"),
             side_keys: kedge_upkeep::side_keys::read(&path.with_file_name("keys")).unwrap(),
-            access: Access::Derive,
+            access: StoreAccess::Derive,
             ..StoreOptions::of_store(path, domain, sequencer)
         };
         let snapshot = open_store(options).unwrap().snapshot();
         let mut log = Self {
-            trust: Trust::new(domain, sequencer),
+            trust: ContractView::new(domain, sequencer),
             batches: Vec::new(),
             leaves: Vec::new(),
             trees: Vec::new(),
@@ -110,7 +110,7 @@ impl Log {
     }
 
     fn read_anchors(&mut self) {
-        let page = Page {
+        let page = RowPage {
             after: None,
             descending: false,
             limit: 1_000,
@@ -119,7 +119,7 @@ impl Log {
         // Failed anchors were signed too.
         let mut held = 0;
         for row in rows {
-            held += usize::from(row.status != AnchorStatus::Failed);
+            held += usize::from(row.status != AnchorProgress::Failed);
             self.checkpoints.push(row.checkpoint);
         }
         assert!(held <= self.checkpoints.len());

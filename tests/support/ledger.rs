@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 
-use kedge_client::types::{Action, Object};
-use kedge_client::{Account, BatchOutcome, Changed, Client, Error, ListQuery};
-use kedge_protocol::chain::{Leaf, next_integrity};
+use kedge_client::types::{ActionResource, ObjectResource};
+use kedge_client::{Account, BatchOutcome, ChangedResource, Client, ClientError, ListQuery};
+use kedge_protocol::chain::{LogLeaf, next_integrity};
 use kedge_protocol::{Hash, Id, Prefix};
 
 /// More actions than any test makes.
@@ -23,8 +23,8 @@ pub(crate) struct Acknowledged {
     pub(crate) batch_number: u64,
 }
 
-impl From<&Action> for Acknowledged {
-    fn from(action: &Action) -> Self {
+impl From<&ActionResource> for Acknowledged {
+    fn from(action: &ActionResource) -> Self {
         Self {
             sequence: action.sequence,
             id: action.id,
@@ -66,12 +66,12 @@ impl Ledger {
     }
 
     /// Adds the answer of the action bus.
-    pub(crate) fn action(&self, action: &Action) {
+    pub(crate) fn action(&self, action: &ActionResource) {
         self.add(action.into());
     }
 
     /// Adds the answer of a resource endpoint.
-    pub(crate) fn changed(&self, changed: &Changed<Object>) {
+    pub(crate) fn changed(&self, changed: &ChangedResource<ObjectResource>) {
         let receipt = changed.receipt.as_ref().unwrap();
         let object = &changed.resource;
         assert_eq!(
@@ -95,7 +95,7 @@ impl Ledger {
             return;
         };
         for (done, shown) in outcome.done().zip(&receipt.actions) {
-            let leaf = Leaf {
+            let leaf = LogLeaf {
                 sequence: shown.sequence,
                 timestamp_ms: shown.timestamp_ms,
                 content: done.content,
@@ -123,7 +123,7 @@ impl Ledger {
         for (number, acknowledged) in batches {
             let mut read = client.leaves(number).await;
             for _ in 0..OLD_CONNECTIONS_MAX {
-                if !matches!(read, Err(Error::Transport(_))) {
+                if !matches!(read, Err(ClientError::Transport(_))) {
                     break;
                 }
                 read = client.leaves(number).await;
@@ -161,8 +161,8 @@ impl Ledger {
     /// Reads the log of all accounts that ever acted, and checks that it is complete: sequences
     /// without gaps, no content twice, every resource's versions without gaps, and everything
     /// acknowledged in place.
-    pub(crate) async fn check_log(&self, accounts: &[Account]) -> Vec<Action> {
-        let mut log: BTreeMap<u64, Action> = BTreeMap::new();
+    pub(crate) async fn check_log(&self, accounts: &[Account]) -> Vec<ActionResource> {
+        let mut log: BTreeMap<u64, ActionResource> = BTreeMap::new();
         for account in accounts {
             let query = ListQuery {
                 limit: Some(1_000),

@@ -9,7 +9,7 @@ use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_replay::catch_up::open_store;
 use kedge_storage::verify::compare_remade;
-use kedge_storage::{Access, OpenError, Store, StoreOptions};
+use kedge_storage::{Store, StoreAccess, StoreOpenError, StoreOptions};
 
 /// Checks the data directory of a server that was stopped or killed. After a kill, the log's entries that the store
 /// lacks are first applied to a copy.
@@ -22,14 +22,14 @@ pub(crate) fn check(data: &Path) {
     };
     let asked = Store::open_to_verify(StoreOptions::of_store(&path, nobodys, Address::ZERO));
     let domain = match asked {
-        Err(OpenError::OtherDomain { stored, .. }) => stored,
+        Err(StoreOpenError::OtherDomain { stored, .. }) => stored,
         other => panic!("{other:?}"),
     };
     let scratch = tempfile::tempdir().unwrap();
     let options = options(data, &path, domain);
     let made = store(data, &scratch.path().join("made"), domain);
     let live = match Store::open_to_verify(options.clone()) {
-        Err(OpenError::Behind { .. }) => {
+        Err(StoreOpenError::Behind { .. }) => {
             let copied = scratch.path().join("copied");
             copy(&path, &copied);
             open_store(StoreOptions {
@@ -48,7 +48,7 @@ fn options(data: &Path, path: &Path, domain: Domain) -> StoreOptions {
     StoreOptions {
         log_path: data.join("log"),
         side_keys: kedge_upkeep::side_keys::read(&data.join("keys")).unwrap(),
-        access: Access::Derive,
+        access: StoreAccess::Derive,
         ..StoreOptions::of_store(path, domain, Address::ZERO)
     }
 }

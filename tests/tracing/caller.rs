@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kedge_client::NewWebhook;
-use kedge_client::sign::{ActionText, RequestTerms, deadline_in, sign};
+use kedge_client::sign::{RequestTerms, SignableAction, deadline_in, sign};
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::signature::SigningKey;
@@ -68,7 +68,7 @@ impl Caller {
             seed: keccak(&self.nonce.to_be_bytes()),
         };
         let kind = Kind::of_text("mint").unwrap();
-        let text = ActionText {
+        let text = SignableAction {
             kind: &kind,
             target: &target,
             payload: body.as_bytes(),

@@ -38,7 +38,7 @@ async fn is_archived(made: &Made, (first, last, batch): (Id, u64, u64), place: &
     let action = made.account.action(first).await.unwrap_err();
     let export = made.client.export(0, None).await.unwrap_err();
     for error in [action, export] {
-        let kedge_client::Error::Refused(refused) = &error else {
+        let kedge_client::ClientError::Refused(refused) = &error else {
             panic!("{error}");
         };
         assert_eq!((refused.code.as_str(), refused.status), ("GONE", 410));

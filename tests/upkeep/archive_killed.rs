@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
-use kedge_log::verify::{Plan, Summary};
+use kedge_log::verify::{LogVerifyPlan, LogVerifySummary};
 
 use crate::archive::{anchored, archive};
 use crate::drill::{has_sealed, json_of, load, sealed};
@@ -32,11 +32,11 @@ const MOMENTS: &[(OnCall, &str, &[u64])] = &[
 ];
 
 /// Checks everything in a log's directory.
-fn verified(log: &Path) -> Summary {
+fn verified(log: &Path) -> LogVerifySummary {
     let (reader, _) = LogReader::open(Arc::new(RealEnv), log, None, 1 << 20).unwrap();
-    let plan = Plan {
+    let plan = LogVerifyPlan {
         request_signatures: true,
-        ..Plan::default()
+        ..LogVerifyPlan::default()
     };
     kedge_log::verify::verify(&reader, &plan, |_| ()).unwrap()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::bond::{CaseState, demand_leaves_calldata, leaves_case_id};
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_protocol::signature::SigningKey;
 
 use crate::archive::{anchored, archive};
@@ -74,7 +74,7 @@ async fn a_case_about_archived_batches_keeps_no_other_one_waiting() {
     assert_ne!(moved["segments"], 0);
 
     let contract = AnchorContract::new(anvil.rpc(), bonded.anchor);
-    let batches = contract.latest(At::Latest).await.unwrap().batches;
+    let batches = contract.latest(BlockTag::Latest).await.unwrap().batches;
     let [archived, here] = [0, batches - 1].map(|number| (number, leaves_case_id(number)));
     for (number, case) in [archived, here] {
         let open = |salt| demand_leaves_calldata(batches, number, salt);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kedge_client::{Account, BatchMode, Client, NewAction, NewObject, Registration};
-use kedge_protocol::export::{Checker, Line};
+use kedge_protocol::export::{ExportChecker, ExportLine};
 use kedge_protocol::time::rfc3339;
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ pub(crate) async fn has_sealed(setup: &Setup, count: usize) {
 async fn export(client: &Client, account: &Account) -> Vec<String> {
     let token = account.access_token().unwrap();
     let mut export = client.export(0, Some(&token)).await.unwrap();
-    let mut checker = Checker::new(client.domain(), client.sequencer());
+    let mut checker = ExportChecker::new(client.domain(), client.sequencer());
     let mut lines = Vec::new();
     while let Some(line) = export.line().await.unwrap() {
         let line = String::from_utf8(line.to_vec()).unwrap();
@@ -88,7 +88,7 @@ async fn export(client: &Client, account: &Account) -> Vec<String> {
 /// An export's batches: each one's last sequence and sealing time.
 fn batches(lines: &[String]) -> Vec<(u64, u64)> {
     let batch = |line: &String| match serde_json::from_str(line).unwrap() {
-        Line::Batch(line) => {
+        ExportLine::Batch(line) => {
             let header = line.batch.header;
             Some((header.last_sequence(), header.sealed_at_ms))
         }

@@ -82,7 +82,7 @@ impl Made {
 
     pub(crate) fn rows(&self, tables: &[Table]) -> BTreeMap<&'static str, Vec<Row>> {
         let options = StoreOptions {
-            access: kedge_storage::Access::Read,
+            access: kedge_storage::StoreAccess::Read,
             ..self.options()
         };
         let snapshot = Store::open(options).unwrap().snapshot();
@@ -96,7 +96,7 @@ impl Made {
         tables.iter().copied().map(rows).collect()
     }
 
-    pub(crate) fn verify(&self) -> kedge_upkeep::verify::Summary {
+    pub(crate) fn verify(&self) -> kedge_upkeep::verify::StoreVerifySummary {
         let (domain, sequencer) = (self.client.domain(), self.client.sequencer());
         kedge_upkeep::verify::store(&self.setup.store(), domain, sequencer, |_| ()).unwrap()
     }

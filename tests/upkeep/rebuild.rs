@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kedge_client::{NewApiKey, NewInvitation, NewVariation, Properties, TemplateChange};
 use kedge_protocol::resource::{Area, Crud, Permission};
-use kedge_storage::{OpenError, Store, StoreOptions, Table};
+use kedge_storage::{Store, StoreOpenError, StoreOptions, Table};
 
 use crate::made::{Made, done, every_file, kedge, refused};
 use crate::support::{Rng, copy_directory};
@@ -79,11 +79,14 @@ fn files_of(made: &Made) -> BTreeMap<String, Vec<PathBuf>> {
         std::fs::remove_file(copied.join(path.file_name().unwrap())).unwrap();
         let options = StoreOptions {
             path: copied,
-            access: kedge_storage::Access::Read,
+            access: kedge_storage::StoreAccess::Read,
             ..made.options()
         };
         let error = Store::open(options).unwrap_err();
-        assert!(matches!(error, OpenError::Incomplete { .. }), "{error}");
+        assert!(
+            matches!(error, StoreOpenError::Incomplete { .. }),
+            "{error}"
+        );
         let text = error.to_string();
         let (_, rest) = text.split_once("(table ").unwrap();
         let (table, _) = rest.split_once(')').unwrap();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_client::sign::{ActionText, RequestTerms, deadline_in, sign};
+use kedge_client::sign::{RequestTerms, SignableAction, deadline_in, sign};
 use kedge_client::{Account, NewWebhook};
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
@@ -43,7 +43,7 @@ impl Repeated {
             atomic: false,
             seed: kedge_client::random::seed().unwrap(),
         };
-        let mint = ActionText {
+        let mint = SignableAction {
             kind: &Kind::Mint,
             target: &target,
             payload: body.as_bytes(),

@@ -1,7 +1,7 @@
 //! Calls of the contract's views about a file, in Solidity's ABI.
 
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::eip712::word;
 use kedge_protocol::hash::{keccak, to_hex};
 use kedge_protocol::proof::OpenedAction;
@@ -98,7 +98,7 @@ impl Call {
     pub(crate) fn verify_action(
         batches: u64,
         header: &BatchHeader,
-        leaf: &Leaf,
+        leaf: &LogLeaf,
         paths: [&[Hash]; 2],
     ) -> Self {
         let mut fixed = vec![number(batches)];

@@ -7,8 +7,8 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::{Address, Hash};
 use kedge_prover::claim::{
-    self, Binding, CLAIM_FORMAT, CLAIM_VERSION, Choice, ClaimFile, ClaimLeaf, Disclosed,
-    DisclosedText, Mask,
+    self, CLAIM_FORMAT, CLAIM_VERSION, ClaimBinding, ClaimDisclosure, ClaimFile, ClaimLeaf,
+    DisclosedText, DisclosedWords, DisclosureMask,
 };
 use kedge_prover::groth16::{ProofParts, ProvingKey};
 use kedge_prover::keys;
@@ -42,7 +42,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// A claim with its stored proof.
-    fn claim(&self, name: &str, file: &ProofFile, choice: Choice) -> ClaimFile {
+    fn claim(&self, name: &str, file: &ProofFile, choice: ClaimDisclosure) -> ClaimFile {
         let key = keys::dev_insecure();
         let mut claim = unproved(name, file, choice);
         if let Some(proof) = self.proofs.get(name) {
@@ -62,7 +62,7 @@ impl Kept {
     }
 }
 
-fn unproved(name: &str, file: &ProofFile, choice: Choice) -> ClaimFile {
+fn unproved(name: &str, file: &ProofFile, choice: ClaimDisclosure) -> ClaimFile {
     let text = |place, text: &str| {
         choice.mask.discloses(place).then(|| DisclosedText {
             hash: keccak(text.as_bytes()),
@@ -83,12 +83,12 @@ fn unproved(name: &str, file: &ProofFile, choice: Choice) -> ClaimFile {
         inclusion: file.inclusion.clone(),
         batch: file.batch,
         anchor: file.anchor.clone(),
-        binding: Binding {
+        binding: ClaimBinding {
             resolver: RESOLVER.parse().unwrap(),
             claimant: CLAIMANT.parse().unwrap(),
             purpose: keccak(name.as_bytes()),
         },
-        disclosed: Disclosed {
+        disclosed: DisclosedWords {
             kind: text(0, &file.action.kind),
             target: text(1, &file.action.target),
             payload: text(2, &file.action.payload),
@@ -126,8 +126,8 @@ pub(crate) fn add(maker: &mut Maker, kept: &Kept) {
     let mut goods = Vec::new();
     for (sequence, batches, mask, hashes_only) in CLAIMS {
         let file: ProofFile = serde_json::from_value(maker.log.proof(sequence, batches)).unwrap();
-        let choice = Choice {
-            mask: Mask::new(mask).unwrap(),
+        let choice = ClaimDisclosure {
+            mask: DisclosureMask::new(mask).unwrap(),
             hashes_only,
         };
         let what = if hashes_only { "hashes" } else { "mask" };

@@ -2,7 +2,7 @@
 
 use kedge_protocol::action::ActionWords;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
@@ -232,7 +232,7 @@ impl Log {
 
     /// The header of a batch of one action, as the sequencer might have sealed it.
     pub(crate) fn header_over(leaf: &ReceiptLeaf) -> BatchHeader {
-        let root = Leaf {
+        let root = LogLeaf {
             sequence: leaf.sequence,
             timestamp_ms: leaf.timestamp_ms,
             content: leaf.content,

@@ -2,7 +2,7 @@
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::receipt::ReceiptLeaf;
@@ -257,7 +257,7 @@ fn many(maker: &mut Maker, good: &Good) {
 fn one_content_twice(maker: &mut Maker) {
     let content = keccak(b"placed twice");
     let first = chain::next_integrity(&Hash::ZERO, &content);
-    let leaf = |sequence, integrity| Leaf {
+    let leaf = |sequence, integrity| LogLeaf {
         sequence,
         timestamp_ms: 1_790_000_002_000,
         content,
@@ -267,7 +267,7 @@ fn one_content_twice(maker: &mut Maker) {
         leaf(112, first),
         leaf(113, chain::next_integrity(&first, &content)),
     ];
-    let tree = BatchTree::new(&Leaf::hash_each(&leaves));
+    let tree = BatchTree::new(&LogLeaf::hash_each(&leaves));
     let header = BatchHeader {
         count: 2,
         root: tree.root(),

@@ -1,7 +1,7 @@
 //! The table: its cases, how a good file is spoiled, and its text.
 
 use kedge_protocol::Hash;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use kedge_prover::claim::ClaimFile;
@@ -71,7 +71,7 @@ impl Good {
             Kind::Receipt => {
                 let (batches, path) = self.covered.as_ref()?;
                 let file: Receipt = read(file)?;
-                let leaf = Leaf {
+                let leaf = LogLeaf {
                     sequence: file.leaf.sequence,
                     timestamp_ms: file.leaf.timestamp_ms,
                     content: file.leaf.content,
@@ -93,7 +93,7 @@ impl Good {
             Kind::Proof => {
                 let file: ProofFile = read(file)?;
                 let anchor = file.anchor.as_ref()?;
-                let leaf = Leaf {
+                let leaf = LogLeaf {
                     sequence: file.leaf.sequence,
                     timestamp_ms: file.leaf.timestamp_ms,
                     content: file.leaf.content,

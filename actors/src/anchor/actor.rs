@@ -9,22 +9,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::timing::{AnchorRound, Observer};
+use crate::timing::{AnchorRound, SpanObserver};
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::responder::{Responder, ResponderOptions};
 use kedge_chain::rpc::RpcClient;
 use kedge_chain::sender::{
-    AnchorIntent, AnchorStatus as Status, OpenError, Sender, SenderOptions, StoreError, Update,
+    AnchorIntent, AnchorIntentStatus as Status, AnchorSender, AnchorSenderError, IntentUpdate,
+    SenderOptions, StoreError,
 };
 use kedge_protocol::log_tree;
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::events::anchor_events;
-use kedge_storage::{AnchorRow, AnchorStatus, SideWrite};
+use kedge_storage::{AnchorProgress, AnchorRow, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::rows::{AnswerRows, Rows, foreign, move_last, recent, status_after, store_error};
-use super::state::{AnchorState, Doubt, NodeProbe};
-use super::trouble::AnchorTrouble;
+use super::rows::{
+    AnchorIntentRows, AnswerRows, foreign, move_last, recent, status_after, store_error,
+};
+use super::state::{AnchorActorState, ChainConflict, NodeProbe};
+use super::trouble::AnchorObstacles;
 use crate::engine::Engine;
 use crate::messages::{AnchorMessage, AnchorReport};
 use crate::metric_definitions as metric;
@@ -46,7 +49,7 @@ pub struct AnchorOptions {
     /// The bond whose cases are answered, if the log has one.
     pub responder: Option<ResponderOptions>,
     /// Receives a span for each anchor, if the server traces.
-    pub observer: Option<Arc<dyn Observer>>,
+    pub observer: Option<Arc<dyn SpanObserver>>,
 }
 
 pub(crate) struct AnchorActor;
@@ -55,8 +58,8 @@ pub(crate) struct AnchorActor;
 pub(crate) async fn start(
     engine: &Engine,
     options: AnchorOptions,
-) -> Result<ActorRef<AnchorMessage>, OpenError> {
-    let rows = Rows {
+) -> Result<ActorRef<AnchorMessage>, AnchorSenderError> {
+    let rows = AnchorIntentRows {
         engine: engine.clone(),
         contract: options.sender.contract,
     };
@@ -73,8 +76,8 @@ pub(crate) async fn start(
         .second_rpc
         .map(|rpc| AnchorContract::new(rpc, contract));
     let finality_fallback_depth = options.sender.finality_fallback_depth;
-    let sender = Sender::open(options.sender, options.key, options.rpc, rows).await?;
-    let state = AnchorState {
+    let sender = AnchorSender::open(options.sender, options.key, options.rpc, rows).await?;
+    let state = AnchorActorState {
         engine: engine.clone(),
         sender,
         responder,
@@ -82,7 +85,7 @@ pub(crate) async fn start(
         last_begun_ms: last_begun_ms(engine)?,
         chain_compared: false,
         foreign: None,
-        doubt: Doubt::of_start(engine),
+        doubt: ChainConflict::of_start(engine),
         second,
         node: NodeProbe::default(),
         finality_fallback_depth,
@@ -93,7 +96,7 @@ pub(crate) async fn start(
     let actor = engine
         .spawn_linked(AnchorActor, state)
         .await
-        .map_err(|error| OpenError::Store(StoreError(error.to_string().into())))?;
+        .map_err(|error| AnchorSenderError::Store(StoreError(error.to_string().into())))?;
     let ticking = actor.clone();
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(Duration::from_millis(options.poll_ms));
@@ -112,7 +115,7 @@ pub(crate) async fn start(
 /// then, not from the server's start.
 fn last_begun_ms(engine: &Engine) -> Result<u64, StoreError> {
     let rows = recent(engine)?;
-    let last = rows.iter().find(|row| row.status != AnchorStatus::Failed);
+    let last = rows.iter().find(|row| row.status != AnchorProgress::Failed);
     let begun_ms = if let Some(row) = last {
         Some(row.checkpoint.checkpoint.issued_at_ms)
     } else {
@@ -125,14 +128,14 @@ fn last_begun_ms(engine: &Engine) -> Result<u64, StoreError> {
 
 impl Actor for AnchorActor {
     type Msg = AnchorMessage;
-    type State = AnchorState;
-    type Arguments = AnchorState;
+    type State = AnchorActorState;
+    type Arguments = AnchorActorState;
 
     async fn pre_start(
         &self,
         _: ActorRef<AnchorMessage>,
-        state: AnchorState,
-    ) -> Result<AnchorState, ActorProcessingErr> {
+        state: AnchorActorState,
+    ) -> Result<AnchorActorState, ActorProcessingErr> {
         Ok(state)
     }
 
@@ -140,7 +143,7 @@ impl Actor for AnchorActor {
         &self,
         _: ActorRef<AnchorMessage>,
         message: AnchorMessage,
-        state: &mut AnchorState,
+        state: &mut AnchorActorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
             AnchorMessage::Tick => {}
@@ -165,7 +168,7 @@ impl Actor for AnchorActor {
     }
 }
 
-impl AnchorState {
+impl AnchorActorState {
     async fn tick(&mut self) -> Result<(), StoreError> {
         let now_ms = self.engine.now_ms();
         if let Some(why) = self.probe_node(now_ms).await {
@@ -202,7 +205,7 @@ impl AnchorState {
         }
         let trouble = &self.engine.inner.anchor_trouble;
         let before = trouble.load_full();
-        let after = AnchorTrouble::after(before.as_deref(), &self.sender.health(), failed);
+        let after = AnchorObstacles::after(before.as_deref(), &self.sender.health(), failed);
         trouble.store(Some(Arc::new(after)));
         self.record_lag(now_ms)
     }
@@ -300,7 +303,7 @@ impl AnchorState {
     /// Stores an anchor's progress and the events about it.
     pub(crate) async fn store(
         &self,
-        before: AnchorStatus,
+        before: AnchorProgress,
         row: AnchorRow,
     ) -> Result<(), StoreError> {
         let events = anchor_events(before, &row, self.engine.now_ms());
@@ -311,13 +314,13 @@ impl AnchorState {
             .map_err(store_error)
     }
 
-    async fn record(&mut self, update: Update) -> Result<(), StoreError> {
+    async fn record(&mut self, update: IntentUpdate) -> Result<(), StoreError> {
         if let Some(note) = &update.note {
             tracing::warn!(batches = update.batches, note, "anchor");
         }
         let found = recent(&self.engine)?.into_iter().find(|row| {
             row.checkpoint.checkpoint.batches == update.batches
-                && row.status != AnchorStatus::Failed
+                && row.status != AnchorProgress::Failed
         });
         let Some(mut row) = found else { return Ok(()) };
         let before = row.status;
@@ -347,12 +350,12 @@ impl AnchorState {
     }
 
     /// Reports an anchor that has just reached a block that counts, or has failed.
-    fn observe(&self, before: AnchorStatus, row: &AnchorRow) {
+    fn observe(&self, before: AnchorProgress, row: &AnchorRow) {
         let status = |status| match status {
-            AnchorStatus::Pending | AnchorStatus::Submitted => None,
-            AnchorStatus::Confirmed => Some("confirmed"),
-            AnchorStatus::Finalized => Some("finalized"),
-            AnchorStatus::Failed => Some("failed"),
+            AnchorProgress::Pending | AnchorProgress::Submitted => None,
+            AnchorProgress::Confirmed => Some("confirmed"),
+            AnchorProgress::Finalized => Some("finalized"),
+            AnchorProgress::Failed => Some("failed"),
         };
         let (Some(observer), None, Some(status)) =
             (&self.observer, status(before), status(row.status))
@@ -374,7 +377,7 @@ impl AnchorState {
         let published = self.engine.published();
         let finalized = recent(&self.engine)?
             .iter()
-            .find(|row| row.status == AnchorStatus::Finalized)
+            .find(|row| row.status == AnchorProgress::Finalized)
             .map_or(0, |row| row.checkpoint.checkpoint.batches);
         let lag_batches = published.head.batches.saturating_sub(finalized);
         metrics::gauge!(metric::ANCHOR_LAG_BATCHES).set(lag_batches as f64);

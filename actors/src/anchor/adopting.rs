@@ -2,21 +2,21 @@
 //! lie: a row is stored only if the log itself gives every field of the checkpoint and the transaction has the
 //! sequencer's signature. Nothing is signed for it.
 
-use kedge_chain::contract::{AnchorContract, AnchoredEvent, ReadError};
-use kedge_chain::rpc::At;
+use kedge_chain::contract::{AnchorContract, AnchoredEvent, ContractReadError};
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::sender::{AnchorIntent, StoreError};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::{Hash, log_tree};
-use kedge_storage::{AnchorRow, AnchorStatus};
+use kedge_storage::{AnchorProgress, AnchorRow};
 
 use super::rows::{move_last, new_row, recent, store_error};
-use super::state::AnchorState;
+use super::state::AnchorActorState;
 use crate::metric_definitions as metric;
 
 /// How far a checkpoint's time may lie ahead of this server's clock, milliseconds: the contract's limit.
 const AHEAD_MS_MAX: u64 = 15 * 60 * 1_000;
 
-impl AnchorState {
+impl AnchorActorState {
     /// Stores a row for the checkpoint that the chain holds and no row covers. Retries while its block is not final.
     /// Refuses for good a checkpoint that the log does not confirm.
     pub(crate) async fn adopt(&mut self) -> Result<(), StoreError> {
@@ -24,7 +24,7 @@ impl AnchorState {
             return Ok(());
         };
         let known = |row: &AnchorRow| {
-            row.status != AnchorStatus::Failed && row.checkpoint.checkpoint.batches >= batches
+            row.status != AnchorProgress::Failed && row.checkpoint.checkpoint.batches >= batches
         };
         if batches == 0 || recent(&self.engine)?.iter().any(known) {
             self.foreign = None;
@@ -60,7 +60,7 @@ impl AnchorState {
     async fn read_foreign(
         &self,
         batches: u64,
-    ) -> Result<Option<(AnchoredEvent, Option<SignedCheckpoint>)>, ReadError> {
+    ) -> Result<Option<(AnchoredEvent, Option<SignedCheckpoint>)>, ContractReadError> {
         let contract = self.sender.contract();
         let Some(event) = contract.anchored_event(batches).await? else {
             return Ok(None);
@@ -79,16 +79,16 @@ impl AnchorState {
         &self,
         contract: &AnchorContract,
         event: &AnchoredEvent,
-    ) -> Result<bool, ReadError> {
+    ) -> Result<bool, ContractReadError> {
         let rpc = contract.rpc();
-        let head = rpc.block(At::Latest).await?;
+        let head = rpc.block(BlockTag::Latest).await?;
         let head = head.map_or(0, |head| head.number.as_u64());
         let depth = self.finality_fallback_depth;
         let last = rpc.final_number(head, depth).await?;
-        Ok(
-            event.block_number <= last
-                && contract.holds(&event.checkpoint, At::Block(last)).await?,
-        )
+        Ok(event.block_number <= last
+            && contract
+                .holds(&event.checkpoint, BlockTag::Block(last))
+                .await?)
     }
 
     /// This log's checkpoint over this many batches. Its time is the only field that the log does not hold: it must lie
@@ -138,7 +138,7 @@ impl AnchorState {
     ) -> Result<(), StoreError> {
         let first_batch = recent(&self.engine)?
             .iter()
-            .find(|row| row.status == AnchorStatus::Finalized)
+            .find(|row| row.status == AnchorProgress::Finalized)
             .map_or(0, |row| row.checkpoint.checkpoint.batches);
         let intent = AnchorIntent {
             signed,
@@ -147,11 +147,11 @@ impl AnchorState {
         };
         let contract = self.sender.contract().address();
         let mut row = new_row(&self.engine, contract, &intent)?;
-        row.status = AnchorStatus::Finalized;
+        row.status = AnchorProgress::Finalized;
         move_last(&mut row.tx_hashes, event.tx_hash);
         row.block_number = Some(event.block_number);
         row.block_hash = Some(event.block_hash);
-        self.store(AnchorStatus::Pending, row).await
+        self.store(AnchorProgress::Pending, row).await
     }
 }
 

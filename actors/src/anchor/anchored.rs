@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 
 use super::doubt::contradiction;
-use super::seen::Anchored;
+use super::seen::AnchorSource;
 use crate::engine::Engine;
 
 /// Time between reads of the contract. Anchors are minutes apart.
@@ -23,8 +23,8 @@ impl Engine {
     /// Why this log must not be extended: it does not lead to the contract's checkpoint, as far as that is known.
     ///
     /// # Errors
-    /// [`ReadError`] if the log cannot be read.
-    pub fn lacks_anchored(&self) -> Result<Option<String>, ReadError> {
+    /// [`StoreReadError`] if the log cannot be read.
+    pub fn lacks_anchored(&self) -> Result<Option<String>, StoreReadError> {
         let published = self.published();
         let held = published.head.batches;
         let seen = &self.inner.seen_anchors;
@@ -48,7 +48,7 @@ impl Engine {
     }
 
     /// Reads the contract periodically while this node follows, as long as the engine lasts.
-    pub async fn watch_anchored(&self, contract: Arc<dyn Anchored>) {
+    pub async fn watch_anchored(&self, contract: Arc<dyn AnchorSource>) {
         // It is called once.
         let _ = self.inner.anchored.set(Arc::clone(&contract));
         let mut is_silent = false;
@@ -76,7 +76,7 @@ impl Engine {
 
     /// Reads the contract's checkpoint, and returns why the log does not lead to it. Of two nodes' answers the one that
     /// the log leads to counts.
-    async fn read_anchored(&self, contract: &dyn Anchored) -> Result<Option<String>, String> {
+    async fn read_anchored(&self, contract: &dyn AnchorSource) -> Result<Option<String>, String> {
         let answers = contract.latest().await?;
         let lacks = || self.lacks_anchored().map_err(|error| error.to_string());
         for latest in answers.iter().rev() {

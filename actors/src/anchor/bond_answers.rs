@@ -10,16 +10,16 @@ use kedge_chain::contract::bond::{
     CaseKind, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
     answer_stale_calldata,
 };
-use kedge_chain::responder::{OpenCase, RespondError, Responder, Trouble, Turn};
-use kedge_chain::rpc::At;
+use kedge_chain::responder::{AnswerObstacle, NonceTurn, OpenCase, RespondError, Responder};
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::sender::StoreError;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::evidence::Opening;
+use kedge_protocol::evidence::ActionOpening;
 use kedge_protocol::log_tree;
-use kedge_storage::{PlacedAction, ReadError};
+use kedge_storage::{PlacedAction, StoreReadError};
 
 use super::rows::{AnswerRows, store_error};
-use super::state::AnchorState;
+use super::state::AnchorActorState;
 use crate::engine::Engine;
 
 /// Time limit for one answer. It reads the log and asks the node a few things.
@@ -35,7 +35,7 @@ enum BondAnswer {
     None(String),
 }
 
-impl AnchorState {
+impl AnchorActorState {
     /// Checks the bond and continues with the answers. Returns whether one of them waits, or may wait, for the
     /// account's next nonce.
     pub(crate) async fn respond(&mut self, now_ms: u64) -> bool {
@@ -85,8 +85,8 @@ impl AnchorState {
         now_ms: u64,
     ) -> Result<(), RespondError> {
         let turn = match self.sender.offer_under_way() {
-            Some(offer) => Turn::Anchor(offer),
-            None => Turn::Free,
+            Some(offer) => NonceTurn::Anchor(offer),
+            None => NonceTurn::Free,
         };
         // One step a round, because missing transactions are counted by rounds.
         let mut stepped = None;
@@ -111,7 +111,7 @@ impl AnchorState {
                         "it could not be made within {} seconds",
                         CASE_LIMIT.as_secs()
                     );
-                    responder.failed(id, Trouble::Slow, why);
+                    responder.failed(id, AnswerObstacle::Slow, why);
                 }
             }
         }
@@ -200,10 +200,14 @@ impl AnchorState {
         };
         let contract = responder.anchor();
         let checkpoint = row.checkpoint.checkpoint;
-        if row.contract != contract.address() || !contract.holds(&checkpoint, At::Latest).await? {
+        if row.contract != contract.address()
+            || !contract.holds(&checkpoint, BlockTag::Latest).await?
+        {
             return Ok(None);
         }
-        let record = contract.checkpoint(checkpoint.batches, At::Latest).await?;
+        let record = contract
+            .checkpoint(checkpoint.batches, BlockTag::Latest)
+            .await?;
         let closed_at_s = record.anchored_at_s + terms.challenge_window_s;
         Ok((closed_at_s < open.case.opened_at_s).then_some(checkpoint.batches))
     }
@@ -223,30 +227,30 @@ async fn holds_nonce_after(error: &RespondError, responder: &Responder<AnswerRow
 }
 
 /// The opening of an action: its text and its whole request.
-fn opening(engine: &Engine, placed: &PlacedAction) -> Result<Opening, AnswerError> {
+fn opening(engine: &Engine, placed: &PlacedAction) -> Result<ActionOpening, AnswerError> {
     let request = engine.published().snapshot.request_at(placed.sequence)?;
     let missing = || StoreError("the request of an action is missing".into());
     let request = request.ok_or_else(missing)?;
-    Ok(Opening::of_record(&request, &placed.action).map_err(store_error)?)
+    Ok(ActionOpening::of_record(&request, &placed.action).map_err(store_error)?)
 }
 
 /// Reason why a case could not be answered this time.
 #[derive(Debug, thiserror::Error)]
 enum AnswerError {
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Contract(#[from] kedge_chain::contract::ReadError),
+    Contract(#[from] kedge_chain::contract::ContractReadError),
 }
 
 impl AnswerError {
-    fn trouble(&self) -> Trouble {
+    fn trouble(&self) -> AnswerObstacle {
         match self {
-            Self::Read(ReadError::Archived { .. }) => Trouble::Archived,
-            Self::Read(_) | Self::Store(_) => Trouble::Log,
-            Self::Contract(_) => Trouble::Node,
+            Self::Read(StoreReadError::Archived { .. }) => AnswerObstacle::Archived,
+            Self::Read(_) | Self::Store(_) => AnswerObstacle::Log,
+            Self::Contract(_) => AnswerObstacle::Node,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::{Hash, log_tree};
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 
 use crate::commit::signing::SigningError;
 use crate::engine::Engine;
@@ -11,7 +11,7 @@ use crate::engine::Engine;
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     /// This server does not hold the key of the last batch.
     #[error("no checkpoint can be signed until the next batch: {0}")]
     Key(#[from] SigningError),

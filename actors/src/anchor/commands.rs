@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_chain::sender::OpenError;
+use kedge_chain::sender::AnchorSenderError;
 use ractor::RpcReplyPort;
 use ractor::rpc::CallResult;
 
@@ -16,7 +16,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Starts anchoring; at most once.
-    pub async fn start_anchoring(&self, options: AnchorOptions) -> Result<(), OpenError> {
+    pub async fn start_anchoring(&self, options: AnchorOptions) -> Result<(), AnchorSenderError> {
         let actor = Box::pin(actor::start(self, options)).await?;
         // A second one would compete for the same transactions.
         let leading = self.inner.leading.load();

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use kedge_chain::contract::{AnchorContract, KeyTrust, ReadError};
+use kedge_chain::contract::{AnchorContract, ContractReadError, KeyTrust};
 use tokio::sync::oneshot;
 
-use super::state::AnchorState;
+use super::state::AnchorActorState;
 use crate::engine::Engine;
 use crate::pipeline::placed::CommitterMessage;
 
@@ -24,7 +24,10 @@ impl Engine {
     }
 
     /// Reads the contract's keys; before the first batch also its domain, which must be the log's.
-    pub async fn read_contract(&self, contract: &AnchorContract) -> Result<KeyTrust, ReadError> {
+    pub async fn read_contract(
+        &self,
+        contract: &AnchorContract,
+    ) -> Result<KeyTrust, ContractReadError> {
         let signing = &self.inner.signing;
         if signing.asks_domain(self.published().head.batches) {
             signing.note_domain(&contract.domain().await?, self.domain());
@@ -48,7 +51,7 @@ impl Engine {
     }
 }
 
-impl AnchorState {
+impl AnchorActorState {
     /// Reads the keys now, and makes the committer check them.
     pub(crate) async fn read_keys_now(&mut self) -> Result<(), String> {
         let read = self.engine.read_contract(self.sender.contract()).await;

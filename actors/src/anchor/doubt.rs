@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use kedge_chain::contract::{AnchorContract, LatestCheckpoint, ReadError};
-use kedge_chain::rpc::{At, RpcError};
+use kedge_chain::contract::{AnchorContract, ContractReadError, LatestCheckpoint};
+use kedge_chain::rpc::{BlockTag, RpcError};
 use kedge_chain::sender::StoreError;
 use kedge_protocol::Hash;
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 
 use super::rows::store_error;
-use super::state::{AnchorState, Doubt};
+use super::state::{AnchorActorState, ChainConflict};
 use crate::metric_definitions as metric;
 
 /// How many times a node is asked again immediately, and the pause before each time.
@@ -23,11 +23,11 @@ const AGREEING_MIN: u32 = 3;
 
 /// Why a store of `held` batches does not lead to the chain's checkpoint; `None` if it does.
 pub fn contradiction(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     held: u64,
     batches: u64,
     history: Hash,
-) -> Result<Option<String>, kedge_storage::ReadError> {
+) -> Result<Option<String>, kedge_storage::StoreReadError> {
     let leads = batches <= held && kedge_protocol::log_tree::root(snapshot, batches)? == history;
     Ok((!leads).then(|| {
         format!(
@@ -38,7 +38,7 @@ pub fn contradiction(
 }
 
 /// Result of asking again.
-enum Found {
+enum ChainConflictVerdict {
     /// The sequencer's key signed a checkpoint that this store does not lead to.
     Proven,
     /// Every answer contradicts the log, and no signature proves it.
@@ -47,7 +47,7 @@ enum Found {
     Withdrawn,
 }
 
-impl AnchorState {
+impl AnchorActorState {
     /// Why this store does not lead to the chain's checkpoint; `None` if it does.
     pub(crate) fn contradiction(
         &self,
@@ -66,26 +66,26 @@ impl AnchorState {
         why: String,
     ) -> Result<String, StoreError> {
         match self.ask_again(&latest).await? {
-            Found::Proven => {
+            ChainConflictVerdict::Proven => {
                 self.doubt = None;
                 self.engine.inner.seen_anchors.note_proven(latest);
                 self.engine.set_read_only(&why);
                 Ok(why)
             }
-            Found::Claimed => {
+            ChainConflictVerdict::Claimed => {
                 let why = format!(
                     "{why}. No signature by this log's sequencer proves that, so writes are accepted \
                      again once the node no longer claims it"
                 );
                 self.engine.inner.seen_anchors.note(latest);
                 self.engine.set_read_only(&why);
-                self.doubt = Some(Doubt {
+                self.doubt = Some(ChainConflict {
                     batches: Some(latest.batches),
                     agreeing: 0,
                 });
                 Ok(why)
             }
-            Found::Withdrawn => {
+            ChainConflictVerdict::Withdrawn => {
                 metrics::counter!(metric::CHAIN_CLAIMS_REFUSED, "claim" => "checkpoint")
                     .increment(1);
                 tracing::warn!(
@@ -101,28 +101,31 @@ impl AnchorState {
         }
     }
 
-    async fn ask_again(&self, latest: &LatestCheckpoint) -> Result<Found, StoreError> {
+    async fn ask_again(
+        &self,
+        latest: &LatestCheckpoint,
+    ) -> Result<ChainConflictVerdict, StoreError> {
         let nodes = [Some(self.sender.contract()), self.second.as_ref()];
         for contract in nodes.into_iter().flatten() {
             if self.is_proven(contract, latest.batches).await? {
-                return Ok(Found::Proven);
+                return Ok(ChainConflictVerdict::Proven);
             }
         }
         if let Some(second) = &self.second
-            && let Ok(other) = second.latest(At::Latest).await
+            && let Ok(other) = second.latest(BlockTag::Latest).await
             && self.contradiction(other.batches, other.history)?.is_none()
         {
-            return Ok(Found::Withdrawn);
+            return Ok(ChainConflictVerdict::Withdrawn);
         }
         for _ in 0..ASKED_AGAIN {
             tokio::time::sleep(PAUSE).await;
             if let Ok(again) = self.sender.latest().await
                 && self.contradiction(again.batches, again.history)?.is_none()
             {
-                return Ok(Found::Withdrawn);
+                return Ok(ChainConflictVerdict::Withdrawn);
             }
         }
-        Ok(Found::Claimed)
+        Ok(ChainConflictVerdict::Claimed)
     }
 
     /// Whether the contract's transaction proves that the sequencer signed a checkpoint that this store does not lead
@@ -158,10 +161,10 @@ impl AnchorState {
         {
             false
         } else if let Some(claimed) = claimed {
-            match contract.checkpoint(claimed, At::Latest).await {
+            match contract.checkpoint(claimed, BlockTag::Latest).await {
                 Ok(record) => self.contradiction(claimed, record.history)?.is_none(),
                 // A revert: there is no such checkpoint.
-                Err(ReadError::Rpc(RpcError::Node(error))) => error.revert_data().is_some(),
+                Err(ContractReadError::Rpc(RpcError::Node(error))) => error.revert_data().is_some(),
                 Err(_) => return Ok(()),
             }
         } else {

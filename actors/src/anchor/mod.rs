@@ -30,5 +30,5 @@ pub use checkpoint::CheckpointError;
 pub use doubt::contradiction;
 pub use outcome::AnchorOutcome;
 pub(crate) use seen::SeenAnchors;
-pub use seen::{Anchored, AnchoredOnChain, Answers};
-pub(crate) use trouble::AnchorTrouble;
+pub use seen::{AnchorSource, CheckpointAnswers, ContractAnchorSource};
+pub(crate) use trouble::AnchorObstacles;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kedge_chain::rpc::RpcError;
 
-use super::state::{AnchorState, NodeProbe};
+use super::state::{AnchorActorState, NodeProbe};
 use crate::messages::NodeHealth;
 use crate::metric_definitions as metric;
 
@@ -31,7 +31,7 @@ impl NodeProbe {
     }
 }
 
-impl AnchorState {
+impl AnchorActorState {
     /// Probes the node if it is due. Returns why it cannot be used now.
     pub(crate) async fn probe_node(&mut self, now_ms: u64) -> Option<String> {
         if now_ms < self.node.next_at_ms {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use kedge_protocol::Id;
-use kedge_storage::{AnchorStatus, ReadError};
+use kedge_storage::{AnchorProgress, StoreReadError};
 
-use super::trouble::AnchorTrouble;
+use super::trouble::AnchorObstacles;
 use crate::engine::Engine;
 use crate::messages::AnchorReport;
 
@@ -22,7 +22,7 @@ pub struct AnchorOutcome {
     pub id: Option<Id>,
     pub batches: u64,
     /// `None` if the log holds no such anchor.
-    pub status: Option<AnchorStatus>,
+    pub status: Option<AnchorProgress>,
     pub block_number: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Engine {
         match tokio::time::timeout(limit, waiting).await {
             Ok(outcome) => outcome,
             Err(_) => match self.outcome(report, true)? {
-                outcome if outcome.status == Some(AnchorStatus::Pending) => Err(format!(
+                outcome if outcome.status == Some(AnchorProgress::Pending) => Err(format!(
                     "the anchor of {} batches was not sent within {limit:?}; the server tries again",
                     outcome.batches
                 )),
@@ -66,15 +66,15 @@ impl Engine {
             Some(number) => self.published().snapshot.anchor(number),
             None => Ok(None),
         };
-        let row = row.map_err(|error: ReadError| error.to_string())?;
+        let row = row.map_err(|error: StoreReadError| error.to_string())?;
         let status = row.as_ref().map(|row| row.status);
         let block_number = row.as_ref().and_then(|row| row.block_number);
         let trouble = self.inner.anchor_trouble.load();
-        let of = |trouble: Option<&(u64, String)>| AnchorTrouble::of(trouble, report.batches);
+        let of = |trouble: Option<&(u64, String)>| AnchorObstacles::of(trouble, report.batches);
         let failed = trouble
             .as_ref()
             .and_then(|trouble| of(trouble.failed.as_ref()));
-        if status == Some(AnchorStatus::Failed) {
+        if status == Some(AnchorProgress::Failed) {
             let why = failed.unwrap_or_else(|| "see the server's log".to_owned());
             return Err(format!(
                 "the anchor of {} batches failed: {why}",

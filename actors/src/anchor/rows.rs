@@ -2,10 +2,10 @@
 
 use kedge_chain::responder::{AnswerStore, StoredAnswer};
 use kedge_chain::sender::{
-    AnchorIntent, AnchorStatus as Status, IntentStore, StoreError, StoredIntent, Update,
+    AnchorIntent, AnchorIntentStatus as Status, IntentStore, IntentUpdate, StoreError, StoredIntent,
 };
 use kedge_protocol::{Address, Hash};
-use kedge_storage::{AnchorRow, AnchorStatus, Page, SideWrite};
+use kedge_storage::{AnchorProgress, AnchorRow, RowPage, SideWrite};
 
 use crate::engine::Engine;
 
@@ -18,16 +18,16 @@ pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static)
 }
 
 /// Storage of the sender's intents, in the rows of their anchors.
-pub(crate) struct Rows {
+pub(crate) struct AnchorIntentRows {
     pub(crate) engine: Engine,
     pub(crate) contract: Address,
 }
 
-impl Rows {
+impl AnchorIntentRows {
     /// The newest row of a checkpoint over this many batches that has not failed.
     fn find(&self, batches: u64) -> Result<Option<AnchorRow>, StoreError> {
         let found = recent(&self.engine)?.into_iter().find(|row| {
-            row.checkpoint.checkpoint.batches == batches && row.status != AnchorStatus::Failed
+            row.checkpoint.checkpoint.batches == batches && row.status != AnchorProgress::Failed
         });
         Ok(found)
     }
@@ -40,7 +40,7 @@ impl Rows {
 
 /// The newest rows, newest first.
 pub(crate) fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
-    let page = Page {
+    let page = RowPage {
         after: None,
         descending: true,
         limit: OPEN_ROWS_MAX,
@@ -74,7 +74,7 @@ pub(crate) fn new_row(
         checkpoint: intent.signed,
         first_batch: intent.extends_batches,
         proof: intent.proof.clone(),
-        status: AnchorStatus::Pending,
+        status: AnchorProgress::Pending,
         contract,
         tx_hashes: failed.map_or(Vec::new(), |row| row.tx_hashes),
         tx: Vec::new(),
@@ -93,31 +93,31 @@ pub(super) fn move_last(hashes: &mut Vec<Hash>, hash: Hash) {
 
 /// How many batches the chain holds, if more than the reported anchor covers: then the chain will never hold that
 /// anchor.
-pub(super) fn foreign(update: &Update) -> Option<u64> {
+pub(super) fn foreign(update: &IntentUpdate) -> Option<u64> {
     let covered = update.covered_by_batches;
     covered.filter(|covered| *covered != update.batches)
 }
 
 /// An anchor's status after the sender's report; `None` if the report comes too late, because the chain was found to
 /// hold the anchor for good.
-pub(super) fn status_after(row: &AnchorRow, update: &Update) -> Option<AnchorStatus> {
-    let is_final = row.status == AnchorStatus::Finalized;
+pub(super) fn status_after(row: &AnchorRow, update: &IntentUpdate) -> Option<AnchorProgress> {
+    let is_final = row.status == AnchorProgress::Finalized;
     // After a restart the sender no longer knows how deep the block was.
     let is_same_block = row.block_hash.is_some() && row.block_hash == update.block_hash;
-    let stays_confirmed = row.status == AnchorStatus::Confirmed && is_same_block;
+    let stays_confirmed = row.status == AnchorProgress::Confirmed && is_same_block;
     let status = match update.status {
-        Status::Pending => AnchorStatus::Pending,
-        Status::Submitted if stays_confirmed => AnchorStatus::Confirmed,
-        Status::Submitted => AnchorStatus::Submitted,
-        Status::Confirmed => AnchorStatus::Confirmed,
-        Status::Finalized if foreign(update).is_some() => AnchorStatus::Failed,
-        Status::Finalized => AnchorStatus::Finalized,
-        Status::Failed => AnchorStatus::Failed,
+        Status::Pending => AnchorProgress::Pending,
+        Status::Submitted if stays_confirmed => AnchorProgress::Confirmed,
+        Status::Submitted => AnchorProgress::Submitted,
+        Status::Confirmed => AnchorProgress::Confirmed,
+        Status::Finalized if foreign(update).is_some() => AnchorProgress::Failed,
+        Status::Finalized => AnchorProgress::Finalized,
+        Status::Failed => AnchorProgress::Failed,
     };
-    (!is_final || status == AnchorStatus::Finalized).then_some(status)
+    (!is_final || status == AnchorProgress::Finalized).then_some(status)
 }
 
-impl IntentStore for Rows {
+impl IntentStore for AnchorIntentRows {
     async fn save(&self, stored: &StoredIntent) -> Result<(), StoreError> {
         let row = self.find(stored.intent.batches())?;
         let mut row = match row {
@@ -137,8 +137,8 @@ impl IntentStore for Rows {
         };
         row.tx = Vec::new();
         // The sender dropped the intent for a larger one.
-        if row.status != AnchorStatus::Finalized {
-            row.status = AnchorStatus::Failed;
+        if row.status != AnchorProgress::Finalized {
+            row.status = AnchorProgress::Failed;
         }
         self.put(row).await
     }

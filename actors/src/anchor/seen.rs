@@ -7,31 +7,31 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use kedge_chain::contract::{AnchorContract, LatestCheckpoint};
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 
 /// Time limit for an answer of the chain's node.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The contract's checkpoint according to each node that answers.
-pub type Answers<'a> =
+pub type CheckpointAnswers<'a> =
     Pin<Box<dyn Future<Output = Result<Vec<LatestCheckpoint>, String>> + Send + 'a>>;
 
 /// Source of the newest anchor.
-pub trait Anchored: Send + Sync + 'static {
+pub trait AnchorSource: Send + Sync + 'static {
     /// The last checkpoint that the contract accepted. The error states why no node answers.
-    fn latest(&self) -> Answers<'_>;
+    fn latest(&self) -> CheckpointAnswers<'_>;
 }
 
 /// The contract, read through one or two nodes.
-pub struct AnchoredOnChain {
+pub struct ContractAnchorSource {
     /// The contract through the first node.
     pub first: AnchorContract,
     /// The contract through the second node, if there is one.
     pub second: Option<AnchorContract>,
 }
 
-impl Anchored for AnchoredOnChain {
-    fn latest(&self) -> Answers<'_> {
+impl AnchorSource for ContractAnchorSource {
+    fn latest(&self) -> CheckpointAnswers<'_> {
         Box::pin(async {
             let mut failed = None;
             let mut answers = Vec::new();
@@ -39,7 +39,7 @@ impl Anchored for AnchoredOnChain {
                 .into_iter()
                 .flatten()
             {
-                match tokio::time::timeout(PATIENCE, contract.latest(At::Latest)).await {
+                match tokio::time::timeout(PATIENCE, contract.latest(BlockTag::Latest)).await {
                     Ok(Ok(latest)) => answers.push(latest),
                     Ok(Err(error)) => failed = Some(error.to_string()),
                     Err(_) => failed = Some(format!("no answer within {PATIENCE:?}")),

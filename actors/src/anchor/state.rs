@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::timing::Observer;
+use crate::timing::SpanObserver;
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::responder::Responder;
-use kedge_chain::sender::Sender;
+use kedge_chain::sender::AnchorSender;
 use ractor::RpcReplyPort;
 
-use super::rows::{AnswerRows, Rows};
+use super::rows::{AnchorIntentRows, AnswerRows};
 use crate::engine::Engine;
 use crate::messages::AnchorReport;
 
-pub(crate) struct AnchorState {
+pub(crate) struct AnchorActorState {
     pub(super) engine: Engine,
-    pub(super) sender: Sender<Rows>,
+    pub(super) sender: AnchorSender<AnchorIntentRows>,
     pub(super) responder: Option<Responder<AnswerRows>>,
     pub(super) interval_ms: u64,
     pub(super) last_begun_ms: u64,
@@ -22,7 +22,7 @@ pub(crate) struct AnchorState {
     /// Batches of a checkpoint that the chain holds and no row covers yet.
     pub(super) foreign: Option<u64>,
     /// A node's claim that made the store read-only.
-    pub(super) doubt: Option<Doubt>,
+    pub(super) doubt: Option<ChainConflict>,
     /// The contract through the second node, if there is one.
     pub(super) second: Option<AnchorContract>,
     pub(super) node: NodeProbe,
@@ -30,18 +30,18 @@ pub(crate) struct AnchorState {
     pub(super) next_keys_at_ms: u64,
     /// Callers that requested an anchor that has not begun yet.
     pub(super) asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
-    pub(super) observer: Option<Arc<dyn Observer>>,
+    pub(super) observer: Option<Arc<dyn SpanObserver>>,
 }
 
 /// A checkpoint that a node claims and that this store does not lead to.
-pub(super) struct Doubt {
+pub(super) struct ChainConflict {
     /// Its batches; unknown if the claim appeared before the start, when no actor could check it.
     pub(super) batches: Option<u64>,
     /// Consecutive answers that led to the log.
     pub(super) agreeing: u32,
 }
 
-impl Doubt {
+impl ChainConflict {
     /// The conflict after a start at which the chain contradicted the store.
     pub(super) fn of_start(engine: &Engine) -> Option<Self> {
         engine.inner.store.is_suspended().then_some(Self {

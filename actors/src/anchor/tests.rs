@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use kedge_chain::sender::{AnchorStatus as Status, Update};
+use kedge_chain::sender::{AnchorIntentStatus as Status, IntentUpdate};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
-use kedge_storage::{AnchorRow, AnchorStatus};
+use kedge_storage::{AnchorProgress, AnchorRow};
 
 use super::rows::status_after;
 
 /// An anchor in the block with this hash.
-pub(crate) fn row(status: AnchorStatus, block: Option<u8>) -> AnchorRow {
+pub(crate) fn row(status: AnchorProgress, block: Option<u8>) -> AnchorRow {
     let checkpoint = Checkpoint {
         batches: 4,
         sequence: 9,
@@ -38,8 +38,8 @@ pub(crate) fn row(status: AnchorStatus, block: Option<u8>) -> AnchorRow {
     }
 }
 
-fn update(status: Status, block: Option<u8>) -> Update {
-    Update {
+fn update(status: Status, block: Option<u8>) -> IntentUpdate {
+    IntentUpdate {
         batches: 4,
         status,
         tx_hash: Some(Hash([4; 32])),
@@ -54,7 +54,7 @@ fn update(status: Status, block: Option<u8>) -> Update {
 
 #[test]
 fn what_was_confirmed_stays_so_while_its_block_stays() {
-    use AnchorStatus::{Confirmed, Submitted};
+    use AnchorProgress::{Confirmed, Submitted};
     let after = |row, block| status_after(&row, &update(Status::Submitted, block));
     assert_eq!(after(row(Confirmed, Some(8)), Some(8)), Some(Confirmed));
     assert_eq!(after(row(Confirmed, Some(8)), Some(9)), Some(Submitted));
@@ -65,7 +65,7 @@ fn what_was_confirmed_stays_so_while_its_block_stays() {
 
 #[test]
 fn a_final_anchor_stays_final() {
-    use AnchorStatus::{Confirmed, Failed, Finalized};
+    use AnchorProgress::{Confirmed, Failed, Finalized};
     for late in [
         Status::Pending,
         Status::Submitted,
@@ -88,7 +88,7 @@ fn a_final_anchor_stays_final() {
         status_after(&row(Confirmed, Some(8)), &again),
         Some(Finalized)
     );
-    let covered = Update {
+    let covered = IntentUpdate {
         covered_by_batches: Some(5),
         ..again
     };

@@ -1,10 +1,10 @@
 //! Obstacles to anchoring.
 
-use kedge_chain::sender::Health;
+use kedge_chain::sender::AnchorSenderHealth;
 
 /// Obstacles to anchoring, as the sender last reported them.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct AnchorTrouble {
+pub(crate) struct AnchorObstacles {
     /// The anchor that failed last, by its batches, with the reason.
     pub(super) failed: Option<(u64, String)>,
     /// A waiting anchor, with the reason.
@@ -13,11 +13,11 @@ pub(crate) struct AnchorTrouble {
     pub(super) step: Option<String>,
 }
 
-impl AnchorTrouble {
+impl AnchorObstacles {
     /// The obstacles after a step; `failed` is the anchor that the sender gave up.
     pub(super) fn after(
         before: Option<&Self>,
-        health: &Health,
+        health: &AnchorSenderHealth,
         failed: Option<(u64, String)>,
     ) -> Self {
         let held = health.open.iter().find_map(|open| {

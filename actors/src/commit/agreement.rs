@@ -1,4 +1,4 @@
-//! Checks that the actors' decisions lead to the rows that [`Apply`] writes for the same records. If the operator asks
+//! Checks that the actors' decisions lead to the rows that [`LogApplier`] writes for the same records. If the operator asks
 //! for it (`compare_groups_every`), a sample of groups is checked before they are written. A group that differs does
 //! not reach the log, and the process ends: a bug is never served.
 
@@ -7,26 +7,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kedge_protocol::Hash;
 use kedge_protocol::record::RequestRecord;
-use kedge_storage::{Group, Store};
+use kedge_storage::{Store, WriteGroup};
 
-use super::error::Disagreement;
+use super::error::GroupDisagreement;
 use super::record::record;
-use crate::api::Placement;
-use crate::pipeline::placed::PlacedUnit;
-use kedge_replay::apply::{Apply, ApplyError};
+use crate::api::BatchPlacement;
+use crate::pipeline::placed::SequencedProposal;
+use kedge_replay::apply::{ApplyError, LogApplier};
 
 /// Every group of up to this many requests is in the sample.
 const SMALL_REQUESTS: usize = 8;
 
 /// Sample of the groups whose rows are compared with their records.
-pub(crate) struct Sampler {
+pub(crate) struct AgreementSampler {
     /// Every `every`-th larger group is in the sample; 0: no group is.
     every: u64,
     seen: u64,
     compared: Arc<AtomicU64>,
 }
 
-impl Sampler {
+impl AgreementSampler {
     /// `compared` counts the compared groups.
     pub(crate) fn new(every: u64, compared: Arc<AtomicU64>) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Sampler {
     }
 
     /// Whether the next group is in the sample.
-    pub(crate) fn takes(&mut self, placed: &[(PlacedUnit, Placement)]) -> bool {
+    pub(crate) fn takes(&mut self, placed: &[(SequencedProposal, BatchPlacement)]) -> bool {
         if self.every == 0 || placed.is_empty() {
             return false;
         }
@@ -49,9 +49,9 @@ impl Sampler {
     pub(crate) fn check(
         &self,
         store: &Store,
-        group: &Group,
-        placed: &[(PlacedUnit, Placement)],
-    ) -> Result<(), Disagreement> {
+        group: &WriteGroup,
+        placed: &[(SequencedProposal, BatchPlacement)],
+    ) -> Result<(), GroupDisagreement> {
         compare(store, group, placed)?;
         self.compared.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -60,11 +60,11 @@ impl Sampler {
 
 fn compare(
     store: &Store,
-    group: &Group,
-    placed: &[(PlacedUnit, Placement)],
-) -> Result<(), Disagreement> {
+    group: &WriteGroup,
+    placed: &[(SequencedProposal, BatchPlacement)],
+) -> Result<(), GroupDisagreement> {
     let before = store.snapshot();
-    let mut apply = Apply::over(before.clone())?;
+    let mut apply = LogApplier::over(before.clone())?;
     for of_batch in placed.chunk_by(|(_, one), (_, next)| Arc::ptr_eq(&one.batch, &next.batch)) {
         let batch = &of_batch[0].1.batch.signed;
         let mut leaves: Vec<Hash> = Vec::new();
@@ -79,6 +79,6 @@ fn compare(
     Ok(group.compare(&apply.take_rows()?, &before)?)
 }
 
-fn request(apply: &mut Apply, record: &RequestRecord<'_>) -> Result<(), ApplyError> {
+fn request(apply: &mut LogApplier, record: &RequestRecord<'_>) -> Result<(), ApplyError> {
     apply.request(record, &record.placed(&record.hashes()))
 }

@@ -13,38 +13,38 @@ mod caches;
 mod thread;
 mod waiting;
 
-pub(crate) use caches::Caches;
+pub(crate) use caches::CommitterCaches;
 pub(crate) use thread::CommitterThread;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::timing::{GroupPassed, Passed};
+use crate::timing::{GroupStage, RequestStage};
 use arc_swap::ArcSwap;
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::{counted, images};
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 use kedge_runtime::env::Env;
-use kedge_storage::{Group, IdempotencyRow, LogHead, SecretRow, SideWrite};
+use kedge_storage::{IdempotencyRow, LogHead, SecretRow, SideWrite, WriteGroup};
 
 use super::error::CommitterError;
-use super::group::{Afterwards, CommitGroup};
-use super::pace::Pace;
+use super::group::{CommitGroup, GroupCompletion};
+use super::pace::GroupPace;
 use super::record::{ends_credentials, record, residue};
-use super::signing::Signing;
-use crate::api::{NewSecret, Placement, SealedBatch};
+use super::signing::BatchSigner;
+use crate::api::{BatchPlacement, NewSecret, SealedBatch};
 use crate::events::SideEvents;
 use crate::metric_definitions as metric;
-use crate::pipeline::decided::Decided;
-use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
-use crate::pipeline::world::Published;
+use crate::pipeline::decided::ActionEffect;
+use crate::pipeline::placed::{CommitterMessage, SequencedProposal};
+use crate::pipeline::world::PublishedState;
 use crate::timekeeper::Timekeeper;
 
 /// Actions of one commit group, at most: eight full batches.
@@ -55,18 +55,18 @@ const GROUP_ACTIONS_MAX: usize = 8 * BATCH_ACTIONS_MAX;
 pub(crate) struct Committer {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) domain_separator: Hash,
-    pub(crate) signing: Arc<Signing>,
+    pub(crate) signing: Arc<BatchSigner>,
     /// Units that wait while no batch is signed (`waiting.rs`).
     pub(crate) parked: VecDeque<CommitterMessage>,
     pub(crate) time: Arc<Timekeeper>,
-    pub(crate) published: Arc<ArcSwap<Published>>,
+    pub(crate) published: Arc<ArcSwap<PublishedState>>,
     pub(crate) side_events: SideEvents,
     pub(crate) head: LogHead,
     /// A sequence after which no action has changed an API key or removed a wallet.
     pub(crate) keys_changed_at: u64,
-    pub(crate) frontier: Frontier,
-    pub(crate) caches: Caches,
-    pub(crate) pace: Pace,
+    pub(crate) frontier: TreeFrontier,
+    pub(crate) caches: CommitterCaches,
+    pub(crate) pace: GroupPace,
     /// Bytes of the last group: the next one is likely to need as much room.
     pub(crate) group_bytes: usize,
     /// Bound on the bytes of texts in one commit group.
@@ -76,10 +76,10 @@ pub(crate) struct Committer {
 /// A group that still accepts work.
 #[derive(Default)]
 pub(crate) struct OpenGroup {
-    group: Group,
-    afterwards: Afterwards,
+    group: WriteGroup,
+    afterwards: GroupCompletion,
     /// Units of the batch that is open.
-    open: Vec<PlacedUnit>,
+    open: Vec<SequencedProposal>,
     open_count: usize,
     /// The key that signs the open batch.
     key: Option<Arc<SigningKey>>,
@@ -103,19 +103,19 @@ impl OpenGroup {
 }
 
 /// Result of closing a group.
-pub(crate) enum Closed {
+pub(crate) enum ClosedGroup {
     /// Ready for the writer.
     Whole(CommitGroup),
     /// Too many events are kept. Once every earlier group is published, [`Committer::prune`] completes this one.
-    Unpruned(Unpruned),
+    Unpruned(UnprunedGroup),
     /// Empty. A mere check of the keys writes nothing, so a store that takes no commits is not asked for one.
     Nothing,
 }
 
 /// A closed group without the rows that prune events.
-pub(crate) struct Unpruned {
-    group: Group,
-    afterwards: Afterwards,
+pub(crate) struct UnprunedGroup {
+    group: WriteGroup,
+    afterwards: GroupCompletion,
     form_time: Duration,
     /// When it was closed.
     closed_at: Instant,
@@ -123,7 +123,7 @@ pub(crate) struct Unpruned {
 
 impl Committer {
     /// Begins a group in `group`, which is empty and may have the memory of an earlier one.
-    pub(crate) fn begin(&self, group: Group) -> OpenGroup {
+    pub(crate) fn begin(&self, group: WriteGroup) -> OpenGroup {
         OpenGroup {
             group,
             bytes_max: self.group_bytes_max,
@@ -151,7 +151,7 @@ impl Committer {
             CommitterMessage::Side { .. } | CommitterMessage::Keys { .. }
         ));
         if let Some(unit) = work.unit() {
-            unit.note(Passed::Taken, || started);
+            unit.note(RequestStage::Taken, || started);
         }
         forming.actions += work.actions();
         forming.bytes += work.bytes();
@@ -195,9 +195,9 @@ impl Committer {
     }
 
     /// Seals the open batch and closes the group.
-    pub(crate) fn close(&mut self, mut forming: OpenGroup) -> Result<Closed, CommitterError> {
+    pub(crate) fn close(&mut self, mut forming: OpenGroup) -> Result<ClosedGroup, CommitterError> {
         if forming.is_nothing() {
-            return Ok(Closed::Nothing);
+            return Ok(ClosedGroup::Nothing);
         }
         let closed_at = self.env.now();
         if !forming.open.is_empty() {
@@ -214,21 +214,24 @@ impl Committer {
             self.side_events
                 .write(&mut group, &snapshot.snapshot, self.head.sequence)?;
         let is_too_many = self.side_events.is_too_many(&afterwards.reported);
-        let closed = Unpruned {
+        let closed = UnprunedGroup {
             group,
             afterwards,
             form_time,
             closed_at,
         };
         Ok(if is_too_many {
-            Closed::Unpruned(closed)
+            ClosedGroup::Unpruned(closed)
         } else {
-            Closed::Whole(self.formed(closed))
+            ClosedGroup::Whole(self.formed(closed))
         })
     }
 
     /// Completes a group that waited until every group before it was published.
-    pub(crate) fn prune(&mut self, mut closed: Unpruned) -> Result<CommitGroup, CommitterError> {
+    pub(crate) fn prune(
+        &mut self,
+        mut closed: UnprunedGroup,
+    ) -> Result<CommitGroup, CommitterError> {
         let settled = self.published.load_full();
         self.side_events.prune(
             &mut closed.group,
@@ -238,8 +241,8 @@ impl Committer {
         Ok(self.formed(closed))
     }
 
-    fn formed(&mut self, closed: Unpruned) -> CommitGroup {
-        let Unpruned {
+    fn formed(&mut self, closed: UnprunedGroup) -> CommitGroup {
+        let UnprunedGroup {
             mut group,
             afterwards,
             form_time,
@@ -253,7 +256,7 @@ impl Committer {
         let now = self.env.now();
         metrics::histogram!(metric::GROUP_FORM_SECONDS).record(form_time + (now - closed_at));
         if let Some(observed) = &afterwards.observed {
-            observed.note(GroupPassed::Formed, now);
+            observed.note(GroupStage::Formed, now);
         }
         self.pace.handed_over(now);
         CommitGroup {
@@ -314,7 +317,7 @@ impl Committer {
         for mut unit in units {
             self.put_unit(group, &unit, header.number, first_leaf_index, afterwards)?;
             unit.nonce_highest = self.window(unit.unit.submission.head.signer)?.highest();
-            let placement = Placement {
+            let placement = BatchPlacement {
                 batch: Arc::clone(&batch),
                 first_sequence: unit.placed[0].sequence,
                 first_leaf_index,
@@ -334,15 +337,15 @@ impl Committer {
 
     fn put_unit(
         &mut self,
-        group: &mut Group,
-        placed: &PlacedUnit,
+        group: &mut WriteGroup,
+        placed: &SequencedProposal,
         batch_number: u64,
         first_leaf_index: u32,
-        afterwards: &mut Afterwards,
+        afterwards: &mut GroupCompletion,
     ) -> Result<(), CommitterError> {
         // Another core has them in its cache.
         for (_, decided) in &placed.decisions {
-            decided.iter().for_each(Decided::fetch);
+            decided.iter().for_each(ActionEffect::fetch);
         }
         let (record, contents) = record(placed, batch_number, first_leaf_index);
         group.put_request(&record, &contents);
@@ -396,13 +399,13 @@ impl Committer {
 
     fn put_decided(
         &mut self,
-        group: &mut Group,
-        decided: &Decided,
+        group: &mut WriteGroup,
+        decided: &ActionEffect,
         sequence: u64,
         timestamp_ms: u64,
     ) -> Result<(), CommitterError> {
         match decided {
-            Decided::Object { base, next, index } => {
+            ActionEffect::Object { base, next, index } => {
                 let object: &Object = next;
                 let mut trace = object.trace;
                 trace.place(sequence, timestamp_ms);
@@ -435,10 +438,10 @@ impl Committer {
                     group.put_burned(id, burned);
                 }
             }
-            Decided::Resources { base, next, .. } => {
+            ActionEffect::Resources { base, next, .. } => {
                 let before = base.as_ref().and_then(|base| base.images.first());
                 let mut images = Vec::clone(next);
-                Image::place_all(&mut images, sequence, timestamp_ms);
+                ResourceState::place_all(&mut images, sequence, timestamp_ms);
                 for image in &images {
                     if ends_credentials(image) {
                         self.keys_changed_at = sequence;
@@ -454,11 +457,11 @@ impl Committer {
     /// Stores the secret for the resource that the unit's only action created or renewed.
     fn put_secret(
         &mut self,
-        group: &mut Group,
-        placed: &PlacedUnit,
+        group: &mut WriteGroup,
+        placed: &SequencedProposal,
         secret: &NewSecret,
     ) -> Result<(), CommitterError> {
-        let Some((_, Ok(Decided::Resources { next, .. }))) = placed.decisions.first() else {
+        let Some((_, Ok(ActionEffect::Resources { next, .. }))) = placed.decisions.first() else {
             return Ok(());
         };
         let Some(image) = next.first() else {
@@ -471,8 +474,8 @@ impl Committer {
             },
             (NewSecret::Token(token), image) => {
                 let overlap_s = match image {
-                    Image::ApiKey(key) => key.overlap_s,
-                    Image::Webhook(webhook) => webhook.overlap_s,
+                    ResourceState::ApiKey(key) => key.overlap_s,
+                    ResourceState::Webhook(webhook) => webhook.overlap_s,
                     _ => 0,
                 };
                 let until_ms = placed.timestamp_ms + overlap_s * 1_000;

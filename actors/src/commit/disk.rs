@@ -15,7 +15,7 @@ use crate::metric_definitions as metric;
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
-pub(crate) struct Disk {
+pub(crate) struct StoreDisk {
     env: Arc<dyn Env>,
     path: PathBuf,
     reserve_bytes: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Disk {
     last_free_bytes: Arc<AtomicU64>,
 }
 
-impl Disk {
+impl StoreDisk {
     /// The disk of a folder. Writes are accepted while it has this many bytes free.
     pub(crate) fn new(env: Arc<dyn Env>, folder: &Path, reserve_bytes: u64) -> Self {
         Self {
@@ -52,12 +52,17 @@ impl Disk {
 
 /// Start of the period in which the store reports a full disk that is not full.
 #[derive(Default)]
-pub(crate) struct Stuck(Option<Instant>);
+pub(crate) struct DiskStall(Option<Instant>);
 
-impl Stuck {
+impl DiskStall {
     /// Notes that a step found no room. Fails once that has been wrong for too long. A restart then applies from the
     /// log what the store refused.
-    pub(crate) fn note(&mut self, disk: &Disk, why: &str, now: Instant) -> Result<(), CommitError> {
+    pub(crate) fn note(
+        &mut self,
+        disk: &StoreDisk,
+        why: &str,
+        now: Instant,
+    ) -> Result<(), CommitError> {
         if !disk.has_room() {
             self.0 = None;
             return Ok(());
@@ -81,7 +86,7 @@ impl Stuck {
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Starts watching. `full` is true while less than the reserve is free.
-pub(crate) fn watch(disk: Disk, full: &Arc<AtomicBool>) {
+pub(crate) fn watch(disk: StoreDisk, full: &Arc<AtomicBool>) {
     let reserve_bytes = disk.reserve_bytes;
     let full = Arc::downgrade(full);
     tokio::spawn(async move {
@@ -113,7 +118,7 @@ mod tests {
     #[tokio::test]
     async fn the_disk_is_full_below_the_reserve_and_not_at_it() {
         let env = SimulatedEnv::new();
-        let disk = Disk::new(Arc::new(env.clone()), Path::new("/"), 100);
+        let disk = StoreDisk::new(Arc::new(env.clone()), Path::new("/"), 100);
         let full = Arc::new(AtomicBool::new(false));
         let becomes = async |is_full| {
             let soon = Duration::from_secs(20);
@@ -137,11 +142,11 @@ mod tests {
     #[test]
     fn a_store_that_finds_no_room_where_there_is_some_is_stuck_in_the_end() {
         let env: Arc<dyn Env> = Arc::new(kedge_runtime::env::RealEnv);
-        let disk = |bytes| Disk::new(Arc::clone(&env), &std::env::temp_dir(), bytes);
+        let disk = |bytes| StoreDisk::new(Arc::clone(&env), &std::env::temp_dir(), bytes);
         let (roomy, full) = (disk(0), disk(u64::MAX));
         let begin = Instant::now();
         let at = |s: u64| begin + Duration::from_secs(s);
-        let mut stuck = Stuck::default();
+        let mut stuck = DiskStall::default();
         stuck.note(&roomy, "full", at(0)).unwrap();
         stuck.note(&roomy, "full", at(29)).unwrap();
         // A disk that is really full may stay full.

@@ -3,31 +3,31 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::timing::{Member, Observed};
+use crate::timing::{SampledGroup, SampledRequest};
 use kedge_protocol::Id;
-use kedge_storage::{Group, LogHead};
+use kedge_storage::{LogHead, WriteGroup};
 use tokio::sync::oneshot;
 
-use crate::api::{Committed, Placement};
-use crate::pipeline::placed::PlacedUnit;
-use crate::pipeline::unit::Unit;
+use crate::api::{BatchPlacement, SubmissionOutcome};
+use crate::pipeline::placed::SequencedProposal;
+use crate::pipeline::unit::Proposal;
 
 /// Answers and notifications once a group is durable.
 #[derive(Default)]
-pub(crate) struct Afterwards {
+pub(crate) struct GroupCompletion {
     /// Units of the sealed batches, each with its place.
-    pub(crate) placed: Vec<(PlacedUnit, Placement)>,
-    pub(crate) refusals: Vec<(Arc<Unit>, Committed)>,
+    pub(crate) placed: Vec<(SequencedProposal, BatchPlacement)>,
+    pub(crate) refusals: Vec<(Arc<Proposal>, SubmissionOutcome)>,
     pub(crate) acknowledgements: Vec<oneshot::Sender<()>>,
     /// Organizations with changes.
     pub(crate) touched: Vec<Id>,
     /// Listeners of events outside the log; `None` notifies all.
     pub(crate) reported: Vec<Option<Id>>,
     /// The requests sampled for tracing, if there are any.
-    pub(crate) observed: Option<Box<Observed>>,
+    pub(crate) observed: Option<Box<SampledGroup>>,
 }
 
-impl Afterwards {
+impl GroupCompletion {
     /// True if no caller waits for the group.
     pub(crate) fn is_empty(&self) -> bool {
         self.placed.is_empty() && self.refusals.is_empty() && self.acknowledgements.is_empty()
@@ -36,18 +36,18 @@ impl Afterwards {
     /// Notes a sampled request, with its place if it has one; for any other the call is one comparison.
     pub(crate) fn observe(
         &mut self,
-        unit: &Unit,
-        placement: Option<&Placement>,
+        unit: &Proposal,
+        placement: Option<&BatchPlacement>,
         now: impl FnOnce() -> Instant,
     ) {
         if let Some(timing) = &unit.submission.timing {
-            let member = Member {
+            let member = SampledRequest {
                 span: timing.span,
                 first_sequence: placement.map_or(0, |placement| placement.first_sequence),
                 count: placement.map_or(0, |placement| placement.count),
                 batch: placement.map(|placement| placement.batch.signed.header.number),
             };
-            Observed::add(&mut self.observed, timing, member, now());
+            SampledGroup::add(&mut self.observed, timing, member, now());
         }
     }
 
@@ -60,10 +60,10 @@ impl Afterwards {
 
 /// A commit group ready for writing: the content of one log frame and one commit.
 pub(crate) struct CommitGroup {
-    pub(crate) group: Group,
+    pub(crate) group: WriteGroup,
     /// The log's head after it.
     pub(crate) head: LogHead,
     /// A sequence after which no API key has changed and no wallet was removed from its organization.
     pub(crate) keys_changed_at: u64,
-    pub(crate) afterwards: Afterwards,
+    pub(crate) afterwards: GroupCompletion,
 }

@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::{Part, Running, Waits};
+use kedge_runtime::executor::{EnginePart, EngineRuntime, StepWait};
 use kedge_storage::{CommitError, Store};
 
-use super::disk::{Disk, Stuck};
+use super::disk::{DiskStall, StoreDisk};
 use crate::failure::FailureSink;
 
 /// Time between looks for work.
@@ -27,47 +27,47 @@ const WAITING_MAX: usize = 2;
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// The maintenance threads of a store.
-pub(crate) struct Keepers {
-    flusher: Part,
-    preparer: Part,
-    keeper: Part,
+pub(crate) struct StoreThreads {
+    flusher: EnginePart,
+    preparer: EnginePart,
+    keeper: EnginePart,
 }
 
 /// One step of a thread; returns whether there may be more to do right away. It calls the closure after each small
 /// part, with the number of closed segments that wait.
-type Step = fn(&Store, &mut dyn FnMut(usize)) -> Result<bool, CommitError>;
+type UpkeepStep = fn(&Store, &mut dyn FnMut(usize)) -> Result<bool, CommitError>;
 
 /// Starts the threads; they end with the engine or the store. Flusher and preparer have the priority of commits,
 /// because commits wait once the rows' memory is full, and the writer must make the next segment's file itself if it is
 /// missing.
 pub(crate) fn start(
     store: &Arc<Store>,
-    disk: &Disk,
+    disk: &StoreDisk,
     env: &Arc<dyn Env>,
     ending: &Arc<AtomicBool>,
     failed: &FailureSink,
-    running: &Running,
-) -> std::io::Result<Keepers> {
-    let spawn = |name: &'static str, step: Step, gives_way: bool| {
+    running: &EngineRuntime,
+) -> std::io::Result<StoreThreads> {
+    let spawn = |name: &'static str, step: UpkeepStep, gives_way: bool| {
         let (store, ending) = (Arc::downgrade(store), Arc::clone(ending));
         let (disk, env) = (disk.clone(), Arc::clone(env));
         failed.start(running, name, move |waits| async move {
-            if gives_way && matches!(waits, Waits::Thread) {
+            if gives_way && matches!(waits, StepWait::Thread) {
                 give_way();
             }
             run(name, step, &store, &disk, &*env, (&ending, &waits)).await
         })
     };
-    let flush: Step = |store, _| store.flush_gathered().map(|()| false);
-    let prepare: Step = |store, _| store.prepare().map(|()| false);
-    Ok(Keepers {
+    let flush: UpkeepStep = |store, _| store.flush_gathered().map(|()| false);
+    let prepare: UpkeepStep = |store, _| store.prepare().map(|()| false);
+    Ok(StoreThreads {
         flusher: spawn("flusher", flush, false)?,
         preparer: spawn("preparer", prepare, false)?,
         keeper: spawn("keeper", Store::maintain, true)?,
     })
 }
 
-impl Keepers {
+impl StoreThreads {
     /// Waits until all have ended.
     pub(crate) async fn ended(self) {
         // The next start finishes their work.
@@ -86,7 +86,7 @@ fn give_way() {
 }
 
 /// Pauses between two small parts of the work, as long as few segments wait.
-fn between(waiting: usize, since: &mut Instant, env: &dyn Env, waits: &Waits) {
+fn between(waiting: usize, since: &mut Instant, env: &dyn Env, waits: &StepWait) {
     if env.now().saturating_duration_since(*since) < WORK {
         return;
     }
@@ -98,13 +98,13 @@ fn between(waiting: usize, since: &mut Instant, env: &dyn Env, waits: &Waits) {
 
 async fn run(
     name: &'static str,
-    step: Step,
+    step: UpkeepStep,
     store: &Weak<Store>,
-    disk: &Disk,
+    disk: &StoreDisk,
     env: &dyn Env,
-    (ending, waits): (&AtomicBool, &Waits),
+    (ending, waits): (&AtomicBool, &StepWait),
 ) -> Result<(), CommitError> {
-    let mut stuck = Stuck::default();
+    let mut stuck = DiskStall::default();
     let mut not_before = env.now();
     while !ending.load(Ordering::Relaxed) {
         waits.pause(INTERVAL).await;
@@ -166,7 +166,7 @@ mod tests {
         let env = SimulatedEnv::new();
         let store = Bench::new(folder.path(), &env, 0).store;
         let weak = Arc::downgrade(&store);
-        let disk = Disk::new(Arc::new(env.clone()), folder.path(), 0);
+        let disk = StoreDisk::new(Arc::new(env.clone()), folder.path(), 0);
         let ending = AtomicBool::new(false);
         let taken = || TAKEN.load(Ordering::Relaxed);
         let reaches = |least| {
@@ -179,7 +179,7 @@ mod tests {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread().build();
-                let parts = (&ending, &Waits::Thread);
+                let parts = (&ending, &StepWait::Thread);
                 let run = run("keeper", step, &weak, &disk, &env, parts);
                 runtime.unwrap().block_on(run)
             });
@@ -202,11 +202,11 @@ mod tests {
         let env = SimulatedEnv::new();
         let store = Bench::new(folder.path(), &env, 0).store;
         let env: Arc<dyn Env> = Arc::new(env);
-        let disk = Disk::new(Arc::clone(&env), folder.path(), 0);
+        let disk = StoreDisk::new(Arc::clone(&env), folder.path(), 0);
         let held = Arc::strong_count(&env);
         let ending = Arc::new(AtomicBool::new(false));
         let (failed, _) = failure::channel();
-        let running = Running::Threads { actors: 1 };
+        let running = EngineRuntime::Threads { actors: 1 };
         let keepers = start(&store, &disk, &env, &ending, &failed, &running).unwrap();
         assert!(Arc::strong_count(&env) > held);
         ending.store(true, Ordering::Relaxed);

@@ -13,13 +13,13 @@ const INTERVAL: Duration = Duration::from_millis(1);
 const OTHERS_MIN: usize = 3;
 
 /// Decides how long groups stay open.
-pub(crate) struct Pace {
+pub(crate) struct GroupPace {
     permits: Arc<Semaphore>,
     permits_max: usize,
     handed_over_at: Instant,
 }
 
-impl Pace {
+impl GroupPace {
     /// Each request in flight holds one of the `permits_max` permits.
     pub(crate) fn new(permits: Arc<Semaphore>, permits_max: usize, now: Instant) -> Self {
         Self {
@@ -52,7 +52,7 @@ mod tests {
     fn a_group_waits_for_others_alone_and_never_long() {
         let permits = Arc::new(Semaphore::new(100));
         let begin = Instant::now();
-        let mut pace = Pace::new(Arc::clone(&permits), 100, begin);
+        let mut pace = GroupPace::new(Arc::clone(&permits), 100, begin);
         let now = begin + INTERVAL;
         pace.handed_over(now);
         let _under_way = permits.try_acquire_many(10).unwrap();

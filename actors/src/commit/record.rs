@@ -6,17 +6,17 @@ use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
 use kedge_replay::images;
-use kedge_rules::image::Image;
-use kedge_storage::Residue;
+use kedge_rules::image::ResourceState;
+use kedge_storage::IdempotencyResidue;
 
-use crate::api::Keep;
-use crate::pipeline::decided::Decided;
-use crate::pipeline::decision::Decision;
-use crate::pipeline::placed::PlacedUnit;
+use crate::api::IdempotencyClaim;
+use crate::pipeline::decided::ActionEffect;
+use crate::pipeline::decision::ActionDecision;
+use crate::pipeline::placed::SequencedProposal;
 
 /// The record of a placed unit, and the contents of its done actions.
 pub(crate) fn record(
-    placed: &PlacedUnit,
+    placed: &SequencedProposal,
     batch_number: u64,
     first_leaf_index: u32,
 ) -> (RequestRecord<'_>, Vec<Hash>) {
@@ -69,8 +69,11 @@ pub(crate) fn record(
 }
 
 /// The part of an answer that is not in the log, for a request with an idempotency key.
-pub(crate) fn residue<'a>(keep: &'a Keep, decisions: &'a [Decision]) -> Residue<'a> {
-    let mut residue = Residue {
+pub(crate) fn residue<'a>(
+    keep: &'a IdempotencyClaim,
+    decisions: &'a [ActionDecision],
+) -> IdempotencyResidue<'a> {
+    let mut residue = IdempotencyResidue {
         request_id: &keep.request_id,
         minted: keep.minted,
         refusals: Vec::new(),
@@ -84,11 +87,11 @@ pub(crate) fn residue<'a>(keep: &'a Keep, decisions: &'a [Decision]) -> Residue<
                 residue.refusals.push((*index, refusal));
             }
             Ok(_) if !keep.shows_resources => {}
-            Ok(Decided::Object { next, .. }) => {
+            Ok(ActionEffect::Object { next, .. }) => {
                 let object: &Object = next;
                 residue.resources.push(object.into());
             }
-            Ok(Decided::Resources { next, .. }) => {
+            Ok(ActionEffect::Resources { next, .. }) => {
                 residue
                     .resources
                     .extend(next.iter().filter_map(images::row));
@@ -99,7 +102,7 @@ pub(crate) fn residue<'a>(keep: &'a Keep, decisions: &'a [Decision]) -> Residue<
 }
 
 /// The organization and the wallet of the sender; for a registration, the new ones.
-fn asker(placed: &PlacedUnit) -> (Id, Id) {
+fn asker(placed: &SequencedProposal) -> (Id, Id) {
     if let Some(caller) = placed.unit.caller {
         return (caller.organization_id, caller.wallet_id);
     }
@@ -107,20 +110,20 @@ fn asker(placed: &PlacedUnit) -> (Id, Id) {
         .decisions
         .iter()
         .find_map(|(_, decided)| match decided {
-            Ok(Decided::Resources { next, .. }) => Some(next),
+            Ok(ActionEffect::Resources { next, .. }) => Some(next),
             _ => None,
         });
     match images.and_then(|images| images.first()) {
-        Some(Image::Wallet(wallet)) => (wallet.organization_id, wallet.id),
+        Some(ResourceState::Wallet(wallet)) => (wallet.organization_id, wallet.id),
         _ => unreachable!("only a registration has no caller, and it makes a wallet"),
     }
 }
 
 /// True for changes that may end credentials that were valid before.
-pub(crate) fn ends_credentials(image: &Image) -> bool {
+pub(crate) fn ends_credentials(image: &ResourceState) -> bool {
     match image {
-        Image::ApiKey(_) => true,
-        Image::Wallet(wallet) => wallet.is_removed(),
+        ResourceState::ApiKey(_) => true,
+        ResourceState::Wallet(wallet) => wallet.is_removed(),
         _ => false,
     }
 }

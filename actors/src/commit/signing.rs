@@ -9,7 +9,7 @@ use kedge_chain::contract::KeyTrust;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash, KeyFrom, KeyOfBatch, SequencerKeys};
+use kedge_protocol::{Address, BatchKeys, Hash, KeyActivation, SequencerKeys};
 
 use crate::metric_definitions as metric;
 
@@ -77,7 +77,7 @@ pub enum SigningError {
 }
 
 /// Chooses the key that signs a batch.
-pub(crate) struct Signing {
+pub(crate) struct BatchSigner {
     held: HeldKeys,
     separator: Hash,
     /// Whether a new log waits for the contract's keys.
@@ -89,7 +89,7 @@ pub(crate) struct Signing {
     stopped: ArcSwapOption<SigningError>,
 }
 
-impl Signing {
+impl BatchSigner {
     pub(crate) fn new(
         held: HeldKeys,
         separator: Hash,
@@ -157,7 +157,7 @@ impl Signing {
     }
 
     fn held_key(&self, log: &SequencerKeys, batch: u64) -> Result<Arc<SigningKey>, SigningError> {
-        let KeyFrom { key, from_batch } = log.entry_of(batch);
+        let KeyActivation { key, from_batch } = log.entry_of(batch);
         let held = self.held.get(key).ok_or(SigningError::NotHeld {
             batch,
             wanted: key,
@@ -175,7 +175,7 @@ impl Signing {
 
     /// Adds a key that batch `batch` of the log names. False if the key should have signed that batch already: the
     /// rules were violated, and nothing may be signed any more.
-    pub(crate) fn named(&self, entry: KeyFrom, batch: u64) -> bool {
+    pub(crate) fn named(&self, entry: KeyActivation, batch: u64) -> bool {
         let mut keys = SequencerKeys::clone(&self.log.load());
         let follows = entry.from_batch > batch && keys.push(entry).is_ok();
         if follows {
@@ -272,7 +272,7 @@ fn contract_key(contract: &KeyTrust, batch: u64) -> Option<Address> {
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::evidence::{Coverage, KeyTerm};
+    use kedge_protocol::evidence::{ContractCoverage, KeyTerm};
 
     use super::*;
 
@@ -280,15 +280,15 @@ mod tests {
         SigningKey::from_bytes(&[byte; 32]).unwrap()
     }
 
-    fn entry(byte: u8, from_batch: u64) -> KeyFrom {
+    fn entry(byte: u8, from_batch: u64) -> KeyActivation {
         let key = key(byte).address();
-        KeyFrom { key, from_batch }
+        KeyActivation { key, from_batch }
     }
 
-    fn signing(asks_contract: bool, log: &[KeyFrom]) -> Signing {
+    fn signing(asks_contract: bool, log: &[KeyActivation]) -> BatchSigner {
         let log = SequencerKeys::new(log.to_vec()).unwrap();
         let held = HeldKeys::new(key(1), [key(2)]);
-        Signing::new(held, Hash::ZERO, asks_contract, log)
+        BatchSigner::new(held, Hash::ZERO, asks_contract, log)
     }
 
     fn contract(keys: &[(u8, u64)], (from_batch, until_batch): (u64, u64)) -> Arc<KeyTrust> {
@@ -298,7 +298,7 @@ mod tests {
         };
         Arc::new(KeyTrust {
             keys: keys.iter().map(term).collect(),
-            coverage: Coverage {
+            coverage: ContractCoverage {
                 from_batch,
                 until_batch,
                 retired_at_s: 0,
@@ -309,7 +309,7 @@ mod tests {
 
     const ALL: (u64, u64) = (0, u64::MAX);
 
-    fn signer(signing: &Signing, batch: u64) -> Result<Address, SigningError> {
+    fn signer(signing: &BatchSigner, batch: u64) -> Result<Address, SigningError> {
         signing.key_of(batch).map(|key| key.address())
     }
 

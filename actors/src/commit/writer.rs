@@ -19,47 +19,47 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use arc_swap::ArcSwap;
 use kedge_runtime::env::Env;
-use kedge_storage::{Group, LogPosition, Store};
+use kedge_storage::{LogPosition, Store, WriteGroup};
 use tokio::sync::{mpsc, watch};
 
-use super::disk::Disk;
+use super::disk::StoreDisk;
 use super::error::CommitterError;
 use super::group::CommitGroup;
-use crate::events::Listeners;
+use crate::events::EventListeners;
 use crate::failure::FailureSink;
-use crate::pipeline::world::Published;
+use crate::pipeline::world::PublishedState;
 
-pub(crate) use threads::{Threads, start};
+pub(crate) use threads::{WriterThreads, start};
 
 /// Groups that may be handed over and not yet published: one that waits for the disk, and one whose rows are written.
 /// Behind them a group stays open and grows.
 const AHEAD_MAX: u64 = 2;
 
 /// A group in the log, which ends at `position` after it.
-struct Logged {
+struct LoggedGroup {
     formed: CommitGroup,
     position: LogPosition,
 }
 
 /// Result of a step. A step works and returns; its caller owns the thread, the channels and the pauses.
 #[derive(PartialEq, Eq, Debug)]
-enum Step<T, W> {
+enum WriterStep<T, W> {
     Done(T),
     /// Nothing has changed; the step is retried once this is over.
     Blocked(W),
 }
 
 /// The committer's end of the channel to the writer, with the count of published groups.
-pub(crate) struct Writing {
+pub(crate) struct WriterLink {
     /// At most [`AHEAD_MAX`] groups.
     groups: mpsc::UnboundedSender<CommitGroup>,
     handed_over: u64,
     published: watch::Receiver<u64>,
     /// Empty groups for reuse.
-    spent: mpsc::UnboundedReceiver<Group>,
+    spent: mpsc::UnboundedReceiver<WriteGroup>,
 }
 
-impl Writing {
+impl WriterLink {
     /// True when the next group may be handed over.
     pub(crate) fn is_ready(&self) -> bool {
         self.handed_over - *self.published.borrow() < AHEAD_MAX
@@ -85,10 +85,10 @@ impl Writing {
     }
 
     /// An empty group: a used one if there is one, otherwise with room for `capacity_bytes`.
-    pub(crate) fn empty_group(&mut self, capacity_bytes: usize) -> Group {
+    pub(crate) fn empty_group(&mut self, capacity_bytes: usize) -> WriteGroup {
         self.spent
             .try_recv()
-            .unwrap_or_else(|_| Group::with_capacity_bytes(capacity_bytes))
+            .unwrap_or_else(|_| WriteGroup::with_capacity_bytes(capacity_bytes))
     }
 
     /// Hands over the next group.
@@ -100,16 +100,16 @@ impl Writing {
 }
 
 /// Makes durable groups visible to readers.
-pub(crate) struct Outlet {
+pub(crate) struct Publisher {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) store: Arc<Store>,
-    pub(crate) published: Arc<ArcSwap<Published>>,
+    pub(crate) published: Arc<ArcSwap<PublishedState>>,
     pub(crate) visible: watch::Sender<u64>,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) disk_full: Arc<AtomicBool>,
     /// True once nothing is placed any more.
     pub(crate) ending: Arc<AtomicBool>,
-    pub(crate) disk: Disk,
-    pub(crate) listeners: Arc<Listeners>,
+    pub(crate) disk: StoreDisk,
+    pub(crate) listeners: Arc<EventListeners>,
     pub(crate) failed: FailureSink,
 }

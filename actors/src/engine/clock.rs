@@ -1,24 +1,24 @@
 //! Clock checks of the engine: nothing is written while the clock is not believed.
 
 use super::Engine;
-use crate::api::SubmitError;
+use crate::api::SubmissionError;
 use crate::metric_definitions as metric;
 use crate::timekeeper::Timekeeper;
 
 impl Engine {
     /// Refuses if the clock is not believed. Called before any comparison with its time and before any write.
-    pub fn check_clock(&self) -> Result<(), SubmitError> {
+    pub fn check_clock(&self) -> Result<(), SubmissionError> {
         let inner = &self.inner;
         let log_ms = self.published().head.last_sealed_at_ms;
         let checked = inner.options.time.check(log_ms);
         checked.map_or_else(
-            |why| Err(SubmitError::ReadOnly(why.to_string())),
+            |why| Err(SubmissionError::ReadOnly(why.to_string())),
             |_| Ok(()),
         )
     }
 
     /// Sets the clock's metrics. Returns the result of [`Self::check_clock`].
-    pub fn record_clock(&self) -> Result<(), SubmitError> {
+    pub fn record_clock(&self) -> Result<(), SubmissionError> {
         let standing = self.time().standing();
         let ahead_s = |of_ms: u64| (standing.clock_ms as f64 - of_ms as f64) / 1_000.0;
         if let Some(expected_ms) = standing.expected_ms {

@@ -4,15 +4,16 @@
 use std::sync::Arc;
 
 use kedge_protocol::Address;
-use kedge_replay::apply::{Apply, ApplyError};
+use kedge_replay::apply::{ApplyError, LogApplier};
 use kedge_replay::hashed::HashedFrame;
 use kedge_storage::{
-    CodecError, CommitError, FrameError, Group, LogPosition, ReadError, Snapshot, StoredFrame,
+    CodecError, CommitError, FrameError, LogPosition, StoreReadError, StoreSnapshot, StoredFrame,
+    WriteGroup,
 };
 
 use super::Engine;
 use crate::metric_definitions as metric;
-use crate::pipeline::world::Published;
+use crate::pipeline::world::PublishedState;
 
 /// Resources kept in memory before they are read from the store again.
 const REMEMBERED_MAX: usize = 200_000;
@@ -29,26 +30,26 @@ pub enum FollowError {
     #[error("frame {frame} of the log cannot be applied: {error}")]
     Apply { frame: u64, error: ApplyError },
     #[error("the store could not be read: {0}")]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     /// The mark of released headers could not be written.
     #[error("the high-water mark of released headers could not be written: {0}")]
     HighWater(#[from] std::io::Error),
 }
 
 /// Applies another node's frames to an engine that does not lead. At most one exists, and none while the engine leads.
-pub struct Follower {
+pub struct LogFollower {
     engine: Engine,
-    apply: Apply,
+    apply: LogApplier,
 }
 
-impl Follower {
+impl LogFollower {
     /// Continues where the engine's log ends.
     ///
     /// # Errors
     /// [`FollowError`] if the state cannot be read.
     pub fn new(engine: &Engine) -> Result<Self, FollowError> {
         let store = Arc::clone(&engine.inner.store);
-        let apply = Apply::over(store.snapshot());
+        let apply = LogApplier::over(store.snapshot());
         let apply = apply.map_err(|error| FollowError::Apply { frame: 0, error })?;
         let mut follower = Self {
             engine: engine.clone(),
@@ -131,19 +132,19 @@ impl Follower {
         let coded = |error: CodecError| refused(error.into());
         let hashed = HashedFrame::of(frame).map_err(refused)?;
         let entries = store.side(&hashed.frame)?;
-        if let Some(operators) = Group::operators_in(&entries).map_err(coded)? {
+        if let Some(operators) = WriteGroup::operators_in(&entries).map_err(coded)? {
             self.apply.set_operators(operators);
         }
         self.apply.frame(&hashed).map_err(refused)?;
         self.apply.side_entries(&entries).map_err(coded)
     }
 
-    fn publish(&self, snapshot: Snapshot) -> Result<(), FollowError> {
+    fn publish(&self, snapshot: StoreSnapshot) -> Result<(), FollowError> {
         let inner = &self.engine.inner;
         let head = snapshot.head()?;
         inner.store.release(&head)?;
         let keys = snapshot.sequencer_keys()?;
-        inner.published.store(Arc::new(Published {
+        inner.published.store(Arc::new(PublishedState {
             head,
             // A frame does not state whether it changed a key, so cached key data counts as outdated.
             keys_changed_at: head.sequence,

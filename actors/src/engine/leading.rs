@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use kedge_runtime::executor::{ActorThreads, Part};
-use kedge_storage::ReadError;
+use kedge_runtime::executor::{ActorThreads, EnginePart};
+use kedge_storage::StoreReadError;
 use parking_lot::Mutex;
 use ractor::{ActorCell, ActorRef};
 use tokio::sync::mpsc;
 
 use super::Engine;
-use crate::api::SubmitError;
-use crate::failure::Failure;
+use crate::api::SubmissionError;
+use crate::failure::EngineFailure;
 use crate::messages::{AnchorMessage, WebhooksMessage};
-use crate::pipeline::Actors;
+use crate::pipeline::PipelineActors;
 use crate::pipeline::messages::DirectoryMessage;
 use crate::pipeline::placed::CommitterMessage;
 
@@ -26,13 +26,13 @@ const WRITING_MIN: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The running write path.
-pub(crate) struct Leading {
+pub(crate) struct LeaderState {
     pub(super) directory: ActorRef<DirectoryMessage>,
     pub(super) supervisor: ActorRef<()>,
     threads: ActorThreads,
     work: Mutex<Option<mpsc::Sender<CommitterMessage>>>,
-    committer: Mutex<Option<Part>>,
-    pub(super) failed: Failure,
+    committer: Mutex<Option<EnginePart>>,
+    pub(super) failed: EngineFailure,
     /// Set while the actors are being stopped.
     ending: Arc<AtomicBool>,
     pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
@@ -52,13 +52,13 @@ fn supervised(by: ActorCell) -> Vec<ActorCell> {
     found
 }
 
-impl Leading {
+impl LeaderState {
     pub(super) fn new(
-        actors: Actors,
+        actors: PipelineActors,
         threads: ActorThreads,
         work: mpsc::Sender<CommitterMessage>,
-        committer: Part,
-        failed: Failure,
+        committer: EnginePart,
+        failed: EngineFailure,
         ending: Arc<AtomicBool>,
     ) -> Self {
         Self {
@@ -102,9 +102,9 @@ impl Leading {
 
 impl Engine {
     /// The write path, if this node leads.
-    pub(super) fn leading(&self) -> Result<Arc<Leading>, SubmitError> {
+    pub(super) fn leading(&self) -> Result<Arc<LeaderState>, SubmissionError> {
         let leading = self.inner.leading.load_full();
-        leading.ok_or(SubmitError::NotLeading)
+        leading.ok_or(SubmissionError::NotLeading)
     }
 
     /// Whether this node leads the log.
@@ -118,7 +118,7 @@ impl Engine {
     }
 
     /// A watch on the first failure of the write path; `None` if this node does not lead.
-    pub fn leading_failure(&self) -> Option<Failure> {
+    pub fn leading_failure(&self) -> Option<EngineFailure> {
         let leading = self.inner.leading.load();
         leading.as_ref().map(|leading| leading.failed.clone())
     }
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// Waits until requests in flight will get no answer: the write path has failed, or they are overdue.
-    pub(super) async fn unanswered(&self, failed: &mut Failure) {
+    pub(super) async fn unanswered(&self, failed: &mut EngineFailure) {
         let options = &self.inner.options;
         if options.replicated && options.running.turns().are_chosen() {
             // A simulated node outlives this, and the runtime wakes waiters of one value in an order that no seed
@@ -187,7 +187,7 @@ impl Engine {
 
     /// Ends the write path, while reading continues. Waiting callers get an unknown outcome. False if the parts did not
     /// end in time: then the process must end.
-    pub async fn stop_leading(&self, timeout: Duration) -> Result<bool, ReadError> {
+    pub async fn stop_leading(&self, timeout: Duration) -> Result<bool, StoreReadError> {
         let inner = &self.inner;
         let Some(leading) = inner.leading.swap(None) else {
             return Ok(true);

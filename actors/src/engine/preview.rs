@@ -7,15 +7,15 @@ use std::sync::Arc;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Id, Prefix};
-use kedge_rules::{Caller, Input, Refusal, World, object};
+use kedge_rules::{ActionInput, Caller, Refusal, World, object};
 
 use crate::engine::Engine;
-use crate::pipeline::world::{Published, Reader, unavailable};
+use crate::pipeline::world::{PublishedState, StateReader, unavailable};
 
 /// Preview of one request's actions in the present state.
-pub struct Preview {
-    published: Arc<Published>,
-    reader: Reader,
+pub struct DecisionPreview {
+    published: Arc<PublishedState>,
+    reader: StateReader,
     /// Objects after the actions so far.
     objects: HashMap<Id, Object>,
     /// Objects that the actions so far would mint of each bounded template.
@@ -24,9 +24,9 @@ pub struct Preview {
 
 impl Engine {
     /// Begins a preview on the state that was published last.
-    pub fn preview(&self) -> Preview {
+    pub fn preview(&self) -> DecisionPreview {
         let (reader, published) = self.reader().fixed();
-        Preview {
+        DecisionPreview {
             published,
             reader,
             objects: HashMap::new(),
@@ -35,15 +35,15 @@ impl Engine {
     }
 }
 
-impl Preview {
+impl DecisionPreview {
     /// The state that the preview decides on.
-    pub fn published(&self) -> &Published {
+    pub fn published(&self) -> &PublishedState {
         &self.published
     }
 
     /// Decides the next bus action and returns the object after it. Values that depend on the action's content (a new
     /// object's identifier, the integrity) are fixed only by the signature, so they mean nothing here.
-    pub fn decide(&mut self, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
+    pub fn decide(&mut self, caller: &Caller, input: &ActionInput<'_>) -> Result<Object, Refusal> {
         if *input.kind == Kind::Mint {
             return self.mint(caller, input);
         }
@@ -61,7 +61,7 @@ impl Preview {
         after
     }
 
-    fn mint(&mut self, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
+    fn mint(&mut self, caller: &Caller, input: &ActionInput<'_>) -> Result<Object, Refusal> {
         let object = object::mint(&self.reader, caller, input)?;
         let template = self.reader.template(object.template_id)?;
         if let Some(max) = template.and_then(|template| template.max_supply) {
@@ -75,7 +75,7 @@ impl Preview {
         Ok(object)
     }
 
-    fn load(&self, id: Id, input: &Input<'_>) -> Result<Option<Object>, Refusal> {
+    fn load(&self, id: Id, input: &ActionInput<'_>) -> Result<Option<Object>, Refusal> {
         if let Some(allowance) = input.allowance {
             allowance.before_read()?;
         }

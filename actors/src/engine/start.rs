@@ -6,50 +6,50 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use kedge_protocol::log_tree::Frontier;
-use kedge_rules::sequencer::Tip;
-use kedge_runtime::executor::{ActorThreads, Part, Running};
-use kedge_storage::{LogHead, Mode, Store};
+use kedge_protocol::log_tree::TreeFrontier;
+use kedge_rules::sequencer::LogTip;
+use kedge_runtime::executor::{ActorThreads, EnginePart, EngineRuntime};
+use kedge_storage::{LogHead, Store, StoreMode};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
-use super::leading::Leading;
-use super::{Engine, Inner, Options, StartError};
+use super::leading::LeaderState;
+use super::{Engine, EngineInner, EngineOptions, StartError};
 use crate::anchor::SeenAnchors;
-use crate::commit::agreement::Sampler;
-use crate::commit::committer::{Caches, Committer, CommitterThread};
-use crate::commit::disk::{self, Disk};
-use crate::commit::pace::Pace;
-use crate::commit::signing::Signing;
-use crate::commit::writer::{self, Outlet};
+use crate::commit::agreement::AgreementSampler;
+use crate::commit::committer::{Committer, CommitterCaches, CommitterThread};
+use crate::commit::disk::{self, StoreDisk};
+use crate::commit::pace::GroupPace;
+use crate::commit::signing::BatchSigner;
+use crate::commit::writer::{self, Publisher};
 use crate::commit::{keeper, store_health};
 use crate::events::SideEvents;
-use crate::failure::{self, Failure, FailureSink};
-use crate::pipeline::admission::Bounds;
-use crate::pipeline::catalog::Catalog;
+use crate::failure::{self, EngineFailure, FailureSink};
+use crate::pipeline::admission::AdmissionBounds;
+use crate::pipeline::catalog::TemplateCatalog;
 use crate::pipeline::placed::CommitterMessage;
-use crate::pipeline::room::Room;
+use crate::pipeline::room::AdmissionPool;
 use crate::pipeline::supervisor::SupervisorOptions;
-use crate::pipeline::world::{Progress, Published, Reader};
-use crate::pipeline::{Pipeline, Sizes};
+use crate::pipeline::world::{PublishProgress, PublishedState, StateReader};
+use crate::pipeline::{PipelineParts, PipelineSizes};
 
 /// Placed units that may wait for the committer.
 const WORK_QUEUE: usize = 4_096;
 
 impl Engine {
     /// Starts the engine on an open store, as the leader.
-    pub async fn start(options: Options, store: Arc<Store>) -> Result<Self, StartError> {
+    pub async fn start(options: EngineOptions, store: Arc<Store>) -> Result<Self, StartError> {
         let engine = Self::open(options, store)?;
         engine.lead().await?;
         Ok(engine)
     }
 
     /// Starts an engine that only reads until [`Engine::lead`].
-    pub fn open(options: Options, store: Arc<Store>) -> Result<Self, StartError> {
+    pub fn open(options: EngineOptions, store: Arc<Store>) -> Result<Self, StartError> {
         let (sink, failed) = failure::channel();
         let snapshot = store.snapshot();
         let head = snapshot.head()?;
-        let signing = Arc::new(Signing::new(
+        let signing = Arc::new(BatchSigner::new(
             options.keys.clone(),
             options.domain.separator(),
             options.contract.is_some(),
@@ -57,23 +57,23 @@ impl Engine {
         ));
         let env = Arc::clone(&options.env);
         let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
-        let bounds = Bounds {
+        let bounds = AdmissionBounds {
             requests_min: options.requests_min.min(options.requests_max),
             requests_max: options.requests_max,
             wait_target: options.wait_target,
         };
         let share_percent = options.organization_share_percent;
         let maxima = (actions_max, options.decided_bytes_max);
-        let room = Room::new(bounds, share_percent, maxima, Arc::clone(&env));
+        let room = AdmissionPool::new(bounds, share_percent, maxima, Arc::clone(&env));
         let room = Arc::new(room);
         let reserve_bytes = options.disk_reserve_bytes;
-        let disk = Disk::new(Arc::clone(&env), &options.data_path, reserve_bytes);
-        let published = Arc::new(ArcSwap::from_pointee(Published {
+        let disk = StoreDisk::new(Arc::clone(&env), &options.data_path, reserve_bytes);
+        let published = Arc::new(ArcSwap::from_pointee(PublishedState {
             head,
             keys_changed_at: head.sequence,
             snapshot,
         }));
-        let catalog = Arc::new(Catalog::new(
+        let catalog = Arc::new(TemplateCatalog::new(
             options.catalog_bytes_max,
             options.recipients_max,
         ));
@@ -83,8 +83,8 @@ impl Engine {
         let keepers = keeper::start(&store, &disk, &env, &ending, &sink, &options.running)?;
         room.watch();
         Ok(Self {
-            inner: Arc::new(Inner {
-                reader: Reader::new(Arc::clone(&published), catalog),
+            inner: Arc::new(EngineInner {
+                reader: StateReader::new(Arc::clone(&published), catalog),
                 published,
                 options,
                 store,
@@ -115,38 +115,38 @@ impl Engine {
     /// Starts the write path at the log's end. Only this node may extend the log.
     pub async fn lead(&self) -> Result<(), StartError> {
         let inner = &self.inner;
-        let starting = Starting::new(inner)?;
+        let starting = LeaderStartup::new(inner)?;
         let (work, placed) = mpsc::channel(WORK_QUEUE);
         let committer = starting.start_committer(placed)?;
         let threads = ActorThreads::start(&inner.options.running)?;
         let pipeline = starting.pipeline(work.clone());
         let actors = threads.run(pipeline.spawn()).await??;
         store_health::watch(&inner.store, &work);
-        let Starting { ending, failed, .. } = starting;
-        let leading = Leading::new(actors, threads, work, committer, failed.1, ending);
+        let LeaderStartup { ending, failed, .. } = starting;
+        let leading = LeaderState::new(actors, threads, work, committer, failed.1, ending);
         inner.leading.store(Some(Arc::new(leading)));
         Ok(())
     }
 }
 
 /// Shared state of the write path during its start.
-struct Starting<'a> {
-    inner: &'a Inner,
-    published: Arc<Published>,
+struct LeaderStartup<'a> {
+    inner: &'a EngineInner,
+    published: Arc<PublishedState>,
     /// The log's head.
     head: LogHead,
     committed_ticket: Arc<AtomicU64>,
     ending: Arc<AtomicBool>,
-    failed: (FailureSink, Failure),
+    failed: (FailureSink, EngineFailure),
 }
 
-impl<'a> Starting<'a> {
+impl<'a> LeaderStartup<'a> {
     /// Reads the committed state, and sets clock and keys by it.
-    fn new(inner: &'a Inner) -> Result<Self, StartError> {
+    fn new(inner: &'a EngineInner) -> Result<Self, StartError> {
         let published = inner.published.load_full();
         let head = published.head;
         inner.signing.reset(published.snapshot.sequencer_keys()?);
-        if inner.store.mode() == Mode::ReadWrite {
+        if inner.store.mode() == StoreMode::ReadWrite {
             inner.signing.begin(head.batches);
         }
         let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
@@ -167,20 +167,23 @@ impl<'a> Starting<'a> {
     }
 
     /// Starts the committer's thread and the ones after it.
-    fn start_committer(&self, work: mpsc::Receiver<CommitterMessage>) -> Result<Part, StartError> {
+    fn start_committer(
+        &self,
+        work: mpsc::Receiver<CommitterMessage>,
+    ) -> Result<EnginePart, StartError> {
         let committer = self.committer()?;
         let inner = self.inner;
         let compared = Arc::clone(&inner.compared);
-        let sampler = Sampler::new(inner.options.compare_groups_every, compared);
+        let sampler = AgreementSampler::new(inner.options.compare_groups_every, compared);
         let running = &inner.options.running;
         let (writing, threads) = writer::start(self.outlet(), sampler, running)?;
         let runtime = match running {
-            Running::Threads { .. } => Some(
+            EngineRuntime::Threads { .. } => Some(
                 tokio::runtime::Builder::new_current_thread()
                     .enable_time()
                     .build()?,
             ),
-            Running::Tasks(_) => None,
+            EngineRuntime::Tasks(_) => None,
         };
         let committer = CommitterThread {
             committer,
@@ -192,9 +195,9 @@ impl<'a> Starting<'a> {
         Ok(self.failed.0.start(running, "committer", run)?)
     }
 
-    fn outlet(&self) -> Outlet {
+    fn outlet(&self) -> Publisher {
         let inner = self.inner;
-        Outlet {
+        Publisher {
             env: Arc::clone(&inner.options.env),
             store: Arc::clone(&inner.store),
             published: Arc::clone(&inner.published),
@@ -223,27 +226,27 @@ impl<'a> Starting<'a> {
             side_events: SideEvents::load(snapshot)?,
             head: self.head,
             keys_changed_at: self.head.sequence,
-            frontier: Frontier::load(self.head.batches, snapshot)?,
-            caches: Caches::default(),
-            pace: Pace::new(permits, options.requests_max, options.env.now()),
+            frontier: TreeFrontier::load(self.head.batches, snapshot)?,
+            caches: CommitterCaches::default(),
+            pace: GroupPace::new(permits, options.requests_max, options.env.now()),
             group_bytes: 0,
             group_bytes_max: options.group_bytes_max,
         })
     }
 
-    fn pipeline(&self, committer: mpsc::Sender<CommitterMessage>) -> Pipeline {
+    fn pipeline(&self, committer: mpsc::Sender<CommitterMessage>) -> PipelineParts {
         let inner = self.inner;
         let options = &inner.options;
-        Pipeline {
+        PipelineParts {
             env: Arc::clone(&options.env),
             time: Arc::clone(&options.time),
-            sizes: Sizes {
+            sizes: PipelineSizes {
                 shards: options.shards.max(1),
                 objects_live_max: options.objects_live_max,
                 organizations_live_max: options.organizations_live_max,
                 recent_keys_max: options.recent_keys_max,
             },
-            tip: Tip {
+            tip: LogTip {
                 sequence: self.head.sequence,
                 head: self.head.head,
                 timestamp_ms: self.head.last_sealed_at_ms,
@@ -252,7 +255,7 @@ impl<'a> Starting<'a> {
             committer,
             turns: options.running.turns(),
             committed_ticket: Arc::clone(&self.committed_ticket),
-            progress: Progress::new(inner.visible.subscribe(), options.running.turns()),
+            progress: PublishProgress::new(inner.visible.subscribe(), options.running.turns()),
             supervision: SupervisorOptions {
                 failed: self.failed.0.clone(),
                 ending: Arc::clone(&self.ending),

@@ -6,56 +6,58 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::Id;
-use kedge_runtime::executor::Turns;
+use kedge_runtime::executor::StepScheduler;
 use parking_lot::{Mutex, MutexGuard};
 use ractor::ActorRef;
 use tokio::sync::watch;
 
 use crate::messages::WebhooksMessage;
 
-type Waiting = HashMap<Id, Organization>;
+type ListenerMap = HashMap<Id, ListenerChannel>;
 
 #[derive(Clone)]
-struct Organization {
+struct ListenerChannel {
     changes: watch::Sender<()>,
     listeners: usize,
 }
 
 /// All listeners. Changes take the lock; reads do not.
 #[derive(Default)]
-pub(crate) struct Listeners {
-    waiting: ArcSwap<Waiting>,
+pub(crate) struct EventListeners {
+    waiting: ArcSwap<ListenerMap>,
     changing: Mutex<()>,
     /// The actor that serves webhooks.
     webhooks: ArcSwapOption<ActorRef<WebhooksMessage>>,
 }
 
 /// Listener for an organization's events.
-pub struct Listener {
+pub struct EventListener {
     organization: Id,
     changes: watch::Receiver<()>,
-    turns: Turns,
-    listeners: Arc<Listeners>,
+    turns: StepScheduler,
+    listeners: Arc<EventListeners>,
 }
 
-impl Listeners {
+impl EventListeners {
     /// True if there are no listeners.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.load().is_empty()
     }
 
     /// Starts to listen to an organization: every later commit is reported.
-    pub(crate) fn join(self: &Arc<Self>, organization: Id, turns: Turns) -> Listener {
+    pub(crate) fn join(self: &Arc<Self>, organization: Id, turns: StepScheduler) -> EventListener {
         let _changing = self.lock();
-        let mut waiting = Waiting::clone(&self.waiting.load());
-        let entry = waiting.entry(organization).or_insert_with(|| Organization {
-            changes: watch::Sender::new(()),
-            listeners: 0,
-        });
+        let mut waiting = ListenerMap::clone(&self.waiting.load());
+        let entry = waiting
+            .entry(organization)
+            .or_insert_with(|| ListenerChannel {
+                changes: watch::Sender::new(()),
+                listeners: 0,
+            });
         entry.listeners += 1;
         let changes = entry.changes.subscribe();
         self.waiting.store(Arc::new(waiting));
-        Listener {
+        EventListener {
             organization,
             changes,
             turns,
@@ -65,7 +67,7 @@ impl Listeners {
 
     fn leave(&self, organization: Id) {
         let _changing = self.lock();
-        let mut waiting = Waiting::clone(&self.waiting.load());
+        let mut waiting = ListenerMap::clone(&self.waiting.load());
         if let Some(entry) = waiting.get_mut(&organization) {
             entry.listeners -= 1;
             if entry.listeners == 0 {
@@ -109,7 +111,7 @@ impl Listeners {
     }
 }
 
-impl Listener {
+impl EventListener {
     /// Resolves when events may have been committed since the last call, or since the listener was created. The
     /// published snapshot already holds them.
     pub async fn changed(&mut self) {
@@ -119,7 +121,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for EventListener {
     fn drop(&mut self) {
         self.listeners.leave(self.organization);
     }
@@ -140,10 +142,10 @@ mod tests {
 
     #[tokio::test]
     async fn who_listens_is_told_and_who_left_is_forgotten() {
-        let listeners = Arc::new(Listeners::default());
-        let mut one = listeners.join(id(1), Turns::default());
-        let mut again = listeners.join(id(1), Turns::default());
-        let mut other = listeners.join(id(2), Turns::default());
+        let listeners = Arc::new(EventListeners::default());
+        let mut one = listeners.join(id(1), StepScheduler::default());
+        let mut again = listeners.join(id(1), StepScheduler::default());
+        let mut other = listeners.join(id(2), StepScheduler::default());
         listeners.notify(&[id(1), id(3)]);
         one.changed().await;
         again.changed().await;

@@ -7,11 +7,11 @@
 //! `/ebus/events/stream`) read the same order, and Last-Event-ID is a position. A reader that remembers its last
 //! position continues from there without a gap and without a repeat, even after a crash.
 //!
-//! [`Listener`] signals that there may be new events; it carries none and can lose none.
+//! [`EventListener`] signals that there may be new events; it carries none and can lose none.
 
 mod listeners;
 mod side;
 
-pub use listeners::Listener;
-pub(crate) use listeners::Listeners;
+pub use listeners::EventListener;
+pub(crate) use listeners::EventListeners;
 pub(crate) use side::SideEvents;

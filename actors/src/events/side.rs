@@ -4,17 +4,17 @@
 use std::collections::HashMap;
 
 use kedge_protocol::Id;
-use kedge_protocol::event::{EventType, Position, event_id};
+use kedge_protocol::event::{EventPosition, EventType, event_id};
 use kedge_protocol::limits::{EVENTS_KEPT_MAX, EVENTS_PRUNED_AT_ONCE};
 use kedge_rules::Refusal;
-use kedge_rules::event::Failed;
-use kedge_storage::{EventRow, Group, ReadError, Snapshot};
+use kedge_rules::event::RefusalEvent;
+use kedge_storage::{EventRow, StoreReadError, StoreSnapshot, WriteGroup};
 
-use crate::api::{ActionOutcome, Committed, Submission};
+use crate::api::{ActionOutcome, Submission, SubmissionOutcome};
 
 /// Numbers of the events kept for an organization: from `first` to below `next`.
 #[derive(Clone, Copy)]
-struct Kept {
+struct RetainedEvents {
     first: u64,
     next: u64,
 }
@@ -22,15 +22,15 @@ struct Kept {
 /// Events that the committer stores outside the log.
 pub(crate) struct SideEvents {
     /// Position of the newest event of either kind.
-    last: Position,
-    kept: HashMap<Option<Id>, Kept>,
+    last: EventPosition,
+    kept: HashMap<Option<Id>, RetainedEvents>,
     /// Events of the open group.
     waiting: Vec<EventRow>,
 }
 
 impl SideEvents {
     /// Continues after the store's newest event.
-    pub(crate) fn load(snapshot: &Snapshot) -> Result<Self, ReadError> {
+    pub(crate) fn load(snapshot: &StoreSnapshot) -> Result<Self, StoreReadError> {
         Ok(Self {
             last: snapshot.last_position()?,
             kept: HashMap::new(),
@@ -55,7 +55,7 @@ impl SideEvents {
             let Some(action) = submission.actions.get(usize::from(index)) else {
                 continue;
             };
-            let failed = Failed {
+            let failed = RefusalEvent {
                 kind: &action.kind,
                 target: submission.text(&action.target),
                 index,
@@ -82,7 +82,7 @@ impl SideEvents {
         &mut self,
         organization: Id,
         submission: &Submission,
-        outcome: &Committed,
+        outcome: &SubmissionOutcome,
         timestamp_ms: u64,
     ) {
         let blamed = outcome.failed_index.filter(|_| submission.head.atomic);
@@ -100,10 +100,10 @@ impl SideEvents {
     /// it. Returns the organizations to notify; `None` stands for all.
     pub(crate) fn write(
         &mut self,
-        group: &mut Group,
-        snapshot: &Snapshot,
+        group: &mut WriteGroup,
+        snapshot: &StoreSnapshot,
         sequence: u64,
-    ) -> Result<Vec<Option<Id>>, ReadError> {
+    ) -> Result<Vec<Option<Id>>, StoreReadError> {
         let events = std::mem::take(&mut self.waiting);
         let mut reported: Vec<Option<Id>> = Vec::new();
         for event in &events {
@@ -138,10 +138,10 @@ impl SideEvents {
     /// Deletes the oldest surplus events; `snapshot` is the store with every group before this one.
     pub(crate) fn prune(
         &mut self,
-        group: &mut Group,
-        snapshot: &Snapshot,
+        group: &mut WriteGroup,
+        snapshot: &StoreSnapshot,
         scopes: &[Option<Id>],
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), StoreReadError> {
         for scope in scopes {
             let kept = kept(&mut self.kept, snapshot, *scope)?;
             prune(kept, group, snapshot, *scope)?;
@@ -161,29 +161,31 @@ impl SideEvents {
 }
 
 /// The position after `last` and after the log's events at its end.
-fn next_position(last: Position, sequence: u64) -> Option<Position> {
+fn next_position(last: EventPosition, sequence: u64) -> Option<EventPosition> {
     let index = if last.sequence < sequence {
-        Position::SIDE
+        EventPosition::SIDE
     } else {
-        last.index.checked_add(1)?.max(Position::SIDE)
+        last.index.checked_add(1)?.max(EventPosition::SIDE)
     };
-    (index < u32::MAX).then_some(Position { sequence, index })
+    (index < u32::MAX).then_some(EventPosition { sequence, index })
 }
 
 fn kept<'a>(
-    known: &'a mut HashMap<Option<Id>, Kept>,
-    snapshot: &Snapshot,
+    known: &'a mut HashMap<Option<Id>, RetainedEvents>,
+    snapshot: &StoreSnapshot,
     scope: Option<Id>,
-) -> Result<&'a mut Kept, ReadError> {
+) -> Result<&'a mut RetainedEvents, StoreReadError> {
     use std::collections::hash_map::Entry;
     Ok(match known.entry(scope) {
         Entry::Occupied(entry) => entry.into_mut(),
         Entry::Vacant(entry) => {
             let numbers = snapshot.stored_event_numbers(scope)?;
             entry.insert(
-                numbers.map_or(Kept { first: 0, next: 0 }, |(first, last)| Kept {
-                    first,
-                    next: last + 1,
+                numbers.map_or(RetainedEvents { first: 0, next: 0 }, |(first, last)| {
+                    RetainedEvents {
+                        first,
+                        next: last + 1,
+                    }
                 }),
             )
         }
@@ -193,17 +195,17 @@ fn kept<'a>(
 /// Deletes the oldest events if there are too many. One commit never adds as many as are kept, so the snapshot holds
 /// all the oldest.
 fn prune(
-    kept: &mut Kept,
-    group: &mut Group,
-    snapshot: &Snapshot,
+    kept: &mut RetainedEvents,
+    group: &mut WriteGroup,
+    snapshot: &StoreSnapshot,
     scope: Option<Id>,
-) -> Result<(), ReadError> {
+) -> Result<(), StoreReadError> {
     let count = kept.next - kept.first;
     if count <= EVENTS_KEPT_MAX {
         return Ok(());
     }
     let surplus = count - (EVENTS_KEPT_MAX - EVENTS_PRUNED_AT_ONCE);
-    let oldest = snapshot.stored_events(scope, Position::start_of(0), false);
+    let oldest = snapshot.stored_events(scope, EventPosition::start_of(0), false);
     for row in oldest.take(surplus as usize) {
         let (position, _) = row?;
         group.delete_event(scope, position);
@@ -234,8 +236,8 @@ mod tests {
         }
     }
 
-    fn positions(snapshot: &Snapshot, scope: Option<Id>) -> Vec<Position> {
-        let rows = snapshot.stored_events(scope, Position::start_of(0), false);
+    fn positions(snapshot: &StoreSnapshot, scope: Option<Id>) -> Vec<EventPosition> {
+        let rows = snapshot.stored_events(scope, EventPosition::start_of(0), false);
         rows.map(|row| row.unwrap().0).collect()
     }
 
@@ -263,7 +265,7 @@ mod tests {
         });
         let commit =
             |side_events: &mut SideEvents, sequence: u64, scope: Option<Id>, count: usize| {
-                let mut group = Group::new();
+                let mut group = WriteGroup::new();
                 side_events.add(std::iter::repeat_with(|| row(scope)).take(count));
                 let reported = side_events
                     .write(&mut group, &store.snapshot(), sequence)
@@ -316,12 +318,15 @@ mod tests {
 
     #[test]
     fn places_only_grow() {
-        let at = |sequence, index| Position { sequence, index };
-        let end_of_log = at(7, Position::BATCH);
+        let at = |sequence, index| EventPosition { sequence, index };
+        let end_of_log = at(7, EventPosition::BATCH);
         let first = next_position(end_of_log, 7).unwrap();
-        assert_eq!(first, at(7, Position::SIDE));
-        assert_eq!(next_position(first, 7), Some(at(7, Position::SIDE + 1)));
-        assert_eq!(next_position(first, 9), Some(at(9, Position::SIDE)));
+        assert_eq!(first, at(7, EventPosition::SIDE));
+        assert_eq!(
+            next_position(first, 7),
+            Some(at(7, EventPosition::SIDE + 1))
+        );
+        assert_eq!(next_position(first, 9), Some(at(9, EventPosition::SIDE)));
         assert_eq!(next_position(at(7, u32::MAX - 1), 7), None);
     }
 }

@@ -17,7 +17,7 @@ const ANSWERS_MIN: usize = 16;
 
 /// Bounds of the limit, and the threshold of slow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct AdmissionBounds {
     /// The limit never falls below this.
     pub(crate) requests_min: usize,
     /// The limit never rises above this. It starts here.
@@ -27,13 +27,13 @@ pub(crate) struct Bounds {
 }
 
 /// Limit on requests in flight.
-pub(crate) struct Admission {
-    bounds: Bounds,
+pub(crate) struct AdmissionLimit {
+    bounds: AdmissionBounds,
     limit: AtomicUsize,
-    window: Mutex<Window>,
+    window: Mutex<AdmissionWindow>,
 }
 
-struct Window {
+struct AdmissionWindow {
     ends_at: Instant,
     answers: usize,
     slow: usize,
@@ -41,13 +41,13 @@ struct Window {
     slow_windows: u32,
 }
 
-impl Admission {
-    pub(crate) fn new(bounds: Bounds, now: Instant) -> Self {
+impl AdmissionLimit {
+    pub(crate) fn new(bounds: AdmissionBounds, now: Instant) -> Self {
         metrics::gauge!(metric::REQUESTS_UNDER_WAY_MAX).set(bounds.requests_max as f64);
         Self {
             limit: AtomicUsize::new(bounds.requests_max),
             bounds,
-            window: Mutex::new(Window {
+            window: Mutex::new(AdmissionWindow {
                 ends_at: now + WINDOW,
                 answers: 0,
                 slow: 0,
@@ -81,7 +81,7 @@ impl Admission {
             (true, false) => before,
             (false, _) => before + before / 8 + 1,
         };
-        let Bounds {
+        let AdmissionBounds {
             requests_min,
             requests_max,
             ..
@@ -96,7 +96,7 @@ impl Admission {
     }
 }
 
-impl Window {
+impl AdmissionWindow {
     fn begin(&mut self, now: Instant) {
         self.answers = 0;
         self.slow = 0;
@@ -112,20 +112,20 @@ mod tests {
     const SLOW: Duration = Duration::from_millis(80);
 
     struct Run {
-        admission: Admission,
+        admission: AdmissionLimit,
         now: Instant,
     }
 
     impl Run {
         fn new() -> Self {
             let now = Instant::now();
-            let bounds = Bounds {
+            let bounds = AdmissionBounds {
                 requests_min: 100,
                 requests_max: 4_000,
                 wait_target: Duration::from_millis(30),
             };
             Self {
-                admission: Admission::new(bounds, now),
+                admission: AdmissionLimit::new(bounds, now),
                 now,
             }
         }

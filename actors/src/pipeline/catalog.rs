@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::{Template, Variation};
-use kedge_rules::{Recipient, TemplateRules};
+use kedge_rules::{RecipientWallet, TemplateRules};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
@@ -24,47 +24,47 @@ const ENTRY_BYTES: usize = 512;
 const VARIATIONS_PART: usize = 4;
 
 /// Bounded cache of templates, variations and recipients.
-pub(crate) struct Catalog {
+pub(crate) struct TemplateCatalog {
     /// Each is valid for readers of its generation.
-    templates: Bounded<Rules>,
+    templates: CatalogCache<TemplateGeneration>,
     /// Number of rule changes so far.
     generation: AtomicU64,
     /// Variations never change.
-    variations: Bounded<Arc<Variation>>,
-    recipients: Cache<Id, Recipient>,
+    variations: CatalogCache<Arc<Variation>>,
+    recipients: Cache<Id, RecipientWallet>,
     templates_max: usize,
     variations_max: usize,
 }
 
 /// Cached value with its weight in bytes.
 #[derive(Clone)]
-struct Kept<T> {
+struct CatalogEntry<T> {
     value: T,
     bytes: u64,
 }
 
 /// Template rules of one generation.
 #[derive(Clone)]
-struct Rules {
+struct TemplateGeneration {
     generation: u64,
     template: Arc<TemplateRules>,
 }
 
 #[derive(Clone)]
-struct ByBytes;
+struct CatalogWeighter;
 
-impl<T> Weighter<Id, Kept<T>> for ByBytes {
-    fn weight(&self, _: &Id, kept: &Kept<T>) -> u64 {
+impl<T> Weighter<Id, CatalogEntry<T>> for CatalogWeighter {
+    fn weight(&self, _: &Id, kept: &CatalogEntry<T>) -> u64 {
         kept.bytes
     }
 }
 
-type Bounded<T> = Cache<Id, Kept<T>, ByBytes>;
+type CatalogCache<T> = Cache<Id, CatalogEntry<T>, CatalogWeighter>;
 
 /// The template used last, for callers that need the same one repeatedly.
-pub(crate) type Recent = Option<(u64, Id, Arc<TemplateRules>)>;
+pub(crate) type RecentTemplate = Option<(u64, Id, Arc<TemplateRules>)>;
 
-fn cache<T: Clone>(bytes_max: usize) -> Bounded<T> {
+fn cache<T: Clone>(bytes_max: usize) -> CatalogCache<T> {
     let mut options = OptionsBuilder::new();
     let options = options
         .shards(PARTS)
@@ -73,7 +73,7 @@ fn cache<T: Clone>(bytes_max: usize) -> Bounded<T> {
         .build();
     Cache::with_options(
         options.expect("every option is given"),
-        ByBytes,
+        CatalogWeighter,
         DefaultHashBuilder::default(),
         DefaultLifecycle::default(),
     )
@@ -85,7 +85,7 @@ fn weight(bytes: usize, bytes_max: usize) -> u64 {
     (bytes + ENTRY_BYTES).min(bytes_max / PARTS * 9 / 10) as u64
 }
 
-impl Catalog {
+impl TemplateCatalog {
     /// A catalog of about `bytes_max` bytes of templates and variations, and so many recipients.
     pub(crate) fn new(bytes_max: usize, recipients_max: usize) -> Self {
         let variations_max = bytes_max / VARIATIONS_PART;
@@ -127,11 +127,11 @@ impl Catalog {
             None => TemplateRules::from(template),
         });
         if known.is_none_or(|known| known.generation <= generation) {
-            let value = Rules {
+            let value = TemplateGeneration {
                 generation,
                 template: Arc::clone(&template),
             };
-            let kept = Kept {
+            let kept = CatalogEntry {
                 value,
                 bytes: weight(template.bytes_compiled(), self.templates_max),
             };
@@ -146,18 +146,18 @@ impl Catalog {
 
     pub(crate) fn keep_variation(&self, variation: &Arc<Variation>) {
         let bytes = variation.name.len() + variation.properties.len();
-        let kept = Kept {
+        let kept = CatalogEntry {
             value: Arc::clone(variation),
             bytes: weight(bytes, self.variations_max),
         };
         self.variations.insert(variation.id, kept);
     }
 
-    pub(crate) fn recipient(&self, id: Id) -> Option<Recipient> {
+    pub(crate) fn recipient(&self, id: Id) -> Option<RecipientWallet> {
         self.recipients.get(&id)
     }
 
-    pub(crate) fn keep_recipient(&self, recipient: Recipient) {
+    pub(crate) fn keep_recipient(&self, recipient: RecipientWallet) {
         self.recipients.insert(recipient.wallet_id, recipient);
     }
 }
@@ -165,7 +165,7 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use kedge_protocol::Prefix;
-    use kedge_protocol::resource::Trace;
+    use kedge_protocol::resource::ResourceTrace;
 
     use super::*;
 
@@ -190,7 +190,7 @@ mod tests {
             actions: Vec::new(),
             public_access: false,
             variation_count: 0,
-            trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
         }
     }
 
@@ -204,14 +204,14 @@ mod tests {
 
     #[test]
     fn templates_have_a_bound_of_bytes_and_the_compiled_schemas_count() {
-        let catalog = Catalog::new(BYTES_MAX, 10);
+        let catalog = TemplateCatalog::new(BYTES_MAX, 10);
         for number in 0..=255 {
             catalog.keep_template(0, template(number, Some(heavy(number))));
         }
         let weight = catalog.templates.weight();
         assert!(weight <= (BYTES_MAX - BYTES_MAX / VARIATIONS_PART) as u64);
         assert!(catalog.templates.len() <= PARTS, "each fills a part");
-        let catalog = Catalog::new(BYTES_MAX, 10);
+        let catalog = TemplateCatalog::new(BYTES_MAX, 10);
         for number in 0..=255 {
             catalog.keep_template(0, template(number, None));
         }
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_template_that_is_too_large_is_kept_all_the_same() {
-        let catalog = Catalog::new(BYTES_MAX, 10);
+        let catalog = TemplateCatalog::new(BYTES_MAX, 10);
         let large = catalog.keep_template(0, template(7, Some(heavy(7))));
         assert!(large.bytes_compiled() > BYTES_MAX / PARTS);
         assert!(catalog.template(0, large.id).is_some());
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn whose_schemas_have_not_changed_is_read_again_and_not_compiled_again() {
-        let catalog = Catalog::new(BYTES_MAX, 10);
+        let catalog = TemplateCatalog::new(BYTES_MAX, 10);
         let first = catalog.keep_template(0, template(7, Some(heavy(7))));
         catalog.forget_templates();
         assert_eq!(catalog.generation(), 1);
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn variations_have_a_bound_of_bytes() {
-        let catalog = Catalog::new(BYTES_MAX, 10);
+        let catalog = TemplateCatalog::new(BYTES_MAX, 10);
         for number in 0..=255 {
             catalog.keep_variation(&Arc::new(Variation {
                 id: id(Prefix::Variation, number),

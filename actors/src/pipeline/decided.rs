@@ -6,57 +6,57 @@ use std::sync::Arc;
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
 use kedge_replay::counted;
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 use kedge_rules::index::IndexChange;
-use kedge_rules::sequencer::{Key, KeyWrite};
+use kedge_rules::sequencer::{KeyWrite, VersionKey};
 
 use super::object::fetch;
-use crate::overlay::Versioned;
+use crate::overlay::StateVersion;
 
 /// Effect of an action that is decided but not placed. It is small, because 500 of them move between threads.
 #[derive(Clone)]
-pub(crate) enum Decided {
+pub(crate) enum ActionEffect {
     /// On one object.
     Object {
         /// The state before; `None` for a mint.
-        base: Option<Arc<Versioned<Object>>>,
+        base: Option<Arc<StateVersion<Object>>>,
         /// The object after the action.
-        next: Arc<Versioned<Object>>,
+        next: Arc<StateVersion<Object>>,
         /// Changes in the property index. Empty, and without allocation, if the template has no indexed properties.
         index: Vec<IndexChange>,
     },
     /// On other resources, the one acted on first.
     Resources {
         /// State of the first resource before, if it existed.
-        base: Option<Box<Base>>,
+        base: Option<Box<DecisionBase>>,
         /// The resources after the action.
-        next: Arc<Versioned<Vec<Image>>>,
+        next: Arc<StateVersion<Vec<ResourceState>>>,
         /// Keys that it claims, releases and reads.
-        names: Box<Names>,
+        names: Box<NameClaims>,
     },
 }
 
 /// Keys that a decision on resources other than objects claims, releases and reads.
 #[derive(Clone)]
-pub(crate) struct Names {
+pub(crate) struct NameClaims {
     /// Names that must not exist yet.
-    pub(crate) claims: Vec<Key>,
+    pub(crate) claims: Vec<VersionKey>,
     /// Released names.
-    pub(crate) releases: Vec<Key>,
+    pub(crate) releases: Vec<VersionKey>,
     /// Keys of resources that its actor does not own, with the versions read.
-    pub(crate) reads: Vec<(Key, u64)>,
+    pub(crate) reads: Vec<(VersionKey, u64)>,
 }
 
 /// State of a resource that a decision depends on.
 #[derive(Clone)]
-pub(crate) struct Base {
+pub(crate) struct DecisionBase {
     pub(crate) version: u64,
     pub(crate) integrity: Hash,
     /// The images of that state; their sequence is zero until they are placed.
-    pub(crate) images: Arc<Versioned<Vec<Image>>>,
+    pub(crate) images: Arc<StateVersion<Vec<ResourceState>>>,
 }
 
-impl Decided {
+impl ActionEffect {
     /// Approximate size of the object after the action. Other resources are no larger than their requests.
     pub(crate) fn bytes(&self) -> usize {
         match self {
@@ -180,18 +180,18 @@ impl Decided {
             // A mint's identifier is unknown before it is placed, so there is no version to compare.
             Self::Object { base: None, .. } => {}
             Self::Object { .. } => writes.push(KeyWrite {
-                key: Key::resource(id),
+                key: VersionKey::resource(id),
                 base_version: version - 1,
                 version,
             }),
             Self::Resources { base, names, .. } => {
-                let Names {
+                let NameClaims {
                     claims,
                     releases,
                     reads,
                 } = &**names;
                 writes.push(KeyWrite {
-                    key: Key::resource(id),
+                    key: VersionKey::resource(id),
                     base_version: base.as_ref().map_or(0, |base| base.version),
                     version,
                 });

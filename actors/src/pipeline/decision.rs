@@ -2,24 +2,24 @@
 //! outcomes.
 
 use kedge_rules::Refusal;
-use kedge_rules::sequencer::{KeyWrite, Placed};
+use kedge_rules::sequencer::{KeyWrite, SequencedAction};
 
-use super::decided::Decided;
-use super::refused::Refused;
-use crate::api::{ActionOutcome, Committed, Done, Made};
+use super::decided::ActionEffect;
+use super::refused::ActionRefusal;
+use crate::api::{ActionOutcome, CommittedAction, CommittedState, SubmissionOutcome};
 
 /// A decision, by the action's index in the request.
-pub(crate) type Decision = (u16, Result<Decided, Refused>);
+pub(crate) type ActionDecision = (u16, Result<ActionEffect, ActionRefusal>);
 
 /// The effects, latest first.
-fn own(decisions: &[Decision]) -> impl Iterator<Item = &Decided> {
+fn own(decisions: &[ActionDecision]) -> impl Iterator<Item = &ActionEffect> {
     let latest_first = decisions.iter().rev();
     latest_first.filter_map(|(_, decided)| decided.as_ref().ok())
 }
 
 /// Whether every state that a unit's decisions depend on is placed, or is the unit's own. Called when everything before
 /// the unit has had its turn: a state without a place will never get one.
-pub(crate) fn all_stand(decisions: &[Decision]) -> bool {
+pub(crate) fn all_stand(decisions: &[ActionDecision]) -> bool {
     let mut indexed = decisions.iter().enumerate();
     indexed.all(|(index, (_, decided))| match decided {
         Err(refused) => refused.stands(own(&decisions[..index])),
@@ -32,8 +32,8 @@ pub(crate) fn all_stand(decisions: &[Decision]) -> bool {
 
 /// Outcomes of a unit's actions.
 pub(crate) fn outcomes(
-    decisions: impl Iterator<Item = Decision>,
-    placed: &[Placed],
+    decisions: impl Iterator<Item = ActionDecision>,
+    placed: &[SequencedAction],
 ) -> Vec<ActionOutcome> {
     let mut places = placed.iter();
     decisions
@@ -42,7 +42,7 @@ pub(crate) fn outcomes(
             Ok(decided) => {
                 let place = places.next().expect("one place for each done action");
                 let (resource, version, integrity) = decided.resource();
-                ActionOutcome::Done(Done {
+                ActionOutcome::Done(CommittedAction {
                     sequence: place.sequence,
                     leaf: place.leaf,
                     head: place.head,
@@ -51,8 +51,8 @@ pub(crate) fn outcomes(
                     previous_integrity: decided.previous_integrity(),
                     integrity,
                     made: match decided {
-                        Decided::Object { next, .. } => Made::Object(next),
-                        Decided::Resources { next, .. } => Made::Resources(next),
+                        ActionEffect::Object { next, .. } => CommittedState::Object(next),
+                        ActionEffect::Resources { next, .. } => CommittedState::Resources(next),
                     },
                 })
             }
@@ -61,9 +61,9 @@ pub(crate) fn outcomes(
 }
 
 /// The keys that the decisions write, one entry per key; `None` if a decision depends on a refused one.
-pub(crate) fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
+pub(crate) fn writes(decisions: &[ActionDecision]) -> Option<Vec<KeyWrite>> {
     let mut writes: Vec<KeyWrite> = Vec::with_capacity(decisions.len());
-    let done: Vec<&Decided> = decisions
+    let done: Vec<&ActionEffect> = decisions
         .iter()
         .filter_map(|(_, decided)| decided.as_ref().ok())
         .collect();
@@ -96,7 +96,7 @@ pub(crate) fn writes(decisions: &[Decision]) -> Option<Vec<KeyWrite>> {
 
 /// Sets the sequences on the new states, where later decisions look for them. Returns the sequence of each resource's
 /// previous action.
-pub(crate) fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
+pub(crate) fn link(decisions: &[ActionDecision], placed: &[SequencedAction]) -> Vec<u64> {
     let done = decisions
         .iter()
         .filter_map(|(_, decided)| decided.as_ref().ok());
@@ -110,13 +110,16 @@ pub(crate) fn link(decisions: &[Decision], placed: &[Placed]) -> Vec<u64> {
 }
 
 /// Outcome of a unit that is refused as a whole.
-pub(crate) fn refusal(decisions: Vec<Decision>, first_refused: Option<usize>) -> Committed {
+pub(crate) fn refusal(
+    decisions: Vec<ActionDecision>,
+    first_refused: Option<usize>,
+) -> SubmissionOutcome {
     let actions = decisions.into_iter().map(|(_, decided)| {
         let why = "not done: another action of the same atomic request was refused";
         let refusal = decided.err().map(|refused| *refused.refusal);
         ActionOutcome::Refused(refusal.unwrap_or(Refusal::State(why.into())))
     });
-    Committed {
+    SubmissionOutcome {
         placement: None,
         actions: actions.collect(),
         failed_index: first_refused,

@@ -11,14 +11,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use kedge_protocol::Id;
-use kedge_runtime::executor::Turns;
+use kedge_runtime::executor::StepScheduler;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::catalog::Catalog;
+use super::catalog::TemplateCatalog;
 use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
-use super::organization::{Organization, OrganizationOptions};
-use super::unit::{Part, Unit};
-use crate::api::{Asker, SubmitError};
+use super::organization::{OrganizationActor, OrganizationOptions};
+use super::unit::{Proposal, ProposalPart};
+use crate::api::{Principal, SubmissionError};
 use crate::metric_definitions as metric;
 
 /// Dependencies of the directory.
@@ -29,13 +29,13 @@ pub(crate) struct DirectoryOptions {
     pub(crate) organization:
         Box<dyn Fn(Option<Id>, ActorRef<DirectoryMessage>) -> OrganizationOptions + Send + Sync>,
     pub(crate) organizations_live_max: usize,
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) turns: Turns,
+    pub(crate) catalog: Arc<TemplateCatalog>,
+    pub(crate) turns: StepScheduler,
 }
 
-pub(crate) struct Directory;
+pub(crate) struct DirectoryActor;
 
-enum Entry {
+enum DirectoryEntry {
     Live {
         actor: ActorRef<OrganizationMessage>,
         used_at: u64,
@@ -50,16 +50,16 @@ enum Entry {
 /// Queue of waiting units. As it grows, units that have ended are dropped, so that it holds few more than there are
 /// callers.
 #[derive(Default)]
-struct Queue {
-    units: VecDeque<Arc<Unit>>,
+struct ProposalQueue {
+    units: VecDeque<Arc<Proposal>>,
     sweep_at: usize,
 }
 
 /// Queue length from which it is swept.
 const SWEEP_MIN: usize = 64;
 
-impl Queue {
-    fn push(&mut self, unit: Arc<Unit>) {
+impl ProposalQueue {
+    fn push(&mut self, unit: Arc<Proposal>) {
         if self.units.len() >= self.sweep_at.max(SWEEP_MIN) {
             self.units.retain(|unit| !unit.is_ended());
             self.sweep_at = 2 * self.units.len();
@@ -67,35 +67,35 @@ impl Queue {
         self.units.push_back(unit);
     }
 
-    fn pop(&mut self) -> Option<Arc<Unit>> {
+    fn pop(&mut self) -> Option<Arc<Proposal>> {
         self.units.pop_front()
     }
 }
 
 /// Next step once the sequencer reports that everything before it is committed.
-enum Turn {
+enum FlushWaiter {
     /// A request.
-    Unit(Arc<Unit>),
+    Unit(Arc<Proposal>),
     /// The end of an exclusive request: other actors' look-ups have changed.
     Fence,
 }
 
 pub(crate) struct DirectoryState {
     options: DirectoryOptions,
-    organizations: HashMap<Option<Id>, Entry>,
+    organizations: HashMap<Option<Id>, DirectoryEntry>,
     next_ticket: u64,
     /// The step that waits for earlier commits. Until then no unit is dispatched, because it would make this one stale
     /// again.
-    turn: Option<Turn>,
+    turn: Option<FlushWaiter>,
     /// Requests to be decided alone. Held units go between two of them, so that no unit waits for more than one.
-    alone: Queue,
+    alone: ProposalQueue,
     /// Units that wait for the exclusive one to end.
-    held: Queue,
+    held: ProposalQueue,
     /// Message counter, for the age of entries.
     clock: u64,
 }
 
-impl Actor for Directory {
+impl Actor for DirectoryActor {
     type Msg = DirectoryMessage;
     type State = DirectoryState;
     type Arguments = DirectoryOptions;
@@ -110,8 +110,8 @@ impl Actor for Directory {
             organizations: HashMap::new(),
             next_ticket: 1,
             turn: None,
-            alone: Queue::default(),
-            held: Queue::default(),
+            alone: ProposalQueue::default(),
+            held: ProposalQueue::default(),
             clock: 0,
         })
     }
@@ -171,19 +171,20 @@ impl DirectoryState {
     ) -> Result<(), ActorProcessingErr> {
         self.clock += 1;
         match self.organizations.get_mut(&id) {
-            Some(Entry::Live { actor, used_at }) => {
+            Some(DirectoryEntry::Live { actor, used_at }) => {
                 *used_at = self.clock;
                 actor.send_message(message)?;
             }
-            Some(Entry::Retiring { waiting, .. }) => waiting.push(message),
+            Some(DirectoryEntry::Retiring { waiting, .. }) => waiting.push(message),
             None => {
                 let options = (self.options.organization)(id, myself.clone());
                 let (actor, _) =
-                    Actor::spawn_linked(None, Organization, options, myself.get_cell()).await?;
+                    Actor::spawn_linked(None, OrganizationActor, options, myself.get_cell())
+                        .await?;
                 actor.send_message(message)?;
                 let used_at = self.clock;
                 self.organizations
-                    .insert(id, Entry::Live { actor, used_at });
+                    .insert(id, DirectoryEntry::Live { actor, used_at });
                 metrics::gauge!(metric::ORGANIZATION_ACTORS_LIVE)
                     .set(self.organizations.len() as f64);
                 self.retire_one();
@@ -201,17 +202,17 @@ impl DirectoryState {
             .organizations
             .iter_mut()
             .filter_map(|(_, entry)| match entry {
-                Entry::Live { used_at, .. } => Some((*used_at, entry)),
-                Entry::Retiring { .. } => None,
+                DirectoryEntry::Live { used_at, .. } => Some((*used_at, entry)),
+                DirectoryEntry::Retiring { .. } => None,
             });
         let Some((_, entry)) = oldest.min_by_key(|(used_at, _)| *used_at) else {
             return;
         };
-        if let Entry::Live { actor, .. } = entry {
+        if let DirectoryEntry::Live { actor, .. } = entry {
             let actor = actor.clone();
             let _ = actor.send_message(OrganizationMessage::Retire);
             let waiting = Vec::new();
-            *entry = Entry::Retiring { actor, waiting };
+            *entry = DirectoryEntry::Retiring { actor, waiting };
         }
     }
 
@@ -221,7 +222,8 @@ impl DirectoryState {
         id: Option<Id>,
         idle: bool,
     ) -> Result<(), ActorProcessingErr> {
-        let Some(Entry::Retiring { actor, waiting }) = self.organizations.remove(&id) else {
+        let Some(DirectoryEntry::Retiring { actor, waiting }) = self.organizations.remove(&id)
+        else {
             return Ok(());
         };
         if !idle {
@@ -230,7 +232,7 @@ impl DirectoryState {
             self.clock += 1;
             let used_at = self.clock;
             self.organizations
-                .insert(id, Entry::Live { actor, used_at });
+                .insert(id, DirectoryEntry::Live { actor, used_at });
         }
         for message in waiting {
             Box::pin(self.send(myself, id, message)).await?;
@@ -252,7 +254,7 @@ impl DirectoryState {
         if self.turn.is_none()
             && let Some(unit) = self.alone.pop()
         {
-            self.turn = Some(Turn::Unit(unit));
+            self.turn = Some(FlushWaiter::Unit(unit));
             self.flush()?;
         }
         Ok(())
@@ -264,15 +266,15 @@ impl DirectoryState {
         myself: &ActorRef<DirectoryMessage>,
     ) -> Result<(), ActorProcessingErr> {
         match self.turn.take() {
-            Some(Turn::Unit(unit)) => {
+            Some(FlushWaiter::Unit(unit)) => {
                 let fenced = unit.is_exclusive() && !unit.is_ended();
                 self.dispatch(myself, unit).await?;
                 if fenced {
-                    self.turn = Some(Turn::Fence);
+                    self.turn = Some(FlushWaiter::Fence);
                     return self.flush();
                 }
             }
-            Some(Turn::Fence) => self.options.catalog.forget_templates(),
+            Some(FlushWaiter::Fence) => self.options.catalog.forget_templates(),
             None => {}
         }
         while let Some(unit) = self.held.pop() {
@@ -284,7 +286,7 @@ impl DirectoryState {
     async fn dispatch(
         &mut self,
         myself: &ActorRef<DirectoryMessage>,
-        unit: Arc<Unit>,
+        unit: Arc<Proposal>,
     ) -> Result<(), ActorProcessingErr> {
         if unit.is_ended() {
             return Ok(());
@@ -292,9 +294,9 @@ impl DirectoryState {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         unit.open();
-        let part = |unit: &Arc<Unit>| {
+        let part = |unit: &Arc<Proposal>| {
             let sequencer = self.options.sequencer.clone();
-            Part::new(ticket, Arc::clone(unit), sequencer)
+            ProposalPart::new(ticket, Arc::clone(unit), sequencer)
         };
         if unit.is_on_objects() {
             for (shard, indices) in &unit.parts.of_shards {
@@ -307,8 +309,8 @@ impl DirectoryState {
         }
         let part = part(&unit);
         match unit.caller {
-            None if unit.submission.asker != Asker::Registration => {
-                part.fail(SubmitError::Unavailable);
+            None if unit.submission.asker != Principal::Registration => {
+                part.fail(SubmissionError::Unavailable);
             }
             caller => {
                 let organization = caller.map(|caller| caller.organization_id);

@@ -13,14 +13,14 @@ use parking_lot::{Mutex, MutexGuard};
 use ractor::ActorRef;
 use tokio::sync::oneshot;
 
-use super::messages::{OrganizationMessage, Settlement};
-use super::room::Place;
-use super::unit::Grant;
-use crate::api::{Committed, Keep, Submission, SubmitError};
+use super::messages::{OrganizationMessage, ProposalSettlement};
+use super::room::AdmissionPermit;
+use super::unit::MintGrant;
+use crate::api::{IdempotencyClaim, Submission, SubmissionError, SubmissionOutcome};
 
 /// Progress of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum CompletionStage {
     /// Waiting: nothing is decided.
     Waiting,
     /// Decided, or being decided. It may be in the log soon.
@@ -30,33 +30,33 @@ enum Stage {
 }
 
 /// Obligations at a unit's end: the answer, the nonce's settlement, supply, permits.
-struct Owed {
-    stage: Stage,
+struct CompletionState {
+    stage: CompletionStage,
     abandoned: bool,
-    reply: Option<oneshot::Sender<Result<Committed, SubmitError>>>,
+    reply: Option<oneshot::Sender<Result<SubmissionOutcome, SubmissionError>>>,
     settle: Vec<ActorRef<OrganizationMessage>>,
     signer: Address,
     nonce: u64,
     wallet: Option<Id>,
     subject: Option<Id>,
-    grants: Vec<Grant>,
+    grants: Vec<MintGrant>,
     /// The organization's actor that holds the waiting unit.
     waits_at: Option<ActorRef<OrganizationMessage>>,
-    keep: Option<Arc<Keep>>,
-    place: Option<Place>,
+    keep: Option<Arc<IdempotencyClaim>>,
+    place: Option<AdmissionPermit>,
 }
 
 /// Completion of a unit, shared by the unit and its caller.
-pub(crate) struct Ending(Mutex<Owed>);
+pub(crate) struct Completion(Mutex<CompletionState>);
 
-impl Ending {
+impl Completion {
     pub(crate) fn new(
         submission: &Submission,
-        place: Place,
-        reply: oneshot::Sender<Result<Committed, SubmitError>>,
+        place: AdmissionPermit,
+        reply: oneshot::Sender<Result<SubmissionOutcome, SubmissionError>>,
     ) -> Self {
-        Self(Mutex::new(Owed {
-            stage: Stage::Waiting,
+        Self(Mutex::new(CompletionState {
+            stage: CompletionStage::Waiting,
             abandoned: false,
             reply: Some(reply),
             settle: Vec::new(),
@@ -71,13 +71,13 @@ impl Ending {
         }))
     }
 
-    fn owed(&self) -> MutexGuard<'_, Owed> {
+    fn owed(&self) -> MutexGuard<'_, CompletionState> {
         self.0.lock()
     }
 
     /// The obligations; `None` once the unit has ended.
-    fn open(&self) -> Option<MutexGuard<'_, Owed>> {
-        Some(self.owed()).filter(|owed| owed.stage != Stage::Ended)
+    fn open(&self) -> Option<MutexGuard<'_, CompletionState>> {
+        Some(self.owed()).filter(|owed| owed.stage != CompletionStage::Ended)
     }
 
     /// True once the unit has ended.
@@ -103,7 +103,7 @@ impl Ending {
     /// Notes supply that `organization` reserves. False if the unit has ended: then nothing may be reserved.
     pub(crate) fn grant(
         &self,
-        grants: &[Grant],
+        grants: &[MintGrant],
         organization: &ActorRef<OrganizationMessage>,
     ) -> bool {
         let Some(mut owed) = self.open() else {
@@ -127,7 +127,7 @@ impl Ending {
     pub(crate) fn begin(&self) -> bool {
         let open = self.open();
         open.is_some_and(|mut owed| {
-            owed.stage = Stage::Begun;
+            owed.stage = CompletionStage::Begun;
             true
         })
     }
@@ -136,7 +136,7 @@ impl Ending {
     pub(crate) fn wait_again(&self) -> bool {
         let open = self.open();
         open.is_some_and(|mut owed| {
-            owed.stage = Stage::Waiting;
+            owed.stage = CompletionStage::Waiting;
             !owed.abandoned
         })
     }
@@ -149,7 +149,11 @@ impl Ending {
     }
 
     /// Answers and settles; `minted` is given if something was placed.
-    pub(crate) fn end(&self, result: Result<Committed, SubmitError>, minted: Option<Vec<Grant>>) {
+    pub(crate) fn end(
+        &self,
+        result: Result<SubmissionOutcome, SubmissionError>,
+        minted: Option<Vec<MintGrant>>,
+    ) {
         let Some(mut owed) = self.open() else { return };
         if let Some(reply) = owed.close(minted) {
             // The caller may be gone. Done actions stay done.
@@ -163,7 +167,7 @@ impl Ending {
             return false;
         };
         owed.abandoned = true;
-        if owed.stage == Stage::Begun {
+        if owed.stage == CompletionStage::Begun {
             return false;
         }
         let waits_at = owed.waits_at.take();
@@ -176,7 +180,7 @@ impl Ending {
     }
 }
 
-impl Owed {
+impl CompletionState {
     fn settle_with(&mut self, organization: &ActorRef<OrganizationMessage>) {
         let known = |settles: &ActorRef<_>| settles.get_id() == organization.get_id();
         if !self.settle.iter().any(known) {
@@ -187,13 +191,13 @@ impl Owed {
     /// Returns everything that the unit holds. Only the answer remains.
     fn close(
         &mut self,
-        minted: Option<Vec<Grant>>,
-    ) -> Option<oneshot::Sender<Result<Committed, SubmitError>>> {
-        self.stage = Stage::Ended;
+        minted: Option<Vec<MintGrant>>,
+    ) -> Option<oneshot::Sender<Result<SubmissionOutcome, SubmissionError>>> {
+        self.stage = CompletionStage::Ended;
         let spent = minted.is_some();
         let minted = minted.unwrap_or_default();
         for organization in self.settle.drain(..) {
-            let settlement = Settlement {
+            let settlement = ProposalSettlement {
                 signer: self.signer,
                 nonce: self.nonce,
                 wallet: self.wallet,
@@ -214,9 +218,9 @@ impl Owed {
 }
 
 /// A caller's wait for a unit; dropping it gives the unit up.
-pub(crate) struct Waiter(pub(crate) Arc<Ending>);
+pub(crate) struct CompletionWaiter(pub(crate) Arc<Completion>);
 
-impl Drop for Waiter {
+impl Drop for CompletionWaiter {
     fn drop(&mut self) {
         self.0.give_up();
     }

@@ -10,9 +10,9 @@ const ABANDONED: u8 = 2;
 
 /// Placed by the sequencer, or before that given up by the caller; set once.
 #[derive(Debug, Default)]
-pub(crate) struct Fate(AtomicU8);
+pub(crate) struct PlacementState(AtomicU8);
 
-impl Fate {
+impl PlacementState {
     fn settle(&self, as_what: u8) -> bool {
         let (order, seen) = (Ordering::AcqRel, Ordering::Acquire);
         let settled = self.0.compare_exchange(OPEN, as_what, order, seen);
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn a_unit_is_placed_or_given_up() {
-        let placed = Fate::default();
+        let placed = PlacementState::default();
         assert!(placed.place() && !placed.abandon() && !placed.is_abandoned());
-        let given_up = Fate::default();
+        let given_up = PlacementState::default();
         assert!(given_up.abandon() && given_up.abandon() && !given_up.place());
         assert!(given_up.is_abandoned());
     }

@@ -13,30 +13,30 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 /// Bytes of decisions in flight, by holder.
-pub(crate) struct InFlight<K> {
+pub(crate) struct DecisionMemory<K> {
     bytes_max: usize,
-    taken: Mutex<Taken<K>>,
+    taken: Mutex<DecisionMemoryUsage<K>>,
 }
 
-struct Taken<K> {
+struct DecisionMemoryUsage<K> {
     all: usize,
     holders: HashMap<K, usize>,
 }
 
 /// Bytes of one request's decisions, held until this is dropped or cleared.
-pub(crate) struct Held<K: Eq + Hash> {
-    of: Arc<InFlight<K>>,
+pub(crate) struct MemoryReservation<K: Eq + Hash> {
+    of: Arc<DecisionMemory<K>>,
     /// `None` if the request has no bound.
     holder: Option<K>,
     bytes: Mutex<usize>,
 }
 
-impl<K: Eq + Hash + Clone> InFlight<K> {
+impl<K: Eq + Hash + Clone> DecisionMemory<K> {
     /// A bound of `bytes_max` together.
     pub(crate) fn new(bytes_max: usize) -> Arc<Self> {
         Arc::new(Self {
             bytes_max,
-            taken: Mutex::new(Taken {
+            taken: Mutex::new(DecisionMemoryUsage {
                 all: 0,
                 holders: HashMap::new(),
             }),
@@ -44,8 +44,8 @@ impl<K: Eq + Hash + Clone> InFlight<K> {
     }
 
     /// An empty reservation.
-    pub(crate) fn hold(self: &Arc<Self>, holder: Option<K>) -> Held<K> {
-        Held {
+    pub(crate) fn hold(self: &Arc<Self>, holder: Option<K>) -> MemoryReservation<K> {
+        MemoryReservation {
             of: Arc::clone(self),
             holder,
             bytes: Mutex::new(0),
@@ -53,7 +53,7 @@ impl<K: Eq + Hash + Clone> InFlight<K> {
     }
 }
 
-impl<K: Eq + Hash + Clone> Held<K> {
+impl<K: Eq + Hash + Clone> MemoryReservation<K> {
     /// Reserves more; false, and nothing is reserved, if the holder would hold more than is free.
     pub(crate) fn grow(&self, more: usize) -> bool {
         let mut bytes = self.bytes.lock();
@@ -72,7 +72,7 @@ impl<K: Eq + Hash + Clone> Held<K> {
     }
 }
 
-impl<K: Eq + Hash> Held<K> {
+impl<K: Eq + Hash> MemoryReservation<K> {
     /// Releases everything.
     pub(crate) fn clear(&self) {
         let mut bytes = self.bytes.lock();
@@ -93,7 +93,7 @@ impl<K: Eq + Hash> Held<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for Held<K> {
+impl<K: Eq + Hash> Drop for MemoryReservation<K> {
     fn drop(&mut self) {
         self.clear();
     }
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn whoever_holds_the_most_is_refused_first_and_a_newcomer_has_room() {
-        let all = InFlight::new(1_000);
+        let all = DecisionMemory::new(1_000);
         let of = |name| all.hold(Some(name));
         let ann = of("ann");
         assert!(
@@ -126,8 +126,9 @@ mod tests {
 
     #[test]
     fn many_holders_leave_room_for_one_more() {
-        let all = InFlight::new(1_000_000);
-        let held: Vec<Held<usize>> = (0..100).map(|holder| all.hold(Some(holder))).collect();
+        let all = DecisionMemory::new(1_000_000);
+        let held: Vec<MemoryReservation<usize>> =
+            (0..100).map(|holder| all.hold(Some(holder))).collect();
         // Each takes as much as it can get, in small steps and in turns.
         while held.iter().filter(|held| held.grow(100)).count() > 0 {}
         assert!(all.taken.lock().all < 1_000_000);
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_cleared_is_free_and_nothing_is_remembered() {
-        let all = InFlight::new(100);
+        let all = DecisionMemory::new(100);
         let ann = all.hold(Some("ann"));
         assert!(ann.grow(50));
         ann.clear();

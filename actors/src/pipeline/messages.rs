@@ -5,18 +5,21 @@ use std::sync::Arc;
 use kedge_protocol::{Address, Id};
 use ractor::ActorRef;
 
-use super::unit::{Grant, Part, Unit};
+use super::unit::{MintGrant, Proposal, ProposalPart};
 
 pub(crate) enum DirectoryMessage {
     /// A new request, for admission by its organization's actor.
-    Request(Box<Unit>),
+    Request(Box<Proposal>),
     /// An admitted request that mints of another organization's bounded templates.
-    Reserve { organization: Id, unit: Box<Unit> },
+    Reserve {
+        organization: Id,
+        unit: Box<Proposal>,
+    },
     /// An admitted or stale request to decide.
-    Dispatch(Arc<Unit>),
+    Dispatch(Arc<Proposal>),
     /// A request that went stale too often, or that changes other actors' look-ups. It is decided with no earlier
     /// request in flight.
-    DispatchAlone(Arc<Unit>),
+    DispatchAlone(Arc<Proposal>),
     /// The sequencer's answer to [`SequencerMessage::Flush`].
     Flushed,
     /// An organization actor's answer to [`OrganizationMessage::Retire`].
@@ -25,15 +28,15 @@ pub(crate) enum DirectoryMessage {
 
 pub(crate) enum OrganizationMessage {
     /// Admit a request of one of its wallets.
-    Admit(Box<Unit>),
+    Admit(Box<Proposal>),
     /// Reserve supply of its templates for a request that was admitted.
-    Reserve(Box<Unit>),
+    Reserve(Box<Proposal>),
     /// Decide an action on one of its resources, or a registration.
-    Decide(Part),
+    Decide(ProposalPart),
     /// A unit was refused after it was decided.
     Drop { ticket: u64 },
     /// A request of one of its wallets, or one that reserved supply, has ended.
-    Settle(Settlement),
+    Settle(ProposalSettlement),
     /// A request that waits here has ended: its caller no longer waits.
     Sweep,
     /// End if nothing is in flight, and report whether it did.
@@ -42,7 +45,7 @@ pub(crate) enum OrganizationMessage {
 
 /// Settlement of a finished unit with the organization's actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settlement {
+pub(crate) struct ProposalSettlement {
     pub(crate) signer: Address,
     pub(crate) nonce: u64,
     /// The sender's wallet.
@@ -52,21 +55,24 @@ pub(crate) struct Settlement {
     /// Whether the nonce was spent.
     pub(crate) spent: bool,
     /// Reserved mints.
-    pub(crate) grants: Vec<Grant>,
+    pub(crate) grants: Vec<MintGrant>,
     /// Completed mints.
-    pub(crate) minted: Vec<Grant>,
+    pub(crate) minted: Vec<MintGrant>,
 }
 
 pub(crate) enum ShardMessage {
     /// Decide these actions of a unit, in order.
-    Decide { part: Part, indices: Vec<u16> },
+    Decide {
+        part: ProposalPart,
+        indices: Vec<u16>,
+    },
     /// A unit was refused after it was decided.
-    Drop { ticket: u64, unit: Arc<Unit> },
+    Drop { ticket: u64, unit: Arc<Proposal> },
 }
 
 pub(crate) enum SequencerMessage {
     /// All parts of a unit have reported.
-    Propose { ticket: u64, unit: Arc<Unit> },
+    Propose { ticket: u64, unit: Arc<Proposal> },
     /// Report when every unit up to this ticket is committed or refused.
     Flush { ticket: u64 },
     /// The actors that decide, and the one that dispatches stale units again; sent once, before any unit.

@@ -37,38 +37,38 @@ pub(crate) mod world;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use kedge_rules::sequencer::{self as machine, Tip};
+use kedge_rules::sequencer::{self as machine, LogTip};
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::Turns;
+use kedge_runtime::executor::StepScheduler;
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::mpsc;
 
-use self::directory::{Directory, DirectoryOptions};
+use self::directory::{DirectoryActor, DirectoryOptions};
 use self::messages::{DirectoryMessage, SequencerMessage};
 use self::organization::OrganizationOptions;
 use self::placed::CommitterMessage;
-use self::sequencer::{Sequencer, SequencerOptions};
-use self::shard::{Shard, ShardOptions};
-use self::supervisor::{Supervisor, SupervisorOptions};
-use self::world::{Progress, Reader};
+use self::sequencer::{SequencerActor, SequencerOptions};
+use self::shard::{ShardActor, ShardOptions};
+use self::supervisor::{PipelineSupervisor, SupervisorOptions};
+use self::world::{PublishProgress, StateReader};
 use crate::timekeeper::Timekeeper;
 
 /// Dependencies of the pipeline's actors.
-pub(crate) struct Pipeline {
+pub(crate) struct PipelineParts {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) time: Arc<Timekeeper>,
-    pub(crate) sizes: Sizes,
-    pub(crate) tip: Tip,
-    pub(crate) reader: Reader,
+    pub(crate) sizes: PipelineSizes,
+    pub(crate) tip: LogTip,
+    pub(crate) reader: StateReader,
     pub(crate) committer: mpsc::Sender<CommitterMessage>,
-    pub(crate) turns: Turns,
+    pub(crate) turns: StepScheduler,
     pub(crate) committed_ticket: Arc<AtomicU64>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: PublishProgress,
     pub(crate) supervision: SupervisorOptions,
 }
 
 /// Limits on the number of actors and on their memory.
-pub(crate) struct Sizes {
+pub(crate) struct PipelineSizes {
     /// Shards that host object actors, at least one.
     pub(crate) shards: usize,
     pub(crate) objects_live_max: usize,
@@ -78,15 +78,15 @@ pub(crate) struct Sizes {
 }
 
 /// The actors that the engine sends to.
-pub(crate) struct Actors {
+pub(crate) struct PipelineActors {
     pub(crate) supervisor: ActorRef<()>,
     pub(crate) directory: ActorRef<DirectoryMessage>,
     pub(crate) shards: usize,
 }
 
-impl Pipeline {
+impl PipelineParts {
     /// Spawns the actors on the caller's runtime.
-    pub(crate) async fn spawn(self) -> Result<Actors, SpawnErr> {
+    pub(crate) async fn spawn(self) -> Result<PipelineActors, SpawnErr> {
         let Self {
             env,
             time,
@@ -99,7 +99,7 @@ impl Pipeline {
             progress,
             supervision,
         } = self;
-        let (supervisor, _) = Actor::spawn(None, Supervisor, supervision).await?;
+        let (supervisor, _) = Actor::spawn(None, PipelineSupervisor, supervision).await?;
         let sequencer_options = SequencerOptions {
             env: Arc::clone(&env),
             machine: machine::Sequencer::new(tip, sizes.recent_keys_max),
@@ -110,7 +110,7 @@ impl Pipeline {
         };
         let cell = supervisor.get_cell();
         let (sequencer, _) =
-            Actor::spawn_linked(None, Sequencer, sequencer_options, cell.clone()).await?;
+            Actor::spawn_linked(None, SequencerActor, sequencer_options, cell.clone()).await?;
 
         let mut shards = Vec::with_capacity(sizes.shards);
         for index in 0..sizes.shards {
@@ -122,7 +122,8 @@ impl Pipeline {
                 committed_ticket: Arc::clone(&committed_ticket),
                 live_max: (sizes.objects_live_max / sizes.shards).max(1),
             };
-            let (shard, _) = Actor::spawn_linked(None, Shard, shard_options, cell.clone()).await?;
+            let (shard, _) =
+                Actor::spawn_linked(None, ShardActor, shard_options, cell.clone()).await?;
             shards.push(shard);
         }
         let directory_options = DirectoryOptions {
@@ -140,7 +141,8 @@ impl Pipeline {
             }),
             organizations_live_max: sizes.organizations_live_max,
         };
-        let (directory, _) = Actor::spawn_linked(None, Directory, directory_options, cell).await?;
+        let (directory, _) =
+            Actor::spawn_linked(None, DirectoryActor, directory_options, cell).await?;
         let count = shards.len();
         let wire = SequencerMessage::Wire {
             directory: directory.clone(),
@@ -148,7 +150,7 @@ impl Pipeline {
         };
         // The sequencer has just been spawned; without it nothing is ever proposed.
         let _ = sequencer.send_message(wire);
-        Ok(Actors {
+        Ok(PipelineActors {
             supervisor,
             directory,
             shards: count,

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
-use kedge_rules::{Caller, Input, Refusal, TemplateRules, World, object};
+use kedge_rules::{ActionInput, Caller, Refusal, TemplateRules, World, object};
 
-use super::decided::Decided;
-use super::refused::Refused;
-use crate::api::Expected;
-use crate::overlay::{Overlay, Versioned};
+use super::decided::ActionEffect;
+use super::refused::ActionRefusal;
+use crate::api::ExpectedVersion;
+use crate::overlay::{Overlay, StateVersion};
 
 /// Bound on units in flight with decisions on one object: no caller would wait for a longer queue.
 const DEPTH_MAX: usize = 4_096;
@@ -23,7 +23,7 @@ const FETCHED_LINES_MAX: usize = 8;
 
 /// State that a decision depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Basis {
+pub(crate) enum DecisionBasis {
     /// The committed state.
     Committed,
     /// A pending decision.
@@ -41,7 +41,7 @@ impl ObjectActor {
     pub(crate) fn new(object: Object) -> Self {
         let sequence = object.trace.sequence;
         Self {
-            overlay: Overlay::new(Arc::new(Versioned::placed(object, sequence))),
+            overlay: Overlay::new(Arc::new(StateVersion::placed(object, sequence))),
             recently_used: true,
         }
     }
@@ -74,11 +74,11 @@ impl ObjectActor {
         &mut self,
         (world, template): (&W, &TemplateRules),
         caller: &Caller,
-        input: &Input<'_>,
-        expected: Option<&[Expected]>,
+        input: &ActionInput<'_>,
+        expected: Option<&[ExpectedVersion]>,
         ticket: u64,
         committed_ticket: u64,
-    ) -> Result<(Decided, Basis), Refused> {
+    ) -> Result<(ActionEffect, DecisionBasis), ActionRefusal> {
         self.recently_used = true;
         let dropped = self.overlay.settle(committed_ticket);
         if self.overlay.depth() >= DEPTH_MAX {
@@ -88,24 +88,24 @@ impl ObjectActor {
         let base = Arc::clone(self.overlay.top());
         let act = |memory| {
             let next = object::act_in(world, caller, &base, template, input, memory)?;
-            Expected::check(expected, "object", &base.trace)?;
-            Ok(Versioned::decided(next))
+            ExpectedVersion::check(expected, "object", &base.trace)?;
+            Ok(StateVersion::decided(next))
         };
         let next = in_memory_of(dropped, act);
-        let next = next.map_err(|refusal| Refused::on_object(refusal, &base))?;
+        let next = next.map_err(|refusal| ActionRefusal::on_object(refusal, &base))?;
         let index = template.indexed().map_or(Vec::new(), |indexed| {
             indexed.changes(Some(&base.properties), &next.properties)
         });
         self.overlay.push(ticket, Arc::clone(&next));
-        let decided = Decided::Object {
+        let decided = ActionEffect::Object {
             base: Some(base),
             next,
             index,
         };
         let basis = if on_overlay {
-            Basis::Overlay
+            DecisionBasis::Overlay
         } else {
-            Basis::Committed
+            DecisionBasis::Committed
         };
         Ok((decided, basis))
     }
@@ -124,7 +124,7 @@ impl ObjectActor {
 
 /// Prefetches a version of an object. Versions are scattered over the memory; several prefetches in a row take about
 /// the time of one.
-pub(crate) fn fetch(object: &Arc<Versioned<Object>>) {
+pub(crate) fn fetch(object: &Arc<StateVersion<Object>>) {
     black_box((Arc::strong_count(object), object.sequence(), object.status));
     black_box((object.owner_id, object.template_id, object.trace.version));
     let properties = object.properties.as_bytes();
@@ -137,9 +137,9 @@ pub(crate) fn fetch(object: &Arc<Versioned<Object>>) {
 /// Reuses the buffer of an unshared earlier version, which is already in cache; a new one would not be. `make` gets the
 /// memory of its properties.
 fn in_memory_of(
-    earlier: Option<Arc<Versioned<Object>>>,
-    make: impl FnOnce(String) -> Result<Versioned<Object>, Refusal>,
-) -> Result<Arc<Versioned<Object>>, Refusal> {
+    earlier: Option<Arc<StateVersion<Object>>>,
+    make: impl FnOnce(String) -> Result<StateVersion<Object>, Refusal>,
+) -> Result<Arc<StateVersion<Object>>, Refusal> {
     if let Some(mut earlier) = earlier
         && let Some(memory) = Arc::get_mut(&mut earlier)
     {
@@ -154,7 +154,7 @@ fn in_memory_of(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-    use kedge_protocol::resource::{ObjectStatus, Trace};
+    use kedge_protocol::resource::{ObjectStatus, ResourceTrace};
     use kedge_protocol::{Address, Id, Prefix};
 
     use super::*;
@@ -173,20 +173,20 @@ mod tests {
             owner_address: Address::ZERO,
             properties,
             status: ObjectStatus::Active,
-            trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
         }
     }
 
     #[test]
     fn only_memory_that_nobody_holds_is_used_again() {
         for is_held in [false, true] {
-            let earlier = Arc::new(Versioned::placed(object("{\"a\":1}".to_owned()), 5));
+            let earlier = Arc::new(StateVersion::placed(object("{\"a\":1}".to_owned()), 5));
             let held = is_held.then(|| Arc::clone(&earlier));
             let place = Arc::as_ptr(&earlier);
             let mut given = 0;
             let next = in_memory_of(Some(earlier), |memory| {
                 given = memory.capacity();
-                Ok(Versioned::decided(object("{\"b\":2}".to_owned())))
+                Ok(StateVersion::decided(object("{\"b\":2}".to_owned())))
             });
             let next = next.unwrap();
             assert_eq!(next.properties, "{\"b\":2}");

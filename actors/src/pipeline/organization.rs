@@ -17,16 +17,16 @@ use kedge_protocol::resource::Wallet;
 use kedge_protocol::{Address, Id};
 use kedge_rules::{Caller, Refusal, resources};
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::Turns;
+use kedge_runtime::executor::StepScheduler;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::messages::{DirectoryMessage, OrganizationMessage, Settlement};
-use super::resources::{CACHE_MAX, Resources};
-use super::rights::Rights;
-use super::supply::{self, Supplies};
-use super::unit::{Part, Unit};
-use super::world::{Reader, gone};
-use crate::api::{Asker, Past, Submission, SubmitError};
+use super::messages::{DirectoryMessage, OrganizationMessage, ProposalSettlement};
+use super::resources::{CACHE_MAX, ResourceOverlays};
+use super::rights::RightsBarrier;
+use super::supply::{self, SupplyLedger};
+use super::unit::{Proposal, ProposalPart};
+use super::world::{StateReader, gone};
+use crate::api::{NonceOutcome, Principal, Submission, SubmissionError};
 use crate::metric_definitions as metric;
 
 /// Dependencies of an organization's actor.
@@ -35,16 +35,16 @@ pub(crate) struct OrganizationOptions {
     pub(crate) env: Arc<dyn Env>,
     /// `None` for the registration desk.
     pub(crate) id: Option<Id>,
-    pub(crate) reader: Reader,
+    pub(crate) reader: StateReader,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) directory: ActorRef<DirectoryMessage>,
-    pub(crate) turns: Turns,
+    pub(crate) turns: StepScheduler,
 }
 
-pub(crate) struct Organization;
+pub(crate) struct OrganizationActor;
 
 /// Spent nonces of a signer, and the ones in flight.
-struct Signer {
+struct SignerNonces {
     window: NonceWindow,
     pending: Vec<u64>,
 }
@@ -52,13 +52,13 @@ struct Signer {
 pub(crate) struct OrganizationState {
     options: OrganizationOptions,
     wallets: HashMap<Id, Arc<Wallet>>,
-    signers: HashMap<Address, Signer>,
-    resources: Resources,
-    supplies: Supplies,
-    rights: Rights,
+    signers: HashMap<Address, SignerNonces>,
+    resources: ResourceOverlays,
+    supplies: SupplyLedger,
+    rights: RightsBarrier,
 }
 
-impl Actor for Organization {
+impl Actor for OrganizationActor {
     type Msg = OrganizationMessage;
     type State = OrganizationState;
     type Arguments = OrganizationOptions;
@@ -72,9 +72,9 @@ impl Actor for Organization {
             options,
             wallets: HashMap::new(),
             signers: HashMap::new(),
-            resources: Resources::default(),
-            supplies: Supplies::default(),
-            rights: Rights::default(),
+            resources: ResourceOverlays::default(),
+            supplies: SupplyLedger::default(),
+            rights: RightsBarrier::default(),
         })
     }
 
@@ -109,7 +109,7 @@ impl Actor for Organization {
 }
 
 impl OrganizationState {
-    fn admit(&mut self, mut unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
+    fn admit(&mut self, mut unit: Box<Proposal>, myself: &ActorRef<OrganizationMessage>) {
         if unit.is_ended() {
             return;
         }
@@ -147,29 +147,29 @@ impl OrganizationState {
     }
 
     /// The sender with its present rights; `None` for a registration.
-    fn caller(&mut self, submission: &Submission) -> Result<Option<Caller>, SubmitError> {
+    fn caller(&mut self, submission: &Submission) -> Result<Option<Caller>, SubmissionError> {
         let signer = submission.head.signer;
         let wallet_id = match submission.asker {
-            Asker::Registration => return Ok(None),
-            Asker::Operator { organization_id } => {
+            Principal::Registration => return Ok(None),
+            Principal::Operator { organization_id } => {
                 return Ok(Some(Caller::operator(organization_id, signer)));
             }
-            Asker::Wallet { wallet_id, .. } => wallet_id,
-            Asker::Organization { .. } => {
+            Principal::Wallet { wallet_id, .. } => wallet_id,
+            Principal::Organization { .. } => {
                 let published = self.options.reader.published();
                 let wallet = published.snapshot.wallet_by_address(signer);
                 let wallet = wallet.map_err(|error| gone(&error))?;
-                wallet.ok_or(SubmitError::SignerNotOfOrganization)?.id
+                wallet.ok_or(SubmissionError::SignerNotOfOrganization)?.id
             }
         };
         let wallet = match (self.wallet(wallet_id), &submission.asker) {
-            (Err(SubmitError::NoSuchWallet), Asker::Organization { .. }) => {
-                return Err(SubmitError::SignerNotOfOrganization);
+            (Err(SubmissionError::NoSuchWallet), Principal::Organization { .. }) => {
+                return Err(SubmissionError::SignerNotOfOrganization);
             }
             (wallet, _) => wallet?,
         };
         if !wallet.keys.contains(&signer) {
-            return Err(SubmitError::SignerNotOfWallet);
+            return Err(SubmissionError::SignerNotOfWallet);
         }
         Ok(Some(Caller {
             wallet_id,
@@ -180,29 +180,29 @@ impl OrganizationState {
     }
 
     /// Checks a request's deadline and nonce.
-    fn check(&mut self, submission: &Submission) -> Result<(), SubmitError> {
+    fn check(&mut self, submission: &Submission) -> Result<(), SubmissionError> {
         let published = self.options.reader.published();
         // Judged by the log's time, because records of refused requests expire by it: afterwards they may be gone, and
         // a refused request must not be decided, and its failure reported, a second time.
         if submission.head.deadline_s < published.head.last_sealed_at_ms / 1_000 {
-            return Err(SubmitError::DeadlineExpired);
+            return Err(SubmissionError::DeadlineExpired);
         }
         let refused = published.snapshot.refused(submission.digest);
         if refused.map_err(|error| gone(&error))?.is_some() {
-            return Err(SubmitError::Replayed);
+            return Err(SubmissionError::Replayed);
         }
         self.check_nonce(submission.head.signer, submission.head.nonce)
     }
 
-    fn wallet(&mut self, id: Id) -> Result<Arc<Wallet>, SubmitError> {
+    fn wallet(&mut self, id: Id) -> Result<Arc<Wallet>, SubmissionError> {
         if let Some(wallet) = self.wallets.get(&id) {
             return Ok(Arc::clone(wallet));
         }
         let wallet = self.options.reader.published().snapshot.wallet(id);
         let wallet = wallet.map_err(|error| gone(&error))?;
-        let wallet = Arc::new(wallet.ok_or(SubmitError::NoSuchWallet)?);
+        let wallet = Arc::new(wallet.ok_or(SubmissionError::NoSuchWallet)?);
         if Some(wallet.organization_id) != self.options.id {
-            return Err(SubmitError::NoSuchWallet);
+            return Err(SubmissionError::NoSuchWallet);
         }
         if self.wallets.len() >= CACHE_MAX {
             self.wallets.clear();
@@ -211,7 +211,7 @@ impl OrganizationState {
         Ok(wallet)
     }
 
-    fn check_nonce(&mut self, address: Address, nonce: u64) -> Result<(), SubmitError> {
+    fn check_nonce(&mut self, address: Address, nonce: u64) -> Result<(), SubmissionError> {
         if !self.signers.contains_key(&address) {
             let window = self.options.reader.published().snapshot.nonces(address);
             let window = window.map_err(|error| gone(&error))?;
@@ -219,11 +219,15 @@ impl OrganizationState {
                 self.signers.retain(|_, signer| !signer.pending.is_empty());
             }
             let pending = Vec::new();
-            self.signers.insert(address, Signer { window, pending });
+            self.signers
+                .insert(address, SignerNonces { window, pending });
         }
-        let signer = self.signers.get(&address).ok_or(SubmitError::Unavailable)?;
+        let signer = self
+            .signers
+            .get(&address)
+            .ok_or(SubmissionError::Unavailable)?;
         let highest = signer.window.highest();
-        let refuse = |error, past| SubmitError::Nonce {
+        let refuse = |error, past| SubmissionError::Nonce {
             error,
             highest,
             past,
@@ -238,13 +242,17 @@ impl OrganizationState {
         // Whichever of two requests is placed first, the other must stay inside the window.
         let far = |pending: &u64| pending.abs_diff(nonce) > NONCE_WINDOW;
         if signer.pending.iter().any(far) {
-            return Err(SubmitError::Overloaded);
+            return Err(SubmissionError::Overloaded);
         }
         Ok(())
     }
 
     /// The outcome of the request that used a nonce.
-    fn past(&self, signer: Address, error: NonceError) -> Result<Option<Past>, SubmitError> {
+    fn past(
+        &self,
+        signer: Address,
+        error: NonceError,
+    ) -> Result<Option<NonceOutcome>, SubmissionError> {
         Ok(match error {
             NonceError::Used { nonce, .. } => {
                 let published = self.options.reader.published();
@@ -254,17 +262,17 @@ impl OrganizationState {
                     None => Ok(None),
                 };
                 let sequence = sequence.map_err(|error| gone(&error))?;
-                Some(Past::Done { sequence })
+                Some(NonceOutcome::Done { sequence })
             }
             NonceError::TooOld { .. } => None,
-            NonceError::TooFar { .. } => Some(Past::Refused),
+            NonceError::TooFar { .. } => Some(NonceOutcome::Refused),
         })
     }
 
     /// Passes a unit on: to the organization whose supply it needs next, or to be decided. If that organization is this
     /// one, reserves first.
-    fn reserve_and_pass_on(&mut self, unit: Box<Unit>, myself: &ActorRef<OrganizationMessage>) {
-        let next = |unit: &Unit| unit.needs.front().map(|need| need.organization);
+    fn reserve_and_pass_on(&mut self, unit: Box<Proposal>, myself: &ActorRef<OrganizationMessage>) {
+        let next = |unit: &Proposal| unit.needs.front().map(|need| need.organization);
         let own = self.options.id;
         let unit = if own.is_some() && next(&unit) == own {
             match self.supplies.reserve(unit, &self.options.reader, myself) {
@@ -282,10 +290,10 @@ impl OrganizationState {
         let _ = self.options.directory.send_message(message);
     }
 
-    fn decide(&mut self, part: Part) {
+    fn decide(&mut self, part: ProposalPart) {
         let unit = part.unit();
         if !unit.begin(self.options.env.now()) {
-            return part.fail(SubmitError::Waited);
+            return part.fail(SubmissionError::Waited);
         }
         let read_sequence = self.options.reader.published().head.sequence;
         metrics::counter!(metric::DECISIONS, "actor" => "organization", "basis" => "any")
@@ -300,7 +308,7 @@ impl OrganizationState {
         part.report(vec![(0, decided)], read_sequence);
     }
 
-    fn settle(&mut self, settlement: &Settlement, myself: &ActorRef<OrganizationMessage>) {
+    fn settle(&mut self, settlement: &ProposalSettlement, myself: &ActorRef<OrganizationMessage>) {
         if let Some(signer) = self.signers.get_mut(&settlement.signer) {
             signer.pending.retain(|nonce| *nonce != settlement.nonce);
             if settlement.spent && signer.window.spend(settlement.nonce).is_err() {
@@ -321,7 +329,7 @@ impl OrganizationState {
         }
         // At the desk every signer is new; its wallet's organization continues with its nonces.
         if self.options.id.is_none() {
-            let done = |signer: &Signer| signer.pending.is_empty();
+            let done = |signer: &SignerNonces| signer.pending.is_empty();
             if self.signers.get(&settlement.signer).is_some_and(done) {
                 self.signers.remove(&settlement.signer);
             }

@@ -8,14 +8,14 @@ use crate::api::Submission;
 
 /// Assignment of a request's actions to shards. Empty if they concern no object: then an organization decides.
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct ShardSplit {
     /// Shards with actions: index in the list of shards, then indices in the request.
     pub(crate) of_shards: Vec<(usize, Vec<u16>)>,
     /// Target object of each action; `None` where the target is no object's identifier.
     objects: Vec<Option<Id>>,
 }
 
-impl Parts {
+impl ShardSplit {
     /// Divides a request's actions. Mints from one bounded template go to one shard, in request order, so that the
     /// first ones get the supply.
     pub(crate) fn of<W: World>(submission: &Submission, shards: usize, world: &W) -> Self {

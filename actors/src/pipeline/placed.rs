@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use kedge_protocol::Id;
-use kedge_rules::image::Image;
-use kedge_rules::sequencer::Placed;
+use kedge_rules::image::ResourceState;
+use kedge_rules::sequencer::SequencedAction;
 use kedge_storage::{EventRow, SideWrite};
 use tokio::sync::oneshot;
 
-use super::decided::Decided;
-use super::decision::Decision;
-use super::unit::Unit;
-use crate::api::Committed;
+use super::decided::ActionEffect;
+use super::decision::ActionDecision;
+use super::unit::Proposal;
+use crate::api::SubmissionOutcome;
 
 /// A unit with its place in the log.
-pub(crate) struct PlacedUnit {
+pub(crate) struct SequencedProposal {
     pub(crate) ticket: u64,
-    pub(crate) unit: Arc<Unit>,
+    pub(crate) unit: Arc<Proposal>,
     /// In request order.
-    pub(crate) decisions: Vec<Decision>,
+    pub(crate) decisions: Vec<ActionDecision>,
     /// One for each done action, in order.
-    pub(crate) placed: Vec<Placed>,
+    pub(crate) placed: Vec<SequencedAction>,
     /// Sequence of the previous action on each one's resource.
     pub(crate) previous_sequences: Vec<u64>,
     pub(crate) timestamp_ms: u64,
@@ -28,15 +28,15 @@ pub(crate) struct PlacedUnit {
     pub(crate) nonce_highest: u64,
 }
 
-impl PlacedUnit {
+impl SequencedProposal {
     /// Webhooks that the unit creates, changes or ends. A request with such an action has no other.
     pub(crate) fn webhooks(&self) -> impl Iterator<Item = Id> {
         let images = match self.decisions.first() {
-            Some((_, Ok(Decided::Resources { next, .. }))) => next.as_slice(),
+            Some((_, Ok(ActionEffect::Resources { next, .. }))) => next.as_slice(),
             _ => &[],
         };
         images.iter().filter_map(|image| match image {
-            Image::Webhook(webhook) => Some(webhook.id),
+            ResourceState::Webhook(webhook) => Some(webhook.id),
             _ => None,
         })
     }
@@ -45,9 +45,12 @@ impl PlacedUnit {
 /// Input of the committer, in the order of its effect.
 pub(crate) enum CommitterMessage {
     /// Actions for the log.
-    Placed(PlacedUnit),
+    Placed(SequencedProposal),
     /// A request that failed as a whole: remembered, so that it cannot be repeated.
-    Refused { unit: Arc<Unit>, outcome: Committed },
+    Refused {
+        unit: Arc<Proposal>,
+        outcome: SubmissionOutcome,
+    },
     /// The known sequencer keys have changed; acknowledged once the committer has checked them.
     Keys { done: oneshot::Sender<()> },
     /// Rows outside the log; acknowledged once they are durable.
@@ -60,7 +63,7 @@ pub(crate) enum CommitterMessage {
 
 impl CommitterMessage {
     /// The request, if the message is about one.
-    pub(crate) fn unit(&self) -> Option<&Unit> {
+    pub(crate) fn unit(&self) -> Option<&Proposal> {
         match self {
             Self::Placed(placed) => Some(&placed.unit),
             Self::Refused { unit, .. } => Some(unit),

@@ -8,42 +8,42 @@ use std::sync::Arc;
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_replay::images::read_image;
-use kedge_rules::image::Image;
-use kedge_rules::resources::{self, Decision};
-use kedge_rules::{Allowance, Input, Refusal, registration};
+use kedge_rules::image::ResourceState;
+use kedge_rules::resources::{self, RuleDecision};
+use kedge_rules::{ActionInput, Refusal, StepAllowance, registration};
 
-use super::decided::{Base, Decided, Names};
-use super::refused::Refused;
-use super::unit::Unit;
-use super::world::{Reader, unavailable};
-use crate::api::Expected;
-use crate::overlay::{Overlay, Versioned};
+use super::decided::{ActionEffect, DecisionBase, NameClaims};
+use super::refused::ActionRefusal;
+use super::unit::Proposal;
+use super::world::{StateReader, unavailable};
+use crate::api::ExpectedVersion;
+use crate::overlay::{Overlay, StateVersion};
 
 /// Entries that an actor's caches may hold before settled ones are dropped.
 pub(crate) const CACHE_MAX: usize = 10_000;
 
 /// Recently used resources, each with its pending decisions.
 #[derive(Default)]
-pub(crate) struct Resources {
-    overlays: HashMap<Id, Overlay<Vec<Image>>>,
+pub(crate) struct ResourceOverlays {
+    overlays: HashMap<Id, Overlay<Vec<ResourceState>>>,
 }
 
-impl Resources {
+impl ResourceOverlays {
     /// Decides a unit's only action.
     pub(crate) fn decide(
         &mut self,
-        unit: &Unit,
+        unit: &Proposal,
         ticket: u64,
         committed_ticket: u64,
-        reader: &Reader,
-    ) -> Result<Decided, Refused> {
+        reader: &StateReader,
+    ) -> Result<ActionEffect, ActionRefusal> {
         let action = unit
             .submission
             .actions
             .first()
             .ok_or(Refusal::Unavailable)?;
-        let allowance = Allowance::default();
-        let input = Input {
+        let allowance = StepAllowance::default();
+        let input = ActionInput {
             allowance: Some(&allowance),
             ..unit.input(action)
         };
@@ -61,15 +61,15 @@ impl Resources {
         let before = images.first().ok_or(Refusal::Unavailable)?;
         let trace = before.trace().ok_or(Refusal::Unavailable)?;
         let expected = unit.submission.expected.as_deref();
-        let expected = Expected::check(expected, id.prefix.noun(), trace);
+        let expected = ExpectedVersion::check(expected, id.prefix.noun(), trace);
         let decision = match resources::decide(reader, &caller, Some(before), &input) {
             // Only a caller who would change the address learns that it is taken.
             Err(Refusal::EmailTaken) => Err(expected.err().unwrap_or(Refusal::EmailTaken)),
             Ok(decision) => expected.map(|()| decision),
             refused => refused,
         };
-        let decision = decision.map_err(|refusal| Refused::on_resource(refusal, &images))?;
-        let base = Base {
+        let decision = decision.map_err(|refusal| ActionRefusal::on_resource(refusal, &images))?;
+        let base = DecisionBase {
             version: trace.version,
             integrity: trace.integrity,
             images: Arc::clone(&images),
@@ -83,8 +83,8 @@ impl Resources {
         &mut self,
         id: Id,
         committed_ticket: u64,
-        reader: &Reader,
-    ) -> Result<Option<&mut Overlay<Vec<Image>>>, Refusal> {
+        reader: &StateReader,
+    ) -> Result<Option<&mut Overlay<Vec<ResourceState>>>, Refusal> {
         if self.overlays.len() >= CACHE_MAX {
             self.overlays.retain(|_, overlay| !overlay.is_settled());
         }
@@ -95,7 +95,7 @@ impl Resources {
                     return Ok(None);
                 };
                 let sequence = image.trace().map_or(0, |trace| trace.sequence);
-                let images = Versioned::placed(vec![image], sequence);
+                let images = StateVersion::placed(vec![image], sequence);
                 entry.insert(Overlay::new(Arc::new(images)))
             }
         };
@@ -125,17 +125,20 @@ impl Resources {
 }
 
 /// A resource in its committed state.
-fn load(id: Id, reader: &Reader) -> Result<Option<Image>, Refusal> {
+fn load(id: Id, reader: &StateReader) -> Result<Option<ResourceState>, Refusal> {
     let found = read_image(&reader.published().snapshot, id);
     Ok(found.map_err(|error| unavailable(&error))?)
 }
 
-fn decided(base: Option<Base>, decision: Decision) -> (Decided, Arc<Versioned<Vec<Image>>>) {
-    let next = Arc::new(Versioned::decided(decision.images));
-    let decided = Decided::Resources {
+fn decided(
+    base: Option<DecisionBase>,
+    decision: RuleDecision,
+) -> (ActionEffect, Arc<StateVersion<Vec<ResourceState>>>) {
+    let next = Arc::new(StateVersion::decided(decision.images));
+    let decided = ActionEffect::Resources {
         base: base.map(Box::new),
         next: Arc::clone(&next),
-        names: Box::new(Names {
+        names: Box::new(NameClaims {
             claims: decision.claims,
             releases: decision.releases,
             reads: decision.reads,

@@ -6,19 +6,19 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use kedge_protocol::Id;
 
-use super::unit::Unit;
+use super::unit::Proposal;
 
 /// Wallets with requests in flight, and wallets whose rights are being changed.
 #[derive(Default)]
-pub(crate) struct Rights {
+pub(crate) struct RightsBarrier {
     under_way: HashMap<Id, u32>,
     changing: HashSet<Id>,
     /// Wallets whose rights a held request will change: their later requests queue after it.
     awaited: HashSet<Id>,
-    held: VecDeque<Box<Unit>>,
+    held: VecDeque<Box<Proposal>>,
 }
 
-impl Rights {
+impl RightsBarrier {
     /// True if a request of `wallet` may not begin now.
     pub(crate) fn must_wait(&self, wallet: Id, subject: Option<Id>) -> bool {
         let changes =
@@ -29,7 +29,7 @@ impl Rights {
     }
 
     /// Holds a request until another one has ended.
-    pub(crate) fn hold(&mut self, unit: Box<Unit>, subject: Option<Id>) {
+    pub(crate) fn hold(&mut self, unit: Box<Proposal>, subject: Option<Id>) {
         self.awaited.extend(subject);
         self.held.push_back(unit);
     }
@@ -41,7 +41,7 @@ impl Rights {
     }
 
     /// Notes that the request has ended. Returns the held requests for a retry.
-    pub(crate) fn end(&mut self, wallet: Id, subject: Option<Id>) -> VecDeque<Box<Unit>> {
+    pub(crate) fn end(&mut self, wallet: Id, subject: Option<Id>) -> VecDeque<Box<Proposal>> {
         if let Some(count) = self.under_way.get_mut(&wallet) {
             *count -= 1;
             if *count == 0 {
@@ -55,7 +55,7 @@ impl Rights {
     }
 
     /// Takes the held requests for a retry.
-    pub(crate) fn retry(&mut self) -> VecDeque<Box<Unit>> {
+    pub(crate) fn retry(&mut self) -> VecDeque<Box<Proposal>> {
         self.awaited.clear();
         std::mem::take(&mut self.held)
     }

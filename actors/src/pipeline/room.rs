@@ -13,9 +13,9 @@ use kedge_runtime::env::Env;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::admission::{Admission, Bounds};
-use super::in_flight::{Held, InFlight};
-use crate::api::{Asker, Submission, SubmitError};
+use super::admission::{AdmissionBounds, AdmissionLimit};
+use super::in_flight::{DecisionMemory, MemoryReservation};
+use crate::api::{Principal, Submission, SubmissionError};
 use crate::fair::share;
 use crate::metric_definitions as metric;
 
@@ -23,76 +23,78 @@ use crate::metric_definitions as metric;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Pool of admission permits.
-pub(crate) struct Room {
+pub(crate) struct AdmissionPool {
     env: Arc<dyn Env>,
-    admission: Admission,
+    admission: AdmissionLimit,
     requests: Arc<Semaphore>,
     requests_max: usize,
     /// Largest part of the requests in flight that one organization may have, percent.
     share_percent: u8,
     actions: Arc<Semaphore>,
-    decided: Arc<InFlight<Holder>>,
-    taken: Mutex<Taken>,
+    decided: Arc<DecisionMemory<AdmissionHolder>>,
+    taken: Mutex<AdmissionUsage>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct AdmissionUsage {
     next: u64,
     /// Start of each request in flight; numbers rise with time.
     begun: BTreeMap<u64, Instant>,
     /// Requests in flight, by holder.
-    shares: HashMap<Holder, usize>,
+    shares: HashMap<AdmissionHolder, usize>,
 }
 
 /// Holder of a share: an organization, or all registrations together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Holder {
+pub(crate) enum AdmissionHolder {
     Organization(Id),
     Registrations,
 }
 
 /// Admission of a request: permits and part of a share, returned on drop.
-pub(crate) struct Place {
-    room: Arc<Room>,
+pub(crate) struct AdmissionPermit {
+    room: Arc<AdmissionPool>,
     number: u64,
     begun: Instant,
-    holder: Option<Holder>,
+    holder: Option<AdmissionHolder>,
     permits: Option<[OwnedSemaphorePermit; 2]>,
-    decided: Arc<Held<Holder>>,
+    decided: Arc<MemoryReservation<AdmissionHolder>>,
 }
 
 /// The holder whose share a request counts towards; none for the operator's.
-fn holder_of(asker: &Asker) -> Option<Holder> {
+fn holder_of(asker: &Principal) -> Option<AdmissionHolder> {
     match *asker {
-        Asker::Operator { .. } => None,
-        Asker::Registration => Some(Holder::Registrations),
-        Asker::Wallet {
+        Principal::Operator { .. } => None,
+        Principal::Registration => Some(AdmissionHolder::Registrations),
+        Principal::Wallet {
             organization_id, ..
         }
-        | Asker::Organization { organization_id } => Some(Holder::Organization(organization_id)),
+        | Principal::Organization { organization_id } => {
+            Some(AdmissionHolder::Organization(organization_id))
+        }
     }
 }
 
-pub(crate) fn overloaded() -> SubmitError {
+pub(crate) fn overloaded() -> SubmissionError {
     metrics::counter!(metric::OVERLOADED).increment(1);
-    SubmitError::Overloaded
+    SubmissionError::Overloaded
 }
 
-impl Room {
+impl AdmissionPool {
     pub(crate) fn new(
-        bounds: Bounds,
+        bounds: AdmissionBounds,
         share_percent: u8,
         (actions_max, decided_bytes_max): (usize, usize),
         env: Arc<dyn Env>,
     ) -> Self {
         Self {
-            admission: Admission::new(bounds, env.now()),
+            admission: AdmissionLimit::new(bounds, env.now()),
             env,
             requests: Arc::new(Semaphore::new(bounds.requests_max)),
             requests_max: bounds.requests_max,
             share_percent,
             actions: Arc::new(Semaphore::new(actions_max)),
-            decided: InFlight::new(decided_bytes_max),
+            decided: DecisionMemory::new(decided_bytes_max),
             taken: Mutex::default(),
         }
     }
@@ -106,13 +108,13 @@ impl Room {
             .saturating_sub(self.requests.available_permits())
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, AdmissionUsage> {
         self.taken.lock()
     }
 
     /// Refuses if too many requests are in flight. Called before any other work for a request, so that a refusal is as
     /// cheap as possible.
-    pub(crate) fn check(&self) -> Result<(), SubmitError> {
+    pub(crate) fn check(&self) -> Result<(), SubmissionError> {
         if self.in_flight() < self.admission.limit() {
             Ok(())
         } else {
@@ -121,7 +123,10 @@ impl Room {
     }
 
     /// Admits a request if there is a permit and its organization has less than its share. Never waits.
-    pub(crate) fn enter(self: &Arc<Self>, submission: &Submission) -> Result<Place, SubmitError> {
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        submission: &Submission,
+    ) -> Result<AdmissionPermit, SubmissionError> {
         self.check()?;
         let count = submission.actions.len() as u32;
         let holder = holder_of(&submission.asker);
@@ -138,7 +143,7 @@ impl Room {
             if let Some(holder) = holder {
                 let held = taken.shares.entry(holder).or_default();
                 if *held >= share_max {
-                    return Err(SubmitError::Share { limit: share_max });
+                    return Err(SubmissionError::Share { limit: share_max });
                 }
                 *held += 1;
             }
@@ -148,7 +153,7 @@ impl Room {
             number
         };
         // From here on, dropping the permit returns everything.
-        let mut place = Place {
+        let mut place = AdmissionPermit {
             room: Arc::clone(self),
             number,
             begun,
@@ -194,14 +199,14 @@ impl Room {
     }
 }
 
-impl Place {
+impl AdmissionPermit {
     /// The memory reservation of its decisions.
-    pub(crate) fn decided(&self) -> Arc<Held<Holder>> {
+    pub(crate) fn decided(&self) -> Arc<MemoryReservation<AdmissionHolder>> {
         Arc::clone(&self.decided)
     }
 }
 
-impl Drop for Place {
+impl Drop for AdmissionPermit {
     fn drop(&mut self) {
         self.decided.clear();
         let mut taken = self.room.taken();

@@ -6,7 +6,7 @@ use kedge_protocol::ids::IdMap;
 
 /// Action of a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Step {
+pub(super) struct RoundStep {
     /// Index of the action.
     pub(super) place: usize,
     /// Index of the previous action on the same object.
@@ -14,8 +14,8 @@ pub(super) struct Step {
 }
 
 /// Divides actions on these objects into rounds.
-pub(super) fn rounds(ids: &[Option<Id>]) -> Vec<Vec<Step>> {
-    let mut rounds: Vec<Vec<Step>> = vec![Vec::with_capacity(ids.len())];
+pub(super) fn rounds(ids: &[Option<Id>]) -> Vec<Vec<RoundStep>> {
+    let mut rounds: Vec<Vec<RoundStep>> = vec![Vec::with_capacity(ids.len())];
     // Each object's last action so far, and its round.
     let mut last: IdMap<Id, (usize, usize)> = IdMap::default();
     last.reserve(ids.len());
@@ -25,7 +25,7 @@ pub(super) fn rounds(ids: &[Option<Id>]) -> Vec<Vec<Step>> {
         if rounds.len() == round {
             rounds.push(Vec::new());
         }
-        rounds[round].push(Step {
+        rounds[round].push(RoundStep {
             place,
             before: before.map(|(place, _)| place),
         });
@@ -50,7 +50,7 @@ mod tests {
                 bytes: [byte; 16],
             })
         };
-        let step = |place, before| Step { place, before };
+        let step = |place, before| RoundStep { place, before };
         let ids = [id(1), id(2), None, id(1), None, id(1), id(2)];
         let expected = [
             vec![step(0, None), step(1, None), step(2, None), step(4, None)],

@@ -18,20 +18,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::timing::Passed;
+use crate::timing::RequestStage;
 use kedge_rules::Refusal;
-use kedge_rules::sequencer::{self as machine, KeyWrite, ToPlace};
+use kedge_rules::sequencer::{self as machine, KeyWrite, SequencerInput};
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::Turns;
+use kedge_runtime::executor::StepScheduler;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 
-use super::decision::{self, Decision};
+use super::decision::{self, ActionDecision};
 use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
-use super::placed::{CommitterMessage, PlacedUnit};
-use super::unit::Unit;
-use super::world::Progress;
-use crate::api::{Committed, SubmitError};
+use super::placed::{CommitterMessage, SequencedProposal};
+use super::unit::Proposal;
+use super::world::PublishProgress;
+use crate::api::{SubmissionError, SubmissionOutcome};
 use crate::metric_definitions as metric;
 use crate::timekeeper::Timekeeper;
 
@@ -45,25 +45,25 @@ pub(crate) struct SequencerOptions {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) machine: machine::Sequencer,
     pub(crate) committer: mpsc::Sender<CommitterMessage>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: PublishProgress,
     pub(crate) time: Arc<Timekeeper>,
-    pub(crate) turns: Turns,
+    pub(crate) turns: StepScheduler,
 }
 
-pub(crate) struct Sequencer;
+pub(crate) struct SequencerActor;
 
 pub(crate) struct SequencerState {
     options: SequencerOptions,
     directory: Option<ActorRef<DirectoryMessage>>,
     shards: Vec<ActorRef<ShardMessage>>,
     /// Proposed units whose ticket is not next.
-    early: BTreeMap<u64, Arc<Unit>>,
+    early: BTreeMap<u64, Arc<Proposal>>,
     next_ticket: u64,
     /// The ticket that the directory waits for.
     flush_ticket: Option<u64>,
 }
 
-impl Actor for Sequencer {
+impl Actor for SequencerActor {
     type Msg = SequencerMessage;
     type State = SequencerState;
     type Arguments = SequencerOptions;
@@ -100,7 +100,7 @@ impl Actor for Sequencer {
                 state.answer_flush();
             }
             SequencerMessage::Propose { ticket, unit } => {
-                unit.note(Passed::Decided, || state.options.env.now());
+                unit.note(RequestStage::Decided, || state.options.env.now());
                 state.early.insert(ticket, unit);
                 while let Some(unit) = state.early.remove(&state.next_ticket) {
                     let ticket = state.next_ticket;
@@ -116,54 +116,58 @@ impl Actor for Sequencer {
 }
 
 /// Result of a unit's check.
-enum Verdict {
+enum PlacementVerdict {
     Place {
-        decisions: Vec<Decision>,
+        decisions: Vec<ActionDecision>,
         writes: Vec<KeyWrite>,
         timestamp_ms: u64,
     },
     /// Nothing is done: every action was refused, or one of an atomic unit.
     Refuse {
-        outcome: Committed,
+        outcome: SubmissionOutcome,
         /// Whether some actions were decided nevertheless, and must be dropped.
         decided: bool,
     },
     Stale,
-    Fail(SubmitError),
+    Fail(SubmissionError),
 }
 
 impl SequencerState {
-    async fn step(&mut self, ticket: u64, unit: Arc<Unit>) -> Result<(), ActorProcessingErr> {
+    async fn step(&mut self, ticket: u64, unit: Arc<Proposal>) -> Result<(), ActorProcessingErr> {
         let verdict = match self.judge(&unit) {
-            Verdict::Place { .. } if !unit.fate.place() => Verdict::Fail(SubmitError::Unavailable),
-            Verdict::Stale | Verdict::Refuse { .. } if unit.fate.is_abandoned() => {
-                Verdict::Fail(SubmitError::Unavailable)
+            PlacementVerdict::Place { .. } if !unit.fate.place() => {
+                PlacementVerdict::Fail(SubmissionError::Unavailable)
+            }
+            PlacementVerdict::Stale | PlacementVerdict::Refuse { .. }
+                if unit.fate.is_abandoned() =>
+            {
+                PlacementVerdict::Fail(SubmissionError::Unavailable)
             }
             verdict => verdict,
         };
         match verdict {
-            Verdict::Place {
+            PlacementVerdict::Place {
                 decisions,
                 writes,
                 timestamp_ms,
             } => {
-                unit.note(Passed::Placed, || self.options.env.now());
+                unit.note(RequestStage::Placed, || self.options.env.now());
                 let work = self.place(ticket, unit, decisions, &writes, timestamp_ms);
                 self.commit(work).await?;
             }
-            Verdict::Refuse { outcome, decided } => {
+            PlacementVerdict::Refuse { outcome, decided } => {
                 if decided {
                     self.drop_decisions(ticket, &unit);
                 }
-                unit.note(Passed::Placed, || self.options.env.now());
+                unit.note(RequestStage::Placed, || self.options.env.now());
                 self.commit(CommitterMessage::Refused { unit, outcome })
                     .await?;
             }
-            Verdict::Stale => {
+            PlacementVerdict::Stale => {
                 self.drop_decisions(ticket, &unit);
                 self.decide_again(unit);
             }
-            Verdict::Fail(error) => {
+            PlacementVerdict::Fail(error) => {
                 self.drop_decisions(ticket, &unit);
                 unit.complete(Err(error));
             }
@@ -171,34 +175,34 @@ impl SequencerState {
         Ok(())
     }
 
-    fn judge(&self, unit: &Unit) -> Verdict {
+    fn judge(&self, unit: &Proposal) -> PlacementVerdict {
         let (decisions, read_sequence) = match unit.take_decisions() {
             Ok(taken) => taken,
-            Err(error) => return Verdict::Fail(error),
+            Err(error) => return PlacementVerdict::Fail(error),
         };
         let refused = decisions.iter().position(|(_, decided)| decided.is_err());
         let all_refused = decisions.iter().all(|(_, decided)| decided.is_err());
-        let unknown = |(_, decided): &Decision| {
+        let unknown = |(_, decided): &ActionDecision| {
             let refused = decided.as_ref().err();
             refused.is_some_and(|refused| *refused.refusal == Refusal::Unavailable)
         };
         if decisions.iter().any(unknown) {
-            return Verdict::Fail(SubmitError::Unavailable);
+            return PlacementVerdict::Fail(SubmissionError::Unavailable);
         }
         if refused.is_some() && !decision::all_stand(&decisions) {
-            return Verdict::Stale;
+            return PlacementVerdict::Stale;
         }
         if all_refused || (unit.submission.head.atomic && refused.is_some()) {
-            return Verdict::Refuse {
+            return PlacementVerdict::Refuse {
                 outcome: decision::refusal(decisions, refused),
                 decided: !all_refused,
             };
         }
         let Some(writes) = decision::writes(&decisions) else {
-            return Verdict::Stale;
+            return PlacementVerdict::Stale;
         };
         if self.options.machine.check(&writes, read_sequence).is_err() {
-            return Verdict::Stale;
+            return PlacementVerdict::Stale;
         }
         let now_ms = match self
             .options
@@ -206,13 +210,13 @@ impl SequencerState {
             .check(self.options.machine.tip().timestamp_ms)
         {
             Ok(now_ms) => now_ms,
-            Err(why) => return Verdict::Fail(SubmitError::ReadOnly(why.to_string())),
+            Err(why) => return PlacementVerdict::Fail(SubmissionError::ReadOnly(why.to_string())),
         };
         let timestamp_ms = self.options.machine.time(now_ms);
         if timestamp_ms > unit.submission.head.deadline_s.saturating_mul(1_000) {
-            return Verdict::Fail(SubmitError::DeadlineExpired);
+            return PlacementVerdict::Fail(SubmissionError::DeadlineExpired);
         }
-        Verdict::Place {
+        PlacementVerdict::Place {
             decisions,
             writes,
             timestamp_ms,
@@ -222,20 +226,20 @@ impl SequencerState {
     fn place(
         &mut self,
         ticket: u64,
-        unit: Arc<Unit>,
-        decisions: Vec<Decision>,
+        unit: Arc<Proposal>,
+        decisions: Vec<ActionDecision>,
         writes: &[KeyWrite],
         timestamp_ms: u64,
     ) -> CommitterMessage {
         let done = decisions.iter().filter_map(|(index, decided)| {
             let (_, _, integrity) = decided.as_ref().ok()?.resource();
             let content = unit.submission.actions[usize::from(*index)].content;
-            Some(ToPlace { content, integrity })
+            Some(SequencerInput { content, integrity })
         });
-        let to_place: Vec<ToPlace> = done.collect();
+        let to_place: Vec<SequencerInput> = done.collect();
         let placed = self.options.machine.place(timestamp_ms, &to_place, writes);
         let previous_sequences = decision::link(&decisions, &placed);
-        CommitterMessage::Placed(PlacedUnit {
+        CommitterMessage::Placed(SequencedProposal {
             ticket,
             unit,
             decisions,
@@ -252,7 +256,7 @@ impl SequencerState {
     }
 
     /// Makes every actor with decisions of the unit drop them.
-    fn drop_decisions(&self, ticket: u64, unit: &Arc<Unit>) {
+    fn drop_decisions(&self, ticket: u64, unit: &Arc<Proposal>) {
         for (shard, _) in &unit.parts.of_shards {
             let unit = Arc::clone(unit);
             let message = ShardMessage::Drop { ticket, unit };
@@ -287,16 +291,16 @@ impl SequencerState {
     }
 
     /// Dispatches a stale unit again, once everything placed so far can be read.
-    fn decide_again(&self, unit: Arc<Unit>) {
+    fn decide_again(&self, unit: Arc<Proposal>) {
         metrics::counter!(metric::STALE_UNITS).increment(1);
         let Some(directory) = self.directory.clone() else {
-            return unit.complete(Err(SubmitError::Unavailable));
+            return unit.complete(Err(SubmissionError::Unavailable));
         };
         if unit.rounds() >= ROUNDS_MAX {
-            return unit.complete(Err(SubmitError::Overloaded));
+            return unit.complete(Err(SubmissionError::Overloaded));
         }
         if !unit.wait_again() {
-            return unit.complete(Err(SubmitError::Waited));
+            return unit.complete(Err(SubmissionError::Waited));
         }
         let progress = self.options.progress.clone();
         let sequence = self.options.machine.tip().sequence;
@@ -309,7 +313,7 @@ impl SequencerState {
                 };
                 let _ = directory.send_message(again);
             } else {
-                unit.complete(Err(SubmitError::Overloaded));
+                unit.complete(Err(SubmissionError::Overloaded));
             }
         });
     }

@@ -13,28 +13,28 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::chain::next_integrities;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::{Hash, Id};
-use kedge_rules::world::Unavailable;
-use kedge_rules::{Allowance, Caller, Input, Link, Refusal, World, object};
+use kedge_rules::world::StateUnavailable;
+use kedge_rules::{ActionInput, Caller, IntegrityLink, Refusal, StepAllowance, World, object};
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::Turns;
+use kedge_runtime::executor::StepScheduler;
 use metrics::{Counter, Gauge};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::catalog::Recent;
-use super::decided::Decided;
-use super::decision::Decision;
+use super::catalog::RecentTemplate;
+use super::decided::ActionEffect;
+use super::decision::ActionDecision;
 use super::messages::ShardMessage;
-use super::object::{Basis, ObjectActor};
-use super::refused::Refused;
+use super::object::{DecisionBasis, ObjectActor};
+use super::refused::ActionRefusal;
 use super::room::overloaded;
 use super::rounds::rounds;
-use super::unit::{Part, Unit};
-use super::world::{Reader, unavailable};
-use crate::api::SubmitError;
+use super::unit::{Proposal, ProposalPart};
+use super::world::{StateReader, unavailable};
+use crate::api::SubmissionError;
 use crate::metric_definitions as metric;
-use crate::overlay::Versioned;
+use crate::overlay::StateVersion;
 
-type Live = IdMap<Id, ObjectActor>;
+type LiveObjects = IdMap<Id, ObjectActor>;
 
 /// Bound on the properties of live objects in one shard: an object may have a million bytes, so a bound on their number
 /// is not enough.
@@ -47,33 +47,33 @@ const COUNTED_BYTES: usize = 64 * 1024;
 pub(crate) struct ShardOptions {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) index: usize,
-    pub(crate) turns: Turns,
-    pub(crate) reader: Reader,
+    pub(crate) turns: StepScheduler,
+    pub(crate) reader: StateReader,
     pub(crate) committed_ticket: Arc<AtomicU64>,
     pub(crate) live_max: usize,
 }
 
-pub(crate) struct Shard;
+pub(crate) struct ShardActor;
 
 pub(crate) struct ShardState {
     options: ShardOptions,
-    live: Live,
+    live: LiveObjects,
     /// Approximate size of the live objects' properties; counted exactly at each sweep.
     live_bytes: usize,
     /// The template of the last action.
-    recent: Recent,
-    meters: Meters,
+    recent: RecentTemplate,
+    meters: ShardMetrics,
 }
 
 /// The shard's metrics, looked up once.
-struct Meters {
+struct ShardMetrics {
     on_committed: Counter,
     on_overlay: Counter,
     minted: Counter,
     live: Gauge,
 }
 
-impl Meters {
+impl ShardMetrics {
     fn new(shard: usize) -> Self {
         let decisions =
             |basis| metrics::counter!(metric::DECISIONS, "actor" => "object", "basis" => basis);
@@ -85,7 +85,7 @@ impl Meters {
         }
     }
 
-    fn add(&self, counts: &Counts) {
+    fn add(&self, counts: &ShardCounts) {
         self.on_committed.increment(counts.on_committed);
         self.on_overlay.increment(counts.on_overlay);
         self.minted.increment(counts.minted);
@@ -94,22 +94,22 @@ impl Meters {
 
 /// Counts of a part's decisions by the state they depend on.
 #[derive(Default)]
-struct Counts {
+struct ShardCounts {
     on_committed: u64,
     on_overlay: u64,
     minted: u64,
 }
 
-impl Counts {
-    fn count(&mut self, basis: Basis) {
+impl ShardCounts {
+    fn count(&mut self, basis: DecisionBasis) {
         match basis {
-            Basis::Committed => self.on_committed += 1,
-            Basis::Overlay => self.on_overlay += 1,
+            DecisionBasis::Committed => self.on_committed += 1,
+            DecisionBasis::Overlay => self.on_overlay += 1,
         }
     }
 }
 
-impl Actor for Shard {
+impl Actor for ShardActor {
     type Msg = ShardMessage;
     type State = ShardState;
     type Arguments = ShardOptions;
@@ -120,9 +120,9 @@ impl Actor for Shard {
         options: ShardOptions,
     ) -> Result<ShardState, ActorProcessingErr> {
         Ok(ShardState {
-            meters: Meters::new(options.index),
+            meters: ShardMetrics::new(options.index),
             options,
-            live: Live::default(),
+            live: LiveObjects::default(),
             live_bytes: 0,
             recent: None,
         })
@@ -144,18 +144,18 @@ impl Actor for Shard {
 }
 
 impl ShardState {
-    fn decide(&mut self, part: Part, indices: &[u16]) {
+    fn decide(&mut self, part: ProposalPart, indices: &[u16]) {
         let unit = part.unit();
         if !unit.begin(self.options.env.now()) {
-            return part.fail(SubmitError::Waited);
+            return part.fail(SubmissionError::Waited);
         }
         let Some(caller) = unit.caller else {
-            return part.fail(SubmitError::Unavailable);
+            return part.fail(SubmissionError::Unavailable);
         };
         let mut minted = HashMap::new();
-        let allowance = Allowance::default();
-        let mut counts = Counts::default();
-        let mut decisions: Vec<Decision> = Vec::with_capacity(indices.len());
+        let allowance = StepAllowance::default();
+        let mut counts = ShardCounts::default();
+        let mut decisions: Vec<ActionDecision> = Vec::with_capacity(indices.len());
         let ids: Vec<Option<Id>> = indices
             .iter()
             .map(|index| unit.parts.object(*index))
@@ -168,7 +168,7 @@ impl ShardState {
             .zip(self.links(unit, indices, &ids))
         {
             let action = &unit.submission.actions[usize::from(index)];
-            let input = Input {
+            let input = ActionInput {
                 link: Some(link),
                 allowance: Some(&allowance),
                 ..unit.input(action)
@@ -183,7 +183,7 @@ impl ShardState {
                     decided
                 })
             };
-            bytes += decided.as_ref().map_or(0, Decided::bytes);
+            bytes += decided.as_ref().map_or(0, ActionEffect::bytes);
             decisions.push((index, decided));
             if bytes >= COUNTED_BYTES && !unit.decided.grow(std::mem::take(&mut bytes)) {
                 return self.refuse(part);
@@ -203,7 +203,7 @@ impl ShardState {
     }
 
     /// Refuses a part whose decisions would exceed its organization's memory.
-    fn refuse(&mut self, part: Part) {
+    fn refuse(&mut self, part: ProposalPart) {
         self.drop_unit(part.ticket(), part.unit());
         self.sweep();
         part.fail(overloaded());
@@ -212,16 +212,16 @@ impl ShardState {
     /// Next integrity of each action's object, hashed side by side in rounds: the first action of each object, then the
     /// second of each that has one. After a refusal the rules hash an object's later actions themselves, as for an
     /// object that is not live.
-    fn links(&self, unit: &Unit, indices: &[u16], ids: &[Option<Id>]) -> Vec<Link> {
+    fn links(&self, unit: &Proposal, indices: &[u16], ids: &[Option<Id>]) -> Vec<IntegrityLink> {
         // One loop a step over all of them: objects are scattered over the memory, and many prefetches in a short loop
         // take about as long as one in a long one.
         let actors: Vec<Option<&ObjectActor>> = ids
             .iter()
             .map(|id| id.and_then(|id| self.live.get(&id)))
             .collect();
-        let mut links: Vec<Link> = actors
+        let mut links: Vec<IntegrityLink> = actors
             .iter()
-            .map(|actor| Link {
+            .map(|actor| IntegrityLink {
                 previous: actor.map_or(Hash::ZERO, ObjectActor::integrity),
                 next: Hash::ZERO,
             })
@@ -246,11 +246,11 @@ impl ShardState {
 
     fn mint(
         &self,
-        unit: &Unit,
+        unit: &Proposal,
         caller: &Caller,
-        input: &Input<'_>,
+        input: &ActionInput<'_>,
         minted: &mut HashMap<Id, u64>,
-    ) -> Result<Decided, Refused> {
+    ) -> Result<ActionEffect, ActionRefusal> {
         let reader = &self.options.reader;
         let next = object::mint(reader, caller, input)?;
         let template = reader.template(next.template_id)?;
@@ -269,21 +269,21 @@ impl ShardState {
             }
             *used += 1;
         }
-        Ok(Decided::Object {
+        Ok(ActionEffect::Object {
             base: None,
-            next: Arc::new(Versioned::decided(next)),
+            next: Arc::new(StateVersion::decided(next)),
             index,
         })
     }
 
     fn act(
         &mut self,
-        unit: &Unit,
+        unit: &Proposal,
         caller: &Caller,
-        input: &Input<'_>,
+        input: &ActionInput<'_>,
         id: Option<Id>,
         ticket: u64,
-    ) -> Result<(Decided, Basis), Refused> {
+    ) -> Result<(ActionEffect, DecisionBasis), ActionRefusal> {
         let target = input.target;
         let id = id.ok_or_else(|| Refusal::not_found("object", target))?;
         let (actor, before) = match self.live.entry(id) {
@@ -325,7 +325,7 @@ impl ShardState {
         })
     }
 
-    fn drop_unit(&mut self, ticket: u64, unit: &Unit) {
+    fn drop_unit(&mut self, ticket: u64, unit: &Proposal) {
         for id in unit.parts.objects() {
             if let Some(actor) = self.live.get_mut(&id) {
                 actor.drop_unit(ticket);
@@ -347,7 +347,7 @@ impl ShardState {
 }
 
 /// Loads an object's actor from the store.
-fn load(reader: &Reader, id: Id) -> Result<Option<ObjectActor>, Unavailable> {
+fn load(reader: &StateReader, id: Id) -> Result<Option<ObjectActor>, StateUnavailable> {
     let published = reader.published();
     let object = published
         .snapshot
@@ -358,7 +358,7 @@ fn load(reader: &Reader, id: Id) -> Result<Option<ObjectActor>, Unavailable> {
 
 /// Drops idle actors that were not used since the last sweep, until there are `live_max` with `bytes_max` bytes.
 /// Returns the bytes of the remaining ones.
-fn let_go(live: &mut Live, live_max: usize, bytes_max: usize, committed: u64) -> usize {
+fn let_go(live: &mut LiveObjects, live_max: usize, bytes_max: usize, committed: u64) -> usize {
     let mut surplus = live.len().saturating_sub(live_max);
     let mut bytes: usize = live.values().map(ObjectActor::bytes).sum();
     live.retain(|_, actor| {
@@ -376,7 +376,7 @@ fn let_go(live: &mut Live, live_max: usize, bytes_max: usize, committed: u64) ->
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::resource::{Object, ObjectStatus, Trace};
+    use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace};
     use kedge_protocol::{Address, Prefix};
 
     use super::*;
@@ -399,14 +399,14 @@ mod tests {
             owner_address: Address::ZERO,
             properties: format!(r#"{{"a":"{}"}}"#, "x".repeat(92)),
             status: ObjectStatus::Active,
-            trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
         };
         ObjectActor::new(object)
     }
 
     #[test]
     fn idle_objects_go_when_they_are_too_many_or_too_large_together() {
-        let mut live = Live::default();
+        let mut live = LiveObjects::default();
         live.extend((0..10).map(|byte| (id(Prefix::Object, byte), actor(byte))));
         let mut left = |live_max, bytes_max| {
             let bytes = let_go(&mut live, live_max, bytes_max, 0);

@@ -8,7 +8,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::failure::FailureSink;
 
-pub(crate) struct Supervisor;
+pub(crate) struct PipelineSupervisor;
 
 pub(crate) struct SupervisorOptions {
     pub(crate) failed: FailureSink,
@@ -16,7 +16,7 @@ pub(crate) struct SupervisorOptions {
     pub(crate) ending: Arc<AtomicBool>,
 }
 
-impl Actor for Supervisor {
+impl Actor for PipelineSupervisor {
     type Msg = ();
     type State = SupervisorOptions;
     type Arguments = SupervisorOptions;

@@ -11,13 +11,16 @@ use kedge_protocol::{Id, Prefix};
 use kedge_rules::World;
 use ractor::ActorRef;
 
-use super::messages::{OrganizationMessage, Settlement};
-use super::unit::{Grant, Need, Unit};
-use super::world::{Reader, gone};
-use crate::api::SubmitError;
+use super::messages::{OrganizationMessage, ProposalSettlement};
+use super::unit::{MintGrant, MintNeed, Proposal};
+use super::world::{StateReader, gone};
+use crate::api::SubmissionError;
 
 /// The supply that the unit's mints need, in the order of reservation.
-pub(crate) fn needs(unit: &Unit, reader: &Reader) -> Result<VecDeque<Need>, SubmitError> {
+pub(crate) fn needs(
+    unit: &Proposal,
+    reader: &StateReader,
+) -> Result<VecDeque<MintNeed>, SubmissionError> {
     let mut counts: HashMap<Id, u64> = HashMap::new();
     for action in &unit.submission.actions {
         if action.kind == Kind::Mint
@@ -29,9 +32,11 @@ pub(crate) fn needs(unit: &Unit, reader: &Reader) -> Result<VecDeque<Need>, Subm
     }
     let mut needs = Vec::new();
     for (id, count) in counts {
-        let template = reader.template(id).map_err(|_| SubmitError::Unavailable)?;
+        let template = reader
+            .template(id)
+            .map_err(|_| SubmissionError::Unavailable)?;
         if let Some(template) = template.filter(|template| template.max_supply.is_some()) {
-            needs.push(Need {
+            needs.push(MintNeed {
                 organization: template.organization_id,
                 template: id,
                 count,
@@ -43,13 +48,13 @@ pub(crate) fn needs(unit: &Unit, reader: &Reader) -> Result<VecDeque<Need>, Subm
 }
 
 /// A bounded template's supply.
-struct Supply {
+struct TemplateSupply {
     max: u64,
     minted: u64,
     reserved: u64,
 }
 
-impl Supply {
+impl TemplateSupply {
     fn left(&self) -> u64 {
         self.max.saturating_sub(self.minted)
     }
@@ -57,21 +62,21 @@ impl Supply {
 
 /// Supply of an organization's templates, as its actor knows it.
 #[derive(Default)]
-pub(crate) struct Supplies {
-    supplies: HashMap<Id, Supply>,
+pub(crate) struct SupplyLedger {
+    supplies: HashMap<Id, TemplateSupply>,
     /// Requests that wait for reserved supply to be used or returned.
-    waiting: VecDeque<Box<Unit>>,
+    waiting: VecDeque<Box<Proposal>>,
 }
 
-impl Supplies {
+impl SupplyLedger {
     /// Reserves all of the unit's next need, which is supply of the organization of `myself`, or nothing. Returns the
     /// unit unless it waits here or has ended.
     pub(crate) fn reserve(
         &mut self,
-        mut unit: Box<Unit>,
-        reader: &Reader,
+        mut unit: Box<Proposal>,
+        reader: &StateReader,
         myself: &ActorRef<OrganizationMessage>,
-    ) -> Option<Box<Unit>> {
+    ) -> Option<Box<Proposal>> {
         let Some(own) = unit.needs.front().map(|need| need.organization) else {
             return Some(unit);
         };
@@ -80,7 +85,7 @@ impl Supplies {
             .iter()
             .take_while(|need| need.organization == own)
             .count();
-        let wanted: Vec<Need> = unit.needs.iter().take(count).copied().collect();
+        let wanted: Vec<MintNeed> = unit.needs.iter().take(count).copied().collect();
         for need in &wanted {
             if let Err(error) = self.load(need.template, reader) {
                 unit.complete(Err(error));
@@ -88,7 +93,7 @@ impl Supplies {
             }
         }
         // Reserved supply may come back, so a mint waits for it.
-        let must_wait = |need: &Need| {
+        let must_wait = |need: &MintNeed| {
             let supply = self.supplies.get(&need.template);
             supply.is_some_and(|supply| {
                 supply.reserved > 0 && supply.left() < supply.reserved + need.count
@@ -100,15 +105,15 @@ impl Supplies {
             }
             return None;
         }
-        let granted = |need: &Need| {
+        let granted = |need: &MintNeed| {
             let supply = self.supplies.get(&need.template);
             let free = supply.map_or(0, |supply| supply.left().saturating_sub(supply.reserved));
-            Grant {
+            MintGrant {
                 template: need.template,
                 count: need.count.min(free),
             }
         };
-        let grants: Vec<Grant> = wanted.iter().map(granted).collect();
+        let grants: Vec<MintGrant> = wanted.iter().map(granted).collect();
         if !unit.grant(&grants, myself) {
             return None;
         }
@@ -122,16 +127,16 @@ impl Supplies {
     }
 
     /// Loads a template's supply, or refreshes its bound, which may change before the first mint.
-    fn load(&mut self, template: Id, reader: &Reader) -> Result<(), SubmitError> {
+    fn load(&mut self, template: Id, reader: &StateReader) -> Result<(), SubmissionError> {
         let rules = reader.template(template);
-        let rules = rules.map_err(|_| SubmitError::Unavailable)?;
+        let rules = rules.map_err(|_| SubmissionError::Unavailable)?;
         let max = rules.and_then(|rules| rules.max_supply).unwrap_or(u64::MAX);
         if let Some(supply) = self.supplies.get_mut(&template) {
             supply.max = max;
             return Ok(());
         }
         let minted = reader.published().snapshot.minted(template);
-        let supply = Supply {
+        let supply = TemplateSupply {
             max,
             minted: minted.map_err(|error| gone(&error))?,
             reserved: 0,
@@ -141,7 +146,7 @@ impl Supplies {
     }
 
     /// Returns the reservations of a finished unit, and counts its mints. Returns the units that waited for supply.
-    pub(crate) fn settle(&mut self, settlement: &Settlement) -> VecDeque<Box<Unit>> {
+    pub(crate) fn settle(&mut self, settlement: &ProposalSettlement) -> VecDeque<Box<Proposal>> {
         for grant in &settlement.grants {
             if let Some(supply) = self.supplies.get_mut(&grant.template) {
                 supply.reserved -= grant.count;

@@ -7,26 +7,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::timing::Passed;
+use crate::timing::RequestStage;
 use kedge_protocol::Id;
 use kedge_rules::kinds::spec;
-use kedge_rules::{Caller, Input};
+use kedge_rules::{ActionInput, Caller};
 use parking_lot::Mutex;
 use ractor::ActorRef;
 use tokio::sync::oneshot;
 
-use super::decision::Decision;
-use super::ending::{Ending, Waiter};
-use super::fate::Fate;
-use super::in_flight::Held;
+use super::decision::ActionDecision;
+use super::ending::{Completion, CompletionWaiter};
+use super::fate::PlacementState;
+use super::in_flight::MemoryReservation;
 use super::messages::{OrganizationMessage, SequencerMessage};
-use super::parts::Parts;
-use super::room::{Holder, Place};
-use crate::api::{ActionOutcome, Committed, Done, Made, Submission, SubmitError, SubmittedAction};
+use super::parts::ShardSplit;
+use super::room::{AdmissionHolder, AdmissionPermit};
+use crate::api::{
+    ActionOutcome, CommittedAction, CommittedState, Submission, SubmissionError, SubmissionOutcome,
+    SubmittedAction,
+};
 
 /// Mints of a bounded template that a unit may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
+pub(crate) struct MintGrant {
     pub(crate) template: Id,
     /// Reserved mints.
     pub(crate) count: u64,
@@ -34,7 +37,7 @@ pub(crate) struct Grant {
 
 /// Supply of a bounded template that a unit needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Need {
+pub(crate) struct MintNeed {
     /// The template's owner.
     pub(crate) organization: Id,
     pub(crate) template: Id,
@@ -44,46 +47,46 @@ pub(crate) struct Need {
 
 /// Decisions of the parts so far.
 #[derive(Default)]
-struct Gathered {
-    decisions: Vec<Decision>,
+struct ProposalDecisions {
+    decisions: Vec<ActionDecision>,
     /// Set if a part was lost or ran out of time: the unit cannot be placed.
-    failed: Option<SubmitError>,
+    failed: Option<SubmissionError>,
     /// Sequence of the oldest snapshot in which a part looked up absent names.
     read_sequence: Option<u64>,
 }
 
 /// A submission in flight.
-pub(crate) struct Unit {
+pub(crate) struct Proposal {
     /// The request.
     pub(crate) submission: Arc<Submission>,
     /// The shards that decide it.
-    pub(crate) parts: Parts,
+    pub(crate) parts: ShardSplit,
     /// The sender, once admitted.
     pub(crate) caller: Option<Caller>,
     /// Mints granted by templates with a bounded supply.
-    pub(crate) grants: Vec<Grant>,
+    pub(crate) grants: Vec<MintGrant>,
     /// Supply still to be reserved, in the order of reservation.
-    pub(crate) needs: VecDeque<Need>,
+    pub(crate) needs: VecDeque<MintNeed>,
     /// Whether it is placed or given up.
-    pub(crate) fate: Arc<Fate>,
+    pub(crate) fate: Arc<PlacementState>,
     /// The memory reservation of its decisions.
-    pub(crate) decided: Arc<Held<Holder>>,
+    pub(crate) decided: Arc<MemoryReservation<AdmissionHolder>>,
     rounds: AtomicU32,
-    gathered: Mutex<Gathered>,
+    gathered: Mutex<ProposalDecisions>,
     open_parts: AtomicUsize,
-    ending: Arc<Ending>,
+    ending: Arc<Completion>,
 }
 
-impl Unit {
+impl Proposal {
     pub(crate) fn new(
         submission: Arc<Submission>,
-        parts: Parts,
-        place: Place,
-        reply: oneshot::Sender<Result<Committed, SubmitError>>,
+        parts: ShardSplit,
+        place: AdmissionPermit,
+        reply: oneshot::Sender<Result<SubmissionOutcome, SubmissionError>>,
     ) -> Self {
         Self {
             decided: place.decided(),
-            ending: Arc::new(Ending::new(&submission, place, reply)),
+            ending: Arc::new(Completion::new(&submission, place, reply)),
             submission,
             parts,
             caller: None,
@@ -97,8 +100,8 @@ impl Unit {
     }
 
     /// The caller's handle: dropping it ends a unit that has not begun.
-    pub(crate) fn waiter(&self) -> Waiter {
-        Waiter(Arc::clone(&self.ending))
+    pub(crate) fn waiter(&self) -> CompletionWaiter {
+        CompletionWaiter(Arc::clone(&self.ending))
     }
 
     /// True if it was answered or given up, so that no work is left.
@@ -121,7 +124,7 @@ impl Unit {
     /// Notes supply that `organization` reserves for it. False if it has ended.
     pub(crate) fn grant(
         &mut self,
-        grants: &[Grant],
+        grants: &[MintGrant],
         organization: &ActorRef<OrganizationMessage>,
     ) -> bool {
         self.grants.extend_from_slice(grants);
@@ -137,13 +140,13 @@ impl Unit {
     pub(crate) fn begin(&self, now: Instant) -> bool {
         let begun = now < self.submission.expires_at && self.ending.begin();
         if begun {
-            self.note(Passed::Begun, || now);
+            self.note(RequestStage::Begun, || now);
         }
         begun
     }
 
     /// Notes the time of a step, if the unit is sampled; otherwise does not read the clock.
-    pub(crate) fn note(&self, step: Passed, now: impl FnOnce() -> Instant) {
+    pub(crate) fn note(&self, step: RequestStage, now: impl FnOnce() -> Instant) {
         if let Some(timing) = &self.submission.timing {
             timing.note(step, now());
         }
@@ -167,9 +170,9 @@ impl Unit {
     }
 
     /// The rules' input for one of its actions.
-    pub(crate) fn input<'a>(&'a self, action: &'a SubmittedAction) -> Input<'a> {
+    pub(crate) fn input<'a>(&'a self, action: &'a SubmittedAction) -> ActionInput<'a> {
         let payload = action.disclosed.as_ref().unwrap_or(&action.payload);
-        Input {
+        ActionInput {
             kind: &action.kind,
             target: self.submission.text(&action.target),
             payload: self.submission.text(payload),
@@ -194,14 +197,14 @@ impl Unit {
     pub(crate) fn open(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         self.decided.clear();
-        *self.gathered.lock() = Gathered::default();
+        *self.gathered.lock() = ProposalDecisions::default();
         self.open_parts
             .store(self.parts.of_shards.len().max(1), Ordering::Release);
     }
 
     /// Called after all parts: the decisions in request order and the sequence of the oldest snapshot that was read, or
     /// the error.
-    pub(crate) fn take_decisions(&self) -> Result<(Vec<Decision>, u64), SubmitError> {
+    pub(crate) fn take_decisions(&self) -> Result<(Vec<ActionDecision>, u64), SubmissionError> {
         let gathered = std::mem::take(&mut *self.gathered.lock());
         if let Some(error) = gathered.failed {
             return Err(error);
@@ -210,13 +213,13 @@ impl Unit {
         // Each part's are in order: a stable sort only has to merge them.
         decisions.sort_by_key(|(index, _)| *index);
         if decisions.len() != self.submission.actions.len() {
-            return Err(SubmitError::Unavailable);
+            return Err(SubmissionError::Unavailable);
         }
         Ok((decisions, gathered.read_sequence.unwrap_or(u64::MAX)))
     }
 
     /// Answers, and settles the nonce, which is spent exactly if something was placed.
-    pub(crate) fn complete(&self, result: Result<Committed, SubmitError>) {
+    pub(crate) fn complete(&self, result: Result<SubmissionOutcome, SubmissionError>) {
         let minted = match &result {
             Ok(outcome) if outcome.placement.is_some() => Some(self.minted(outcome)),
             _ => None,
@@ -225,11 +228,11 @@ impl Unit {
     }
 
     /// Objects minted from each granted template.
-    fn minted(&self, outcome: &Committed) -> Vec<Grant> {
+    fn minted(&self, outcome: &SubmissionOutcome) -> Vec<MintGrant> {
         let made = |template| {
             let of_template = |action: &&ActionOutcome| match action {
-                ActionOutcome::Done(Done {
-                    made: Made::Object(object),
+                ActionOutcome::Done(CommittedAction {
+                    made: CommittedState::Object(object),
                     version: 1,
                     ..
                 }) => object.template_id == template,
@@ -237,7 +240,7 @@ impl Unit {
             };
             outcome.actions.iter().filter(of_template).count() as u64
         };
-        let count = |grant: &Grant| Grant {
+        let count = |grant: &MintGrant| MintGrant {
             template: grant.template,
             count: made(grant.template),
         };
@@ -245,27 +248,31 @@ impl Unit {
     }
 }
 
-impl Drop for Unit {
+impl Drop for Proposal {
     fn drop(&mut self) {
         // A placed unit without an answer was on its way to the disk when the engine failed or ended.
         self.complete(Err(if self.fate.abandon() {
-            SubmitError::Unavailable
+            SubmissionError::Unavailable
         } else {
-            SubmitError::Unknown
+            SubmissionError::Unknown
         }));
     }
 }
 
 /// One shard's or actor's part of a unit. Dropped without a report it counts as failed, because the sequencer takes
 /// units strictly by ticket and would wait for a lost one.
-pub(crate) struct Part {
+pub(crate) struct ProposalPart {
     ticket: u64,
-    unit: Option<Arc<Unit>>,
+    unit: Option<Arc<Proposal>>,
     sequencer: ActorRef<SequencerMessage>,
 }
 
-impl Part {
-    pub(crate) fn new(ticket: u64, unit: Arc<Unit>, sequencer: ActorRef<SequencerMessage>) -> Self {
+impl ProposalPart {
+    pub(crate) fn new(
+        ticket: u64,
+        unit: Arc<Proposal>,
+        sequencer: ActorRef<SequencerMessage>,
+    ) -> Self {
         Self {
             ticket,
             unit: Some(unit),
@@ -277,12 +284,12 @@ impl Part {
         self.ticket
     }
 
-    pub(crate) fn unit(&self) -> &Unit {
+    pub(crate) fn unit(&self) -> &Proposal {
         self.unit.as_ref().expect("present until the part reports")
     }
 
     /// Reports the part's decisions and the sequence of the snapshot that they used.
-    pub(crate) fn report(mut self, decisions: Vec<Decision>, read_sequence: u64) {
+    pub(crate) fn report(mut self, decisions: Vec<ActionDecision>, read_sequence: u64) {
         let all = self.unit().submission.actions.len();
         self.finish(|gathered| {
             let decided = &mut gathered.decisions;
@@ -294,11 +301,11 @@ impl Part {
     }
 
     /// Reports that the part will not be decided.
-    pub(crate) fn fail(mut self, error: SubmitError) {
+    pub(crate) fn fail(mut self, error: SubmissionError) {
         self.finish(|gathered| gathered.failed = Some(error));
     }
 
-    fn finish(&mut self, add: impl FnOnce(&mut Gathered)) {
+    fn finish(&mut self, add: impl FnOnce(&mut ProposalDecisions)) {
         let Some(unit) = self.unit.take() else { return };
         add(&mut unit.gathered.lock());
         if unit.open_parts.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -312,8 +319,8 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for ProposalPart {
     fn drop(&mut self) {
-        self.finish(|gathered| gathered.failed = Some(SubmitError::Unavailable));
+        self.finish(|gathered| gathered.failed = Some(SubmissionError::Unavailable));
     }
 }

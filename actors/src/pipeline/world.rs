@@ -1,5 +1,5 @@
 //! State that decisions look up, read from the published snapshot. A unit that waits for a commit waits without bound
-//! (`Progress::reach`): an earlier decision would follow old rules, and stand in the log after the new ones. The
+//! (`PublishProgress::reach`): an earlier decision would follow old rules, and stand in the log after the new ones. The
 //! callers' patience is bounded instead.
 
 use std::sync::Arc;
@@ -8,34 +8,37 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use kedge_protocol::resource::{Invitation, Organization, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
-use kedge_rules::{Counted, Held, KeyPlace, Recipient, TemplateRules, Unavailable, World};
-use kedge_runtime::executor::Turns;
-use kedge_storage::{LogHead, ReadError, Snapshot};
+use kedge_rules::{
+    CountedResource, KeyPosition, RecipientWallet, ResourceCount, StateUnavailable, TemplateRules,
+    World,
+};
+use kedge_runtime::executor::StepScheduler;
+use kedge_storage::{LogHead, StoreReadError, StoreSnapshot};
 use tokio::sync::watch;
 
-use super::catalog::{Catalog, Recent};
-use crate::api::SubmitError;
+use super::catalog::{RecentTemplate, TemplateCatalog};
+use crate::api::SubmissionError;
 
 /// The newest committed state, for every read outside the actors.
-pub struct Published {
+pub struct PublishedState {
     /// The log's head.
     pub head: LogHead,
     /// A sequence after which no API key has changed and no wallet was removed from its organization: what was read
     /// about one there still holds.
     pub keys_changed_at: u64,
     /// The store at that moment.
-    pub snapshot: Snapshot,
+    pub snapshot: StoreSnapshot,
 }
 
 /// The visible sequence, with a way to wait for more.
 #[derive(Clone)]
-pub(crate) struct Progress {
+pub(crate) struct PublishProgress {
     visible: watch::Receiver<u64>,
-    turns: Turns,
+    turns: StepScheduler,
 }
 
-impl Progress {
-    pub(crate) fn new(visible: watch::Receiver<u64>, turns: Turns) -> Self {
+impl PublishProgress {
+    pub(crate) fn new(visible: watch::Receiver<u64>, turns: StepScheduler) -> Self {
         Self { visible, turns }
     }
 
@@ -59,27 +62,30 @@ impl Progress {
 
 /// Reader for decisions: the published snapshot, with the catalog in front of it.
 #[derive(Clone)]
-pub(crate) struct Reader {
-    published: Arc<ArcSwap<Published>>,
-    catalog: Arc<Catalog>,
+pub(crate) struct StateReader {
+    published: Arc<ArcSwap<PublishedState>>,
+    catalog: Arc<TemplateCatalog>,
     /// The catalog's generation when a fixed reader took its state.
     generation: Option<u64>,
 }
 
 /// Logs a failed read. The action's caller learns only that it could not be decided.
-pub(crate) fn unavailable(error: &ReadError) -> Unavailable {
+pub(crate) fn unavailable(error: &StoreReadError) -> StateUnavailable {
     tracing::error!(%error, "the store could not be read for a decision");
-    Unavailable
+    StateUnavailable
 }
 
 /// Logs a failed read, for a request that cannot be admitted because of it.
-pub(crate) fn gone(error: &ReadError) -> SubmitError {
+pub(crate) fn gone(error: &StoreReadError) -> SubmissionError {
     unavailable(error);
-    SubmitError::Unavailable
+    SubmissionError::Unavailable
 }
 
-impl Reader {
-    pub(crate) fn new(published: Arc<ArcSwap<Published>>, catalog: Arc<Catalog>) -> Self {
+impl StateReader {
+    pub(crate) fn new(
+        published: Arc<ArcSwap<PublishedState>>,
+        catalog: Arc<TemplateCatalog>,
+    ) -> Self {
         Self {
             published,
             catalog,
@@ -88,12 +94,12 @@ impl Reader {
     }
 
     /// The cache of the committed state.
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+    pub(crate) fn catalog(&self) -> Arc<TemplateCatalog> {
         Arc::clone(&self.catalog)
     }
 
     /// A reader that stays at the state published now.
-    pub(crate) fn fixed(&self) -> (Self, Arc<Published>) {
+    pub(crate) fn fixed(&self) -> (Self, Arc<PublishedState>) {
         // Read before the state, so that the state is never older than its generation.
         let generation = Some(self.catalog.generation());
         let published = self.published();
@@ -105,7 +111,7 @@ impl Reader {
         (reader, published)
     }
 
-    pub(crate) fn published(&self) -> Arc<Published> {
+    pub(crate) fn published(&self) -> Arc<PublishedState> {
         self.published.load_full()
     }
 
@@ -118,8 +124,8 @@ impl Reader {
     pub(crate) fn template_again(
         &self,
         id: Id,
-        recent: &mut Recent,
-    ) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+        recent: &mut RecentTemplate,
+    ) -> Result<Option<Arc<TemplateRules>>, StateUnavailable> {
         let generation = self.generation();
         if let Some((of, known, template)) = recent
             && (*of, *known) == (generation, id)
@@ -134,15 +140,15 @@ impl Reader {
     }
 }
 
-impl World for Reader {
-    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
+impl World for StateReader {
+    fn wallet(&self, id: Id) -> Result<Option<RecipientWallet>, StateUnavailable> {
         if let Some(recipient) = self.catalog.recipient(id) {
             return Ok(Some(recipient));
         }
         let wallet = self.published.load().snapshot.wallet(id);
         let wallet = wallet.map_err(|error| unavailable(&error))?;
         Ok(wallet.map(|wallet| {
-            let recipient = Recipient {
+            let recipient = RecipientWallet {
                 wallet_id: wallet.id,
                 address: wallet.address,
             };
@@ -151,41 +157,44 @@ impl World for Reader {
         }))
     }
 
-    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable> {
+    fn wallet_by_address(
+        &self,
+        address: Address,
+    ) -> Result<Option<RecipientWallet>, StateUnavailable> {
         let wallet = self.published.load().snapshot.wallet_by_address(address);
         let wallet = wallet.map_err(|error| unavailable(&error))?;
-        Ok(wallet.map(|wallet| Recipient {
+        Ok(wallet.map(|wallet| RecipientWallet {
             wallet_id: wallet.id,
             address: wallet.address,
         }))
     }
 
-    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+    fn member(&self, id: Id) -> Result<Option<Wallet>, StateUnavailable> {
         let wallet = self.published.load().snapshot.wallet(id);
         wallet.map_err(|error| unavailable(&error))
     }
 
-    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
+    fn organization(&self, id: Id) -> Result<Option<Organization>, StateUnavailable> {
         let organization = self.published.load().snapshot.organization(id);
         organization.map_err(|error| unavailable(&error))
     }
 
-    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, StateUnavailable> {
         let invitation = self.published.load().snapshot.resource(id);
         invitation.map_err(|error| unavailable(&error))
     }
 
-    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+    fn minted(&self, template: Id) -> Result<u64, StateUnavailable> {
         let minted = self.published.load().snapshot.minted(template);
         minted.map_err(|error| unavailable(&error))
     }
 
-    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+    fn burned(&self, template: Id) -> Result<u64, StateUnavailable> {
         let burned = self.published.load().snapshot.burned(template);
         burned.map_err(|error| unavailable(&error))
     }
 
-    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, StateUnavailable> {
         let generation = self.generation();
         if let Some(template) = self.catalog.template(generation, id) {
             return Ok(Some(template));
@@ -195,7 +204,7 @@ impl World for Reader {
         Ok(template.map(|template| self.catalog.keep_template(generation, template)))
     }
 
-    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, StateUnavailable> {
         if let Some(variation) = self.catalog.variation(id) {
             return Ok(Some(variation));
         }
@@ -209,24 +218,28 @@ impl World for Reader {
         Ok(variation)
     }
 
-    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
+    fn held(
+        &self,
+        organization: Id,
+        of: CountedResource,
+    ) -> Result<ResourceCount, StateUnavailable> {
         let held = kedge_replay::held(&self.published.load().snapshot, organization, of);
         held.map_err(|error| unavailable(&error))
     }
 
-    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+    fn email_taken(&self, email: &str) -> Result<bool, StateUnavailable> {
         let wallet = self.published.load().snapshot.wallet_by_email(email);
         wallet
             .map(|wallet| wallet.is_some())
             .map_err(|error| unavailable(&error))
     }
 
-    fn address_taken(&self, address: Address) -> Result<bool, Unavailable> {
+    fn address_taken(&self, address: Address) -> Result<bool, StateUnavailable> {
         self.wallet_by_address(address)
             .map(|wallet| wallet.is_some())
     }
 
-    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, StateUnavailable> {
         let template = self
             .published
             .load()
@@ -237,18 +250,18 @@ impl World for Reader {
             .map_err(|error| unavailable(&error))
     }
 
-    fn key_place(&self) -> Result<KeyPlace, Unavailable> {
+    fn key_place(&self) -> Result<KeyPosition, StateUnavailable> {
         let published = self.published.load();
         let named = published.snapshot.named_sequencer_keys();
         let named = named.map_err(|error| unavailable(&error))?;
-        Ok(KeyPlace {
+        Ok(KeyPosition {
             batch: published.head.batches,
             last_from_batch: named.last().map_or(0, |key| key.entry.from_batch),
             named: named.len(),
         })
     }
 
-    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, StateUnavailable> {
         let dispute = self.published.load().snapshot.dispute_of_claim(context);
         dispute
             .map(|dispute| dispute.is_some())
@@ -262,8 +275,8 @@ mod tests {
 
     use kedge_protocol::Prefix;
     use kedge_protocol::eip712::Domain;
-    use kedge_protocol::resource::{Template, Trace};
-    use kedge_storage::{Group, Store};
+    use kedge_protocol::resource::{ResourceTrace, Template};
+    use kedge_storage::{Store, WriteGroup};
 
     use super::*;
 
@@ -288,7 +301,7 @@ mod tests {
     }
 
     /// Commits the template with at most this many objects.
-    fn commit(store: &Store, max_supply: u64) -> Published {
+    fn commit(store: &Store, max_supply: u64) -> PublishedState {
         let template = Template {
             id: ID,
             organization_id: Id {
@@ -303,12 +316,12 @@ mod tests {
             actions: Vec::new(),
             public_access: true,
             variation_count: 0,
-            trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
         };
-        let mut group = Group::default();
+        let mut group = WriteGroup::default();
         group.put_template(&template, None);
         let snapshot = store.commit(&group).unwrap();
-        Published {
+        PublishedState {
             head: snapshot.head().unwrap(),
             keys_changed_at: 0,
             snapshot,
@@ -320,8 +333,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = store(directory.path());
         let published = Arc::new(ArcSwap::from_pointee(commit(&store, 1)));
-        let reader = Reader::new(Arc::clone(&published), Arc::new(Catalog::new(1 << 20, 10)));
-        let supply = |reader: &Reader| reader.template(ID).unwrap().unwrap().max_supply;
+        let reader = StateReader::new(
+            Arc::clone(&published),
+            Arc::new(TemplateCatalog::new(1 << 20, 10)),
+        );
+        let supply = |reader: &StateReader| reader.template(ID).unwrap().unwrap().max_supply;
         // A slow reader keeps the present state for longer than the rules hold.
         let (slow, _) = reader.fixed();
         published.store(Arc::new(commit(&store, 2)));
@@ -336,8 +352,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = store(directory.path());
         let published = Arc::new(ArcSwap::from_pointee(commit(&store, 1)));
-        let catalog = Arc::new(Catalog::new(1 << 20, 10));
-        let reader = Reader::new(Arc::clone(&published), catalog);
+        let catalog = Arc::new(TemplateCatalog::new(1 << 20, 10));
+        let reader = StateReader::new(Arc::clone(&published), catalog);
         let mut recent = None;
         let mut supply = || {
             let template = reader.template_again(ID, &mut recent).unwrap();

@@ -16,7 +16,7 @@ pub struct SpanRef {
 /// Stages of a request, in this order. A stale request is decided again, and its last times count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
-pub enum Passed {
+pub enum RequestStage {
     /// The directory received the request.
     Sent,
     /// An actor began to decide the request, for the first time.
@@ -32,7 +32,7 @@ pub enum Passed {
 /// Stages of a commit group, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
-pub enum GroupPassed {
+pub enum GroupStage {
     /// The committer took the first sampled request of the group.
     Begun,
     /// The committer handed the group over.
@@ -48,12 +48,12 @@ pub enum GroupPassed {
 }
 
 /// Times of `N` stages, as nanoseconds since `base` plus one. 0 is a stage not passed.
-struct Times<const N: usize> {
+struct StageTimes<const N: usize> {
     base: Instant,
     nanoseconds: [AtomicU64; N],
 }
 
-impl<const N: usize> Times<N> {
+impl<const N: usize> StageTimes<N> {
     fn new(base: Instant) -> Self {
         Self {
             base,
@@ -91,20 +91,20 @@ impl<const N: usize> Times<N> {
 pub struct RequestTiming {
     /// Span of the whole request.
     pub span: SpanRef,
-    observer: Arc<dyn Observer>,
-    times: Times<5>,
+    observer: Arc<dyn SpanObserver>,
+    times: StageTimes<5>,
     group: OnceLock<Arc<GroupTiming>>,
 }
 
 /// The times of a commit group with sampled requests.
 pub struct GroupTiming {
     pub span: SpanRef,
-    times: Times<6>,
+    times: StageTimes<6>,
 }
 
 /// A sampled request of a commit group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Member {
+pub struct SampledRequest {
     pub span: SpanRef,
     /// Sequence of its first action; 0 if no action was done.
     pub first_sequence: u64,
@@ -130,15 +130,15 @@ pub struct AnchorRound {
 }
 
 /// Builds spans from the engine's notes. It is called on the engine's own threads, so it must not block or fail.
-pub trait Observer: Send + Sync {
+pub trait SpanObserver: Send + Sync {
     /// A new span for a commit group.
     fn group_span(&self) -> SpanRef;
 
     /// These requests are durable; they become readable only after this call.
-    fn placed(&self, members: &[Member]);
+    fn placed(&self, members: &[SampledRequest]);
 
     /// A group with these sampled requests is published, and its callers are answered.
-    fn committed(&self, group: &GroupTiming, members: &[Member]);
+    fn committed(&self, group: &GroupTiming, members: &[SampledRequest]);
 
     /// An anchor was included in a block, or failed for good.
     fn anchored(&self, round: &AnchorRound);
@@ -146,17 +146,17 @@ pub trait Observer: Send + Sync {
 
 impl RequestTiming {
     /// Timing of the request with this span; all times come after `base`.
-    pub fn new(span: SpanRef, base: Instant, observer: Arc<dyn Observer>) -> Self {
+    pub fn new(span: SpanRef, base: Instant, observer: Arc<dyn SpanObserver>) -> Self {
         Self {
             span,
             observer,
-            times: Times::new(base),
+            times: StageTimes::new(base),
             group: OnceLock::new(),
         }
     }
 
     /// Time at which it passed a stage, if it did.
-    pub fn at(&self, step: Passed) -> Option<Instant> {
+    pub fn at(&self, step: RequestStage) -> Option<Instant> {
         self.times.at(step as usize)
     }
 
@@ -166,8 +166,8 @@ impl RequestTiming {
     }
 
     /// Notes that it passes a stage now.
-    pub fn note(&self, step: Passed, now: Instant) {
-        if step == Passed::Begun {
+    pub fn note(&self, step: RequestStage, now: Instant) {
+        if step == RequestStage::Begun {
             self.times.note_first(step as usize, now);
         } else {
             self.times.note(step as usize, now);
@@ -185,33 +185,33 @@ impl std::fmt::Debug for RequestTiming {
 
 impl GroupTiming {
     /// Time at which it passed a stage, if it did.
-    pub fn at(&self, step: GroupPassed) -> Option<Instant> {
+    pub fn at(&self, step: GroupStage) -> Option<Instant> {
         self.times.at(step as usize)
     }
 }
 
 /// The sampled requests of a commit group.
-pub struct Observed {
-    observer: Arc<dyn Observer>,
+pub struct SampledGroup {
+    observer: Arc<dyn SpanObserver>,
     group: Arc<GroupTiming>,
-    members: Vec<Member>,
+    members: Vec<SampledRequest>,
 }
 
-impl Observed {
+impl SampledGroup {
     /// Adds a request to the observed ones of its group, and creates the list for the first one.
     pub fn add(
         observed: &mut Option<Box<Self>>,
         timing: &RequestTiming,
-        member: Member,
+        member: SampledRequest,
         now: Instant,
     ) {
         let observed = observed.get_or_insert_with(|| {
-            let base = timing.at(Passed::Taken).unwrap_or(now);
+            let base = timing.at(RequestStage::Taken).unwrap_or(now);
             let group = GroupTiming {
                 span: timing.observer.group_span(),
-                times: Times::new(base),
+                times: StageTimes::new(base),
             };
-            group.times.note(GroupPassed::Begun as usize, base);
+            group.times.note(GroupStage::Begun as usize, base);
             Box::new(Self {
                 observer: Arc::clone(&timing.observer),
                 group: Arc::new(group),
@@ -224,7 +224,7 @@ impl Observed {
     }
 
     /// Notes that the group passes a stage now.
-    pub fn note(&self, step: GroupPassed, now: Instant) {
+    pub fn note(&self, step: GroupStage, now: Instant) {
         self.group.times.note(step as usize, now);
     }
 
@@ -249,7 +249,7 @@ mod tests {
     fn a_time_is_kept_to_the_nanosecond_and_the_first_one_where_that_counts() {
         let base = Instant::now();
         let after = |nanoseconds| base + Duration::from_nanos(nanoseconds);
-        let times = Times::<3>::new(base);
+        let times = StageTimes::<3>::new(base);
         assert_eq!(times.at(0), None);
         times.note(0, base);
         assert_eq!(times.at(0), Some(base));
@@ -260,7 +260,7 @@ mod tests {
         times.note_first(2, after(9));
         assert_eq!(times.at(2), Some(after(7)));
         // A clock that went back counts as no elapsed time.
-        let later = Times::<1>::new(after(5));
+        let later = StageTimes::<1>::new(after(5));
         later.note(0, base);
         assert_eq!(later.at(0), Some(after(5)));
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_protocol::Id;
-use kedge_protocol::event::Position;
+use kedge_protocol::event::EventPosition;
 use kedge_protocol::resource::Webhook;
-use kedge_replay::events::{Filter, Span};
-use kedge_storage::{DeliveryRow, DeliveryStatus, ReadError, Rest, SideWrite};
+use kedge_replay::events::{EventFilter, EventSpan};
+use kedge_storage::{DeliveryPause, DeliveryRow, DeliveryStatus, SideWrite, StoreReadError};
 
-use super::desk::{Desk, PIECE_BYTES, PIECE_EVENTS, Waiting};
-use super::trouble::Trouble;
-use super::{AlsoWritten, Parcel, RedeliverError, Verdict};
+use super::desk::{DeliveryDesk, PIECE_BYTES, PIECE_EVENTS, PendingDelivery};
+use super::trouble::WorkerError;
+use super::{AlsoWritten, DeliveryRequest, DeliveryVerdict, RedeliverError};
 
 use crate::metric_definitions as metric;
 
@@ -20,25 +20,25 @@ use crate::metric_definitions as metric;
 const ATTEMPTS_MAX: usize = 8;
 
 /// Result of an attempt.
-pub(super) struct Attempted {
+pub(super) struct AttemptResult {
     number: u64,
     began_ms: u64,
-    verdict: Verdict,
+    verdict: DeliveryVerdict,
 }
 
 /// The position directly before another one: a read that starts after it begins at the other.
-fn before(position: Position) -> Position {
+fn before(position: EventPosition) -> EventPosition {
     match position.index.checked_sub(1) {
-        Some(index) => Position { index, ..position },
-        None => Position::end_of(position.sequence.saturating_sub(1)),
+        Some(index) => EventPosition { index, ..position },
+        None => EventPosition::end_of(position.sequence.saturating_sub(1)),
     }
 }
 
-impl Desk {
+impl DeliveryDesk {
     /// Pending deliveries without an earlier pending one for the same object.
-    fn turns(&self) -> impl Iterator<Item = &Waiting> {
+    fn turns(&self) -> impl Iterator<Item = &PendingDelivery> {
         let mut objects = HashSet::new();
-        let ordered = move |waiting: &&Waiting| {
+        let ordered = move |waiting: &&PendingDelivery| {
             let object = waiting.row.object_id.filter(|_| !waiting.row.redelivery);
             object.is_none_or(|object| objects.insert(object)) && !waiting.under_way
         };
@@ -77,9 +77,9 @@ impl Desk {
     }
 
     /// Begins the due attempts.
-    pub(super) fn begin(&mut self, webhook: &Arc<Webhook>) -> Result<(), Trouble> {
+    pub(super) fn begin(&mut self, webhook: &Arc<Webhook>) -> Result<(), WorkerError> {
         for number in self.due(self.engine.now_ms()) {
-            let known = |waiting: &Waiting| waiting.event.is_some();
+            let known = |waiting: &PendingDelivery| waiting.event.is_some();
             if !self.waiting.get(&number).is_some_and(known) {
                 self.fetch(webhook, number)?;
             }
@@ -87,7 +87,7 @@ impl Desk {
                 continue;
             };
             let Some(event) = waiting.event.take() else {
-                let lost = Verdict::Failed {
+                let lost = DeliveryVerdict::Failed {
                     status: None,
                     error: "the event is no longer kept".to_owned(),
                     retry_after_ms: None,
@@ -96,7 +96,7 @@ impl Desk {
                 continue;
             };
             waiting.under_way = true;
-            let parcel = Parcel {
+            let parcel = DeliveryRequest {
                 webhook: Arc::clone(webhook),
                 delivery_id: waiting.row.id,
                 event,
@@ -112,13 +112,13 @@ impl Desk {
                 let verdict = options.courier.deliver(parcel).await;
                 let took_ms = engine.now_ms().saturating_sub(began_ms);
                 let outcome = match verdict {
-                    Verdict::Delivered { .. } => "delivered",
-                    Verdict::Failed { .. } => "failed",
-                    Verdict::Gone => "gone",
+                    DeliveryVerdict::Delivered { .. } => "delivered",
+                    DeliveryVerdict::Failed { .. } => "failed",
+                    DeliveryVerdict::Gone => "gone",
                 };
                 metrics::histogram!(metric::WEBHOOK_ATTEMPT_SECONDS, "outcome" => outcome)
                     .record(took_ms as f64 / 1_000.0);
-                Attempted {
+                AttemptResult {
                     number,
                     began_ms,
                     verdict,
@@ -132,14 +132,14 @@ impl Desk {
     pub(super) async fn finish(
         &mut self,
         webhook: &Arc<Webhook>,
-        attempted: Attempted,
-    ) -> Result<bool, Trouble> {
-        let Attempted {
+        attempted: AttemptResult,
+    ) -> Result<bool, WorkerError> {
+        let AttemptResult {
             number,
             began_ms,
             verdict,
         } = attempted;
-        self.failing = !matches!(verdict, Verdict::Delivered { .. });
+        self.failing = !matches!(verdict, DeliveryVerdict::Delivered { .. });
         let Some(waiting) = self.waiting.get_mut(&number) else {
             return Ok(false);
         };
@@ -150,8 +150,8 @@ impl Desk {
         row.last_attempt_at_ms = Some(began_ms);
         let schedule = &self.options.schedule;
         match &verdict {
-            Verdict::Delivered { .. } => self.end(number, &verdict),
-            Verdict::Failed {
+            DeliveryVerdict::Delivered { .. } => self.end(number, &verdict),
+            DeliveryVerdict::Failed {
                 status,
                 error,
                 retry_after_ms,
@@ -165,11 +165,11 @@ impl Desk {
                 }
                 None => self.end(number, &verdict),
             },
-            Verdict::Gone => {
+            DeliveryVerdict::Gone => {
                 self.end(number, &verdict);
                 if !self.options.courier.switch_off(Arc::clone(webhook)).await {
                     let version = webhook.trace.version;
-                    self.outbox.rest = Some(Rest::Gone { version });
+                    self.outbox.rest = Some(DeliveryPause::Gone { version });
                     // After the deliveries that are not stored yet, because the position is past their events.
                     let write = self.outbox_write();
                     self.unstored.add_new([write], Vec::new());
@@ -181,17 +181,19 @@ impl Desk {
     }
 
     /// Ends a delivery.
-    fn end(&mut self, number: u64, verdict: &Verdict) {
-        let Some(Waiting { mut row, .. }) = self.waiting.remove(&number) else {
+    fn end(&mut self, number: u64, verdict: &DeliveryVerdict) {
+        let Some(PendingDelivery { mut row, .. }) = self.waiting.remove(&number) else {
             return;
         };
         row.next_attempt_at_ms = None;
         (row.status, row.response_status, row.error) = match verdict {
-            Verdict::Delivered { status } => (DeliveryStatus::Delivered, Some(*status), None),
-            Verdict::Failed { status, error, .. } => {
+            DeliveryVerdict::Delivered { status } => {
+                (DeliveryStatus::Delivered, Some(*status), None)
+            }
+            DeliveryVerdict::Failed { status, error, .. } => {
                 (DeliveryStatus::Failed, *status, Some(error.clone()))
             }
-            Verdict::Gone => {
+            DeliveryVerdict::Gone => {
                 let error = "the receiver is gone (410); the webhook is switched off".to_owned();
                 (DeliveryStatus::Failed, Some(410), Some(error))
             }
@@ -208,7 +210,7 @@ impl Desk {
     }
 
     /// Reads a delivery's event again, together with the events of later deliveries that need theirs soon.
-    fn fetch(&mut self, webhook: &Webhook, number: u64) -> Result<(), ReadError> {
+    fn fetch(&mut self, webhook: &Webhook, number: u64) -> Result<(), StoreReadError> {
         let Some(first) = self.waiting.get(&number) else {
             return Ok(());
         };
@@ -216,7 +218,7 @@ impl Desk {
         let room = PIECE_EVENTS.saturating_sub(held.count());
         let after = before(first.row.position);
         let read = |events_max| {
-            let span = Span {
+            let span = EventSpan {
                 after: Some(after),
                 until: None,
                 descending: false,
@@ -227,11 +229,16 @@ impl Desk {
             let published = self.engine.published();
             let snapshot = &published.snapshot;
             // All events, because the webhook may want others by now.
-            kedge_replay::events::read(snapshot, webhook.organization_id, &Filter::default(), span)
+            kedge_replay::events::read(
+                snapshot,
+                webhook.organization_id,
+                &EventFilter::default(),
+                span,
+            )
         };
         let piece = read(room.max(1))?;
         let later = self.waiting.range(number..).take(2 * PIECE_EVENTS);
-        let numbers: HashMap<Position, u64> = later
+        let numbers: HashMap<EventPosition, u64> = later
             .map(|(number, next)| (next.row.position, *number))
             .collect();
         for event in piece.events {
@@ -248,7 +255,7 @@ impl Desk {
         &mut self,
         delivery: Id,
         also: Option<AlsoWritten>,
-    ) -> Result<Result<DeliveryRow, RedeliverError>, Trouble> {
+    ) -> Result<Result<DeliveryRow, RedeliverError>, WorkerError> {
         let published = self.engine.published();
         let Some(stored) = published.snapshot.delivery(self.id, delivery)? else {
             return Ok(Err(RedeliverError::NotFound));

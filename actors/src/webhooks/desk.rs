@@ -4,26 +4,27 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use kedge_protocol::Id;
-use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::event::{EventPosition, EventType};
 use kedge_protocol::limits::{WEBHOOK_DELIVERIES_KEPT, WEBHOOK_PENDING_MAX};
 use kedge_protocol::resource::Webhook;
-use kedge_replay::events::{Filter, Span};
+use kedge_replay::events::{EventFilter, EventSpan};
 use kedge_rules::event::Event;
 use kedge_storage::{
-    DeliveryRow, DeliveryStatus, OutboxRow, Page, ReadError, Rest, SideWrite, Snapshot,
+    DeliveryPause, DeliveryRow, DeliveryStatus, OutboxRow, RowPage, SideWrite, StoreReadError,
+    StoreSnapshot,
 };
 use tokio::task::JoinSet;
 
-use super::attempts::Attempted;
-use super::orders::{Order, Orders, Redelivery};
+use super::attempts::AttemptResult;
+use super::orders::{OrderReceiver, RedeliveryOrder, WorkerOrder};
 use super::since::switched_on;
-use super::trouble::Trouble;
-use super::unstored::{New, Unstored};
-use super::worker::{Next, Worker};
+use super::trouble::WorkerError;
+use super::unstored::{NewDelivery, PendingWrites};
+use super::worker::{WebhookWorker, WorkerNext};
 use super::{RedeliverError, WebhookOptions};
 use crate::engine::Engine;
 
-use crate::fair::Turns;
+use crate::fair::FairQueue;
 
 /// Events of one read.
 pub(super) const PIECE_EVENTS: usize = 64;
@@ -35,7 +36,7 @@ const PIECE_ROWS: usize = 4_096;
 const UNSTORED_SEQUENCES_MAX: u64 = 10_000;
 
 /// Delivery that has not ended.
-pub(super) struct Waiting {
+pub(super) struct PendingDelivery {
     pub(super) row: DeliveryRow,
     pub(super) under_way: bool,
     /// The event, if it was just read.
@@ -43,19 +44,19 @@ pub(super) struct Waiting {
 }
 
 /// The events that a webhook wants.
-fn filter(webhook: &Webhook) -> Filter {
+fn filter(webhook: &Webhook) -> EventFilter {
     let all = webhook.events.iter().any(|name| name == "*");
     let types = EventType::ALL.iter().copied();
     let named = types.filter(|of| webhook.events.iter().any(|name| name == of.text()));
-    Filter {
+    EventFilter {
         types: if all { Vec::new() } else { named.collect() },
-        ..Filter::default()
+        ..EventFilter::default()
     }
 }
 
 /// Sequence at which a webhook that has sent nothing yet begins to read: that of the action that switched it on, or
 /// created it if it is off.
-fn first_wanted(snapshot: &Snapshot, webhook: &Webhook) -> Result<u64, ReadError> {
+fn first_wanted(snapshot: &StoreSnapshot, webhook: &Webhook) -> Result<u64, StoreReadError> {
     let created = webhook.trace.created_sequence;
     if !webhook.active {
         return Ok(created);
@@ -64,36 +65,36 @@ fn first_wanted(snapshot: &Snapshot, webhook: &Webhook) -> Result<u64, ReadError
 }
 
 /// State of a webhook's deliveries.
-pub(super) struct Desk {
+pub(super) struct DeliveryDesk {
     pub(super) id: Id,
     pub(super) engine: Engine,
     pub(super) options: Arc<WebhookOptions>,
-    pub(super) attempts: Arc<Turns<Id>>,
+    pub(super) attempts: Arc<FairQueue<Id>>,
     pub(super) outbox: OutboxRow,
     /// Sequence of the last action on the webhook at which it was seen on, until it pauses. The switch-on is searched
     /// only among later actions, because the position may stand still for days while there are many changes.
     on_at: u64,
-    stored: Position,
-    pub(super) waiting: BTreeMap<u64, Waiting>,
+    stored: EventPosition,
+    pub(super) waiting: BTreeMap<u64, PendingDelivery>,
     /// Ended deliveries kept for inspection, oldest first.
     pub(super) ended: VecDeque<(u64, Id)>,
-    pub(super) under_way: JoinSet<Attempted>,
-    pub(super) unstored: Unstored,
+    pub(super) under_way: JoinSet<AttemptResult>,
+    pub(super) unstored: PendingWrites,
     /// Whether the last attempt failed: until one succeeds, only one runs at a time.
     pub(super) failing: bool,
 }
 
-impl Desk {
+impl DeliveryDesk {
     /// Loads the stored state.
     pub(super) fn load(
-        worker: &Worker,
+        worker: &WebhookWorker,
         webhook: &Webhook,
-        snapshot: &Snapshot,
-    ) -> Result<Self, ReadError> {
+        snapshot: &StoreSnapshot,
+    ) -> Result<Self, StoreReadError> {
         let outbox = match snapshot.outbox(webhook.id)? {
             Some(outbox) => outbox,
             None => OutboxRow {
-                position: Position::start_of(first_wanted(snapshot, webhook)?),
+                position: EventPosition::start_of(first_wanted(snapshot, webhook)?),
                 next_number: 0,
                 rest: None,
             },
@@ -109,10 +110,10 @@ impl Desk {
             waiting: BTreeMap::new(),
             ended: VecDeque::new(),
             under_way: JoinSet::new(),
-            unstored: Unstored::default(),
+            unstored: PendingWrites::default(),
             failing: false,
         };
-        let all = Page {
+        let all = RowPage {
             after: None,
             descending: false,
             limit: usize::MAX,
@@ -127,7 +128,7 @@ impl Desk {
     }
 
     pub(super) fn wait(&mut self, row: DeliveryRow, event: Option<Event>) {
-        let waiting = Waiting {
+        let waiting = PendingDelivery {
             under_way: false,
             event,
             row,
@@ -144,22 +145,24 @@ impl Desk {
     }
 
     /// Whether the webhook is to be served now. Stores where it resumes or pauses.
-    pub(super) async fn goes_on(&mut self, webhook: &Webhook) -> Result<bool, Trouble> {
+    pub(super) async fn goes_on(&mut self, webhook: &Webhook) -> Result<bool, WorkerError> {
         let goes_on = self.resume(webhook).await?;
         self.on_at = if goes_on { webhook.trace.sequence } else { 0 };
         Ok(goes_on)
     }
 
-    async fn resume(&mut self, webhook: &Webhook) -> Result<bool, Trouble> {
+    async fn resume(&mut self, webhook: &Webhook) -> Result<bool, WorkerError> {
         match (webhook.active, self.outbox.rest) {
-            (true, Some(Rest::Gone { version })) if version == webhook.trace.version => Ok(false),
+            (true, Some(DeliveryPause::Gone { version })) if version == webhook.trace.version => {
+                Ok(false)
+            }
             (true, rest) => {
                 let at = self.outbox.position;
                 let after = at.sequence.max(self.on_at);
                 let on = switched_on(&self.engine.published().snapshot, webhook, after)?;
-                if on.was_off || rest == Some(Rest::Off) {
+                if on.was_off || rest == Some(DeliveryPause::Off) {
                     let since = on.since.unwrap_or(webhook.trace.sequence);
-                    self.outbox.position = at.max(Position::start_of(since));
+                    self.outbox.position = at.max(EventPosition::start_of(since));
                 }
                 if rest.is_some() {
                     self.outbox.rest = None;
@@ -169,7 +172,7 @@ impl Desk {
                 }
                 Ok(true)
             }
-            (false, Some(Rest::Off)) => Ok(false),
+            (false, Some(DeliveryPause::Off)) => Ok(false),
             (false, _) => {
                 self.put_down().await?;
                 Ok(false)
@@ -178,9 +181,9 @@ impl Desk {
     }
 
     /// Gives up all pending deliveries, because the webhook is switched off.
-    async fn put_down(&mut self) -> Result<(), Trouble> {
+    async fn put_down(&mut self) -> Result<(), WorkerError> {
         self.under_way.shutdown().await;
-        self.outbox.rest = Some(Rest::Off);
+        self.outbox.rest = Some(DeliveryPause::Off);
         let mut writes = vec![self.outbox_write()];
         for (number, mut waiting) in std::mem::take(&mut self.waiting) {
             let row = &mut waiting.row;
@@ -213,8 +216,8 @@ impl Desk {
     pub(super) async fn rest(
         &mut self,
         webhook: &Webhook,
-        orders: &mut Orders,
-    ) -> Result<Next, Trouble> {
+        orders: &mut OrderReceiver,
+    ) -> Result<WorkerNext, WorkerError> {
         self.under_way.shutdown().await;
         for waiting in self.waiting.values_mut() {
             waiting.under_way = false;
@@ -224,9 +227,9 @@ impl Desk {
         }
         loop {
             match orders.next().await {
-                None => return Ok(Next::End),
-                Some(Order::Changed) => return Ok(Next::Look),
-                Some(Order::Redeliver(refused)) => {
+                None => return Ok(WorkerNext::End),
+                Some(WorkerOrder::Changed) => return Ok(WorkerNext::Look),
+                Some(WorkerOrder::Redeliver(refused)) => {
                     // The caller may be gone.
                     let _ = refused.reply.send(Err(RedeliverError::Off));
                 }
@@ -238,8 +241,8 @@ impl Desk {
     pub(super) async fn work(
         &mut self,
         webhook: &Arc<Webhook>,
-        orders: &mut Orders,
-    ) -> Result<Next, Trouble> {
+        orders: &mut OrderReceiver,
+    ) -> Result<WorkerNext, WorkerError> {
         // Listens first: later commits are reported, and earlier ones are read.
         let mut listener = self.engine.listen(webhook.organization_id);
         let filter = filter(webhook);
@@ -256,9 +259,9 @@ impl Desk {
             tokio::select! {
                 biased;
                 order = orders.next() => match order {
-                    None => return Ok(Next::End),
-                    Some(Order::Changed) => break,
-                    Some(Order::Redeliver(Redelivery {
+                    None => return Ok(WorkerNext::End),
+                    Some(WorkerOrder::Changed) => break,
+                    Some(WorkerOrder::Redeliver(RedeliveryOrder {
                         delivery,
                         also,
                         reply,
@@ -279,11 +282,11 @@ impl Desk {
             }
         }
         self.store().await?;
-        Ok(Next::Look)
+        Ok(WorkerNext::Look)
     }
 
     /// Stores everything that is not stored yet.
-    async fn store(&mut self) -> Result<(), Trouble> {
+    async fn store(&mut self) -> Result<(), WorkerError> {
         loop {
             self.unstored.begin(&self.engine);
             match self.unstored.stored().await {
@@ -293,8 +296,8 @@ impl Desk {
         }
     }
 
-    fn wait_for_all(&mut self, new: Vec<New>) {
-        for New { row, event } in new {
+    fn wait_for_all(&mut self, new: Vec<NewDelivery>) {
+        for NewDelivery { row, event } in new {
             // A long queue is not kept in memory.
             let event = Some(event).filter(|_| self.waiting.len() < PIECE_EVENTS);
             self.wait(row, event);
@@ -309,7 +312,11 @@ impl Desk {
 
     /// Reads events and queues the wanted ones, until some were found: deliveries and position go into one commit, and
     /// the next events are read after it. True if the webhook has changed: it may want other events by now.
-    async fn stage(&mut self, webhook: &Webhook, filter: &Filter) -> Result<bool, Trouble> {
+    async fn stage(
+        &mut self,
+        webhook: &Webhook,
+        filter: &EventFilter,
+    ) -> Result<bool, WorkerError> {
         while self.has_room() {
             let published = self.engine.published();
             let now = published.snapshot.resource::<Webhook>(self.id)?;
@@ -317,7 +324,7 @@ impl Desk {
                 return Ok(true);
             }
             let at = self.outbox.position;
-            let span = Span {
+            let span = EventSpan {
                 after: Some(at),
                 until: None,
                 descending: false,
@@ -351,11 +358,11 @@ impl Desk {
         }
         let now_ms = self.engine.now_ms();
         let first = self.outbox.next_number;
-        let new = |(number, event): (u64, Event)| New {
+        let new = |(number, event): (u64, Event)| NewDelivery {
             row: self.new_row(number, &event, now_ms),
             event,
         };
-        let new: Vec<New> = (first..).zip(events).map(new).collect();
+        let new: Vec<NewDelivery> = (first..).zip(events).map(new).collect();
         self.outbox.next_number += new.len() as u64;
         let rows = new.iter().map(|new| SideWrite::Delivery(new.row.clone()));
         let writes: Vec<SideWrite> = [self.outbox_write()].into_iter().chain(rows).collect();

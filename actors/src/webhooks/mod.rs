@@ -12,7 +12,7 @@
 //! wait in the log. A worker has at most 8 attempts in flight, and one while its receiver fails; all workers together
 //! share `webhook_attempts_max`. Of the deliveries for one object only the first pending one is tried.
 //!
-//! The [`Courier`] sends; the server provides it (`src/webhooks.rs`). A 410 becomes the action `system.webhook_off`,
+//! The [`DeliveryTransport`] sends; the server provides it (`src/webhooks.rs`). A 410 becomes the action `system.webhook_off`,
 //! signed by the operator's key; without that key the webhook pauses until it is changed.
 
 mod attempts;
@@ -33,25 +33,25 @@ use std::time::Duration;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
 use kedge_rules::event::Event;
-use kedge_storage::{DeliveryRow, ReadError};
+use kedge_storage::{DeliveryRow, StoreReadError};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, StartError};
-use crate::fair::Turns;
+use crate::fair::FairQueue;
 use crate::messages::WebhooksMessage;
 pub use crate::messages::{AlsoWritten, RedeliverError};
-use orders::{Orderer, Redelivery, orders};
-pub use schedule::Schedule;
-use worker::Worker;
+use orders::{OrderSender, RedeliveryOrder, orders};
+pub use schedule::RetrySchedule;
+use worker::WebhookWorker;
 
 /// Time limit until a delivery is queued again.
 const REDELIVER_MAX: Duration = Duration::from_secs(10);
 
 /// Content of a delivery.
 #[derive(Clone, Debug)]
-pub struct Parcel {
+pub struct DeliveryRequest {
     /// The webhook in its present state.
     pub webhook: Arc<Webhook>,
     /// The message's identifier, the same at every attempt.
@@ -61,7 +61,7 @@ pub struct Parcel {
 
 /// Result of an attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum DeliveryVerdict {
     /// The receiver accepted it.
     Delivered { status: u16 },
     /// The receiver did not accept it.
@@ -77,49 +77,49 @@ pub enum Verdict {
     Gone,
 }
 
-pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub type DeliveryFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Transport to the receivers.
-pub trait Courier: Send + Sync + 'static {
+pub trait DeliveryTransport: Send + Sync + 'static {
     /// Makes one attempt, in bounded time.
-    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict>;
+    fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict>;
 
     /// Switches a webhook off in the log; false if that is not allowed.
-    fn switch_off(&self, webhook: Arc<Webhook>) -> Boxed<bool>;
+    fn switch_off(&self, webhook: Arc<Webhook>) -> DeliveryFuture<bool>;
 }
 
 /// Options of webhooks.
 pub struct WebhookOptions {
     /// Times of the attempts.
-    pub schedule: Schedule,
+    pub schedule: RetrySchedule,
     /// Concurrent attempts over all webhooks.
     pub attempts_max: usize,
     /// Concurrent attempts of one organization.
     pub attempts_share: usize,
     /// Transport of the attempts.
-    pub courier: Arc<dyn Courier>,
+    pub courier: Arc<dyn DeliveryTransport>,
     /// Runtime of the deliveries, preferably a separate one: a batch can be due at thousands of receivers, and requests
     /// would wait among the deliveries.
     pub runtime: Handle,
 }
 
 /// Actor with one worker for each webhook that has not ended.
-pub(crate) struct Webhooks;
+pub(crate) struct WebhooksActor;
 
 pub(crate) struct WebhooksState {
     engine: Engine,
     options: Arc<WebhookOptions>,
-    attempts: Arc<Turns<Id>>,
-    workers: HashMap<Id, Serving>,
+    attempts: Arc<FairQueue<Id>>,
+    workers: HashMap<Id, WorkerTask>,
 }
 
 /// Task of a worker, which ends on drop.
-struct Serving {
-    orderer: Orderer,
+struct WorkerTask {
+    orderer: OrderSender,
     task: JoinHandle<()>,
 }
 
-impl Drop for Serving {
+impl Drop for WorkerTask {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -127,12 +127,12 @@ impl Drop for Serving {
 
 impl WebhooksState {
     /// The webhook's worker, started if there is none or it has ended.
-    fn worker(&mut self, id: Id) -> &Orderer {
+    fn worker(&mut self, id: Id) -> &OrderSender {
         let entry = self.workers.entry(id);
         let (engine, options, attempts) = (&self.engine, &self.options, &self.attempts);
         let spawn = || {
             let (orderer, orders) = orders();
-            let worker = Worker {
+            let worker = WebhookWorker {
                 id,
                 engine: engine.clone(),
                 options: Arc::clone(options),
@@ -140,7 +140,7 @@ impl WebhooksState {
                 orders,
             };
             let task = options.runtime.spawn(worker.run());
-            Serving { orderer, task }
+            WorkerTask { orderer, task }
         };
         let serving = entry.or_insert_with(spawn);
         if serving.task.is_finished() {
@@ -155,7 +155,7 @@ impl WebhooksState {
     }
 }
 
-impl Actor for Webhooks {
+impl Actor for WebhooksActor {
     type Msg = WebhooksMessage;
     type State = WebhooksState;
     type Arguments = WebhooksState;
@@ -190,7 +190,7 @@ impl Actor for Webhooks {
                 also,
                 reply,
             } => {
-                state.worker(webhook).redeliver(Redelivery {
+                state.worker(webhook).redeliver(RedeliveryOrder {
                     delivery,
                     also,
                     reply,
@@ -202,7 +202,7 @@ impl Actor for Webhooks {
 }
 
 /// Webhooks that need a worker: live ones, and ended ones with deliveries to delete.
-fn served(engine: &Engine) -> Result<Vec<Id>, ReadError> {
+fn served(engine: &Engine) -> Result<Vec<Id>, StoreReadError> {
     let published = engine.published();
     let snapshot = &published.snapshot;
     let mut ids = Vec::new();
@@ -222,11 +222,11 @@ async fn start(
 ) -> Result<ActorRef<WebhooksMessage>, StartError> {
     let state = WebhooksState {
         engine: engine.clone(),
-        attempts: Turns::leaving_room(options.attempts_max, options.attempts_share, usize::MAX),
+        attempts: FairQueue::leaving_room(options.attempts_max, options.attempts_share, usize::MAX),
         options: Arc::new(options),
         workers: HashMap::new(),
     };
-    Ok(engine.spawn_linked(Webhooks, state).await?)
+    Ok(engine.spawn_linked(WebhooksActor, state).await?)
 }
 
 impl Engine {

@@ -14,7 +14,7 @@ use super::{AlsoWritten, RedeliverError};
 const REDELIVERIES_MAX: usize = 16;
 
 /// Order to repeat a delivery.
-pub(super) struct Redelivery {
+pub(super) struct RedeliveryOrder {
     pub(super) delivery: Id,
     /// Writes for the same commit.
     pub(super) also: Option<AlsoWritten>,
@@ -22,61 +22,61 @@ pub(super) struct Redelivery {
 }
 
 /// A message to a worker.
-pub(super) enum Order {
+pub(super) enum WorkerOrder {
     /// The webhook is to be checked again.
     Changed,
     /// A delivery is to be repeated.
-    Redeliver(Redelivery),
+    Redeliver(RedeliveryOrder),
 }
 
 /// Sending half, for the actor.
-pub(super) struct Orderer {
+pub(super) struct OrderSender {
     changed: Arc<Notify>,
-    redeliveries: mpsc::Sender<Redelivery>,
+    redeliveries: mpsc::Sender<RedeliveryOrder>,
 }
 
 /// Receiving half, for the worker.
-pub(super) struct Orders {
+pub(super) struct OrderReceiver {
     changed: Arc<Notify>,
-    redeliveries: mpsc::Receiver<Redelivery>,
+    redeliveries: mpsc::Receiver<RedeliveryOrder>,
 }
 
 /// Creates both halves.
-pub(super) fn orders() -> (Orderer, Orders) {
+pub(super) fn orders() -> (OrderSender, OrderReceiver) {
     let changed = Arc::<Notify>::default();
     let (sender, redeliveries) = mpsc::channel(REDELIVERIES_MAX);
-    let orderer = Orderer {
+    let orderer = OrderSender {
         changed: Arc::clone(&changed),
         redeliveries: sender,
     };
     (
         orderer,
-        Orders {
+        OrderReceiver {
             changed,
             redeliveries,
         },
     )
 }
 
-impl Orderer {
+impl OrderSender {
     /// Orders a check of the webhook. Several changes may count as one: a worker checks everything together.
     pub(super) fn changed(&self) {
         self.changed.notify_one();
     }
 
     /// Orders a repeated delivery. If too many wait, its reply is dropped, so the caller sees that it was not accepted.
-    pub(super) fn redeliver(&self, redelivery: Redelivery) {
+    pub(super) fn redeliver(&self, redelivery: RedeliveryOrder) {
         let _taken = self.redeliveries.try_send(redelivery);
     }
 }
 
-impl Orders {
+impl OrderReceiver {
     /// The next order, changes first; `None` once all senders are gone.
-    pub(super) async fn next(&mut self) -> Option<Order> {
+    pub(super) async fn next(&mut self) -> Option<WorkerOrder> {
         tokio::select! {
             biased;
-            () = self.changed.notified() => Some(Order::Changed),
-            redelivery = self.redeliveries.recv() => redelivery.map(Order::Redeliver),
+            () = self.changed.notified() => Some(WorkerOrder::Changed),
+            redelivery = self.redeliveries.recv() => redelivery.map(WorkerOrder::Redeliver),
         }
     }
 }
@@ -99,7 +99,7 @@ mod tests {
         for _ in 0..=REDELIVERIES_MAX {
             let (reply, answer) = ractor::concurrency::oneshot();
             replies.push(answer);
-            orderer.redeliver(Redelivery {
+            orderer.redeliver(RedeliveryOrder {
                 delivery: Id::of_delivery(&event, &webhook),
                 also: None,
                 reply: reply.into(),
@@ -109,13 +109,16 @@ mod tests {
         assert!(refused.await.is_err(), "too many wait");
         orderer.changed();
         orderer.changed();
-        assert!(matches!(orders.next().await, Some(Order::Changed)));
+        assert!(matches!(orders.next().await, Some(WorkerOrder::Changed)));
         for _ in 0..REDELIVERIES_MAX {
-            assert!(matches!(orders.next().await, Some(Order::Redeliver(_))));
+            assert!(matches!(
+                orders.next().await,
+                Some(WorkerOrder::Redeliver(_))
+            ));
         }
         orderer.changed();
         drop(orderer);
-        assert!(matches!(orders.next().await, Some(Order::Changed)));
+        assert!(matches!(orders.next().await, Some(WorkerOrder::Changed)));
         assert!(orders.next().await.is_none());
     }
 }

@@ -11,9 +11,9 @@ const JITTER_PARTS: u64 = 5;
 
 /// Delays before each attempt, seconds. After the last attempt a delivery is given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Schedule(Vec<u64>);
+pub struct RetrySchedule(Vec<u64>);
 
-impl Schedule {
+impl RetrySchedule {
     /// The first delay is the one before the first attempt.
     pub fn new(delays_s: Vec<u64>) -> Self {
         Self(delays_s)
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn delays_follow_the_schedule_with_a_spread() {
-        let schedule = Schedule::new(vec![0, 5, 300]);
+        let schedule = RetrySchedule::new(vec![0, 5, 300]);
         assert_eq!(schedule.delay_ms(&delivery(1), 0, None), Some(0));
         let delays: Vec<u64> = (0..100)
             .filter_map(|byte| schedule.delay_ms(&delivery(byte), 1, None))
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_receiver_may_ask_for_more_time_but_not_for_any() {
-        let schedule = Schedule::new(vec![0, 5]);
+        let schedule = RetrySchedule::new(vec![0, 5]);
         let asked = |ms| schedule.delay_ms(&delivery(1), 1, Some(ms));
         assert_eq!(asked(60_000), Some(60_000));
         assert!(asked(1).is_some_and(|delay| delay >= 5_000));

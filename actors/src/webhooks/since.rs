@@ -2,10 +2,10 @@
 
 use kedge_protocol::resource::Webhook;
 use kedge_rules::resources::webhook;
-use kedge_storage::{ReadError, Snapshot};
+use kedge_storage::{StoreReadError, StoreSnapshot};
 
 /// Activation of a webhook that is on, by the actions on it after a sequence.
-pub(super) struct SwitchedOn {
+pub(super) struct WebhookActivation {
     /// Sequence of the action that switched it on. If that is archived, the first sequence that is not.
     pub(super) since: Option<u64>,
     /// Whether it was off before that, and after the sequence.
@@ -16,13 +16,13 @@ pub(super) struct SwitchedOn {
 /// last one on the webhook.
 ///
 /// # Errors
-/// [`ReadError`] if the log cannot be read, or does not fit the webhook.
+/// [`StoreReadError`] if the log cannot be read, or does not fit the webhook.
 pub(super) fn switched_on(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     webhook: &Webhook,
     after: u64,
-) -> Result<SwitchedOn, ReadError> {
-    let mut found = SwitchedOn {
+) -> Result<WebhookActivation, StoreReadError> {
+    let mut found = WebhookActivation {
         since: None,
         was_off: false,
     };
@@ -31,7 +31,7 @@ pub(super) fn switched_on(
     while at > after {
         let placed = match reader.action_on(webhook.id, at) {
             Ok(placed) => placed.ok_or_else(|| not_of(webhook, at))?,
-            Err(ReadError::Archived { last_sequence, .. }) => {
+            Err(StoreReadError::Archived { last_sequence, .. }) => {
                 found.since.get_or_insert(last_sequence + 1);
                 break;
             }
@@ -51,7 +51,7 @@ pub(super) fn switched_on(
     Ok(found)
 }
 
-fn not_of(webhook: &Webhook, at: u64) -> ReadError {
+fn not_of(webhook: &Webhook, at: u64) -> StoreReadError {
     let id = webhook.id;
-    ReadError::Log(format!("sequence {at} is no action on webhook {id}"))
+    StoreReadError::Log(format!("sequence {at} is no action on webhook {id}"))
 }

@@ -1,16 +1,16 @@
 //! Errors that pause a webhook's worker.
 
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 
-use crate::api::SubmitError;
+use crate::api::SubmissionError;
 
 /// Reason why a worker pauses.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum WorkerError {
     #[error("the store could not be read: {0}")]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     #[error("deliveries could not be stored: {0}")]
-    Write(#[from] SubmitError),
+    Write(#[from] SubmissionError),
     #[error("an attempt was aborted: {0}")]
     Attempt(#[from] tokio::task::JoinError),
 }

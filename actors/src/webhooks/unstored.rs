@@ -5,23 +5,23 @@ use kedge_rules::event::Event;
 use kedge_storage::{DeliveryRow, SideWrite};
 use tokio::task::JoinSet;
 
-use super::trouble::Trouble;
-use crate::api::SubmitError;
+use super::trouble::WorkerError;
+use crate::api::SubmissionError;
 use crate::engine::Engine;
 
 /// Bound on unstored results, above which no attempt begins: a crash may cause this many to be sent again.
 const RESULTS_MAX: usize = 64;
 
 /// Delivery that begins once it is stored.
-pub(super) struct New {
+pub(super) struct NewDelivery {
     pub(super) row: DeliveryRow,
     pub(super) event: Event,
 }
 
 #[derive(Default)]
-pub(super) struct Unstored {
+pub(super) struct PendingWrites {
     writes: Vec<SideWrite>,
-    new: Vec<New>,
+    new: Vec<NewDelivery>,
     /// Results among the gathered writes and in the commit in progress.
     results: usize,
     storing_results: usize,
@@ -29,12 +29,16 @@ pub(super) struct Unstored {
     storing_new: usize,
     /// The commit in progress. It is a task, because a message to the committer that is not polled would hold its place
     /// in the queue.
-    storing: JoinSet<Result<Vec<New>, SubmitError>>,
+    storing: JoinSet<Result<Vec<NewDelivery>, SubmissionError>>,
 }
 
-impl Unstored {
+impl PendingWrites {
     /// Adds new deliveries, and the writes that create them and advance the webhook's position.
-    pub(super) fn add_new(&mut self, writes: impl IntoIterator<Item = SideWrite>, new: Vec<New>) {
+    pub(super) fn add_new(
+        &mut self,
+        writes: impl IntoIterator<Item = SideWrite>,
+        new: Vec<NewDelivery>,
+    ) {
         self.writes.extend(writes);
         self.new.extend(new);
     }
@@ -73,13 +77,13 @@ impl Unstored {
 
     /// Waits for the commit in progress and returns its deliveries; `None` if there is none. Nothing is lost if the
     /// caller stops waiting.
-    pub(super) async fn stored(&mut self) -> Option<Result<Vec<New>, Trouble>> {
+    pub(super) async fn stored(&mut self) -> Option<Result<Vec<NewDelivery>, WorkerError>> {
         let stored = self.storing.join_next().await?;
         self.storing_results = 0;
         self.storing_new = 0;
         Some(match stored {
-            Ok(stored) => stored.map_err(Trouble::from),
-            Err(error) => Err(Trouble::from(error)),
+            Ok(stored) => stored.map_err(WorkerError::from),
+            Err(error) => Err(WorkerError::from(error)),
         })
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
-use kedge_storage::{DeliveryRow, Page, SideWrite, Snapshot};
+use kedge_storage::{DeliveryRow, RowPage, SideWrite, StoreSnapshot};
 
 use super::WebhookOptions;
-use super::desk::Desk;
-use super::orders::Orders;
-use super::trouble::Trouble;
+use super::desk::DeliveryDesk;
+use super::orders::OrderReceiver;
+use super::trouble::WorkerError;
 use crate::engine::Engine;
-use crate::fair::Turns;
+use crate::fair::FairQueue;
 
 /// Deliveries deleted in one commit.
 const FORGOTTEN_AT_ONCE: usize = 64;
@@ -21,23 +21,23 @@ const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 
 /// Next step after a worker has served for a while.
 #[derive(PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum WorkerNext {
     /// Check the webhook again.
     Look,
     /// End, because the worker is no longer needed.
     End,
 }
 
-pub(super) struct Worker {
+pub(super) struct WebhookWorker {
     pub(super) id: Id,
     pub(super) engine: Engine,
     pub(super) options: Arc<WebhookOptions>,
     /// Permits for attempts, over all webhooks.
-    pub(super) attempts: Arc<Turns<Id>>,
-    pub(super) orders: Orders,
+    pub(super) attempts: Arc<FairQueue<Id>>,
+    pub(super) orders: OrderReceiver,
 }
 
-impl Worker {
+impl WebhookWorker {
     /// Serves until the webhook has ended.
     pub(super) async fn run(mut self) {
         loop {
@@ -51,7 +51,7 @@ impl Worker {
         }
     }
 
-    async fn serve(&mut self) -> Result<(), Trouble> {
+    async fn serve(&mut self) -> Result<(), WorkerError> {
         let mut desk = None;
         while let Some((webhook, mut at)) = self.look(desk.take()).await? {
             let next = if at.goes_on(&webhook).await? {
@@ -59,7 +59,7 @@ impl Worker {
             } else {
                 at.rest(&webhook, &mut self.orders).await?
             };
-            if next == Next::End {
+            if next == WorkerNext::End {
                 return Ok(());
             }
             desk = Some(at);
@@ -69,7 +69,10 @@ impl Worker {
 
     /// The webhook in its present state, with its deliveries; `None` once it is gone. The snapshot is dropped quickly:
     /// it keeps its rows in memory and in the tables, and a webhook is served for months.
-    async fn look(&self, desk: Option<Desk>) -> Result<Option<(Webhook, Desk)>, Trouble> {
+    async fn look(
+        &self,
+        desk: Option<DeliveryDesk>,
+    ) -> Result<Option<(Webhook, DeliveryDesk)>, WorkerError> {
         let published = self.engine.published();
         let Some(webhook) = published.snapshot.resource::<Webhook>(self.id)? else {
             return Ok(None);
@@ -84,16 +87,16 @@ impl Worker {
         }
         let desk = match desk {
             Some(desk) => desk,
-            None => Desk::load(self, &webhook, &published.snapshot)?,
+            None => DeliveryDesk::load(self, &webhook, &published.snapshot)?,
         };
         Ok(Some((webhook, desk)))
     }
 
     /// Deletes everything about an ended webhook.
-    async fn forget(&self, snapshot: &Snapshot) -> Result<(), Trouble> {
+    async fn forget(&self, snapshot: &StoreSnapshot) -> Result<(), WorkerError> {
         let mut after = None;
         loop {
-            let page = Page {
+            let page = RowPage {
                 after,
                 descending: false,
                 limit: FORGOTTEN_AT_ONCE,

@@ -1,4 +1,4 @@
-//! One `Apply` for all: the live engine's rows are the ones that its log gives, in one piece and cut anywhere.
+//! One `LogApplier` for all: the live engine's rows are the ones that its log gives, in one piece and cut anywhere.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
-use kedge_replay::apply::{Apply, ApplyError};
-use kedge_rules::image::Image;
-use kedge_storage::{Group, RawRow, Table, rewritten};
+use kedge_replay::apply::{ApplyError, LogApplier};
+use kedge_rules::image::ResourceState;
+use kedge_storage::{RawRow, Table, WriteGroup, rewritten};
 
 use crate::cuts::{Log, explained};
 use crate::resources::ids;
@@ -116,7 +116,8 @@ async fn accounts(engine: &Engine, alice: &Client, bob: &Client) {
         let invited = alice
             .send_one(engine, "org.invite", &organization, payload)
             .await;
-        let Some(Image::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
+        let Some(ResourceState::Invitation(invitation)) = invited.images(0).into_iter().nth(1)
+        else {
             panic!("an invitation is made")
         };
         codes.push(invitation.id);
@@ -247,10 +248,10 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
     let batch = snapshot.batch(0).unwrap().unwrap();
     let hashes: Vec<_> = leaves[0]
         .iter()
-        .map(kedge_protocol::chain::Leaf::hash)
+        .map(kedge_protocol::chain::LogLeaf::hash)
         .collect();
 
-    let mut apply = Apply::from_nothing(Vec::new());
+    let mut apply = LogApplier::from_nothing(Vec::new());
     apply.request(&records[0], &leaves[0]).unwrap();
     apply.batch(&batch, &hashes).unwrap();
     let skipped = apply.request(&records[2], &leaves[2]);
@@ -267,12 +268,12 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
     assert!(matches!(apply.take_rows(), Err(ApplyError::Broken)));
 
     // A batch with requests missing, and a repeated one.
-    let mut apply = Apply::from_nothing(Vec::new());
+    let mut apply = LogApplier::from_nothing(Vec::new());
     assert!(matches!(
         apply.batch(&batch, &hashes),
         Err(ApplyError::Order { .. })
     ));
-    let mut apply = Apply::from_nothing(Vec::new());
+    let mut apply = LogApplier::from_nothing(Vec::new());
     apply.request(&records[0], &leaves[0]).unwrap();
     apply.batch(&batch, &hashes).unwrap();
     assert!(matches!(
@@ -281,7 +282,7 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
     ));
 
     // Frames that the store already has are not applied again.
-    let mut apply = Apply::over(snapshot).unwrap();
+    let mut apply = LogApplier::over(snapshot).unwrap();
     let again = apply.request(&records[2], &leaves[2]);
     assert!(matches!(again, Err(ApplyError::Order { .. })), "{again:?}");
     engine.shutdown(Duration::from_secs(5)).await;
@@ -298,7 +299,7 @@ async fn a_group_that_is_not_what_its_records_make_is_never_written() {
     alice.send_one(&engine, "mint", &ticket, "{}").await;
     let head = engine.published().head;
 
-    let mut out_of_turn = Group::new();
+    let mut out_of_turn = WriteGroup::new();
     out_of_turn.put_minted(ticket.parse().unwrap(), 77);
     store.commit(out_of_turn).unwrap();
     let refused = alice.send(&engine, &[("mint", &ticket, "{}")]).await;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kedge_actors::api::Past;
-use kedge_actors::{Asker, SubmitError};
+use kedge_actors::api::NonceOutcome;
+use kedge_actors::{Principal, SubmissionError};
 use kedge_protocol::Id;
-use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::event::{EventPosition, EventType};
 use kedge_protocol::nonce::NonceError;
 use kedge_rules::Refusal;
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 use kedge_runtime::env::{Env, RealEnv};
 
 use crate::resources::ids;
@@ -27,7 +27,7 @@ async fn what_decisions_leave_in_memory_is_bounded_and_who_is_refused_has_done_n
     let mints = vec![("mint", large.as_str(), "{}"); 12];
     let before = engine.published().head.sequence;
     let refused = alice.send(&engine, &mints).await;
-    assert!(matches!(refused, Err(SubmitError::Overloaded)));
+    assert!(matches!(refused, Err(SubmissionError::Overloaded)));
     assert_eq!(engine.published().head.sequence, before);
     // The memory is free again, after a refusal and after an answer.
     for _ in 0..3 {
@@ -50,7 +50,7 @@ async fn the_main_job() {
         .await;
     assert_eq!(done.version, 2);
     let images = done.images(0);
-    let Some(Image::Template(template)) = images.first() else {
+    let Some(ResourceState::Template(template)) = images.first() else {
         panic!("{images:?}")
     };
     assert_eq!((template.variation_count, images.len()), (2, 3));
@@ -65,7 +65,7 @@ async fn the_main_job() {
     );
 
     let object = objects[0].to_string();
-    let Asker::Wallet { wallet_id, .. } = bob.asker else {
+    let Principal::Wallet { wallet_id, .. } = bob.asker else {
         panic!()
     };
     let to_bob = format!(r#"{{"to":"{wallet_id}"}}"#);
@@ -324,10 +324,10 @@ async fn a_signed_request_counts_once() {
     };
     assert_eq!(
         again,
-        SubmitError::Nonce {
+        SubmissionError::Nonce {
             error: used,
             highest: 7,
-            past: Some(Past::Done { sequence: Some(4) }),
+            past: Some(NonceOutcome::Done { sequence: Some(4) }),
         }
     );
 
@@ -346,7 +346,7 @@ async fn a_signed_request_counts_once() {
         .await
         .err()
         .unwrap();
-    assert_eq!(replayed, SubmitError::Replayed);
+    assert_eq!(replayed, SubmissionError::Replayed);
     // Its nonce was not spent.
     let fresh = alice.sign(20, false, &[("unlock", &object, "{ }")]);
     assert!(
@@ -362,11 +362,11 @@ async fn a_signed_request_counts_once() {
     let mut forged = bob.sign(50, false, &[("lock", &object, "{}")]);
     forged.submission.asker = alice.asker;
     let refused = engine.submit(forged.submission).await.err().unwrap();
-    assert_eq!(refused, SubmitError::SignerNotOfWallet);
+    assert_eq!(refused, SubmissionError::SignerNotOfWallet);
     let mut late = alice.sign(60, false, &[("lock", &object, "{}")]);
     late.submission.head.deadline_s = RealEnv.unix_ms() / 1_000 - 1;
     let expired = engine.submit(late.submission).await.err().unwrap();
-    assert_eq!(expired, SubmitError::DeadlineExpired);
+    assert_eq!(expired, SubmissionError::DeadlineExpired);
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
@@ -390,17 +390,17 @@ async fn a_refused_request_that_is_forgotten_is_not_decided_again() {
     let refused = engine.submit(unlock.clone()).await.unwrap();
     assert!(refused.placement.is_none());
     let again = engine.submit(unlock.clone()).await.err();
-    assert_eq!(again, Some(SubmitError::Replayed));
+    assert_eq!(again, Some(SubmissionError::Replayed));
 
     time.fetch_add(20_000, Ordering::Relaxed);
     alice.send_one(&engine, "lock", &object, "{}").await;
     // Whether the store has forgotten it makes no difference.
     let again = engine.submit(unlock.clone()).await.err();
-    assert_eq!(again, Some(SubmitError::DeadlineExpired));
+    assert_eq!(again, Some(SubmissionError::DeadlineExpired));
     store.drop_expired().unwrap();
     assert_eq!(store.snapshot().refused(unlock.digest).unwrap(), None);
     let again = engine.submit(unlock).await.err();
-    assert_eq!(again, Some(SubmitError::DeadlineExpired));
+    assert_eq!(again, Some(SubmissionError::DeadlineExpired));
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
@@ -417,7 +417,7 @@ async fn every_refused_action_is_an_event_of_its_organization() {
     assert!(partly.placement.is_some() && not_at_all.placement.is_none());
     let (_, organization) = ids(&alice);
     let snapshot = &engine.published().snapshot;
-    let events = snapshot.stored_events(Some(organization), Position::start_of(0), false);
+    let events = snapshot.stored_events(Some(organization), EventPosition::start_of(0), false);
     let types = events.map(|event| event.unwrap().1.event_type);
     assert_eq!(types.collect::<Vec<_>>(), [EventType::ActionFailed; 2]);
     engine.shutdown(Duration::from_secs(5)).await;

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kedge_actors::webhooks::{Boxed, Courier, Parcel, Schedule, Verdict, WebhookOptions};
+use kedge_actors::webhooks::{
+    DeliveryFuture, DeliveryRequest, DeliveryTransport, DeliveryVerdict, RetrySchedule,
+    WebhookOptions,
+};
 use kedge_actors::{AnchorOptions, Engine};
-use kedge_chain::rpc::{Node, RpcClient, RpcError, RpcOptions};
+use kedge_chain::rpc::{InProcessNode, RpcClient, RpcError, RpcOptions};
 use kedge_chain::sender::SenderOptions;
 use kedge_protocol::Id;
 use kedge_protocol::hash::{keccak, to_hex};
 use kedge_protocol::merkle::empty_root;
 use kedge_protocol::resource::Webhook;
-use kedge_storage::{AnchorStatus, Page, Rest};
+use kedge_storage::{AnchorProgress, DeliveryPause, RowPage};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -57,7 +60,7 @@ impl Refusing {
     }
 }
 
-impl Node for Refusing {
+impl InProcessNode for Refusing {
     fn answer(
         &self,
         request: Value,
@@ -102,7 +105,7 @@ async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert!(engine.shutdown(Duration::from_secs(10)).await);
-    let all = Page {
+    let all = RowPage {
         after: None,
         descending: false,
         limit: usize::MAX,
@@ -114,7 +117,7 @@ async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
     };
     assert!(matches!(
         row.status,
-        AnchorStatus::Pending | AnchorStatus::Failed
+        AnchorProgress::Pending | AnchorProgress::Failed
     ));
     assert_eq!(snapshot.anchor_number(row.id).unwrap(), Some(row.number));
 }
@@ -122,20 +125,20 @@ async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
 /// Passes on the sequences of deliveries.
 struct Channel(mpsc::UnboundedSender<u64>);
 
-impl Courier for Channel {
-    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
+impl DeliveryTransport for Channel {
+    fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict> {
         let _ = self.0.send(parcel.event.position.sequence);
-        Box::pin(async { Verdict::Delivered { status: 200 } })
+        Box::pin(async { DeliveryVerdict::Delivered { status: 200 } })
     }
 
-    fn switch_off(&self, _: Arc<Webhook>) -> Boxed<bool> {
+    fn switch_off(&self, _: Arc<Webhook>) -> DeliveryFuture<bool> {
         Box::pin(async { false })
     }
 }
 
-async fn start_webhooks(engine: &Engine, courier: impl Courier) {
+async fn start_webhooks(engine: &Engine, courier: impl DeliveryTransport) {
     let options = WebhookOptions {
-        schedule: Schedule::new(vec![0]),
+        schedule: RetrySchedule::new(vec![0]),
         attempts_max: 4,
         attempts_share: 4,
         courier: Arc::new(courier),
@@ -149,7 +152,7 @@ async fn make_template(engine: &Engine, client: &Client, name: &str) {
 }
 
 /// Waits until a webhook's worker has stored this pause.
-async fn rests(engine: &Engine, webhook: Id, rest: Option<Rest>) {
+async fn rests(engine: &Engine, webhook: Id, rest: Option<DeliveryPause>) {
     loop {
         let outbox = engine.published().snapshot.outbox(webhook).unwrap();
         if outbox.is_some_and(|outbox| outbox.rest == rest) {
@@ -178,7 +181,7 @@ async fn a_changed_webhook_is_served_as_it_is_although_nobody_says_that_it_chang
     client
         .send_one(&engine, "webhook.update", &webhook, off)
         .await;
-    rests(&engine, made.resource, Some(Rest::Off)).await;
+    rests(&engine, made.resource, Some(DeliveryPause::Off)).await;
     make_template(&engine, &client, "two").await;
     let on = r#"{"active":true}"#;
     client
@@ -243,16 +246,16 @@ struct Slow {
     delivered: mpsc::UnboundedSender<u64>,
 }
 
-impl Courier for Slow {
-    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
+impl DeliveryTransport for Slow {
+    fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict> {
         if self.gone.fetch_add(1, Ordering::Relaxed) == 0 {
-            return Box::pin(async { Verdict::Gone });
+            return Box::pin(async { DeliveryVerdict::Gone });
         }
         let _ = self.delivered.send(parcel.event.position.sequence);
-        Box::pin(async { Verdict::Delivered { status: 200 } })
+        Box::pin(async { DeliveryVerdict::Delivered { status: 200 } })
     }
 
-    fn switch_off(&self, _: Arc<Webhook>) -> Boxed<bool> {
+    fn switch_off(&self, _: Arc<Webhook>) -> DeliveryFuture<bool> {
         let _ = self.switching.send(());
         let goes_on = Arc::clone(&self.goes_on);
         Box::pin(async move { goes_on.acquire().await.is_ok() })

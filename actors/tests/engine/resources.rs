@@ -4,21 +4,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{ActionOutcome, Asker, Committed, Done, Engine, NewSecret, SubmitError};
+use kedge_actors::{
+    ActionOutcome, CommittedAction, Engine, NewSecret, Principal, SubmissionError,
+    SubmissionOutcome,
+};
 use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::{Role, Tier};
 use kedge_replay::images::read_image;
 use kedge_rules::Refusal;
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 
 use crate::support::{
     Client, check_fold, check_receipt, join, minted, operator, register, start, template,
 };
 
 pub(crate) fn ids(client: &Client) -> (Id, Id) {
-    let Asker::Wallet {
+    let Principal::Wallet {
         wallet_id,
         organization_id,
     } = client.asker
@@ -41,14 +44,14 @@ async fn with_secret(
     client: &Client,
     (kind, target, payload): (&str, &str, &str),
     secret: NewSecret,
-) -> Done {
+) -> CommittedAction {
     let mut sent = client.sign(client.next_nonce(), false, &[(kind, target, payload)]);
     sent.submission.secret = Some(secret);
     done(engine.submit(sent.submission).await.unwrap())
 }
 
 #[track_caller]
-fn done(outcome: Committed) -> Done {
+fn done(outcome: SubmissionOutcome) -> CommittedAction {
     match outcome.actions.into_iter().next().unwrap() {
         ActionOutcome::Done(done) => done,
         ActionOutcome::Refused(refusal) => panic!("{refusal:?}"),
@@ -76,7 +79,7 @@ async fn invite(engine: &Engine, admin: &Client, organization: &str) -> Client {
     let invited = admin
         .send_one(engine, "org.invite", organization, invite)
         .await;
-    let Some(Image::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
+    let Some(ResourceState::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
         panic!("an invitation is made")
     };
     let member = format!(r#","invitation":"{}""#, invitation.id);
@@ -196,7 +199,7 @@ async fn a_removed_key_signs_nothing_that_is_placed_later() {
             match second.send(&engine, &[("emit", &object, "{}")]).await {
                 Ok(outcome) => outcome.placement.is_some(),
                 Err(error) => {
-                    assert_eq!(error, SubmitError::SignerNotOfWallet);
+                    assert_eq!(error, SubmissionError::SignerNotOfWallet);
                     false
                 }
             }
@@ -210,7 +213,7 @@ async fn a_removed_key_signs_nothing_that_is_placed_later() {
         .count();
     assert!(placed > 0, "some were placed before the key went");
     let late = second.send(&engine, &[("emit", &object, "{}")]).await;
-    assert_eq!(late.err(), Some(SubmitError::SignerNotOfWallet));
+    assert_eq!(late.err(), Some(SubmissionError::SignerNotOfWallet));
     check_fold(&engine);
     engine.shutdown(Duration::from_secs(5)).await;
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use kedge_actors::timekeeper::Clock;
-use kedge_actors::{Asker, Committed, Engine, Submission, SubmitError};
-use kedge_rules::image::Image;
+use kedge_actors::{Engine, Principal, Submission, SubmissionError, SubmissionOutcome};
+use kedge_rules::image::ResourceState;
 use kedge_runtime::env::{Env as _, RealEnv};
 
 use crate::support::*;
@@ -28,7 +28,7 @@ async fn mint_both(
     client: Arc<Client>,
     first: String,
     second: String,
-) -> Result<usize, SubmitError> {
+) -> Result<usize, SubmissionError> {
     let mut actions = vec![("mint", first.as_str(), "{}"); SUPPLY];
     actions.extend(vec![("mint", second.as_str(), "{}"); SUPPLY]);
     let mut sent = client.sign(client.next_nonce(), false, &actions);
@@ -121,7 +121,7 @@ async fn stop_with(
     client: &Client,
     gate: &Arc<Gate>,
     actions: &[(&str, &str, &str)],
-) -> tokio::task::JoinHandle<Result<Committed, SubmitError>> {
+) -> tokio::task::JoinHandle<Result<SubmissionOutcome, SubmissionError>> {
     *gate.closed.lock().unwrap() = true;
     let sent = client.sign(client.next_nonce(), false, actions);
     let engine_of_task = engine.clone();
@@ -140,7 +140,7 @@ async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
     let engine = start_by(gate.clock(), folder.path(), open(folder.path())).await;
     let mut owners = [register(&engine, 1).await, register(&engine, 2).await];
     owners.sort_by_key(|owner| match owner.asker {
-        Asker::Wallet {
+        Principal::Wallet {
             organization_id, ..
         } => organization_id,
         _ => unreachable!("registered wallets"),
@@ -157,7 +157,10 @@ async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
     let nonce = eve.next_nonce();
     let waits = patient(eve.sign(nonce, false, &both), Duration::from_millis(300));
     let begun = Instant::now();
-    assert_eq!(engine.submit(waits).await.err(), Some(SubmitError::Waited));
+    assert_eq!(
+        engine.submit(waits).await.err(),
+        Some(SubmissionError::Waited)
+    );
     assert!(begun.elapsed() < Duration::from_secs(2));
     settles_at(&engine, 1).await;
 
@@ -185,7 +188,7 @@ async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     let gate = Arc::new(Gate::default());
     let engine = start_by(gate.clock(), folder.path(), open(folder.path())).await;
     let ann = register(&engine, 1).await;
-    let Asker::Wallet {
+    let Principal::Wallet {
         organization_id, ..
     } = ann.asker
     else {
@@ -195,12 +198,12 @@ async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     let invited = ann
         .send_one(&engine, "org.invite", &organization, r#"{"role":"admin"}"#)
         .await;
-    let Some(Image::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
+    let Some(ResourceState::Invitation(invitation)) = invited.images(0).into_iter().nth(1) else {
         panic!("an invitation")
     };
     let more = format!(r#","invitation":"{}""#, invitation.id);
     let bea = join(&engine, 2, &more).await;
-    let Asker::Wallet { wallet_id, .. } = bea.asker else {
+    let Principal::Wallet { wallet_id, .. } = bea.asker else {
         unreachable!("a registered wallet")
     };
     let kind = template(&engine, &ann, r#"{"name":"plain"}"#).await;
@@ -212,7 +215,10 @@ async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     let change = [("org.role", organization.as_str(), role.as_str())];
     let waits = ann.sign(ann.next_nonce(), false, &change);
     let waits = patient(waits, Duration::from_millis(300));
-    assert_eq!(engine.submit(waits).await.err(), Some(SubmitError::Waited));
+    assert_eq!(
+        engine.submit(waits).await.err(),
+        Some(SubmissionError::Waited)
+    );
     settles_at(&engine, 1).await;
 
     // Her next request waits only for the commit.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use kedge_actors::timekeeper::{Clock, Timekeeper};
 use kedge_actors::{
-    ActionOutcome, Asker, Committed, Done, Engine, HeldKeys, Options, Submission, SubmitError,
-    SubmittedAction,
+    ActionOutcome, CommittedAction, Engine, EngineOptions, HeldKeys, Principal, Submission,
+    SubmissionError, SubmissionOutcome, SubmittedAction,
 };
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::chain;
@@ -19,10 +19,10 @@ use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
 use kedge_replay::images::read_image;
-use kedge_rules::fold::State;
-use kedge_rules::image::Image;
+use kedge_rules::fold::FoldState;
+use kedge_rules::image::ResourceState;
 use kedge_runtime::env::{Env, RealEnv};
-use kedge_runtime::executor::Running;
+use kedge_runtime::executor::EngineRuntime;
 use kedge_storage::{SideWrite, Store};
 
 pub(crate) const DOMAIN: Domain = Domain {
@@ -63,13 +63,13 @@ pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
 
 /// An engine with this wall clock.
 pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> Engine {
-    let options = Options {
+    let options = EngineOptions {
         domain: DOMAIN,
         keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), [next_key()]),
         contract: None,
         time: Arc::new(Timekeeper::unbounded(clock)),
         env: Arc::new(RealEnv),
-        running: Running::Threads { actors: 2 },
+        running: EngineRuntime::Threads { actors: 2 },
         shards: 3,
         objects_live_max: 64,
         organizations_live_max: 4,
@@ -93,7 +93,7 @@ pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> En
 
 pub(crate) struct Client {
     pub(crate) key: SigningKey,
-    pub(crate) asker: Asker,
+    pub(crate) asker: Principal,
     pub(crate) nonce: AtomicU64,
 }
 
@@ -106,7 +106,7 @@ impl Client {
     pub(crate) fn new(byte: u8) -> Self {
         Self {
             key: SigningKey::from_bytes(&[byte; 32]).unwrap(),
-            asker: Asker::Registration,
+            asker: Principal::Registration,
             nonce: AtomicU64::new(1),
         }
     }
@@ -185,7 +185,7 @@ impl Client {
         &self,
         engine: &Engine,
         actions: &[(&str, &str, &str)],
-    ) -> Result<Committed, SubmitError> {
+    ) -> Result<SubmissionOutcome, SubmissionError> {
         let sent = self.sign(self.next_nonce(), false, actions);
         let outcome = engine.submit(sent.submission).await?;
         check_receipt(&outcome, &sent.contents);
@@ -198,7 +198,7 @@ impl Client {
         kind: &str,
         target: &str,
         payload: &str,
-    ) -> Done {
+    ) -> CommittedAction {
         let outcome = self.send(engine, &[(kind, target, payload)]).await.unwrap();
         match outcome.actions.into_iter().next().unwrap() {
             ActionOutcome::Done(done) => done,
@@ -208,12 +208,16 @@ impl Client {
 }
 
 /// Builds a client's receipt, and checks it as a client would.
-pub(crate) fn check_receipt(outcome: &Committed, contents: &[Hash]) {
+pub(crate) fn check_receipt(outcome: &SubmissionOutcome, contents: &[Hash]) {
     check_receipt_by(outcome, contents, &sequencer_key().address());
 }
 
 /// Checks a receipt whose batch this key must have signed.
-pub(crate) fn check_receipt_by(outcome: &Committed, contents: &[Hash], sequencer: &Address) {
+pub(crate) fn check_receipt_by(
+    outcome: &SubmissionOutcome,
+    contents: &[Hash],
+    sequencer: &Address,
+) {
     let Some(placement) = &outcome.placement else {
         return;
     };
@@ -248,7 +252,7 @@ pub(crate) async fn register(engine: &Engine, byte: u8) -> Client {
 /// The operator as a client, acting on an organization.
 pub(crate) async fn operator(engine: &Engine, organization_id: Id) -> Client {
     let operator = Client {
-        asker: Asker::Operator { organization_id },
+        asker: Principal::Operator { organization_id },
         ..Client::new(9)
     };
     let known = SideWrite::Operators(vec![operator.key.address()]);
@@ -265,10 +269,10 @@ pub(crate) async fn join(engine: &Engine, byte: u8, more: &str) -> Client {
         .send_one(engine, "wallet.register", "", &payload)
         .await;
     let images = done.images(0);
-    let Some(Image::Wallet(wallet)) = images.first() else {
+    let Some(ResourceState::Wallet(wallet)) = images.first() else {
         panic!("{images:?}")
     };
-    client.asker = Asker::Wallet {
+    client.asker = Principal::Wallet {
         wallet_id: wallet.id,
         organization_id: wallet.organization_id,
     };
@@ -282,7 +286,7 @@ pub(crate) async fn template(engine: &Engine, client: &Client, payload: &str) ->
     done.resource.to_string()
 }
 
-pub(crate) fn minted(outcome: &Committed) -> Vec<Id> {
+pub(crate) fn minted(outcome: &SubmissionOutcome) -> Vec<Id> {
     let done = outcome.actions.iter().filter_map(|action| match action {
         ActionOutcome::Done(done) => Some(done.resource),
         ActionOutcome::Refused(_) => None,
@@ -294,7 +298,7 @@ pub(crate) fn minted(outcome: &Committed) -> Vec<Id> {
 pub(crate) fn check_fold(engine: &Engine) {
     let published = engine.published();
     let snapshot = &published.snapshot;
-    let mut state = State::new(snapshot.operators().unwrap());
+    let mut state = FoldState::new(snapshot.operators().unwrap());
     for record in published.snapshot.requests_from(1) {
         let record = record.unwrap();
         // Registrations here disclose the signed payload.
@@ -321,7 +325,7 @@ pub(crate) fn check_fold(engine: &Engine) {
         assert_eq!(by_email.as_ref(), Some(wallet));
     }
     for (id, image) in &state.others {
-        if let Image::File(file) = image {
+        if let ResourceState::FileRecord(file) = image {
             assert_eq!(snapshot.resource(*id).unwrap().as_ref(), Some(file));
         } else {
             assert_eq!(read_image(snapshot, *id).unwrap().as_ref(), Some(image));

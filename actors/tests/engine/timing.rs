@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use kedge_actors::Engine;
 use kedge_actors::timing::{
-    AnchorRound, GroupPassed, GroupTiming, Member, Observer, Passed, RequestTiming, SpanRef,
+    AnchorRound, GroupStage, GroupTiming, RequestStage, RequestTiming, SampledRequest,
+    SpanObserver, SpanRef,
 };
 
 use crate::support::*;
@@ -27,29 +28,29 @@ type CommittedGroup = (SpanRef, Vec<SpanRef>, Vec<Option<Instant>>);
 struct Noting {
     engine: OnceLock<Engine>,
     /// Each durable request, with the visible sequence at that moment.
-    placed: Mutex<Vec<(Member, u64)>>,
+    placed: Mutex<Vec<(SampledRequest, u64)>>,
     committed: Mutex<Vec<CommittedGroup>>,
 }
 
-impl Observer for Noting {
+impl SpanObserver for Noting {
     fn group_span(&self) -> SpanRef {
         GROUP
     }
 
-    fn placed(&self, members: &[Member]) {
+    fn placed(&self, members: &[SampledRequest]) {
         let visible = self.engine.get().unwrap().published().head.sequence;
         let members = members.iter().map(|member| (*member, visible));
         self.placed.lock().unwrap().extend(members);
     }
 
-    fn committed(&self, group: &GroupTiming, members: &[Member]) {
+    fn committed(&self, group: &GroupTiming, members: &[SampledRequest]) {
         let steps = [
-            GroupPassed::Begun,
-            GroupPassed::Formed,
-            GroupPassed::Appended,
-            GroupPassed::Synced,
-            GroupPassed::Applied,
-            GroupPassed::Published,
+            GroupStage::Begun,
+            GroupStage::Formed,
+            GroupStage::Appended,
+            GroupStage::Synced,
+            GroupStage::Applied,
+            GroupStage::Published,
         ];
         let times = steps.map(|step| group.at(step)).to_vec();
         let of = members.iter().map(|member| member.span).collect();
@@ -59,12 +60,12 @@ impl Observer for Noting {
     fn anchored(&self, _: &AnchorRound) {}
 }
 
-const STEPS: [Passed; 5] = [
-    Passed::Sent,
-    Passed::Begun,
-    Passed::Decided,
-    Passed::Placed,
-    Passed::Taken,
+const STEPS: [RequestStage; 5] = [
+    RequestStage::Sent,
+    RequestStage::Begun,
+    RequestStage::Decided,
+    RequestStage::Placed,
+    RequestStage::Taken,
 ];
 
 /// All times are there, and none is earlier than the one before.
@@ -89,7 +90,7 @@ async fn a_sampled_request_passes_every_step_in_order() {
     // One request is done and one refused: both are in a group.
     for (kind, target, sequence) in [("mint", of_ann.as_str(), true), ("burn", "nothing", false)] {
         let begun = Instant::now();
-        let noting = Arc::clone(&observer) as Arc<dyn Observer>;
+        let noting = Arc::clone(&observer) as Arc<dyn SpanObserver>;
         let timing = Arc::new(RequestTiming::new(REQUEST, begun, noting));
         let mut sent = ann.sign(ann.next_nonce(), false, &[(kind, target, "{}")]);
         sent.submission.timing = Some(Arc::clone(&timing));
@@ -98,8 +99,8 @@ async fn a_sampled_request_passes_every_step_in_order() {
         let mut times: Vec<_> = STEPS.map(|step| timing.at(step)).to_vec();
         times.insert(0, Some(begun));
         let group = timing.group().unwrap();
-        times.push(group.at(GroupPassed::Formed));
-        times.push(group.at(GroupPassed::Published));
+        times.push(group.at(GroupStage::Formed));
+        times.push(group.at(GroupStage::Published));
         times.push(Some(Instant::now()));
         in_order(&times);
         assert_eq!(group.span, GROUP);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use kedge_log::env::RealEnv;
-use kedge_log::verify::{Plan, verify};
-use kedge_log::{FileLog, Frame, Log, LogOptions, LogReader, Released, SideKeys};
+use kedge_log::verify::{LogVerifyPlan, verify};
+use kedge_log::{FileLog, Frame, Log, LogOptions, LogReader, ReleaseMark, SideKeys};
 use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::chain::next_head;
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 use tempfile::TempDir;
@@ -33,7 +33,7 @@ fn open(directory: &TempDir, options: LogOptions) -> FileLog {
         directory.path(),
         sample::domain().separator(),
         &SideKeys::none(),
-        Released::default(),
+        ReleaseMark::default(),
         options,
     );
     opened.expect("a log").0
@@ -44,7 +44,7 @@ struct Chain<'s> {
     sample: &'s Sample,
     number: u64,
     head: Hash,
-    tree: Frontier,
+    tree: TreeFrontier,
 }
 
 /// The content of a frame.
@@ -56,7 +56,7 @@ impl<'s> Chain<'s> {
             sample,
             number: 0,
             head: sample::domain().separator(),
-            tree: Frontier::of_peaks(0, Vec::new()).expect("an empty tree"),
+            tree: TreeFrontier::of_peaks(0, Vec::new()).expect("an empty tree"),
         }
     }
 
@@ -182,7 +182,7 @@ fn verify_batches(bencher: Bencher<'_, '_>) {
     bencher
         .counter(ItemsCount::new(FRAMES * ACTIONS))
         .bench_local(|| {
-            let summary = pool.install(|| verify(&reader, &Plan::default(), |_| {}));
+            let summary = pool.install(|| verify(&reader, &LogVerifyPlan::default(), |_| {}));
             assert_eq!(summary.expect("a log that holds").batches, FRAMES as u64);
         });
 }

@@ -12,12 +12,12 @@ use divan::{AllocProfiler, Bencher, black_box};
 use kedge_http::signing::bus;
 use kedge_protocol::Hash;
 use kedge_protocol::action::hash_actions;
-use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::chain::{LogLeaf, next_head};
 use kedge_protocol::known_signer::KnownSigner;
 use kedge_protocol::merkle::{BatchTree, root_of_proof};
 use kedge_rules::object;
-use kedge_rules::sequencer::{Sequencer, Tip, ToPlace};
-use kedge_storage::{Group, Store};
+use kedge_rules::sequencer::{LogTip, Sequencer, SequencerInput};
+use kedge_storage::{Store, WriteGroup};
 use mimalloc::MiMalloc;
 
 use crate::sample::{START_MS, Sample};
@@ -110,15 +110,15 @@ fn d_decide(bencher: Bencher<'_, '_>, actions: usize) {
 #[divan::bench(args = SIZES)]
 fn e_sequence(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
-    let tip = Tip {
+    let tip = LogTip {
         sequence: 0,
         head: Hash::ZERO,
         timestamp_ms: START_MS,
     };
-    let to_place: Vec<ToPlace> = sample
+    let to_place: Vec<SequencerInput> = sample
         .contents
         .iter()
-        .map(|content| ToPlace {
+        .map(|content| SequencerInput {
             content: *content,
             integrity: Hash([7; 32]),
         })
@@ -137,9 +137,9 @@ fn e_sequence(bencher: Bencher<'_, '_>, actions: usize) {
 #[divan::bench(args = SIZES)]
 fn f_chain(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
-    let leaves: Vec<Leaf> = sample.leaves();
+    let leaves: Vec<LogLeaf> = sample.leaves();
     bencher.counter(ItemsCount::new(actions)).bench(|| {
-        let hashes = Leaf::hash_each(black_box(&leaves));
+        let hashes = LogLeaf::hash_each(black_box(&leaves));
         hashes
             .iter()
             .fold(Hash::ZERO, |head, leaf| next_head(&head, leaf))
@@ -150,7 +150,7 @@ fn f_chain(bencher: Bencher<'_, '_>, actions: usize) {
 #[divan::bench(args = SIZES)]
 fn g_merkle(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
-    let leaves = Leaf::hash_each(&sample.leaves());
+    let leaves = LogLeaf::hash_each(&sample.leaves());
     bencher
         .counter(ItemsCount::new(actions))
         .bench(|| BatchTree::new(black_box(&leaves)).root());
@@ -175,7 +175,7 @@ fn i_commit(bencher: Bencher<'_, '_>, actions: usize) {
     bencher
         .counter(ItemsCount::new(actions))
         .with_inputs(|| {
-            let mut group = Group::new();
+            let mut group = WriteGroup::new();
             for _ in 0..actions.div_ceil(sample.actions) {
                 sample.put(&mut group, sequence);
                 sequence += sample.actions as u64;
@@ -189,7 +189,7 @@ fn i_commit(bencher: Bencher<'_, '_>, actions: usize) {
 #[divan::bench(args = [500])]
 fn j_proof(bencher: Bencher<'_, '_>, actions: usize) {
     let sample = Sample::new(actions);
-    let leaves = Leaf::hash_each(&sample.leaves());
+    let leaves = LogLeaf::hash_each(&sample.leaves());
     let tree = BatchTree::new(&leaves);
     let mut index = 0;
     bencher.counter(ItemsCount::new(1_usize)).bench_local(|| {

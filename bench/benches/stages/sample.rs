@@ -5,17 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
-use kedge_protocol::chain::{Leaf, next_integrity};
+use kedge_protocol::chain::{LogLeaf, next_integrity};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{Object, ObjectStatus, Role, Template, Trace, Wallet};
+use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace, Role, Template, Wallet};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_rules::fold::State;
-use kedge_rules::sequencer::{Key, KeyWrite};
-use kedge_rules::{Caller, Input, TemplateRules};
-use kedge_storage::{Group, StoreOptions};
+use kedge_rules::fold::FoldState;
+use kedge_rules::sequencer::{KeyWrite, VersionKey};
+use kedge_rules::{ActionInput, Caller, TemplateRules};
+use kedge_storage::{StoreOptions, WriteGroup};
 
 /// Time of all records, Unix milliseconds.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
@@ -85,7 +85,7 @@ fn object(number: u64) -> Object {
             "n".repeat(160)
         ),
         status: ObjectStatus::Active,
-        trace: Trace {
+        trace: ResourceTrace {
             version: 2,
             integrity: Hash([3; 32]),
             created_sequence: 0,
@@ -174,8 +174,8 @@ impl Sample {
     }
 
     /// The objects, their template and their owner.
-    pub(crate) fn state(&self) -> State {
-        let mut state = State::default();
+    pub(crate) fn state(&self) -> FoldState {
+        let mut state = FoldState::default();
         let template = Template {
             id: id(Prefix::Template, 1),
             organization_id: id(Prefix::Organization, 1),
@@ -187,7 +187,7 @@ impl Sample {
             actions: Vec::new(),
             public_access: false,
             variation_count: 0,
-            trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
         };
         state
             .templates
@@ -200,7 +200,7 @@ impl Sample {
             email: "bench@example.com".into(),
             address: key().address(),
             keys: vec![key().address()],
-            trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
         };
         state.wallets.insert(wallet.id, wallet);
         let objects = self
@@ -211,18 +211,18 @@ impl Sample {
         state
     }
 
-    pub(crate) fn template(&self, state: &State) -> Arc<TemplateRules> {
+    pub(crate) fn template(&self, state: &FoldState) -> Arc<TemplateRules> {
         Arc::clone(&state.templates[&self.objects[0].template_id])
     }
 
     /// Each object with its action.
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = (Id, Input<'_>)> {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = (Id, ActionInput<'_>)> {
         let texts = self.targets.iter().zip(&self.contents);
         self.objects
             .iter()
             .zip(texts)
             .map(|(object, (target, content))| {
-                let input = Input {
+                let input = ActionInput {
                     kind: &KIND,
                     target,
                     payload: &self.payload,
@@ -238,17 +238,17 @@ impl Sample {
     /// The writes of the request, for objects at this version.
     pub(crate) fn writes(&self, base_version: u64) -> Vec<KeyWrite> {
         let write = |object: &Object| KeyWrite {
-            key: Key::resource(object.id),
+            key: VersionKey::resource(object.id),
             base_version,
             version: base_version + 1,
         };
         self.objects.iter().map(write).collect()
     }
 
-    pub(crate) fn leaves(&self) -> Vec<Leaf> {
+    pub(crate) fn leaves(&self) -> Vec<LogLeaf> {
         (1..)
             .zip(self.objects.iter().zip(&self.contents))
-            .map(|(sequence, (object, content))| Leaf {
+            .map(|(sequence, (object, content))| LogLeaf {
                 sequence,
                 timestamp_ms: START_MS,
                 content: *content,
@@ -287,14 +287,14 @@ impl Sample {
     }
 
     /// A commit group of this request alone.
-    pub(crate) fn group(&self, first_sequence: u64) -> Group {
-        let mut group = Group::new();
+    pub(crate) fn group(&self, first_sequence: u64) -> WriteGroup {
+        let mut group = WriteGroup::new();
         self.put(&mut group, first_sequence);
         group
     }
 
     /// Adds the request's record and the changed objects to a group.
-    pub(crate) fn put(&self, group: &mut Group, first_sequence: u64) {
+    pub(crate) fn put(&self, group: &mut WriteGroup, first_sequence: u64) {
         group.put_request(&self.record(first_sequence), &self.contents);
         for object in &self.after {
             group.put_object(object, None);

@@ -9,19 +9,19 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kedge_log::env::RealEnv;
-use kedge_log::{Durability, FileLog, Frame, Log, LogOptions, Released, SideKeys};
+use kedge_log::{Durability, FileLog, Frame, Log, LogOptions, ReleaseMark, SideKeys};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id, Prefix};
 
-use super::log::{Chained, Disk};
-use crate::error::Result;
+use super::log::{BareStorage, ChainedRequest};
+use crate::error::BenchResult;
 
 /// Interval of checks for the next segment's file.
 const LOOK: Duration = Duration::from_millis(5);
 
-pub(super) struct Frames {
+pub(super) struct FrameStorage {
     log: FileLog,
     durability: Arc<dyn Durability>,
     frame: Frame,
@@ -30,15 +30,15 @@ pub(super) struct Frames {
     is_ending: Arc<AtomicBool>,
 }
 
-impl Frames {
+impl FrameStorage {
     /// Opens an empty log, and starts the thread that creates its segment files ahead of time.
-    pub(super) fn open(path: &Path, identity: Hash) -> Result<Self> {
+    pub(super) fn open(path: &Path, identity: Hash) -> BenchResult<Self> {
         let (log, _) = FileLog::open(
             Arc::new(RealEnv),
             path,
             identity,
             &SideKeys::none(),
-            Released::default(),
+            ReleaseMark::default(),
             LogOptions::default(),
         )?;
         let maintenance = log.maintenance();
@@ -64,7 +64,7 @@ impl Frames {
     }
 }
 
-impl Drop for Frames {
+impl Drop for FrameStorage {
     fn drop(&mut self) {
         self.is_ending.store(true, Ordering::Relaxed);
         if let Some(thread) = self.next_files.take() {
@@ -74,12 +74,12 @@ impl Drop for Frames {
     }
 }
 
-impl Disk for Frames {
-    fn add(&mut self, request: &Chained<'_>) -> Result<()> {
+impl BareStorage for FrameStorage {
+    fn add(&mut self, request: &ChainedRequest<'_>) -> BenchResult<()> {
         let entry = request.entry;
         let body = std::str::from_utf8(&entry.body)?;
         let nobody = Id::made_by(Prefix::Object, &Hash::ZERO, 0);
-        let action = |(index, texts): (u16, &super::log::Texts)| {
+        let action = |(index, texts): (u16, &super::log::BareTextRanges)| {
             let target = &body[texts.target.clone()];
             Ok(ActionRecord {
                 index,
@@ -93,7 +93,7 @@ impl Disk for Frames {
                 previous_sequence: 0,
             })
         };
-        let actions: Result<Vec<_>> = (0..).zip(&entry.texts).map(action).collect();
+        let actions: BenchResult<Vec<_>> = (0..).zip(&entry.texts).map(action).collect();
         let batch_number = self.next_batch;
         self.frame.push_request(&RequestRecord {
             batch_number,
@@ -131,7 +131,7 @@ impl Disk for Frames {
         Ok(self.frame.push_batch(&batch, request.leaves)?)
     }
 
-    fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self) -> BenchResult<()> {
         self.log.append(&self.frame)?;
         self.frame.clear();
         self.durability.sync()?;

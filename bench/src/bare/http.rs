@@ -13,11 +13,11 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use super::pipeline::{Pipeline, Shape};
-use crate::error::Result;
+use super::pipeline::{BarePipeline, BareShape};
+use crate::error::BenchResult;
 
 /// Serves connections, each in its own task.
-pub(super) async fn serve(listener: TcpListener, pipeline: Arc<Pipeline>) -> Result<()> {
+pub(super) async fn serve(listener: TcpListener, pipeline: Arc<BarePipeline>) -> BenchResult<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
@@ -35,10 +35,10 @@ pub(super) async fn serve(listener: TcpListener, pipeline: Arc<Pipeline>) -> Res
     }
 }
 
-async fn answer(pipeline: &Pipeline, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn answer(pipeline: &BarePipeline, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let shape = match request.uri().path() {
-        "/ebus/actions" => Shape::Single,
-        "/ebus/actions/batch" => Shape::Batch,
+        "/ebus/actions" => BareShape::Single,
+        "/ebus/actions/batch" => BareShape::Batch,
         _ => {
             return reply(
                 StatusCode::NOT_FOUND,

@@ -9,20 +9,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use kedge_protocol::Hash;
 use kedge_protocol::action::{Kind, RequestHead};
-use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::chain::{LogLeaf, next_head};
 use kedge_protocol::signature::Signature;
 use tokio::sync::{mpsc, oneshot};
 
-use super::frames::Frames;
-use super::rows::Rows;
-use crate::error::Result;
+use super::frames::FrameStorage;
+use super::rows::RowStorage;
+use crate::error::BenchResult;
 
 /// Limit on requests that wait for the thread.
 const WAITING_MAX: usize = 4_096;
 
 /// Where the bare pipeline keeps its actions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Files {
+pub(crate) enum BareFormat {
     /// A RocksDB row for each action.
     Rows,
     /// Frames in the server's own log files.
@@ -30,16 +30,16 @@ pub(crate) enum Files {
 }
 
 /// Ranges of an action's texts within the body.
-pub(super) struct Texts {
+pub(super) struct BareTextRanges {
     pub(super) kind: Kind,
     pub(super) target: Range<usize>,
     pub(super) payload: Range<usize>,
 }
 
 /// A request with a valid signature.
-pub(super) struct Entry {
+pub(super) struct BareRequest {
     pub(super) body: Bytes,
-    pub(super) texts: Vec<Texts>,
+    pub(super) texts: Vec<BareTextRanges>,
     pub(super) action_hashes: Vec<Hash>,
     pub(super) head: RequestHead,
     pub(super) salt_seed: Hash,
@@ -47,14 +47,14 @@ pub(super) struct Entry {
 }
 
 /// Position of a request in the log.
-pub(super) struct Placed {
+pub(super) struct BarePosition {
     pub(super) first_sequence: u64,
     pub(super) head: Hash,
 }
 
 /// A request with its hash chain, ready to be written.
-pub(super) struct Chained<'a> {
-    pub(super) entry: &'a Entry,
+pub(super) struct ChainedRequest<'a> {
+    pub(super) entry: &'a BareRequest,
     pub(super) first_sequence: u64,
     pub(super) timestamp_ms: u64,
     pub(super) leaves: &'a [Hash],
@@ -63,30 +63,34 @@ pub(super) struct Chained<'a> {
 }
 
 /// Storage of the pipeline's actions.
-pub(super) trait Disk: Send {
+pub(super) trait BareStorage: Send {
     /// Adds a request to the group.
-    fn add(&mut self, request: &Chained<'_>) -> Result<()>;
+    fn add(&mut self, request: &ChainedRequest<'_>) -> BenchResult<()>;
     /// Writes the group durably. The next group is empty.
-    fn sync(&mut self) -> Result<()>;
+    fn sync(&mut self) -> BenchResult<()>;
 }
 
-type Waiting = (Entry, oneshot::Sender<Placed>);
+type BareSubmission = (BareRequest, oneshot::Sender<BarePosition>);
 
 /// Channel to the writing thread.
-pub(super) struct Log {
+pub(super) struct BareLog {
     /// `None` makes the thread close the files and end; the process must not end before.
-    messages: mpsc::Sender<Option<Waiting>>,
+    messages: mpsc::Sender<Option<BareSubmission>>,
 }
 
-impl Log {
+impl BareLog {
     /// Opens an empty log and starts its thread, which ends after [`Self::end`].
-    pub(super) fn open(files: Files, path: &Path, head: Hash) -> Result<(Self, JoinHandle<()>)> {
-        let disk: Box<dyn Disk> = match files {
-            Files::Rows => Box::new(Rows::open(path)?),
-            Files::Frames => Box::new(Frames::open(path, head)?),
+    pub(super) fn open(
+        files: BareFormat,
+        path: &Path,
+        head: Hash,
+    ) -> BenchResult<(Self, JoinHandle<()>)> {
+        let disk: Box<dyn BareStorage> = match files {
+            BareFormat::Rows => Box::new(RowStorage::open(path)?),
+            BareFormat::Frames => Box::new(FrameStorage::open(path, head)?),
         };
         let (messages, waiting) = mpsc::channel(WAITING_MAX);
-        let chain = Chain {
+        let chain = BareChain {
             disk,
             head,
             sequence: 0,
@@ -105,7 +109,7 @@ impl Log {
     }
 
     /// Returns when the request is durable.
-    pub(super) async fn append(&self, entry: Entry) -> Result<Placed> {
+    pub(super) async fn append(&self, entry: BareRequest) -> BenchResult<BarePosition> {
         let (reply, placed) = oneshot::channel();
         let ended = || "the log has ended: a write failed";
         self.messages
@@ -116,19 +120,19 @@ impl Log {
     }
 }
 
-struct Chain {
-    disk: Box<dyn Disk>,
+struct BareChain {
+    disk: Box<dyn BareStorage>,
     head: Hash,
     sequence: u64,
     /// Buffer that all requests reuse.
     heads: Vec<Hash>,
 }
 
-impl Chain {
+impl BareChain {
     /// Writes until the end is requested or a write fails.
-    fn write_all(mut self, mut messages: mpsc::Receiver<Option<Waiting>>) {
-        let mut reported: Vec<Option<Waiting>> = Vec::with_capacity(WAITING_MAX);
-        let mut group: Vec<Waiting> = Vec::with_capacity(WAITING_MAX);
+    fn write_all(mut self, mut messages: mpsc::Receiver<Option<BareSubmission>>) {
+        let mut reported: Vec<Option<BareSubmission>> = Vec::with_capacity(WAITING_MAX);
+        let mut group: Vec<BareSubmission> = Vec::with_capacity(WAITING_MAX);
         let mut continues = true;
         while continues && messages.blocking_recv_many(&mut reported, WAITING_MAX) > 0 {
             for message in reported.drain(..) {
@@ -144,8 +148,8 @@ impl Chain {
         }
     }
 
-    fn write(&mut self, group: &mut Vec<Waiting>) -> Result<()> {
-        let placed: Result<Vec<Placed>> =
+    fn write(&mut self, group: &mut Vec<BareSubmission>) -> BenchResult<()> {
+        let placed: BenchResult<Vec<BarePosition>> =
             group.iter().map(|(entry, _)| self.place(entry)).collect();
         let placed = placed?;
         if !placed.is_empty() {
@@ -158,20 +162,20 @@ impl Chain {
         Ok(())
     }
 
-    fn place(&mut self, entry: &Entry) -> Result<Placed> {
+    fn place(&mut self, entry: &BareRequest) -> BenchResult<BarePosition> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let timestamp_ms = since.map_or(0, |since| since.as_millis() as u64);
         let first_sequence = self.sequence + 1;
-        let leaves: Vec<Leaf> = (first_sequence..)
+        let leaves: Vec<LogLeaf> = (first_sequence..)
             .zip(&entry.action_hashes)
-            .map(|(sequence, action_hash)| Leaf {
+            .map(|(sequence, action_hash)| LogLeaf {
                 sequence,
                 timestamp_ms,
                 content: *action_hash,
                 integrity: Hash::ZERO,
             })
             .collect();
-        let leaves = Leaf::hash_each(&leaves);
+        let leaves = LogLeaf::hash_each(&leaves);
         self.heads.clear();
         self.heads.push(self.head);
         for leaf in &leaves {
@@ -179,14 +183,14 @@ impl Chain {
             self.heads.push(self.head);
         }
         self.sequence += leaves.len() as u64;
-        self.disk.add(&Chained {
+        self.disk.add(&ChainedRequest {
             entry,
             first_sequence,
             timestamp_ms,
             leaves: &leaves,
             heads: &self.heads,
         })?;
-        Ok(Placed {
+        Ok(BarePosition {
             first_sequence,
             head: self.head,
         })

@@ -19,12 +19,12 @@ use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use tokio::net::TcpListener;
 
-use self::log::Files;
-use crate::error::Result;
+use self::log::BareFormat;
+use crate::error::BenchResult;
 
 /// Where the bare pipeline listens, and the domain of the signatures that it checks.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct BareOptions {
     /// Where it listens; port 0 picks a free one.
     #[arg(long, default_value = "127.0.0.1:8090")]
     listen: SocketAddr,
@@ -32,8 +32,8 @@ pub(crate) struct Options {
     #[arg(long)]
     data: Option<PathBuf>,
     /// What keeps the actions.
-    #[arg(long, value_enum, default_value_t = Files::Rows)]
-    files: Files,
+    #[arg(long, value_enum, default_value_t = BareFormat::Rows)]
+    files: BareFormat,
     /// The chain id of the domain (EIP-712); a development server's by default.
     #[arg(long, default_value_t = 31_337)]
     chain_id: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Options {
 }
 
 /// Serves until it is ended.
-pub(crate) async fn run(options: &Options) -> Result<()> {
+pub(crate) async fn run(options: &BareOptions) -> BenchResult<()> {
     let scratch = tempfile::tempdir()?;
     let data = options.data.as_deref().unwrap_or(scratch.path());
     let domain = Domain {
@@ -51,8 +51,8 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         verifying_contract: options.verifying_contract,
     };
     let listener = TcpListener::bind(options.listen).await?;
-    let (log, thread) = log::Log::open(options.files, data, domain.separator())?;
-    let pipeline = Arc::new(pipeline::Pipeline::new(domain.separator(), log));
+    let (log, thread) = log::BareLog::open(options.files, data, domain.separator())?;
+    let pipeline = Arc::new(pipeline::BarePipeline::new(domain.separator(), log));
     writeln!(
         std::io::stdout(),
         "listening on http://{}",
@@ -69,7 +69,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     ended
 }
 
-async fn terminated() -> Result<()> {
+async fn terminated() -> BenchResult<()> {
     let mut signal = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     signal.recv().await;
     Ok(())

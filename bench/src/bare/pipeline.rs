@@ -13,28 +13,28 @@ use kedge_protocol::{Address, Hash};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::log::{Entry, Log, Texts};
-use crate::error::Result;
+use super::log::{BareLog, BareRequest, BareTextRanges};
+use crate::error::BenchResult;
 
 /// Form of a body.
 #[derive(Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum BareShape {
     Single,
     Batch,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Batch<'a> {
+struct BareBatch<'a> {
     #[serde(borrow)]
-    actions: Vec<Action<'a>>,
+    actions: Vec<BareAction<'a>>,
     #[serde(default)]
     atomic: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Action<'a> {
+struct BareAction<'a> {
     action_type: &'a str,
     object_id: &'a str,
     #[serde(borrow)]
@@ -42,13 +42,13 @@ struct Action<'a> {
 }
 
 /// State shared by all requests.
-pub(super) struct Pipeline {
+pub(super) struct BarePipeline {
     domain_separator: Hash,
-    log: Log,
+    log: BareLog,
 }
 
-impl Pipeline {
-    pub(super) fn new(domain_separator: Hash, log: Log) -> Self {
+impl BarePipeline {
+    pub(super) fn new(domain_separator: Hash, log: BareLog) -> Self {
         Self {
             domain_separator,
             log,
@@ -62,10 +62,10 @@ impl Pipeline {
     /// Checks a request and writes it to the log. Returns the text of the answer.
     pub(super) async fn take(
         &self,
-        shape: Shape,
+        shape: BareShape,
         headers: &HeaderMap,
         body: Bytes,
-    ) -> Result<String> {
+    ) -> BenchResult<String> {
         let entry = self.check(shape, headers, body)?;
         let count = entry.action_hashes.len();
         let placed = self.log.append(entry).await?;
@@ -75,10 +75,15 @@ impl Pipeline {
         ))
     }
 
-    fn check(&self, shape: Shape, headers: &HeaderMap, body: Bytes) -> Result<Entry> {
-        let Batch { actions, atomic } = match shape {
-            Shape::Batch => serde_json::from_slice(&body)?,
-            Shape::Single => Batch {
+    fn check(
+        &self,
+        shape: BareShape,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> BenchResult<BareRequest> {
+        let BareBatch { actions, atomic } = match shape {
+            BareShape::Batch => serde_json::from_slice(&body)?,
+            BareShape::Single => BareBatch {
                 actions: vec![serde_json::from_slice(&body)?],
                 atomic: false,
             },
@@ -108,13 +113,13 @@ impl Pipeline {
         let texts = actions
             .iter()
             .zip(kinds)
-            .map(|(action, kind)| Texts {
+            .map(|(action, kind)| BareTextRanges {
                 kind,
                 target: place(&body, action.object_id),
                 payload: place(&body, action.payload.get()),
             })
             .collect();
-        Ok(Entry {
+        Ok(BareRequest {
             body,
             texts,
             action_hashes,
@@ -126,7 +131,7 @@ impl Pipeline {
 }
 
 /// hashStruct(Action) of each, computed in parallel.
-fn hash(actions: &[Action<'_>], kinds: &[Kind], seed: &Hash) -> Vec<Hash> {
+fn hash(actions: &[BareAction<'_>], kinds: &[Kind], seed: &Hash) -> Vec<Hash> {
     let mut hashes = Vec::with_capacity(2 * actions.len());
     let mut texts: Vec<&str> = actions.iter().map(|action| action.object_id).collect();
     keccak_each(&texts, &mut hashes);
@@ -152,7 +157,7 @@ fn place(body: &[u8], slice: &str) -> Range<usize> {
     start..start + slice.len()
 }
 
-fn header<T: FromStr>(headers: &HeaderMap, name: &str) -> Result<T> {
+fn header<T: FromStr>(headers: &HeaderMap, name: &str) -> BenchResult<T> {
     let text = headers.get(name).and_then(|value| value.to_str().ok());
     let value = text.and_then(|text| text.parse().ok());
     value.ok_or_else(|| format!("header {name} is missing or wrong").into())

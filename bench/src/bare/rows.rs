@@ -4,20 +4,20 @@ use std::path::Path;
 
 use rocksdb::{DB, DBCompressionType, Options, WriteBatch, WriteOptions};
 
-use super::log::{Chained, Disk};
-use crate::error::Result;
+use super::log::{BareStorage, ChainedRequest};
+use crate::error::BenchResult;
 
 /// Size of the memtable.
 const MEMTABLE_BYTES: usize = 128 * 1024 * 1024;
 
-pub(super) struct Rows {
+pub(super) struct RowStorage {
     db: DB,
     group: WriteBatch,
     row: Vec<u8>,
 }
 
-impl Rows {
-    pub(super) fn open(path: &Path) -> Result<Self> {
+impl RowStorage {
+    pub(super) fn open(path: &Path) -> BenchResult<Self> {
         let mut options = Options::default();
         options.create_if_missing(true);
         options.set_error_if_exists(true);
@@ -33,8 +33,8 @@ impl Rows {
     }
 }
 
-impl Disk for Rows {
-    fn add(&mut self, request: &Chained<'_>) -> Result<()> {
+impl BareStorage for RowStorage {
+    fn add(&mut self, request: &ChainedRequest<'_>) -> BenchResult<()> {
         let entry = request.entry;
         let actions = entry.texts.iter().zip(&request.heads[1..]);
         for (sequence, (texts, head)) in (request.first_sequence..).zip(actions) {
@@ -58,7 +58,7 @@ impl Disk for Rows {
         Ok(())
     }
 
-    fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self) -> BenchResult<()> {
         let mut durable = WriteOptions::default();
         durable.set_sync(true);
         Ok(self

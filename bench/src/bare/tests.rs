@@ -5,24 +5,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
-use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
+use kedge_client::sign::{RequestTerms, SignableAction, SignedRequest, sign};
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
 use kedge_protocol::action::{ActionWords, Kind, action_hashes, salts};
-use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::chain::{LogLeaf, next_head};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use serde_json::Value;
 
-use super::log::{Files, Log};
-use super::pipeline::{Pipeline, Shape};
+use super::log::{BareFormat, BareLog};
+use super::pipeline::{BarePipeline, BareShape};
 
 const SEPARATOR: Hash = Hash([5; 32]);
 const OBJECT: &str = "obj_7h8rh8fgrh07gkqn56z16p8nc6";
 const PAYLOAD: &str = r#"{"properties":{"note":"a"}}"#;
 
 fn signed(count: usize, nonce: u64) -> SignedRequest {
-    let action = ActionText {
+    let action = SignableAction {
         kind: &Kind::Update,
         target: OBJECT,
         payload: PAYLOAD.as_bytes(),
@@ -54,15 +54,15 @@ fn body(count: usize) -> Bytes {
 }
 
 /// Sends a request of three actions and one of two. Returns the directory and the head of the last answer.
-async fn two_requests(files: Files) -> (tempfile::TempDir, String) {
+async fn two_requests(files: BareFormat) -> (tempfile::TempDir, String) {
     let data = tempfile::tempdir().unwrap();
-    let (log, thread) = Log::open(files, data.path(), SEPARATOR).unwrap();
-    let pipeline = Pipeline::new(SEPARATOR, log);
+    let (log, thread) = BareLog::open(files, data.path(), SEPARATOR).unwrap();
+    let pipeline = BarePipeline::new(SEPARATOR, log);
     let mut firsts = Vec::new();
     let mut last_head = String::new();
     for (nonce, count) in [(1, 3), (2, 2)] {
         let headers = headers(&signed(count, nonce));
-        let answer = pipeline.take(Shape::Batch, &headers, body(count)).await;
+        let answer = pipeline.take(BareShape::Batch, &headers, body(count)).await;
         let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
         assert_eq!(answer["count"], count);
         firsts.push(answer["first_sequence"].as_u64().unwrap());
@@ -76,7 +76,7 @@ async fn two_requests(files: Files) -> (tempfile::TempDir, String) {
 
 #[tokio::test]
 async fn requests_follow_one_another_in_one_chain_on_the_disk() {
-    let (data, last_head) = two_requests(Files::Rows).await;
+    let (data, last_head) = two_requests(BareFormat::Rows).await;
     // The rows alone reproduce the last answer's head.
     let db = rocksdb::DB::open_for_read_only(&rocksdb::Options::default(), data.path(), false);
     let db = db.unwrap();
@@ -94,7 +94,7 @@ async fn requests_follow_one_another_in_one_chain_on_the_disk() {
     for (sequence, content) in (1u64..).zip(contents) {
         let row = db.get(sequence.to_be_bytes()).unwrap().unwrap();
         let timestamp_ms = u64::from_be_bytes(row[32..40].try_into().unwrap());
-        let leaf = Leaf {
+        let leaf = LogLeaf {
             sequence,
             timestamp_ms,
             content,
@@ -110,7 +110,7 @@ async fn requests_follow_one_another_in_one_chain_on_the_disk() {
 
 #[tokio::test]
 async fn the_logs_own_files_hold_the_same_chain() {
-    let (data, last_head) = two_requests(Files::Frames).await;
+    let (data, last_head) = two_requests(BareFormat::Frames).await;
     let env = Arc::new(RealEnv);
     let (reader, recovery) = LogReader::open(env, data.path(), Some(SEPARATOR), 1 << 20).unwrap();
     assert_eq!(recovery.torn, None);
@@ -132,8 +132,8 @@ async fn the_logs_own_files_hold_the_same_chain() {
 #[tokio::test]
 async fn what_was_not_signed_is_refused() {
     let data = tempfile::tempdir().unwrap();
-    let (log, thread) = Log::open(Files::Rows, data.path(), SEPARATOR).unwrap();
-    let pipeline = Pipeline::new(SEPARATOR, log);
+    let (log, thread) = BareLog::open(BareFormat::Rows, data.path(), SEPARATOR).unwrap();
+    let pipeline = BarePipeline::new(SEPARATOR, log);
     let good = headers(&signed(2, 1));
     let change = |name: &'static str, value: String| {
         let mut changed = good.clone();
@@ -151,10 +151,13 @@ async fn what_was_not_signed_is_refused() {
         (HeaderMap::new(), body(2)),
     ];
     for (number, (headers, body)) in cases.into_iter().enumerate() {
-        let taken = pipeline.take(Shape::Batch, &headers, body).await;
+        let taken = pipeline.take(BareShape::Batch, &headers, body).await;
         assert!(taken.is_err(), "case {number}: {taken:?}");
     }
-    let taken = pipeline.take(Shape::Batch, &good, body(2)).await.unwrap();
+    let taken = pipeline
+        .take(BareShape::Batch, &good, body(2))
+        .await
+        .unwrap();
     assert!(taken.starts_with(r#"{"first_sequence":1,"#), "{taken}");
     pipeline.end().await;
     thread.join().unwrap();

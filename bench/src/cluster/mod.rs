@@ -13,68 +13,71 @@ use kedge_load::figures::print;
 use kedge_load::machine::load_average;
 use serde::Serialize;
 
-use self::nodes::Cluster;
-use self::report::{Figures, Join, Reads, Run, Subject};
-use crate::drive::{Driven, End, fill, measure};
-use crate::error::Result;
-use crate::fleet::{Fleet, Size};
-use crate::requests::{Plan, Shape};
-use crate::server::{Bench, Server};
-use crate::turns::{SETTLE, Turns};
+use self::nodes::BenchCluster;
+use self::report::{ClusterFigures, ClusterJoin, ClusterReads, ClusterRun, ClusterSubject};
+use crate::drive::{DriveEnd, DriveFigures, fill, measure};
+use crate::error::BenchResult;
+use crate::fleet::{BenchFleet, FleetSize};
+use crate::requests::{RequestPlan, RequestShape};
+use crate::server::{BenchOptions, BenchServer};
+use crate::turns::{RoundOptions, SETTLE};
 
 const NODES: usize = 3;
 
 /// What to measure, and for how long.
 #[derive(clap::Args, Serialize)]
-pub(crate) struct Options {
+pub(crate) struct ClusterBenchOptions {
     #[command(flatten)]
     #[serde(skip)]
-    bench: Bench,
+    bench: BenchOptions,
     /// The NATS server's program.
     #[arg(long, default_value = "nats-server")]
     nats: PathBuf,
     #[command(flatten)]
-    size: Size,
+    size: FleetSize,
     #[command(flatten)]
     #[serde(flatten)]
-    turns: Turns,
+    turns: RoundOptions,
     /// Actions in the log when another node joins.
     #[arg(long, default_value_t = 1_000_000)]
     join_actions: u64,
 }
 
 /// Measures both in turns, then reads, then the joining node.
-pub(crate) async fn run(options: &Options) -> Result<()> {
+pub(crate) async fn run(options: &ClusterBenchOptions) -> BenchResult<()> {
     let scratch = options.bench.scratch()?;
     let program = &options.bench.server;
-    let single = Server::start(program, &scratch.path().join("single"))?;
+    let single = BenchServer::start(program, &scratch.path().join("single"))?;
     let place = scratch.path().join("cluster");
-    let mut cluster = Cluster::start(program, &options.nats, &place, NODES).await?;
+    let mut cluster = BenchCluster::start(program, &options.nats, &place, NODES).await?;
     let leader = cluster.leader().await?;
     print(&format!(
         "making {} organizations, {} objects, twice\n",
         options.size.organizations, options.size.objects
     ))?;
-    let alone = Arc::new(Fleet::make(&single, options.size).await?);
-    let shared = Arc::new(Fleet::make(&cluster.nodes[leader], options.size).await?);
+    let alone = Arc::new(BenchFleet::make(&single, options.size).await?);
+    let shared = Arc::new(BenchFleet::make(&cluster.nodes[leader], options.size).await?);
 
     let load_average_before = load_average();
     let edge = cluster.start_edge().await?;
-    let servers = Servers {
+    let servers = ClusterBenchServers {
         single: &single,
         cluster: &cluster,
         edge: &edge,
         leader,
     };
     let mut runs = Vec::new();
-    for shape in [Shape::Batch, Shape::Single] {
-        let plan = Arc::new(Plan::new(&shared, shape));
+    for shape in [RequestShape::Batch, RequestShape::Single] {
+        let plan = Arc::new(RequestPlan::new(&shared, shape));
         let mut plans = vec![
-            (Subject::One, Arc::new(Plan::new(&alone, shape))),
-            (Subject::Three, Arc::clone(&plan)),
+            (
+                ClusterSubject::One,
+                Arc::new(RequestPlan::new(&alone, shape)),
+            ),
+            (ClusterSubject::Three, Arc::clone(&plan)),
         ];
-        if shape == Shape::Single {
-            plans.push((Subject::Edge, plan));
+        if shape == RequestShape::Single {
+            plans.push((ClusterSubject::Edge, plan));
         }
         for at in options.turns.order(plans.len()) {
             let (subject, plan) = &plans[at];
@@ -91,45 +94,50 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let reads = reads(options, &cluster, &shared, leader).await?;
     single.stop()?;
     let join = join(options, &mut cluster, &shared, leader).await?;
-    let figures = Figures { runs, reads, join };
+    let figures = ClusterFigures { runs, reads, join };
     report::write(options, load_average_before, figures)
 }
 
 /// Servers that receive the requests.
-struct Servers<'a> {
-    single: &'a Server,
-    cluster: &'a Cluster,
-    edge: &'a Server,
+struct ClusterBenchServers<'a> {
+    single: &'a BenchServer,
+    cluster: &'a BenchCluster,
+    edge: &'a BenchServer,
     leader: usize,
 }
 
-impl Servers<'_> {
-    async fn measure(&self, subject: Subject, plan: &Arc<Plan>, end: End) -> Result<Run> {
+impl ClusterBenchServers<'_> {
+    async fn measure(
+        &self,
+        subject: ClusterSubject,
+        plan: &Arc<RequestPlan>,
+        end: DriveEnd,
+    ) -> BenchResult<ClusterRun> {
         let server = match subject {
-            Subject::One => self.single,
-            Subject::Three => &self.cluster.nodes[self.leader],
-            Subject::Edge => self.edge,
+            ClusterSubject::One => self.single,
+            ClusterSubject::Three => &self.cluster.nodes[self.leader],
+            ClusterSubject::Edge => self.edge,
         };
         let before = (self.cluster.used(self.leader), self.cluster.passed().await?);
         let driven = measure(server, plan, end).await?;
         let used = self.cluster.used(self.leader).since(before.0);
         let passed = self.cluster.passed().await? - before.1;
         let all = driven.acknowledged;
-        if subject == Subject::Edge && passed < all {
+        if subject == ClusterSubject::Edge && passed < all {
             let why = format!("the edge passed on only {passed} of {all} requests");
             return Err(why.into());
         }
-        Ok(Run::new(subject, plan.shape, &driven, used))
+        Ok(ClusterRun::new(subject, plan.shape, &driven, used))
     }
 }
 
 /// Reads objects through one node, and through all of them.
 async fn reads(
-    options: &Options,
-    cluster: &Cluster,
-    fleet: &Arc<Fleet>,
+    options: &ClusterBenchOptions,
+    cluster: &BenchCluster,
+    fleet: &Arc<BenchFleet>,
     leader: usize,
-) -> Result<Vec<Reads>> {
+) -> BenchResult<Vec<ClusterReads>> {
     let all: Vec<String> = cluster.nodes.iter().map(|node| node.url.clone()).collect();
     let one = vec![all[leader].clone()];
     let mut measured = Vec::new();
@@ -137,7 +145,7 @@ async fn reads(
         for urls in [&one, &all] {
             tokio::time::sleep(SETTLE).await;
             let per_second = reads::measure(urls, fleet, options.turns.duration()).await?;
-            measured.push(Reads {
+            measured.push(ClusterReads {
                 nodes: urls.len(),
                 per_second,
             });
@@ -148,12 +156,12 @@ async fn reads(
 
 /// Fills the log, then starts an empty node.
 async fn join(
-    options: &Options,
-    cluster: &mut Cluster,
-    fleet: &Arc<Fleet>,
+    options: &ClusterBenchOptions,
+    cluster: &mut BenchCluster,
+    fleet: &Arc<BenchFleet>,
     leader: usize,
-) -> Result<Join> {
-    let plan = Arc::new(Plan::new(fleet, Shape::Batch));
+) -> BenchResult<ClusterJoin> {
+    let plan = Arc::new(RequestPlan::new(fleet, RequestShape::Batch));
     fill(&cluster.nodes[leader], &plan, options.join_actions).await?;
     tokio::time::sleep(SETTLE).await;
     let actions = cluster.nodes[leader].sequence().await?;
@@ -166,18 +174,23 @@ async fn join(
     if held != actions {
         return Err(format!("the node was ready with {held} of {actions} actions").into());
     }
-    Ok(Join { actions, seconds })
+    Ok(ClusterJoin { actions, seconds })
 }
 
-impl Run {
-    fn new(subject: Subject, shape: Shape, driven: &Driven, used: nodes::Used) -> Self {
+impl ClusterRun {
+    fn new(
+        subject: ClusterSubject,
+        shape: RequestShape,
+        driven: &DriveFigures,
+        used: nodes::ClusterCpuTime,
+    ) -> Self {
         let actions = (driven.acknowledged * shape.actions() as u64).max(1) as f64;
         let us = |time: Duration| time.as_secs_f64() * 1e6 / actions;
         let (leader_us, followers_us, servers_us) = match subject {
-            Subject::One => (driven.server_us_an_action, 0.0, 0.0),
+            ClusterSubject::One => (driven.server_us_an_action, 0.0, 0.0),
             _ => (us(used.leader), us(used.followers), us(used.servers)),
         };
-        let is_edge = subject == Subject::Edge;
+        let is_edge = subject == ClusterSubject::Edge;
         let edge_us = if is_edge {
             driven.server_us_an_action
         } else {

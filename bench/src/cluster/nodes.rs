@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kedge_load::connection::{Connection, authority};
+use kedge_load::connection::{LoadConnection, authority};
 use kedge_load::machine::processor_time;
 
-use crate::error::Result;
-use crate::server::Server;
+use crate::error::BenchResult;
+use crate::server::BenchServer;
 
 const SERVERS: usize = 3;
 const UP_WITHIN: Duration = Duration::from_mins(1);
@@ -22,9 +22,9 @@ const PASSED: &str = "kedge_edge_passed_total{to=\"leader\",outcome=\"answered\"
 const PAYER: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
 /// A process, killed on drop.
-struct Process(Child);
+struct BenchProcess(Child);
 
-impl Drop for Process {
+impl Drop for BenchProcess {
     fn drop(&mut self) {
         let _ended_already = self.0.kill();
         let _reaped = self.0.wait();
@@ -32,27 +32,27 @@ impl Drop for Process {
 }
 
 /// A running cluster, stopped on drop.
-pub(super) struct Cluster {
+pub(super) struct BenchCluster {
     program: PathBuf,
     place: PathBuf,
     /// Configuration lines shared by all nodes.
     settings: String,
     /// URL of the edge's metrics.
     edge_metrics: String,
-    pub(super) nodes: Vec<Server>,
-    servers: Vec<Process>,
-    _chain: Process,
+    pub(super) nodes: Vec<BenchServer>,
+    servers: Vec<BenchProcess>,
+    _chain: BenchProcess,
 }
 
 /// Processor time used by the parts of a cluster.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Used {
+pub(super) struct ClusterCpuTime {
     pub(super) leader: Duration,
     pub(super) followers: Duration,
     pub(super) servers: Duration,
 }
 
-impl Used {
+impl ClusterCpuTime {
     pub(super) fn since(self, earlier: Self) -> Self {
         Self {
             leader: self.leader.saturating_sub(earlier.leader),
@@ -62,14 +62,14 @@ impl Used {
     }
 }
 
-impl Cluster {
+impl BenchCluster {
     /// Starts all processes, and waits until each node is ready.
     pub(super) async fn start(
         program: &Path,
         nats: &Path,
         place: &Path,
         nodes: usize,
-    ) -> Result<Self> {
+    ) -> BenchResult<Self> {
         make_private(place)?;
         let (sequencer, payer) = (place.join("sequencer.key"), place.join("anchor.key"));
         let operator = place.join("operator.key");
@@ -109,7 +109,7 @@ impl Cluster {
     }
 
     /// Starts one more node, empty, with the first one's keys.
-    pub(super) fn start_node(&self) -> Result<Server> {
+    pub(super) fn start_node(&self) -> BenchResult<BenchServer> {
         let name = format!("node{}", self.nodes.len() + 1);
         let data = self.place.join(&name);
         make_private(&data.join("keys"))?;
@@ -126,10 +126,10 @@ impl Cluster {
             .arg(&config)
             .arg("--data")
             .arg(&data);
-        Server::spawn(command, data.join("admin.sock"))
+        BenchServer::spawn(command, data.join("admin.sock"))
     }
 
-    pub(super) async fn start_edge(&self) -> Result<Server> {
+    pub(super) async fn start_edge(&self) -> BenchResult<BenchServer> {
         let config = self.place.join("edge.toml");
         let urls: Vec<&str> = self.nodes.iter().map(|node| node.url.as_str()).collect();
         let metrics = &self.edge_metrics;
@@ -141,14 +141,14 @@ impl Cluster {
         command
             .args(["edge", "--listen", "127.0.0.1:0", "--config"])
             .arg(&config);
-        let edge = Server::spawn(command, self.place.join("no.sock"))?;
+        let edge = BenchServer::spawn(command, self.place.join("no.sock"))?;
         edge.ready().await?;
         Ok(edge)
     }
 
     /// Requests that the edge passed to the leader and that were answered.
-    pub(super) async fn passed(&self) -> Result<u64> {
-        let mut connection = Connection::open(&self.edge_metrics).await?;
+    pub(super) async fn passed(&self) -> BenchResult<u64> {
+        let mut connection = LoadConnection::open(&self.edge_metrics).await?;
         let host = &self.edge_metrics;
         let head = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n");
         let answer = connection.exchange(head.as_bytes(), &[]).await?;
@@ -159,12 +159,12 @@ impl Cluster {
     }
 
     /// Index of the leading node.
-    pub(super) async fn leader(&self) -> Result<usize> {
+    pub(super) async fn leader(&self) -> BenchResult<usize> {
         let give_up = Instant::now() + UP_WITHIN;
         while Instant::now() < give_up {
             for (index, node) in self.nodes.iter().enumerate() {
                 let address = authority(&node.url)?;
-                let mut connection = Connection::open(&address).await?;
+                let mut connection = LoadConnection::open(&address).await?;
                 let head = format!("GET /readyz HTTP/1.1\r\nhost: {address}\r\n\r\n");
                 let answer = connection.exchange(head.as_bytes(), &[]).await?;
                 let text = String::from_utf8_lossy(answer.body);
@@ -178,8 +178,8 @@ impl Cluster {
     }
 
     /// Processor time up to now, with this node as the leader.
-    pub(super) fn used(&self, leader: usize) -> Used {
-        let mut used = Used::default();
+    pub(super) fn used(&self, leader: usize) -> ClusterCpuTime {
+        let mut used = ClusterCpuTime::default();
         for (index, node) in self.nodes.iter().enumerate() {
             let time = processor_time(node.pid());
             if index == leader {
@@ -200,7 +200,7 @@ fn settings(
     printed: &str,
     [sequencer, payer, operator]: [&PathBuf; 3],
     ports: &[u16],
-) -> Result<String> {
+) -> BenchResult<String> {
     let urls = |scheme: &str, from: usize| -> Vec<String> {
         let ports = ports[from..from + SERVERS].iter();
         ports
@@ -238,13 +238,13 @@ fn settings(
     Ok(format!("{settings}\n[cluster]\n{shared}"))
 }
 
-fn make_private(folder: &Path) -> Result<()> {
+fn make_private(folder: &Path) -> BenchResult<()> {
     let mut builder = fs::DirBuilder::new();
     Ok(builder.recursive(true).mode(0o700).create(folder)?)
 }
 
 /// Runs a command and returns its output.
-fn run(command: &mut Command) -> Result<String> {
+fn run(command: &mut Command) -> BenchResult<String> {
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(format!("{command:?} ended with {}", output.status).into());
@@ -253,7 +253,7 @@ fn run(command: &mut Command) -> Result<String> {
 }
 
 /// Free ports; another program may take them before they are used.
-fn free_ports(count: usize) -> Result<Vec<u16>> {
+fn free_ports(count: usize) -> BenchResult<Vec<u16>> {
     let listeners: std::io::Result<Vec<_>> = (0..count)
         .map(|_| TcpListener::bind(("127.0.0.1", 0)))
         .collect();
@@ -263,7 +263,11 @@ fn free_ports(count: usize) -> Result<Vec<u16>> {
 }
 
 /// Starts the development chain. Also returns its output.
-async fn start_chain(program: &Path, place: &Path, sequencer: &str) -> Result<(Process, String)> {
+async fn start_chain(
+    program: &Path,
+    place: &Path,
+    sequencer: &str,
+) -> BenchResult<(BenchProcess, String)> {
     let output = place.join("chain.out");
     let mut command = Command::new(program);
     command
@@ -272,7 +276,7 @@ async fn start_chain(program: &Path, place: &Path, sequencer: &str) -> Result<(P
         .arg(place.join("chain"))
         .stdout(File::create(&output)?)
         .stderr(File::create(place.join("chain.log"))?);
-    let process = Process(command.spawn()?);
+    let process = BenchProcess(command.spawn()?);
     let give_up = Instant::now() + UP_WITHIN;
     while Instant::now() < give_up {
         let printed = fs::read_to_string(&output)?;
@@ -288,7 +292,7 @@ async fn start_chain(program: &Path, place: &Path, sequencer: &str) -> Result<(P
 }
 
 /// Starts the NATS servers, and waits until each is healthy.
-async fn start_servers(nats: &Path, place: &Path, ports: &[u16]) -> Result<Vec<Process>> {
+async fn start_servers(nats: &Path, place: &Path, ports: &[u16]) -> BenchResult<Vec<BenchProcess>> {
     let routes: Vec<String> = ports[2 * SERVERS..]
         .iter()
         .map(|port| format!("nats://127.0.0.1:{port}"))
@@ -310,7 +314,7 @@ async fn start_servers(nats: &Path, place: &Path, ports: &[u16]) -> Result<Vec<P
         let log = File::create(place.join(format!("{name}.log")))?;
         let mut command = Command::new(nats);
         command.arg("-c").arg(&config).stderr(log);
-        servers.push(Process(command.spawn()?));
+        servers.push(BenchProcess(command.spawn()?));
     }
     for monitor in &ports[SERVERS..2 * SERVERS] {
         healthy(*monitor).await?;
@@ -318,11 +322,11 @@ async fn start_servers(nats: &Path, place: &Path, ports: &[u16]) -> Result<Vec<P
     Ok(servers)
 }
 
-async fn healthy(monitor: u16) -> Result<()> {
+async fn healthy(monitor: u16) -> BenchResult<()> {
     let address = format!("127.0.0.1:{monitor}");
     let give_up = Instant::now() + UP_WITHIN;
     while Instant::now() < give_up {
-        if let Ok(mut connection) = Connection::open(&address).await {
+        if let Ok(mut connection) = LoadConnection::open(&address).await {
             let head = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
             let answer = connection.exchange(head.as_bytes(), &[]).await;
             if answer.is_ok_and(|answer| answer.status.is_success()) {

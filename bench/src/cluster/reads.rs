@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_load::connection::{Connection, authority};
+use kedge_load::connection::{LoadConnection, authority};
 use tokio::task::JoinSet;
 
-use crate::error::Result;
-use crate::fleet::Fleet;
+use crate::error::BenchResult;
+use crate::fleet::BenchFleet;
 
 /// Connections over all nodes.
 const CONNECTIONS: usize = 48;
 
 /// Reads objects through these nodes for `length`. Returns reads a second.
-pub(super) async fn measure(urls: &[String], fleet: &Arc<Fleet>, length: Duration) -> Result<f64> {
+pub(super) async fn measure(
+    urls: &[String],
+    fleet: &Arc<BenchFleet>,
+    length: Duration,
+) -> BenchResult<f64> {
     let until = Instant::now() + length;
     let mut readers = JoinSet::new();
     for number in 0..CONNECTIONS {
@@ -27,8 +31,13 @@ pub(super) async fn measure(urls: &[String], fleet: &Arc<Fleet>, length: Duratio
     Ok(reads as f64 / length.as_secs_f64())
 }
 
-async fn read(address: String, fleet: Arc<Fleet>, first: usize, until: Instant) -> Result<u64> {
-    let mut connection = Connection::open(&address).await?;
+async fn read(
+    address: String,
+    fleet: Arc<BenchFleet>,
+    first: usize,
+    until: Instant,
+) -> BenchResult<u64> {
+    let mut connection = LoadConnection::open(&address).await?;
     let mut reads = 0;
     let mut next = first;
     while Instant::now() < until {

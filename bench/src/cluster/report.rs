@@ -1,23 +1,23 @@
 //! Report of the costs of a cluster.
 
-use kedge_load::figures::{Spread, grouped, table};
+use kedge_load::figures::{RunSpread, grouped, table};
 use serde::Serialize;
 
-use super::Options;
-use crate::error::Result;
-use crate::report::Report;
-use crate::requests::Shape;
+use super::ClusterBenchOptions;
+use crate::error::BenchResult;
+use crate::report::BenchReport;
+use crate::requests::RequestShape;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Subject {
+pub(super) enum ClusterSubject {
     One,
     Three,
     /// Three nodes behind an edge.
     Edge,
 }
 
-impl Subject {
+impl ClusterSubject {
     fn name(self) -> &'static str {
         match self {
             Self::One => "one node",
@@ -28,9 +28,9 @@ impl Subject {
 }
 
 #[derive(Serialize)]
-pub(super) struct Run {
-    pub(super) subject: Subject,
-    pub(super) shape: Shape,
+pub(super) struct ClusterRun {
+    pub(super) subject: ClusterSubject,
+    pub(super) shape: RequestShape,
     /// Actions a second.
     pub(super) per_second: f64,
     pub(super) p50_ms: f64,
@@ -45,28 +45,28 @@ pub(super) struct Run {
 
 /// Reads through this many nodes.
 #[derive(Serialize)]
-pub(super) struct Reads {
+pub(super) struct ClusterReads {
     pub(super) nodes: usize,
     pub(super) per_second: f64,
 }
 
 /// Join of an empty node.
 #[derive(Serialize)]
-pub(super) struct Join {
+pub(super) struct ClusterJoin {
     pub(super) actions: u64,
     /// From the program's start until the node was ready.
     pub(super) seconds: f64,
 }
 
 #[derive(Serialize)]
-pub(super) struct Figures {
-    pub(super) runs: Vec<Run>,
-    pub(super) reads: Vec<Reads>,
-    pub(super) join: Join,
+pub(super) struct ClusterFigures {
+    pub(super) runs: Vec<ClusterRun>,
+    pub(super) reads: Vec<ClusterReads>,
+    pub(super) join: ClusterJoin,
 }
 
 /// One line of progress.
-pub(super) fn line(run: &Run) -> String {
+pub(super) fn line(run: &ClusterRun) -> String {
     format!(
         "{:<15} {:<28} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms\n",
         run.shape.name(),
@@ -79,27 +79,32 @@ pub(super) fn line(run: &Run) -> String {
 
 /// Prints the tables and writes the file.
 pub(super) fn write(
-    options: &Options,
+    options: &ClusterBenchOptions,
     load_average_before: String,
-    figures: Figures,
-) -> Result<()> {
+    figures: ClusterFigures,
+) -> BenchResult<()> {
     let text = figures.markdown();
-    let report = Report::new("kedge-bench cluster", options, load_average_before, figures);
+    let report = BenchReport::new("kedge-bench cluster", options, load_average_before, figures);
     report.write(&format!("\n{text}"), options.bench.json.as_deref())
 }
 
-impl Figures {
-    fn of(&self, shape: Shape, subject: Subject, value: fn(&Run) -> f64) -> Spread {
+impl ClusterFigures {
+    fn of(
+        &self,
+        shape: RequestShape,
+        subject: ClusterSubject,
+        value: fn(&ClusterRun) -> f64,
+    ) -> RunSpread {
         let runs = self.runs.iter();
         let runs = runs.filter(|run| run.shape == shape && run.subject == subject);
-        Spread::of(runs.map(value))
+        RunSpread::of(runs.map(value))
     }
 
-    fn row(&self, shape: Shape, subject: Subject) -> Vec<String> {
+    fn row(&self, shape: RequestShape, subject: ClusterSubject) -> Vec<String> {
         let rate = |subject| self.of(shape, subject, |run| run.per_second);
         let median = |value| format!("{:.2}", self.of(shape, subject, value).median);
         let [middle, range] = rate(subject).reported();
-        let ratio = rate(subject).median / rate(Subject::One).median;
+        let ratio = rate(subject).median / rate(ClusterSubject::One).median;
         vec![
             shape.name().to_owned(),
             subject.name().to_owned(),
@@ -130,15 +135,15 @@ impl Figures {
             "edge",
         ];
         let mut rows = Vec::new();
-        for shape in [Shape::Batch, Shape::Single] {
-            rows.push(self.row(shape, Subject::One));
-            rows.push(self.row(shape, Subject::Three));
+        for shape in [RequestShape::Batch, RequestShape::Single] {
+            rows.push(self.row(shape, ClusterSubject::One));
+            rows.push(self.row(shape, ClusterSubject::Three));
         }
-        rows.push(self.row(Shape::Single, Subject::Edge));
+        rows.push(self.row(RequestShape::Single, ClusterSubject::Edge));
         let mut text = table(&head, &rows);
-        let leader_us = |subject| self.of(Shape::Single, subject, |run| run.leader_us);
+        let leader_us = |subject| self.of(RequestShape::Single, subject, |run| run.leader_us);
         let [(without, range_without), (with, range_with)] =
-            [Subject::Three, Subject::Edge].map(|subject| {
+            [ClusterSubject::Three, ClusterSubject::Edge].map(|subject| {
                 let spread = leader_us(subject);
                 let [middle, range] = spread.reported();
                 (spread.median, format!("{middle} ({range})"))
@@ -151,14 +156,16 @@ impl Figures {
         let widest = self.reads.iter().map(|reads| reads.nodes).max();
         for nodes in [1, widest.unwrap_or(1)] {
             let reads = self.reads.iter().filter(|reads| reads.nodes == nodes);
-            let [median, range] = Spread::of(reads.map(|reads| reads.per_second)).reported();
+            let [median, range] = RunSpread::of(reads.map(|reads| reads.per_second)).reported();
             text.push_str(&format!(
                 "\nReads of objects through {nodes} of the nodes: {median} a second ({range}).\n"
             ));
         }
-        let Join { actions, seconds } = self.join;
+        let ClusterJoin { actions, seconds } = self.join;
         let rate = actions as f64 / seconds;
-        let leader = self.of(Shape::Batch, Subject::Three, |run| run.per_second);
+        let leader = self.of(RequestShape::Batch, ClusterSubject::Three, |run| {
+            run.per_second
+        });
         text.push_str(&format!(
             "\nA node with no data joined {} actions in {seconds:.1} s: {} a second, {:.2} times the rate of the leader's \
              batches.\n",

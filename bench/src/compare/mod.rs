@@ -12,31 +12,31 @@ use kedge_load::figures::print;
 use kedge_load::machine::load_average;
 use serde::Serialize;
 
-use self::peers::Peers;
-use self::report::{Figures, Run};
+use self::peers::PeerOptions;
+use self::report::{CompareFigures, CompareRun};
 use crate::drive::measure;
-use crate::error::Result;
-use crate::fleet::{Fleet, Size};
-use crate::requests::{Plan, Shape};
-use crate::server::{Bench, Limits, Server};
-use crate::turns::{SETTLE, Turns};
+use crate::error::BenchResult;
+use crate::fleet::{BenchFleet, FleetSize};
+use crate::requests::{RequestPlan, RequestShape};
+use crate::server::{BenchLimits, BenchOptions, BenchServer};
+use crate::turns::{RoundOptions, SETTLE};
 
 /// What to compare, and for how long.
 #[derive(clap::Args, Serialize)]
-pub(crate) struct Options {
+pub(crate) struct CompareOptions {
     #[command(flatten)]
     #[serde(skip)]
-    bench: Bench,
+    bench: BenchOptions,
     #[command(flatten)]
-    size: Size,
+    size: FleetSize,
     /// The content of requests; both, one after the other, by default.
     #[arg(long)]
-    shape: Vec<Shape>,
+    shape: Vec<RequestShape>,
     #[command(flatten)]
     #[serde(flatten)]
-    turns: Turns,
+    turns: RoundOptions,
     #[command(flatten)]
-    peers: Peers,
+    peers: PeerOptions,
     /// An earlier build of this program, whose bare pipeline is measured too: a ceiling that does not move.
     #[arg(long, value_name = "PROGRAM")]
     #[serde(skip)]
@@ -50,7 +50,7 @@ pub(crate) struct Options {
 /// The compared systems.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Subject {
+pub(crate) enum ComparedSystem {
     Kedge,
     Bare,
     BareFrames,
@@ -62,7 +62,7 @@ pub(crate) enum Subject {
 }
 
 /// Measures all systems in turns.
-pub(crate) async fn run(options: &Options) -> Result<()> {
+pub(crate) async fn run(options: &CompareOptions) -> BenchResult<()> {
     let scratch = options.bench.scratch()?;
     let data = scratch.path().join("kedge");
     print(&format!(
@@ -70,21 +70,25 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         options.size.organizations, options.size.objects
     ))?;
     // Limits are off only now, because a thousand organizations are created from one address.
-    let server = Server::start(&options.bench.server, &data)?;
-    let fleet = Arc::new(Fleet::make(&server, options.size).await?);
+    let server = BenchServer::start(&options.bench.server, &data)?;
+    let fleet = Arc::new(BenchFleet::make(&server, options.size).await?);
     server.stop()?;
-    let server = Server::start_with(&options.bench.server, &data, Limits::On)?;
+    let server = BenchServer::start_with(&options.bench.server, &data, BenchLimits::On)?;
     server.ready().await?;
 
-    let mut subjects = vec![Subject::Kedge, Subject::Bare, Subject::BareFrames];
+    let mut subjects = vec![
+        ComparedSystem::Kedge,
+        ComparedSystem::Bare,
+        ComparedSystem::BareFrames,
+    ];
     subjects.extend(
         options
             .earlier_bare
             .is_some()
-            .then_some(Subject::BareEarlier),
+            .then_some(ComparedSystem::BareEarlier),
     );
     subjects.extend(options.peers.subjects());
-    let both = [Shape::Batch, Shape::Single];
+    let both = [RequestShape::Batch, RequestShape::Single];
     let shapes = if options.shape.is_empty() {
         &both[..]
     } else {
@@ -93,13 +97,13 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let load_average_before = load_average();
     let mut runs = Vec::new();
     for &shape in shapes {
-        let plan = Arc::new(Plan::new(&fleet, shape));
+        let plan = Arc::new(RequestPlan::new(&fleet, shape));
         for at in options.turns.order(subjects.len()) {
             let subject = subjects[at];
             tokio::time::sleep(SETTLE).await;
             let run = match subject {
-                Subject::Kedge => of_server(&server, &plan, options).await?,
-                Subject::Bare | Subject::BareFrames | Subject::BareEarlier => {
+                ComparedSystem::Kedge => of_server(&server, &plan, options).await?,
+                ComparedSystem::Bare | ComparedSystem::BareFrames | ComparedSystem::BareEarlier => {
                     of_bare(scratch.path(), &fleet, &plan, subject, options).await?
                 }
                 peer => options.peers.run(peer, shape, options)?,
@@ -109,10 +113,14 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         }
     }
     server.stop()?;
-    report::write(options, load_average_before, Figures { runs })
+    report::write(options, load_average_before, CompareFigures { runs })
 }
 
-async fn of_server(server: &Server, plan: &Arc<Plan>, options: &Options) -> Result<Run> {
+async fn of_server(
+    server: &BenchServer,
+    plan: &Arc<RequestPlan>,
+    options: &CompareOptions,
+) -> BenchResult<CompareRun> {
     let before = server.sequence().await?;
     let driven = measure(server, plan, options.turns.end()).await?;
     let grown = server.sequence().await? - before;
@@ -123,18 +131,22 @@ async fn of_server(server: &Server, plan: &Arc<Plan>, options: &Options) -> Resu
         )
         .into());
     }
-    Ok(Run::driven(Subject::Kedge, plan.shape, &driven))
+    Ok(CompareRun::driven(
+        ComparedSystem::Kedge,
+        plan.shape,
+        &driven,
+    ))
 }
 
 async fn of_bare(
     scratch: &Path,
-    fleet: &Fleet,
-    plan: &Arc<Plan>,
-    subject: Subject,
-    options: &Options,
-) -> Result<Run> {
+    fleet: &BenchFleet,
+    plan: &Arc<RequestPlan>,
+    subject: ComparedSystem,
+    options: &CompareOptions,
+) -> BenchResult<CompareRun> {
     let program = match (&options.earlier_bare, subject) {
-        (Some(earlier), Subject::BareEarlier) => earlier.clone(),
+        (Some(earlier), ComparedSystem::BareEarlier) => earlier.clone(),
         _ => std::env::current_exe()?,
     };
     let data = tempfile::tempdir_in(scratch)?;
@@ -148,11 +160,11 @@ async fn of_bare(
             &fleet.domain.verifying_contract.to_string(),
         ]);
     // Earlier builds lack this option and use rows.
-    if subject == Subject::BareFrames {
+    if subject == ComparedSystem::BareFrames {
         command.args(["--files", "frames"]);
     }
-    let bare = Server::spawn(command, PathBuf::new())?;
+    let bare = BenchServer::spawn(command, PathBuf::new())?;
     let driven = measure(&bare, plan, options.turns.end()).await?;
     bare.stop()?;
-    Ok(Run::driven(subject, plan.shape, &driven))
+    Ok(CompareRun::driven(subject, plan.shape, &driven))
 }

@@ -6,15 +6,15 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use super::report::Run;
-use super::{Options, Subject};
-use crate::drive::Latency;
-use crate::error::Result;
-use crate::requests::{ACTION_BYTES, Shape};
+use super::report::CompareRun;
+use super::{CompareOptions, ComparedSystem};
+use crate::drive::DriveLatency;
+use crate::error::BenchResult;
+use crate::requests::{ACTION_BYTES, RequestShape};
 
 /// Their addresses; those without one are left out.
 #[derive(clap::Args, Serialize)]
-pub(crate) struct Peers {
+pub(crate) struct PeerOptions {
     /// The program with their clients.
     #[arg(long)]
     #[serde(skip)]
@@ -37,32 +37,37 @@ pub(crate) struct Peers {
 }
 
 #[derive(Deserialize)]
-struct Measured {
+struct PeerFigures {
     records_per_second: f64,
     p50_ms: f64,
     p99_ms: f64,
     max_ms: f64,
 }
 
-impl Peers {
+impl PeerOptions {
     /// The stores with an address.
-    pub(super) fn subjects(&self) -> Vec<Subject> {
+    pub(super) fn subjects(&self) -> Vec<ComparedSystem> {
         let mut subjects = Vec::new();
         if self.postgres.is_some() {
-            subjects.extend([Subject::PostgresCopy, Subject::PostgresChain]);
+            subjects.extend([ComparedSystem::PostgresCopy, ComparedSystem::PostgresChain]);
         }
-        subjects.extend(self.redis.as_ref().map(|_| Subject::RedisStreams));
-        subjects.extend(self.nats.as_ref().map(|_| Subject::NatsJetstream));
+        subjects.extend(self.redis.as_ref().map(|_| ComparedSystem::RedisStreams));
+        subjects.extend(self.nats.as_ref().map(|_| ComparedSystem::NatsJetstream));
         subjects
     }
 
     /// Measures one store.
-    pub(super) fn run(&self, subject: Subject, shape: Shape, options: &Options) -> Result<Run> {
+    pub(super) fn run(
+        &self,
+        subject: ComparedSystem,
+        shape: RequestShape,
+        options: &CompareOptions,
+    ) -> BenchResult<CompareRun> {
         let (name, address) = match subject {
-            Subject::PostgresCopy => ("postgres-copy", &self.postgres),
-            Subject::PostgresChain => ("postgres-chain", &self.postgres),
-            Subject::RedisStreams => ("redis-streams", &self.redis),
-            Subject::NatsJetstream => ("nats-jetstream", &self.nats),
+            ComparedSystem::PostgresCopy => ("postgres-copy", &self.postgres),
+            ComparedSystem::PostgresChain => ("postgres-chain", &self.postgres),
+            ComparedSystem::RedisStreams => ("redis-streams", &self.redis),
+            ComparedSystem::NatsJetstream => ("nats-jetstream", &self.nats),
             _ => return Err("not a peer".into()),
         };
         let program = self
@@ -86,12 +91,12 @@ impl Peers {
         if !output.status.success() {
             return Err(format!("{name}: its client ended with {}", output.status).into());
         }
-        let reported: Measured = serde_json::from_slice(&output.stdout)?;
-        Ok(Run {
+        let reported: PeerFigures = serde_json::from_slice(&output.stdout)?;
+        Ok(CompareRun {
             subject,
             shape,
             per_second: reported.records_per_second,
-            latency_ms: Latency {
+            latency_ms: DriveLatency {
                 p50: reported.p50_ms,
                 p99: reported.p99_ms,
                 max: reported.max_ms,

@@ -1,27 +1,31 @@
 //! Report of the throughput of each system.
 
-use kedge_load::figures::{Spread, table, write_text};
+use kedge_load::figures::{RunSpread, table, write_text};
 use serde::Serialize;
 
-use super::{Options, Subject};
-use crate::drive::{Driven, Latency};
-use crate::error::Result;
-use crate::report::Report;
-use crate::requests::{ACTION_BYTES, Shape};
+use super::{CompareOptions, ComparedSystem};
+use crate::drive::{DriveFigures, DriveLatency};
+use crate::error::BenchResult;
+use crate::report::BenchReport;
+use crate::requests::{ACTION_BYTES, RequestShape};
 
 #[derive(Serialize)]
-pub(super) struct Run {
-    pub(super) subject: Subject,
-    pub(super) shape: Shape,
+pub(super) struct CompareRun {
+    pub(super) subject: ComparedSystem,
+    pub(super) shape: RequestShape,
     /// Actions or records per second.
     pub(super) per_second: f64,
-    pub(super) latency_ms: Latency,
+    pub(super) latency_ms: DriveLatency,
     pub(super) server_cores: Option<f64>,
     pub(super) generator_cores: Option<f64>,
 }
 
-impl Run {
-    pub(super) fn driven(subject: Subject, shape: Shape, driven: &Driven) -> Self {
+impl CompareRun {
+    pub(super) fn driven(
+        subject: ComparedSystem,
+        shape: RequestShape,
+        driven: &DriveFigures,
+    ) -> Self {
         Self {
             subject,
             shape,
@@ -33,7 +37,7 @@ impl Run {
     }
 }
 
-impl Subject {
+impl ComparedSystem {
     fn name(self) -> &'static str {
         match self {
             Self::Kedge => "Kedge",
@@ -68,7 +72,7 @@ impl Subject {
 }
 
 /// One line of progress.
-pub(super) fn line(subject: Subject, shape: Shape, run: &Run) -> String {
+pub(super) fn line(subject: ComparedSystem, shape: RequestShape, run: &CompareRun) -> String {
     format!(
         "{:<15} {:<25} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms\n",
         shape.name(),
@@ -80,39 +84,43 @@ pub(super) fn line(subject: Subject, shape: Shape, run: &Run) -> String {
 }
 
 #[derive(Serialize)]
-pub(super) struct Figures {
-    pub(super) runs: Vec<Run>,
+pub(super) struct CompareFigures {
+    pub(super) runs: Vec<CompareRun>,
 }
 
 /// Prints the tables and writes the files.
 pub(super) fn write(
-    options: &Options,
+    options: &CompareOptions,
     load_average_before: String,
-    figures: Figures,
-) -> Result<()> {
-    let report = Report::new("kedge-bench compare", options, load_average_before, figures);
+    figures: CompareFigures,
+) -> BenchResult<()> {
+    let report = BenchReport::new("kedge-bench compare", options, load_average_before, figures);
     let text = report.figures.markdown() + &report.conditions();
     report.write(&format!("\n{text}"), options.bench.json.as_deref())?;
     Ok(write_text(&text, options.markdown.as_deref())?)
 }
 
-impl Figures {
-    fn runs_of(&self, shape: Shape, subject: Subject) -> impl Iterator<Item = &Run> {
+impl CompareFigures {
+    fn runs_of(
+        &self,
+        shape: RequestShape,
+        subject: ComparedSystem,
+    ) -> impl Iterator<Item = &CompareRun> {
         self.runs
             .iter()
             .filter(move |run| run.shape == shape && run.subject == subject)
     }
 
-    fn per_second(&self, shape: Shape, subject: Subject) -> Spread {
-        Spread::of(self.runs_of(shape, subject).map(|run| run.per_second))
+    fn per_second(&self, shape: RequestShape, subject: ComparedSystem) -> RunSpread {
+        RunSpread::of(self.runs_of(shape, subject).map(|run| run.per_second))
     }
 
-    fn row(&self, shape: Shape, subject: Subject) -> Vec<String> {
+    fn row(&self, shape: RequestShape, subject: ComparedSystem) -> Vec<String> {
         let spread = self.per_second(shape, subject);
         let [median, range] = spread.reported();
-        let kedge = self.per_second(shape, Subject::Kedge);
-        let latency = |of: fn(&Latency) -> f64| {
-            Spread::of(self.runs_of(shape, subject).map(|run| of(&run.latency_ms))).median
+        let kedge = self.per_second(shape, ComparedSystem::Kedge);
+        let latency = |of: fn(&DriveLatency) -> f64| {
+            RunSpread::of(self.runs_of(shape, subject).map(|run| of(&run.latency_ms))).median
         };
         vec![
             subject.name().to_owned(),
@@ -136,8 +144,8 @@ impl Figures {
             "p99 ms",
             "what it leaves out",
         ];
-        for shape in [Shape::Batch, Shape::Single] {
-            let mut subjects: Vec<Subject> = Vec::new();
+        for shape in [RequestShape::Batch, RequestShape::Single] {
+            let mut subjects: Vec<ComparedSystem> = Vec::new();
             for run in self.runs.iter().filter(|run| run.shape == shape) {
                 if !subjects.contains(&run.subject) {
                     subjects.push(run.subject);
@@ -161,7 +169,7 @@ impl Figures {
     }
 }
 
-impl Report<'_, Options, Figures> {
+impl BenchReport<'_, CompareOptions, CompareFigures> {
     fn conditions(&self) -> String {
         let options = self.options;
         let machine = &self.machine;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use kedge_client::{
     Account, BatchMode, Client, ListQuery, NewAction, NewObject, NewTemplate, Registration,
 };
-use kedge_load::connection::{Connection, authority};
+use kedge_load::connection::{LoadConnection, authority};
 use kedge_protocol::Id;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::signature::SigningKey;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::post;
-use crate::error::Result;
+use crate::error::BenchResult;
 
 const EMAIL: &str = "bench@example.com";
 const PASSWORD: &str = "correct horse battery staple";
@@ -31,15 +31,15 @@ pub(crate) const PRICE_MAX: u64 = 1_000_000;
 
 /// The objects on the server.
 #[derive(Serialize)]
-pub(crate) struct Filled {
+pub(crate) struct SearchFixture {
     pub(crate) template: String,
     pub(crate) seconds: f64,
 }
 
 /// Pseudo-random numbers from a seed (SplitMix64).
-pub(crate) struct Rng(pub(crate) u64);
+pub(crate) struct SearchRng(pub(crate) u64);
 
-impl Rng {
+impl SearchRng {
     /// A number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -56,7 +56,7 @@ pub(crate) fn categories(objects: u64) -> u64 {
 
 /// Properties of the object with this number.
 fn properties(number: u64, objects: u64) -> Value {
-    let mut rng = Rng(number);
+    let mut rng = SearchRng(number);
     json!({
         "category": format!("category-{}", rng.below(categories(objects))),
         "region": format!("region-{}", rng.below(REGIONS)),
@@ -67,7 +67,7 @@ fn properties(number: u64, objects: u64) -> Value {
 }
 
 /// Mints the objects, unless the server has them already.
-pub(crate) async fn fill(url: &str, objects: u64) -> Result<Filled> {
+pub(crate) async fn fill(url: &str, objects: u64) -> BenchResult<SearchFixture> {
     let begun = Instant::now();
     let client = Client::builder(url).connect().await?;
     let account = client.account(SigningKey::from_bytes(&[0x42; 32])?);
@@ -98,7 +98,7 @@ pub(crate) async fn fill(url: &str, objects: u64) -> Result<Filled> {
             loop {
                 let first = next.fetch_add(BATCH_ACTIONS_MAX as u64, Ordering::Relaxed);
                 if first >= objects {
-                    return Ok::<(), kedge_client::Error>(());
+                    return Ok::<(), kedge_client::ClientError>(());
                 }
                 let last = (first + BATCH_ACTIONS_MAX as u64).min(objects);
                 mint(&account, template, first..last, objects).await?;
@@ -108,7 +108,7 @@ pub(crate) async fn fill(url: &str, objects: u64) -> Result<Filled> {
     for task in tasks {
         task.await??;
     }
-    Ok(Filled {
+    Ok(SearchFixture {
         template: template.to_string(),
         seconds: begun.elapsed().as_secs_f64(),
     })
@@ -119,7 +119,7 @@ async fn mint(
     template: Id,
     numbers: std::ops::Range<u64>,
     objects: u64,
-) -> kedge_client::Result<()> {
+) -> kedge_client::ClientResult<()> {
     let mints = numbers.map(|number| {
         let object = NewObject {
             properties: properties(number, objects)
@@ -130,16 +130,16 @@ async fn mint(
         };
         NewAction::mint(template, &object)
     });
-    let mints: kedge_client::Result<Vec<NewAction>> = mints.collect();
+    let mints: kedge_client::ClientResult<Vec<NewAction>> = mints.collect();
     account.batch(&mints?, BatchMode::Atomic).await?;
     Ok(())
 }
 
-async fn known(account: &Account) -> Result<Filled> {
+async fn known(account: &Account) -> BenchResult<SearchFixture> {
     let mut templates = account.templates(&ListQuery::default());
     while let Some(template) = templates.next().await? {
         if template.name == TEMPLATE {
-            return Ok(Filled {
+            return Ok(SearchFixture {
                 template: template.id.to_string(),
                 seconds: 0.0,
             });
@@ -149,10 +149,10 @@ async fn known(account: &Account) -> Result<Filled> {
 }
 
 /// Logs in, and returns an access token.
-pub(crate) async fn log_in(url: &str) -> Result<String> {
+pub(crate) async fn log_in(url: &str) -> BenchResult<String> {
     let body = json!({ "email": EMAIL, "password": PASSWORD }).to_string();
     let authority = authority(url)?;
-    let mut connection = Connection::open(&authority).await?;
+    let mut connection = LoadConnection::open(&authority).await?;
     let answer = post(&mut connection, &authority, "/wallets/login", None, &body).await?;
     let answer: Value = serde_json::from_slice(answer)?;
     let token = answer["access_token"].as_str().ok_or("no access token")?;

@@ -6,17 +6,17 @@ mod queries;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kedge_load::connection::Connection;
+use kedge_load::connection::LoadConnection;
 use kedge_load::figures::print;
 use kedge_load::machine::load_average;
 
-use crate::error::Result;
-use crate::report::Report;
-use crate::server::Server;
+use crate::error::BenchResult;
+use crate::report::BenchReport;
+use crate::server::BenchServer;
 
 /// The options of the search bench.
 #[derive(clap::Args, serde::Serialize)]
-pub(crate) struct Options {
+pub(crate) struct SearchBenchOptions {
     /// The server's program.
     #[arg(long, default_value = "target/release/kedge")]
     server: PathBuf,
@@ -38,30 +38,30 @@ pub(crate) struct Options {
 }
 
 #[derive(serde::Serialize)]
-struct Figures {
-    filled: fill::Filled,
-    measures: Vec<queries::Measure>,
+struct SearchFigures {
+    filled: fill::SearchFixture,
+    measures: Vec<queries::QueryFigures>,
 }
 
 /// Fills a server, restarts it, and measures one kind of search after the other.
-pub(crate) async fn run(options: &Options) -> Result<()> {
+pub(crate) async fn run(options: &SearchBenchOptions) -> BenchResult<()> {
     let scratch = tempfile::tempdir()?;
     let data = match &options.data {
         Some(data) => data.clone(),
         None => scratch.path().join("data"),
     };
     let load_average_before = load_average();
-    let server = Server::start(&options.server, &data)?;
+    let server = BenchServer::start(&options.server, &data)?;
     let filled = fill::fill(&server.url, options.objects).await?;
     // The last writes are only in memory; a restart writes them to files and loads them like any other.
     server.stop()?;
-    let server = Server::start(&options.server, &data)?;
+    let server = BenchServer::start(&options.server, &data)?;
     let token = fill::log_in(&server.url).await?;
     let mut measures = Vec::new();
     for query in queries::ALL {
         for &connections in &options.connections {
             let duration = Duration::from_secs(options.duration_s);
-            let asked = queries::Asked {
+            let asked = queries::SearchBenchTarget {
                 url: &server.url,
                 token: &token,
                 template: &filled.template,
@@ -73,19 +73,19 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         }
     }
     server.stop()?;
-    let figures = Figures { filled, measures };
-    let report = Report::new("kedge-bench search", options, load_average_before, figures);
+    let figures = SearchFigures { filled, measures };
+    let report = BenchReport::new("kedge-bench search", options, load_average_before, figures);
     report.write("", options.output.as_deref())
 }
 
 /// Sends a JSON body and returns the answer's body. Any status but 200 is an error.
 async fn post<'a>(
-    connection: &'a mut Connection,
+    connection: &'a mut LoadConnection,
     authority: &str,
     path: &str,
     token: Option<&str>,
     body: &str,
-) -> Result<&'a [u8]> {
+) -> BenchResult<&'a [u8]> {
     let credentials = token.map_or_else(String::new, |token| {
         format!("authorization: Bearer {token}\r\n")
     });

@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use kedge_load::connection::{Connection, authority};
-use kedge_load::figures::Latency;
+use kedge_load::connection::{LoadConnection, authority};
+use kedge_load::figures::LatencyFigures;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fill::{PRICE_MAX, REGIONS, Rng, categories};
+use super::fill::{PRICE_MAX, REGIONS, SearchRng, categories};
 use super::post;
-use crate::error::Result;
+use crate::error::BenchResult;
 
 /// Time that a connection searches before its answers count.
 const WARM_UP: Duration = Duration::from_secs(3);
 
 /// Kind of a search.
 #[derive(Clone, Copy)]
-pub(crate) enum Query {
+pub(crate) enum BenchQuery {
     /// One category (about 100 objects), and a quarter of all prices.
     EqualityAndRange,
     /// One region (a hundredth of all objects), and about 50 prices.
@@ -29,15 +29,15 @@ pub(crate) enum Query {
     Count,
 }
 
-pub(crate) const ALL: [Query; 4] = [
-    Query::EqualityAndRange,
-    Query::RangeAndEquality,
-    Query::RangeInOrder,
-    Query::Count,
+pub(crate) const ALL: [BenchQuery; 4] = [
+    BenchQuery::EqualityAndRange,
+    BenchQuery::RangeAndEquality,
+    BenchQuery::RangeInOrder,
+    BenchQuery::Count,
 ];
 
 /// Server and objects to search.
-pub(crate) struct Asked<'a> {
+pub(crate) struct SearchBenchTarget<'a> {
     pub(crate) url: &'a str,
     pub(crate) token: &'a str,
     pub(crate) template: &'a str,
@@ -46,16 +46,16 @@ pub(crate) struct Asked<'a> {
 
 /// Figures of one query.
 #[derive(Serialize)]
-pub(crate) struct Measure {
+pub(crate) struct QueryFigures {
     pub(crate) query: &'static str,
     pub(crate) connections: usize,
     pub(crate) searches: u64,
     pub(crate) searches_per_second: f64,
     pub(crate) objects_found_on_average: f64,
-    pub(crate) latency_ms: Latency,
+    pub(crate) latency_ms: LatencyFigures,
 }
 
-impl Measure {
+impl QueryFigures {
     /// One line of progress.
     pub(crate) fn line(&self) -> String {
         let latency = &self.latency_ms;
@@ -72,7 +72,7 @@ impl Measure {
     }
 }
 
-impl Query {
+impl BenchQuery {
     fn name(self) -> &'static str {
         match self {
             Self::EqualityAndRange => "equality and range",
@@ -89,10 +89,10 @@ impl Query {
         }
     }
 
-    fn body(self, asked: &Asked<'_>, rng: &mut Rng) -> Value {
+    fn body(self, asked: &SearchBenchTarget<'_>, rng: &mut SearchRng) -> Value {
         let is = |property: &str, op: &str, value: Value| json!({ "field": format!("properties.{property}"), "op": op, "value": value });
         let mut all = vec![json!({ "field": "template_id", "op": "eq", "value": asked.template })];
-        let mut between = |width: u64, rng: &mut Rng| {
+        let mut between = |width: u64, rng: &mut SearchRng| {
             let low = rng.below(PRICE_MAX - width);
             all.push(is("price", "gte", json!(low)));
             all.push(is("price", "lt", json!(low + width)));
@@ -126,25 +126,25 @@ impl Query {
 }
 
 /// Results of one connection.
-struct Seen {
+struct QueryLatencies {
     latencies_us: Histogram<u64>,
     found: u64,
 }
 
 /// Measures searches on this many connections, each with one search at a time.
 pub(crate) async fn measure(
-    asked: &Asked<'_>,
-    query: Query,
+    asked: &SearchBenchTarget<'_>,
+    query: BenchQuery,
     connections: usize,
     duration: Duration,
-) -> Result<Measure> {
+) -> BenchResult<QueryFigures> {
     let shared = Arc::new((asked.url.to_owned(), asked.token.to_owned()));
     let counted_from = Instant::now() + WARM_UP;
     let until = counted_from + duration;
     let mut tasks = Vec::new();
     for number in 0..connections {
         let shared = Arc::clone(&shared);
-        let mut rng = Rng(number as u64 + 1);
+        let mut rng = SearchRng(number as u64 + 1);
         // Bodies are built beforehand, so that only the server is measured.
         let bodies: Vec<String> = (0..10_000)
             .map(|_| query.body(asked, &mut rng).to_string())
@@ -154,7 +154,7 @@ pub(crate) async fn measure(
             connection(url, token, query, &bodies, counted_from, until).await
         }));
     }
-    let mut all = Seen {
+    let mut all = QueryLatencies {
         latencies_us: Histogram::new(3)?,
         found: 0,
     };
@@ -164,27 +164,27 @@ pub(crate) async fn measure(
         all.found += seen.found;
     }
     let searches = all.latencies_us.len();
-    Ok(Measure {
+    Ok(QueryFigures {
         query: query.name(),
         connections,
         searches,
         searches_per_second: searches as f64 / duration.as_secs_f64(),
         objects_found_on_average: all.found as f64 / searches as f64,
-        latency_ms: Latency::of(&all.latencies_us),
+        latency_ms: LatencyFigures::of(&all.latencies_us),
     })
 }
 
 async fn connection(
     url: &str,
     token: &str,
-    query: Query,
+    query: BenchQuery,
     bodies: &[String],
     counted_from: Instant,
     until: Instant,
-) -> Result<Seen> {
+) -> BenchResult<QueryLatencies> {
     let authority = authority(url)?;
-    let mut connection = Connection::open(&authority).await?;
-    let mut seen = Seen {
+    let mut connection = LoadConnection::open(&authority).await?;
+    let mut seen = QueryLatencies {
         latencies_us: Histogram::new(3)?,
         found: 0,
     };

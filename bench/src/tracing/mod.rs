@@ -11,38 +11,38 @@ use kedge_load::figures::print;
 use kedge_load::machine::load_average;
 use serde::Serialize;
 
-use self::report::{Figures, Run};
-use self::sink::Sink;
-use crate::drive::{End, measure};
-use crate::error::Result;
-use crate::fleet::{Fleet, Size};
-use crate::requests::{Plan, Shape};
-use crate::server::{Bench, Server};
-use crate::turns::{SETTLE, Turns};
+use self::report::{TracingFigures, TracingRun};
+use self::sink::SpanSink;
+use crate::drive::{DriveEnd, measure};
+use crate::error::BenchResult;
+use crate::fleet::{BenchFleet, FleetSize};
+use crate::requests::{RequestPlan, RequestShape};
+use crate::server::{BenchOptions, BenchServer};
+use crate::turns::{RoundOptions, SETTLE};
 
 /// What to measure, and for how long.
 #[derive(clap::Args, Serialize)]
-pub(crate) struct Options {
+pub(crate) struct TracingBenchOptions {
     #[command(flatten)]
     #[serde(skip)]
-    bench: Bench,
+    bench: BenchOptions,
     #[command(flatten)]
-    size: Size,
+    size: FleetSize,
     #[command(flatten)]
     #[serde(flatten)]
-    turns: Turns,
+    turns: RoundOptions,
 }
 
 /// Share of traced requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Traced {
+enum TracedShare {
     Nothing,
     OneInAHundred,
     Everything,
 }
 
-impl Traced {
+impl TracedShare {
     const ALL: [Self; 3] = [Self::Nothing, Self::OneInAHundred, Self::Everything];
 
     fn ratio(self) -> Option<&'static str> {
@@ -55,24 +55,28 @@ impl Traced {
 }
 
 /// A server, its organizations, and the collector of its spans.
-struct Subject {
-    traced: Traced,
-    server: Server,
-    fleet: Arc<Fleet>,
-    sink: Sink,
+struct TracingSubject {
+    traced: TracedShare,
+    server: BenchServer,
+    fleet: Arc<BenchFleet>,
+    sink: SpanSink,
 }
 
-impl Subject {
-    async fn start(options: &Options, scratch: &Path, traced: Traced) -> Result<Self> {
-        let sink = Sink::start().await?;
+impl TracingSubject {
+    async fn start(
+        options: &TracingBenchOptions,
+        scratch: &Path,
+        traced: TracedShare,
+    ) -> BenchResult<Self> {
+        let sink = SpanSink::start().await?;
         let mut settings = Vec::new();
         if let Some(ratio) = traced.ratio() {
             settings.push(format!("tracing_endpoint=\"{}\"", sink.url));
             settings.push(format!("tracing_sample_ratio={ratio}"));
         }
         let data = scratch.join(format!("{traced:?}"));
-        let server = Server::start_set(&options.bench.server, &data, &settings)?;
-        let fleet = Arc::new(Fleet::make(&server, options.size).await?);
+        let server = BenchServer::start_set(&options.bench.server, &data, &settings)?;
+        let fleet = Arc::new(BenchFleet::make(&server, options.size).await?);
         Ok(Self {
             traced,
             server,
@@ -81,7 +85,7 @@ impl Subject {
         })
     }
 
-    async fn measure(&self, plan: &Arc<Plan>, end: End) -> Result<Run> {
+    async fn measure(&self, plan: &Arc<RequestPlan>, end: DriveEnd) -> BenchResult<TracingRun> {
         tokio::time::sleep(SETTLE).await;
         let before = self.sink.spans();
         let driven = measure(&self.server, plan, end).await?;
@@ -89,16 +93,16 @@ impl Subject {
         tokio::time::sleep(SETTLE).await;
         let spans = self.sink.spans() - before;
         let is_right = match self.traced {
-            Traced::Nothing => spans == 0,
+            TracedShare::Nothing => spans == 0,
             // By chance, none of a few requests may be traced.
-            Traced::OneInAHundred => true,
-            Traced::Everything => spans > driven.acknowledged,
+            TracedShare::OneInAHundred => true,
+            TracedShare::Everything => spans > driven.acknowledged,
         };
         if !is_right {
             let (traced, requests) = (self.traced, driven.acknowledged);
             return Err(format!("{traced:?}: {spans} spans of {requests} requests arrived").into());
         }
-        Ok(Run {
+        Ok(TracingRun {
             traced: self.traced,
             shape: plan.shape,
             per_second: driven.actions_per_second,
@@ -111,21 +115,21 @@ impl Subject {
 }
 
 /// Measures the three in turns.
-pub(crate) async fn run(options: &Options) -> Result<()> {
+pub(crate) async fn run(options: &TracingBenchOptions) -> BenchResult<()> {
     let scratch = options.bench.scratch()?;
     print(&format!(
         "making {} organizations, {} objects, three times\n",
         options.size.organizations, options.size.objects
     ))?;
     let mut subjects = Vec::new();
-    for traced in Traced::ALL {
-        subjects.push(Subject::start(options, scratch.path(), traced).await?);
+    for traced in TracedShare::ALL {
+        subjects.push(TracingSubject::start(options, scratch.path(), traced).await?);
     }
     let load_average_before = load_average();
     let mut runs = Vec::new();
-    for shape in [Shape::Batch, Shape::Single] {
-        let plan = |subject: &Subject| Arc::new(Plan::new(&subject.fleet, shape));
-        let plans: Vec<Arc<Plan>> = subjects.iter().map(plan).collect();
+    for shape in [RequestShape::Batch, RequestShape::Single] {
+        let plan = |subject: &TracingSubject| Arc::new(RequestPlan::new(&subject.fleet, shape));
+        let plans: Vec<Arc<RequestPlan>> = subjects.iter().map(plan).collect();
         for at in options.turns.order(subjects.len()) {
             let end = options.turns.end();
             let run = subjects[at].measure(&plans[at], end).await?;
@@ -136,5 +140,5 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     for subject in subjects {
         subject.server.stop()?;
     }
-    report::write(options, load_average_before, Figures { runs })
+    report::write(options, load_average_before, TracingFigures { runs })
 }

@@ -1,17 +1,17 @@
 //! Report of the costs of tracing.
 
-use kedge_load::figures::{Spread, table};
+use kedge_load::figures::{RunSpread, table};
 use serde::Serialize;
 
-use super::{Options, Traced};
-use crate::error::Result;
-use crate::report::Report;
-use crate::requests::Shape;
+use super::{TracedShare, TracingBenchOptions};
+use crate::error::BenchResult;
+use crate::report::BenchReport;
+use crate::requests::RequestShape;
 
 #[derive(Serialize)]
-pub(super) struct Run {
-    pub(super) traced: Traced,
-    pub(super) shape: Shape,
+pub(super) struct TracingRun {
+    pub(super) traced: TracedShare,
+    pub(super) shape: RequestShape,
     /// Actions a second.
     pub(super) per_second: f64,
     pub(super) p50_ms: f64,
@@ -23,11 +23,11 @@ pub(super) struct Run {
 }
 
 #[derive(Serialize)]
-pub(super) struct Figures {
-    pub(super) runs: Vec<Run>,
+pub(super) struct TracingFigures {
+    pub(super) runs: Vec<TracingRun>,
 }
 
-impl Traced {
+impl TracedShare {
     fn name(self) -> &'static str {
         match self {
             Self::Nothing => "off",
@@ -38,7 +38,7 @@ impl Traced {
 }
 
 /// One line of progress.
-pub(super) fn line(run: &Run) -> String {
+pub(super) fn line(run: &TracingRun) -> String {
     format!(
         "{:<15} {:<17} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms  {:>7.2} us  {:>6.2} spans\n",
         run.shape.name(),
@@ -53,18 +53,18 @@ pub(super) fn line(run: &Run) -> String {
 
 /// Prints the table and writes the file.
 pub(super) fn write(
-    options: &Options,
+    options: &TracingBenchOptions,
     load_average_before: String,
-    figures: Figures,
-) -> Result<()> {
+    figures: TracingFigures,
+) -> BenchResult<()> {
     let text = figures.markdown();
-    let report = Report::new("kedge-bench tracing", options, load_average_before, figures);
+    let report = BenchReport::new("kedge-bench tracing", options, load_average_before, figures);
     report.write(&format!("\n{text}"), options.bench.json.as_deref())
 }
 
 /// The median, with lowest and highest in brackets.
-fn of_three(spread: &Spread) -> String {
-    let Spread {
+fn of_three(spread: &RunSpread) -> String {
+    let RunSpread {
         lowest,
         median,
         highest,
@@ -72,17 +72,22 @@ fn of_three(spread: &Spread) -> String {
     format!("{median:.2} ({lowest:.2} to {highest:.2})")
 }
 
-impl Figures {
-    fn of(&self, shape: Shape, traced: Traced, value: fn(&Run) -> f64) -> Spread {
+impl TracingFigures {
+    fn of(
+        &self,
+        shape: RequestShape,
+        traced: TracedShare,
+        value: fn(&TracingRun) -> f64,
+    ) -> RunSpread {
         let runs = self.runs.iter();
         let runs = runs.filter(|run| run.shape == shape && run.traced == traced);
-        Spread::of(runs.map(value))
+        RunSpread::of(runs.map(value))
     }
 
-    fn row(&self, shape: Shape, traced: Traced) -> Vec<String> {
+    fn row(&self, shape: RequestShape, traced: TracedShare) -> Vec<String> {
         let rate = |traced| self.of(shape, traced, |run| run.per_second);
         let [middle, range] = rate(traced).reported();
-        let ratio = rate(traced).median / rate(Traced::Nothing).median;
+        let ratio = rate(traced).median / rate(TracedShare::Nothing).median;
         vec![
             shape.name().to_owned(),
             traced.name().to_owned(),
@@ -111,10 +116,10 @@ impl Figures {
             "core-µs an action",
             "spans a request",
         ];
-        let shapes = [Shape::Batch, Shape::Single];
+        let shapes = [RequestShape::Batch, RequestShape::Single];
         let rows = shapes.iter().flat_map(|shape| {
             let row = |traced| self.row(*shape, traced);
-            Traced::ALL.map(row)
+            TracedShare::ALL.map(row)
         });
         table(&head, &rows.collect::<Vec<_>>())
     }

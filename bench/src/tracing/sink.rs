@@ -16,19 +16,19 @@ use hyper_util::rt::TokioIo;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use tokio::net::TcpListener;
 
-use crate::error::Result;
+use crate::error::BenchResult;
 
 /// Protobuf field numbers from an export to its spans: resource, scope, span.
 const TO_SPANS: [u32; 3] = [1, 2, 2];
 
-pub(super) struct Sink {
+pub(super) struct SpanSink {
     pub(super) url: String,
     spans: Arc<AtomicU64>,
 }
 
-impl Sink {
+impl SpanSink {
     /// Starts a sink that runs until the process ends.
-    pub(super) async fn start() -> Result<Self> {
+    pub(super) async fn start() -> BenchResult<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let spans = Arc::new(AtomicU64::new(0));
@@ -52,7 +52,7 @@ impl Sink {
 async fn answer(
     request: Request<Incoming>,
     counted: Arc<AtomicU64>,
-) -> std::result::Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let mut response = Response::new(Full::default());
     let protobuf = HeaderValue::from_static("application/x-protobuf");
     response.headers_mut().insert(CONTENT_TYPE, protobuf);

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use super::output::{Failure, columns, print, print_json};
+use super::output::{CommandFailure, columns, print, print_json};
 use tiers::TiersArgs;
 
 /// Time-out of an answer.
@@ -95,7 +95,7 @@ pub(crate) struct RotateTokenArgs {
 }
 
 #[derive(Args)]
-pub(crate) struct RetireArgs {
+pub(crate) struct RetireTokenKeyArgs {
     /// The key's id: the `kid` of the tokens that it signed. Without it, all keys; a node among several needs it.
     id: Option<String>,
     #[command(flatten)]
@@ -118,7 +118,7 @@ impl ClockArgs {
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum AdminCommand {
     /// Anchor the newest checkpoint now instead of at the next interval.
     ///
     /// Returns once a block contains the anchor, or, with the status `submitted`, after 25 seconds in which
@@ -139,7 +139,7 @@ pub(crate) enum Command {
     ///
     /// If no key would be left, a new one is made first. Callers whose access tokens are no longer
     /// valid get new ones with their refresh tokens.
-    RetireTokenKey(RetireArgs),
+    RetireTokenKey(RetireTokenKeyArgs),
     /// Check the chain again after trouble with it, and continue if nothing stands in the way.
     ///
     /// A store that the chain contradicts accepts no writes. Once the right chain answers again, or
@@ -163,30 +163,33 @@ pub(crate) enum Command {
     Status(SocketArgs),
 }
 
-pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+pub(crate) async fn run(command: AdminCommand) -> Result<(), CommandFailure> {
     let plain = |name: &str| json!({ "command": name });
     let (request, args) = match &command {
-        Command::AnchorNow(args) => (plain("anchor_now"), args),
-        Command::RotateTokenKey(args) => (
+        AdminCommand::AnchorNow(args) => (plain("anchor_now"), args),
+        AdminCommand::RotateTokenKey(args) => (
             json!({ "command": "rotate_token_key", "now": args.now }),
             &args.socket,
         ),
-        Command::RotateSideKey(args) => (plain("rotate_side_key"), args),
-        Command::RetireTokenKey(args) => (
+        AdminCommand::RotateSideKey(args) => (plain("rotate_side_key"), args),
+        AdminCommand::RetireTokenKey(args) => (
             json!({ "command": "retire_token_key", "id": args.id }),
             &args.socket,
         ),
-        Command::Status(args) => (plain("status"), args),
-        Command::Recover(args) => (plain("recover"), args),
-        Command::Clock(args) => (args.command(), &args.socket),
-        Command::Tier(args) => (args.command(), &args.socket),
-        Command::Tiers(args) => return tiers::run(args).await,
+        AdminCommand::Status(args) => (plain("status"), args),
+        AdminCommand::Recover(args) => (plain("recover"), args),
+        AdminCommand::Clock(args) => (args.command(), &args.socket),
+        AdminCommand::Tier(args) => (args.command(), &args.socket),
+        AdminCommand::Tiers(args) => return tiers::run(args).await,
     };
     ask_and_print(&request, args).await
 }
 
 /// Sends a command and prints its answer's members.
-pub(crate) async fn ask_and_print(request: &Value, args: &SocketArgs) -> Result<(), Failure> {
+pub(crate) async fn ask_and_print(
+    request: &Value,
+    args: &SocketArgs,
+) -> Result<(), CommandFailure> {
     let answer = ask_with(&args.socket, request).await?;
     if args.json {
         return print_json(&answer);
@@ -226,7 +229,10 @@ fn text(value: &Value) -> String {
 }
 
 /// Sends a command without members; returns its answer's members.
-pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Value>, Failure> {
+pub(crate) async fn ask(
+    socket: &Path,
+    command: &str,
+) -> Result<Map<String, Value>, CommandFailure> {
     ask_with(socket, &json!({ "command": command })).await
 }
 
@@ -234,7 +240,7 @@ pub(crate) async fn ask(socket: &Path, command: &str) -> Result<Map<String, Valu
 pub(crate) async fn ask_to_copy(
     socket: &Path,
     command: &Value,
-) -> Result<Map<String, Value>, Failure> {
+) -> Result<Map<String, Value>, CommandFailure> {
     ask_within(socket, command, COPY_PATIENCE).await
 }
 
@@ -242,7 +248,7 @@ pub(crate) async fn ask_to_copy(
 pub(crate) async fn ask_with(
     socket: &Path,
     command: &Value,
-) -> Result<Map<String, Value>, Failure> {
+) -> Result<Map<String, Value>, CommandFailure> {
     ask_within(socket, command, PATIENCE).await
 }
 
@@ -250,21 +256,22 @@ async fn ask_within(
     socket: &Path,
     command: &Value,
     patience: Duration,
-) -> Result<Map<String, Value>, Failure> {
+) -> Result<Map<String, Value>, CommandFailure> {
     let line = tokio::time::timeout(patience, exchange(socket, command))
         .await
         .map_err(|_| {
             let (path, minutes) = (socket.display(), patience.as_secs() / 60);
-            Failure::refused(format!("no answer on {path} within {minutes} minutes"))
+            CommandFailure::refused(format!("no answer on {path} within {minutes} minutes"))
         })?
         .map_err(|error| {
             let path = socket.display();
-            Failure::refused(format!(
+            CommandFailure::refused(format!(
                 "{path}: {error}\n  is the server running, and is this its admin_socket? (--socket)"
             ))
         })?;
-    let answer: Map<String, Value> = serde_json::from_str(&line)
-        .map_err(|error| Failure::refused(format!("the server's answer is unreadable: {error}")))?;
+    let answer: Map<String, Value> = serde_json::from_str(&line).map_err(|error| {
+        CommandFailure::refused(format!("the server's answer is unreadable: {error}"))
+    })?;
     if answer.get("ok") == Some(&Value::Bool(true)) {
         return Ok(answer);
     }
@@ -272,7 +279,7 @@ async fn ask_within(
         .get("error")
         .map_or_else(|| "no reason given".to_owned(), text);
     let name = command["command"].as_str().unwrap_or_default();
-    Err(Failure::refused(format!("{name}: {error}")))
+    Err(CommandFailure::refused(format!("{name}: {error}")))
 }
 
 async fn exchange(socket: &Path, command: &Value) -> std::io::Result<String> {
@@ -293,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    async fn answered_with(line: &'static str) -> Result<Map<String, Value>, Failure> {
+    async fn answered_with(line: &'static str) -> Result<Map<String, Value>, CommandFailure> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("admin.sock");
         let listener = UnixListener::bind(&path).unwrap();

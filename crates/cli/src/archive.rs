@@ -6,10 +6,10 @@ use kedge_upkeep::private::make_private_from_now_on;
 use serde_json::json;
 
 use super::admin;
-use super::output::{Failure, columns, print, print_json};
+use super::output::{CommandFailure, columns, print, print_json};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ArchiveArgs {
     /// The archive: a directory outside the data directory, created if it is missing. Copies of the log need the
     /// archive as long as they exist.
     dir: PathBuf,
@@ -23,9 +23,9 @@ pub(crate) struct Args {
     socket: admin::SocketArgs,
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: ArchiveArgs) -> Result<(), CommandFailure> {
     make_private_from_now_on();
-    let dir = std::path::absolute(&args.dir).map_err(Failure::usage)?;
+    let dir = std::path::absolute(&args.dir).map_err(CommandFailure::usage)?;
     let command = json!({
         "command": "archive",
         "directory": dir,

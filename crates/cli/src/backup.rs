@@ -6,20 +6,20 @@ use std::sync::Arc;
 use kedge_http::files;
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
-use kedge_log::verify::Plan;
+use kedge_log::verify::LogVerifyPlan;
 use kedge_protocol::time::{parse_rfc3339, rfc3339};
-use kedge_storage::{HighWater, Mark};
-use kedge_upkeep::archive::{self, LocalArchive, Record};
-use kedge_upkeep::backup::{self, BackupError, CutTo, List};
-use kedge_upkeep::bounds::Bounds;
+use kedge_storage::{HighWater, HighWaterMark};
+use kedge_upkeep::archive::{self, ArchiveRecord, LocalArchive};
+use kedge_upkeep::backup::{self, BackupError, BackupManifest, RestorePoint};
+use kedge_upkeep::bounds::MemoryBounds;
 use kedge_upkeep::private::make_private_from_now_on;
 use kedge_upkeep::side_keys;
-use kedge_upkeep::verify::{Checks, Summary, Verifier};
+use kedge_upkeep::verify::{StoreCheckLevel, StoreVerifier, StoreVerifySummary};
 use serde_json::{Value, json};
 
 use super::admin;
 
-use super::output::{Failure, columns, print, print_json, progress_bar};
+use super::output::{CommandFailure, columns, print, print_json, progress_bar};
 use super::verify::bounds::BoundsArgs;
 
 /// Bytes of cached decompressed blocks: a check reads each block once.
@@ -72,22 +72,22 @@ fn parse_time(text: &str) -> Result<u64, String> {
     parse_rfc3339(text).ok_or_else(|| "the time must look like 2026-01-31T08:15:00Z".to_owned())
 }
 
-pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
+pub(crate) async fn run(args: BackupArgs) -> Result<(), CommandFailure> {
     make_private_from_now_on();
-    let dir = std::path::absolute(&args.dir).map_err(Failure::usage)?;
+    let dir = std::path::absolute(&args.dir).map_err(CommandFailure::usage)?;
     let since = args.since.map(std::path::absolute).transpose();
-    let since = since.map_err(Failure::usage)?;
+    let since = since.map_err(CommandFailure::usage)?;
     let command = json!({ "command": "backup", "directory": dir, "since": since });
     // Before copying: a failure here says nothing about the backup.
     let bounds = args.bounds.bounds();
-    let scratch = bounds.folder().map_err(Failure::refused)?;
+    let scratch = bounds.folder().map_err(CommandFailure::refused)?;
     let answer = admin::ask_to_copy(&args.socket.socket, &command).await?;
     let checked = backup::list(&dir)
-        .map_err(Failure::refused)
+        .map_err(CommandFailure::refused)
         .and_then(|list| {
-            backup::check(&dir, &list).map_err(Failure::refused)?;
+            backup::check(&dir, &list).map_err(CommandFailure::refused)?;
             let data = backup::data(&dir);
-            let record = Record::read(&data.join("log")).map_err(Failure::refused)?;
+            let record = ArchiveRecord::read(&data.join("log")).map_err(CommandFailure::refused)?;
             if record.missing(&data.join("log")).is_empty() {
                 let summary = verify(&data, &scratch.path().join("store"), &list, bounds)?;
                 return Ok((list, summary, None));
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
     let (list, summary, archive) = checked.map_err(|failure| {
         let (message, dir) = (failure.message(), dir.display());
         if message.contains(&scratch.path().display().to_string()) {
-            return Failure::refused(format!(
+            return CommandFailure::refused(format!(
                 "{message}\n  the backup in {dir} could not be checked: it may be whole. Name a directory with room (--scratch), \
                  and check it with kedge restore"
             ));
@@ -109,25 +109,25 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), Failure> {
                 "\n  if the file was linked from {since}, that backup is damaged too: make a new one without --since"
             )
         });
-        Failure::refused(format!(
+        CommandFailure::refused(format!(
             "{message}\n  the backup in {dir} is not valid; do not keep it{hint}"
         ))
     })?;
     let bytes = |member| answer.get(member).and_then(Value::as_u64);
     let sizes = bytes("bytes").zip(bytes("new_bytes"));
-    let more = More {
+    let more = BackupReportExtra {
         sizes,
         archive,
-        ..More::default()
+        ..BackupReportExtra::default()
     };
     report(&dir, &list, &summary, more, args.socket.json)
 }
 
-pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
+pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CommandFailure> {
     make_private_from_now_on();
-    let list = backup::list(&args.backup).map_err(Failure::refused)?;
-    let cut_to = args.to_sequence.map(CutTo::Sequence);
-    let cut_to = cut_to.or(args.to_time.map(CutTo::Time));
+    let list = backup::list(&args.backup).map_err(CommandFailure::refused)?;
+    let cut_to = args.to_sequence.map(RestorePoint::Sequence);
+    let cut_to = cut_to.or(args.to_time.map(RestorePoint::Time));
     let mut restored = list.clone();
     let (mut summary, mut left_out) = (None, None);
     backup::restore(&args.backup, &list, &args.data, |made| {
@@ -135,33 +135,33 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
         left_out = cut_to.map(|to| restored.cut(made, to)).transpose()?;
         let bounds = args.bounds.bounds();
         summary = Some(verify(made, &made.join("store"), &restored, bounds)?);
-        Ok::<_, Failure>(())
+        Ok::<_, CommandFailure>(())
     })?;
     let mark = args.high_water_path.clone().unwrap_or_else(|| {
         let mut path = args.data.components().as_path().as_os_str().to_owned();
         path.push(".high-water");
         path.into()
     });
-    let more = More {
+    let more = BackupReportExtra {
         next: Some(next(&mark, &restored)),
         left_out,
-        ..More::default()
+        ..BackupReportExtra::default()
     };
     let summary = summary.unwrap_or_default();
     report(&args.data, &restored, &summary, more, args.json)
 }
 
 /// Copies a restored log's archived segments back, if there are any.
-fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
-    let record = Record::read(log).map_err(Failure::refused)?;
+fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), CommandFailure> {
+    let record = ArchiveRecord::read(log).map_err(CommandFailure::refused)?;
     let Some(last) = record.missing(log).last().map(|last| last.last_sequence) else {
         return Ok(());
     };
     match archive {
         Some(directory) => {
-            archive::put_back(log, &LocalArchive::of(directory)).map_err(Failure::refused)
+            archive::put_back(log, &LocalArchive::of(directory)).map_err(CommandFailure::refused)
         }
-        None => Err(Failure::refused(format!(
+        None => Err(CommandFailure::refused(format!(
             "sequences up to {last} are not part of the backup: they were archived in {}. Name that directory with --archive",
             record.places()
         ))),
@@ -170,64 +170,76 @@ fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), Failure> {
 
 /// Checks the segments of a partly archived log, from which no rows can be built. Their side entries must open with the
 /// available keys.
-fn verify_rest(data: &Path, list: &List, record: &Record) -> Result<Summary, Failure> {
+fn verify_rest(
+    data: &Path,
+    list: &BackupManifest,
+    record: &ArchiveRecord,
+) -> Result<StoreVerifySummary, CommandFailure> {
     let log = &data.join("log");
     let identity = Some(list.domain.separator());
     let opened = LogReader::open(Arc::new(RealEnv), log, identity, CACHE_BYTES);
-    let (reader, _) = opened.map_err(Failure::refused)?;
-    let side_keys = side_keys::read(&data.join("keys")).map_err(Failure::refused)?;
-    let plan = Plan {
+    let (reader, _) = opened.map_err(CommandFailure::refused)?;
+    let side_keys = side_keys::read(&data.join("keys")).map_err(CommandFailure::refused)?;
+    let plan = LogVerifyPlan {
         request_signatures: true,
         side_keys: Some(side_keys),
-        ..Plan::default()
+        ..LogVerifyPlan::default()
     };
-    let found = kedge_log::verify::verify(&reader, &plan, |_| ()).map_err(Failure::refused)?;
+    let found =
+        kedge_log::verify::verify(&reader, &plan, |_| ()).map_err(CommandFailure::refused)?;
     let archived = record.segments.iter().map(|segment| segment.last_sequence);
     let first = reader.first_sequence();
     if archived.max().is_none_or(|last| last + 1 < first) {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "its log begins with sequence {first}, but its list of archived segments ends earlier"
         )));
     }
     let batches = reader.position().next_batch;
     if batches != list.batches {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "it ends after {batches} batches, but its list names {}",
             list.batches
         )));
     }
-    Ok(Summary {
+    Ok(StoreVerifySummary {
         batches,
         requests: found.requests,
         actions: found.actions,
-        ..Summary::default()
+        ..StoreVerifySummary::default()
     })
 }
 
-impl From<BackupError> for Failure {
+impl From<BackupError> for CommandFailure {
     fn from(error: BackupError) -> Self {
         Self::refused(error)
     }
 }
 
 /// Rebuilds a data directory's rows from its log in `store`, and checks the log, the rules and the contents of files.
-fn verify(data: &Path, store: &Path, list: &List, bounds: Bounds) -> Result<Summary, Failure> {
+fn verify(
+    data: &Path,
+    store: &Path,
+    list: &BackupManifest,
+    bounds: MemoryBounds,
+) -> Result<StoreVerifySummary, CommandFailure> {
     let bar = progress_bar("making the rows");
     bar.set_length(list.batches);
     let of = (list.domain, list.sequencer);
-    let verifier = Verifier::derive(data, store, of, bounds, |done| bar.set_position(done));
-    let verifier = verifier.map_err(Failure::refused)?;
+    let verifier = StoreVerifier::derive(data, store, of, bounds, |done| bar.set_position(done));
+    let verifier = verifier.map_err(CommandFailure::refused)?;
     bar.set_message("verifying");
     let summary = verifier
-        .check(Checks::Signatures, |done| bar.set_position(done.batches))
-        .map_err(Failure::refused)?;
+        .check(StoreCheckLevel::Signatures, |done| {
+            bar.set_position(done.batches);
+        })
+        .map_err(CommandFailure::refused)?;
     bar.finish_and_clear();
     let mut wrong = Vec::new();
     let folder = data.join(files::FOLDER);
     let found = verifier.contents(&folder, |file, what| {
         wrong.push(format!("file {} ({:?}): {what}", file.id, file.name));
     });
-    found.map_err(Failure::refused)?;
+    found.map_err(CommandFailure::refused)?;
     if summary.batches != list.batches {
         wrong.push(format!(
             "it holds {} batches, but its list names {}",
@@ -235,24 +247,24 @@ fn verify(data: &Path, store: &Path, list: &List, bounds: Bounds) -> Result<Summ
         ));
     }
     match wrong.first() {
-        Some(first) => Err(Failure::refused(first)),
+        Some(first) => Err(CommandFailure::refused(first)),
         None => Ok(summary),
     }
 }
 
 /// Describes the server's behaviour when started with the restored directory.
-fn next(mark: &Path, list: &List) -> String {
+fn next(mark: &Path, list: &BackupManifest) -> String {
     let path = mark.display();
     let batches = list.batches;
     match HighWater::read(&RealEnv, mark) {
-        Mark::Released(released) if released.batches > batches => format!(
+        HighWaterMark::Released(released) if released.batches > batches => format!(
             "it opens read-only: by the mark {path} the headers of {} batches were released, and the directory holds {batches}",
             released.batches
         ),
-        Mark::Released(_) => {
+        HighWaterMark::Released(_) => {
             format!("the mark {path} names no batch beyond the directory's {batches}")
         }
-        Mark::Missing | Mark::Unreadable(_) => format!(
+        HighWaterMark::Missing | HighWaterMark::Unreadable(_) => format!(
             "it opens read-only: there is no mark in {path} to show how far headers were released. \
              Put the lost server's mark there if you have it; docs/operations/backup.md \
              lists the alternatives"
@@ -262,7 +274,7 @@ fn next(mark: &Path, list: &List) -> String {
 
 /// Report fields that only one of the two commands has.
 #[derive(Default)]
-struct More {
+struct BackupReportExtra {
     /// Bytes of a backup, and the new ones among them.
     sizes: Option<(u64, u64)>,
     /// Archive of the segments missing from a backup.
@@ -275,11 +287,11 @@ struct More {
 
 fn report(
     dir: &Path,
-    list: &List,
-    summary: &Summary,
-    more: More,
+    list: &BackupManifest,
+    summary: &StoreVerifySummary,
+    more: BackupReportExtra,
     as_json: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     if as_json {
         return print_json(&json!({
             "directory": dir,

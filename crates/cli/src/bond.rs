@@ -3,20 +3,20 @@
 use clap::Args;
 use kedge_chain::contract::bond::{BondContract, BondTerms, deploy_bond, deposit_calldata};
 use kedge_chain::contract::{AnchorContract, transact_paying};
-use kedge_chain::rpc::{Endpoint, RpcClient, RpcOptions};
+use kedge_chain::rpc::{RpcClient, RpcEndpoint, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use serde_json::json;
 
 use super::chain::{ChainArgs, PATIENCE_MS};
-use super::output::{Failure, columns, print, print_json};
+use super::output::{CommandFailure, columns, print, print_json};
 use super::trust::read_failure;
 
 /// Decimals of an ether: 10^18 wei.
 const ETHER_DECIMALS: usize = 18;
 
 #[derive(Args)]
-pub(crate) struct DeployArgs {
+pub(crate) struct BondDeployArgs {
     /// The anchor contract; the key is its owner's.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
@@ -52,7 +52,7 @@ pub(crate) struct StatusArgs {
     contract: Address,
     /// JSON-RPC URL of an Ethereum node.
     #[arg(long, value_name = "URL")]
-    rpc: Endpoint,
+    rpc: RpcEndpoint,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -79,7 +79,7 @@ fn ether(wei: u128) -> String {
     format!("{}{point}{fraction} ether", wei / unit)
 }
 
-pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
+pub(crate) async fn run_deploy(args: BondDeployArgs) -> Result<(), CommandFailure> {
     let key = args.chain.key()?;
     let rpc = args.chain.client();
     let terms = BondTerms {
@@ -93,19 +93,19 @@ pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
     let named = AnchorContract::new(rpc.clone(), args.contract).bond().await;
     let named = named.map_err(read_failure)?;
     if named != Address::ZERO {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "the anchor contract already names the bond {named}, and cannot name another"
         )));
     }
     let fees = FeePolicy::default();
     let made = deploy_bond(&rpc, &key, args.contract, &terms, &fees, PATIENCE_MS)
         .await
-        .map_err(Failure::refused)?;
+        .map_err(CommandFailure::refused)?;
     if args.deposit > 0 {
         let (to, data) = (Some(made.bond), deposit_calldata());
         transact_paying(&rpc, &key, to, data, args.deposit, &fees, PATIENCE_MS)
             .await
-            .map_err(Failure::refused)?;
+            .map_err(CommandFailure::refused)?;
     }
     if args.chain.is_json() {
         return print_json(&json!({
@@ -123,12 +123,12 @@ pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
     ]))
 }
 
-pub(crate) async fn run_status(args: StatusArgs) -> Result<(), Failure> {
+pub(crate) async fn run_status(args: StatusArgs) -> Result<(), CommandFailure> {
     let rpc = RpcClient::new(args.rpc, RpcOptions::default());
     let anchor = AnchorContract::new(rpc.clone(), args.contract);
     let address = anchor.bond().await.map_err(read_failure)?;
     if address == Address::ZERO {
-        return Err(Failure::refused("the anchor contract names no bond"));
+        return Err(CommandFailure::refused("the anchor contract names no bond"));
     }
     let bond = BondContract::new(rpc, address);
     let state = bond.state().await.map_err(read_failure)?;

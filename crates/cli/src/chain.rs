@@ -1,11 +1,11 @@
 //! Options common to all commands that send a transaction: a node, and the key that signs and pays.
 
 use clap::Args;
-use kedge_chain::rpc::{Endpoint, RpcClient, RpcOptions};
+use kedge_chain::rpc::{RpcClient, RpcEndpoint, RpcOptions};
 use kedge_protocol::signature::SigningKey;
 
-use super::key::KeyArgs;
-use super::output::Failure;
+use super::key::KeySourceArgs;
+use super::output::CommandFailure;
 
 /// How long to wait for a transaction, in milliseconds.
 pub(crate) const PATIENCE_MS: u64 = 10 * 60 * 1000;
@@ -14,16 +14,16 @@ pub(crate) const PATIENCE_MS: u64 = 10 * 60 * 1000;
 pub(crate) struct ChainArgs {
     /// JSON-RPC URL of an Ethereum node.
     #[arg(long, value_name = "URL")]
-    rpc: Endpoint,
+    rpc: RpcEndpoint,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    key: KeyArgs,
+    key: KeySourceArgs,
 }
 
 impl ChainArgs {
-    pub(crate) fn key(&self) -> Result<SigningKey, Failure> {
+    pub(crate) fn key(&self) -> Result<SigningKey, CommandFailure> {
         self.key.read()
     }
 

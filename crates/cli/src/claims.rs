@@ -7,7 +7,7 @@ use kedge_chain::contract::claims::{ClaimsContract, deploy_claims};
 use kedge_chain::contract::{AnchorContract, transact};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
-use kedge_protocol::json::Object;
+use kedge_protocol::json::JsonObject;
 use kedge_prover::claim::ClaimFile;
 use kedge_prover::groth16::{ProvingKey, zkey};
 use kedge_prover::{calldata, keys};
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::chain::{ChainArgs, PATIENCE_MS};
 use super::input::{parse, read};
-use super::output::{Failure, columns, print, print_json};
+use super::output::{CommandFailure, columns, print, print_json};
 use super::trust::read_failure;
 
 #[derive(Args)]
@@ -30,18 +30,18 @@ pub(crate) struct CircuitKeyArgs {
 }
 
 impl CircuitKeyArgs {
-    pub(crate) fn read(&self) -> Result<ProvingKey, Failure> {
+    pub(crate) fn read(&self) -> Result<ProvingKey, CommandFailure> {
         let Some(path) = &self.zkey else {
-            return keys::dev_insecure_proving().map_err(Failure::refused);
+            return keys::dev_insecure_proving().map_err(CommandFailure::refused);
         };
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let file = std::fs::read(path).map_err(|error| Failure::usage(named(&error)))?;
-        zkey::read(&file).map_err(|error| Failure::refused(named(&error)))
+        let file = std::fs::read(path).map_err(|error| CommandFailure::usage(named(&error)))?;
+        zkey::read(&file).map_err(|error| CommandFailure::refused(named(&error)))
     }
 }
 
 #[derive(Args)]
-pub(crate) struct DeployArgs {
+pub(crate) struct ClaimsDeployArgs {
     /// The anchor contract; the key is its owner's.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
@@ -56,7 +56,7 @@ pub(crate) struct DeployArgs {
 }
 
 #[derive(Args)]
-pub(crate) struct ResolveArgs {
+pub(crate) struct ClaimResolveArgs {
     /// The claim file; - for standard input.
     file: PathBuf,
     /// The resolver's version of the circuit's verifier.
@@ -66,14 +66,14 @@ pub(crate) struct ResolveArgs {
     chain: ChainArgs,
 }
 
-pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
+pub(crate) async fn run_deploy(args: ClaimsDeployArgs) -> Result<(), CommandFailure> {
     let key = args.chain.key()?;
     let rpc = args.chain.client();
-    let chain_id = rpc.chain_id().await.map_err(Failure::refused)?;
+    let chain_id = rpc.chain_id().await.map_err(CommandFailure::refused)?;
     let anchor = AnchorContract::new(rpc.clone(), args.contract);
     let owner = anchor.owner().await.map_err(read_failure)?;
     if owner != key.address() {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "circuits are added by the anchor contract's owner {owner}, not by {}",
             key.address()
         )));
@@ -82,14 +82,14 @@ pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
         let bound = ClaimsContract::new(rpc.clone(), resolver);
         let bound = bound.anchor_contract().await.map_err(read_failure)?;
         if bound != args.contract {
-            return Err(Failure::refused(format!(
+            return Err(CommandFailure::refused(format!(
                 "the resolver {resolver} belongs to the anchor contract {bound}"
             )));
         }
     }
     let circuit = args.circuit.read()?;
     let circuit = circuit.verifying();
-    keys::check_allowed(circuit, chain_id).map_err(Failure::refused)?;
+    keys::check_allowed(circuit, chain_id).map_err(CommandFailure::refused)?;
     let (fees, words) = (FeePolicy::default(), circuit.words());
     let made = deploy_claims(
         &rpc,
@@ -100,7 +100,7 @@ pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
         &fees,
         PATIENCE_MS,
     );
-    let made = made.await.map_err(Failure::refused)?;
+    let made = made.await.map_err(CommandFailure::refused)?;
     if args.chain.is_json() {
         return print_json(&json!({
             "contract": args.contract,
@@ -119,19 +119,19 @@ pub(crate) async fn run_deploy(args: DeployArgs) -> Result<(), Failure> {
     ]))
 }
 
-pub(crate) async fn run_resolve(args: ResolveArgs) -> Result<(), Failure> {
-    let Object(claim): Object<ClaimFile> = parse(&read(&args.file)?, "a claim file")?;
+pub(crate) async fn run_resolve(args: ClaimResolveArgs) -> Result<(), CommandFailure> {
+    let JsonObject(claim): JsonObject<ClaimFile> = parse(&read(&args.file)?, "a claim file")?;
     let key = args.chain.key()?;
     let binding = &claim.binding;
     if binding.claimant != key.address() {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "the claim is {}'s, but the key is {}'s: only the claimant can submit it",
             binding.claimant,
             key.address()
         )));
     }
     let data = calldata::resolve_claim(&claim, args.circuit_version).ok_or_else(|| {
-        Failure::refused(
+        CommandFailure::refused(
             "the claim is about an action that is not anchored yet: prove it again later",
         )
     })?;
@@ -139,11 +139,11 @@ pub(crate) async fn run_resolve(args: ResolveArgs) -> Result<(), Failure> {
     let (to, fees) = (Some(binding.resolver), FeePolicy::default());
     let mined = transact(&rpc, &key, to, data, &fees, PATIENCE_MS)
         .await
-        .map_err(Failure::refused)?;
+        .map_err(CommandFailure::refused)?;
     let context = claim.statement().context;
     let resolver = ClaimsContract::new(rpc, binding.resolver);
     if !resolver.is_resolved(&context).await.map_err(read_failure)? {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "transaction {} was mined, but the resolver does not know the claim",
             mined.tx_hash
         )));

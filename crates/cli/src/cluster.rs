@@ -7,13 +7,13 @@ use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use kedge_cluster::node::cluster_options;
 use kedge_cluster::{Cluster, ReseedError, StreamError};
-use kedge_config::Sources;
+use kedge_config::ConfigSources;
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
 use serde_json::json;
 
 use super::admin::{SocketArgs, ask_and_print};
-use super::output::{Failure, columns, print, print_json};
+use super::output::{CommandFailure, columns, print, print_json};
 
 #[derive(Args)]
 pub(crate) struct HandOverArgs {
@@ -25,7 +25,7 @@ pub(crate) struct HandOverArgs {
 }
 
 #[derive(Args)]
-pub(crate) struct RemoveArgs {
+pub(crate) struct RemoveNodeArgs {
     /// The node that will not come back.
     node: String,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) struct ReseedArgs {
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ClusterCommand {
     /// Show every node: who leads, in which term, and how far each one is.
     Status(SocketArgs),
     /// Let another node lead. Ask the node that leads now.
@@ -65,18 +65,18 @@ pub(crate) enum Command {
     /// Forget a node that will not come back.
     ///
     /// Stop it first: one that still runs is not removed.
-    Remove(RemoveArgs),
+    Remove(RemoveNodeArgs),
 }
 
-pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+pub(crate) async fn run(command: ClusterCommand) -> Result<(), CommandFailure> {
     let (request, socket) = match command {
-        Command::Reseed(args) => return reseed(args).await,
-        Command::Status(socket) => (json!({ "command": "cluster_status" }), socket),
-        Command::HandOver(args) => (
+        ClusterCommand::Reseed(args) => return reseed(args).await,
+        ClusterCommand::Status(socket) => (json!({ "command": "cluster_status" }), socket),
+        ClusterCommand::HandOver(args) => (
             json!({ "command": "hand_over", "to": args.to }),
             args.socket,
         ),
-        Command::Remove(args) => (
+        ClusterCommand::Remove(args) => (
             json!({ "command": "remove_node", "node": args.node }),
             args.socket,
         ),
@@ -88,34 +88,36 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A stream with a broken end cannot be compared with the log, so only `--force` recreates it.
-fn reseed_failure(error: ReseedError, is_forced: bool) -> Failure {
+fn reseed_failure(error: ReseedError, is_forced: bool) -> CommandFailure {
     match error {
         ReseedError::Stream(StreamError::Broken(broken)) if !is_forced => {
-            Failure::refused(format!(
+            CommandFailure::refused(format!(
                 "the end of the stream cannot be read: at frame {} it holds {}, where {} is expected. So it is not known \
              whether it holds frames that this log lacks; nothing was changed\n  make sure that no other node has a longer \
              log, then add --force",
                 broken.frame, broken.stream, broken.log
             ))
         }
-        error => Failure::refused(error),
+        error => CommandFailure::refused(error),
     }
 }
 
-async fn reseed(args: ReseedArgs) -> Result<(), Failure> {
-    let config = kedge_config::load(&Sources {
+async fn reseed(args: ReseedArgs) -> Result<(), CommandFailure> {
+    let config = kedge_config::load(&ConfigSources {
         file: Some(&args.config),
         overrides: Vec::new(),
     });
-    let config = config.map_err(Failure::usage)?;
+    let config = config.map_err(CommandFailure::usage)?;
     let options = cluster_options(&config).ok_or_else(|| {
-        Failure::usage("cluster_servers is not set: this is the configuration of a single node")
+        CommandFailure::usage(
+            "cluster_servers is not set: this is the configuration of a single node",
+        )
     })?;
     let log = config.data_dir.join("log");
     let opened = LogReader::open(Arc::new(RealEnv), &log, None, CACHE_BYTES);
-    let (reader, _) = opened.map_err(Failure::refused)?;
+    let (reader, _) = opened.map_err(CommandFailure::refused)?;
     let cluster = Cluster::connect(options, reader.identity()).await;
-    let cluster = cluster.map_err(Failure::refused)?;
+    let cluster = cluster.map_err(CommandFailure::refused)?;
     let from = args.from.unwrap_or_else(|| reader.first_frame());
     let bar = ProgressBar::new(reader.position().frame);
     let done = cluster

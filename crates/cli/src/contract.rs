@@ -10,12 +10,12 @@ use kedge_protocol::Address;
 use serde_json::json;
 
 use super::chain::{ChainArgs, PATIENCE_MS};
-use super::output::{Failure, columns, print, print_json};
+use super::output::{CommandFailure, columns, print, print_json};
 use super::trust::read_failure;
 use super::{bond, claims, contract_keys, contract_state};
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ContractCommand {
     /// Deploy the anchor contract; the key pays.
     Deploy {
         /// The address of the key that signs batches.
@@ -35,29 +35,29 @@ pub(crate) enum Command {
     ///
     /// The terms are fixed for the bond's life: its withdrawal delay has to be longer than the times to challenge, to
     /// answer and to reveal together.
-    Bond(bond::DeployArgs),
+    Bond(bond::BondDeployArgs),
     /// Show the state of an anchor contract's bond.
     BondStatus(bond::StatusArgs),
     /// Name the next sequencer key, in the log and in the contract.
     ///
     /// The log is changed first, through the server's admin socket; then the owner's key changes the contract. If a
     /// rotation stopped half-way, run the command again to finish it.
-    Rotate(contract_keys::RotateArgs),
+    Rotate(contract_keys::ContractKeyRotateArgs),
     /// Note that all batches of a replaced sequencer key are anchored.
     ///
     /// From then on the key's signatures count as evidence only for the time set in the bond.
-    CloseKey(contract_keys::CloseArgs),
+    CloseKey(contract_keys::ContractKeyCloseArgs),
     /// Stop anchoring. Proofs and reads stay as they are.
-    Pause(contract_state::StateArgs),
+    Pause(contract_state::ContractStateArgs),
     /// Anchor again after a pause.
-    Unpause(contract_state::StateArgs),
+    Unpause(contract_state::ContractStateArgs),
     /// Hand the log over to a successor contract, for good.
-    Retire(contract_state::RetireArgs),
+    Retire(contract_state::RetireContractArgs),
     /// Deploy a resolver of claims over an anchor contract, with a verifier for the claim circuit's key.
     ///
     /// With --resolver the circuit is added to an existing resolver, under its next version; no version is ever
     /// changed. `kedge prove claim --resolver` makes claims for it, `kedge prove resolve` submits them.
-    Claims(claims::DeployArgs),
+    Claims(claims::ClaimsDeployArgs),
     /// Give the contract to another owner, in two steps.
     ///
     /// First the owner names the next one with --to, then that one accepts with --accept. Between the two steps nothing
@@ -77,23 +77,23 @@ pub(crate) enum Command {
     },
 }
 
-pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+pub(crate) async fn run(command: ContractCommand) -> Result<(), CommandFailure> {
     match command {
-        Command::Deploy {
+        ContractCommand::Deploy {
             sequencer,
             owner,
             domain_contract,
             chain,
         } => run_deploy(chain, sequencer, owner, domain_contract).await,
-        Command::Bond(args) => bond::run_deploy(args).await,
-        Command::BondStatus(args) => bond::run_status(args).await,
-        Command::Rotate(args) => contract_keys::rotate(args).await,
-        Command::CloseKey(args) => contract_keys::close(args).await,
-        Command::Pause(args) => contract_state::pause(args).await,
-        Command::Unpause(args) => contract_state::unpause(args).await,
-        Command::Retire(args) => contract_state::retire(args).await,
-        Command::Claims(args) => claims::run_deploy(args).await,
-        Command::Handover {
+        ContractCommand::Bond(args) => bond::run_deploy(args).await,
+        ContractCommand::BondStatus(args) => bond::run_status(args).await,
+        ContractCommand::Rotate(args) => contract_keys::rotate(args).await,
+        ContractCommand::CloseKey(args) => contract_keys::close(args).await,
+        ContractCommand::Pause(args) => contract_state::pause(args).await,
+        ContractCommand::Unpause(args) => contract_state::unpause(args).await,
+        ContractCommand::Retire(args) => contract_state::retire(args).await,
+        ContractCommand::Claims(args) => claims::run_deploy(args).await,
+        ContractCommand::Handover {
             contract,
             to,
             chain,
@@ -107,7 +107,7 @@ async fn run_deploy(
     sequencer_key: Address,
     owner: Option<Address>,
     domain_contract: Option<Address>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let (key, rpc) = (chain.key()?, chain.client());
     let options = DeployOptions {
         owner: owner.unwrap_or(key.address()),
@@ -118,8 +118,8 @@ async fn run_deploy(
     };
     let made = deploy(&rpc, &key, &options)
         .await
-        .map_err(Failure::refused)?;
-    let chain_id = rpc.chain_id().await.map_err(Failure::refused)?;
+        .map_err(CommandFailure::refused)?;
+    let chain_id = rpc.chain_id().await.map_err(CommandFailure::refused)?;
     if chain.is_json() {
         return print_json(&json!({
             "chain_id": chain_id,
@@ -145,13 +145,13 @@ async fn run_handover(
     chain: ChainArgs,
     address: Address,
     to: Option<Address>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let (key, rpc) = (chain.key()?, chain.client());
     let data = to.map_or_else(accept_ownership_calldata, transfer_ownership_calldata);
     let fees = FeePolicy::default();
     let mined = transact(&rpc, &key, Some(address), data, &fees, PATIENCE_MS)
         .await
-        .map_err(Failure::refused)?;
+        .map_err(CommandFailure::refused)?;
     let contract = AnchorContract::new(rpc, address);
     let owner = contract.owner().await.map_err(read_failure)?;
     let pending = contract.pending_owner().await.map_err(read_failure)?;

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 use kedge_chain::contract::{AnchorContract, close_key_calldata, rotate_calldata, transact};
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::evidence::KeyTerm;
-use kedge_protocol::{Address, KeyFrom};
+use kedge_protocol::{Address, KeyActivation};
 use serde_json::{Map, Value, json};
 
 use super::admin;
 use super::chain::{ChainArgs, PATIENCE_MS};
-use super::output::{Failure, columns, print, print_json};
+use super::output::{CommandFailure, columns, print, print_json};
 use super::trust::read_failure;
 
 #[derive(Args)]
-pub(crate) struct RotateArgs {
+pub(crate) struct ContractKeyRotateArgs {
     /// The anchor contract; the key that pays is its owner's.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
@@ -36,7 +36,7 @@ pub(crate) struct RotateArgs {
 }
 
 #[derive(Args)]
-pub(crate) struct CloseArgs {
+pub(crate) struct ContractKeyCloseArgs {
     /// The anchor contract.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
@@ -53,10 +53,10 @@ pub(crate) struct CloseArgs {
 
 /// Registers the next key, first in the log and then in the contract. Finished steps are skipped, so the same command
 /// completes an interrupted rotation.
-pub(crate) async fn rotate(args: RotateArgs) -> Result<(), Failure> {
+pub(crate) async fn rotate(args: ContractKeyRotateArgs) -> Result<(), CommandFailure> {
     let owner = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);
-    let entry = KeyFrom {
+    let entry = KeyActivation {
         key: args.key,
         from_batch: args.from_batch,
     };
@@ -74,7 +74,7 @@ pub(crate) async fn rotate(args: RotateArgs) -> Result<(), Failure> {
         let to = Some(args.contract);
         let sent = transact(contract.rpc(), &owner, to, data, &fees, PATIENCE_MS).await;
         Some(sent.map_err(|error| {
-            Failure::refused(format!(
+            CommandFailure::refused(format!(
                 "the log names the key (sequence {}), but the contract does not: {error}\n  run the \
                  same command again before batch {}, or the server stops signing at that batch \
                  until the contract agrees",
@@ -120,9 +120,9 @@ fn text(answer: &Map<String, Value>, member: &str) -> String {
 /// Whether the contract already has the key. Rejects what the contract would reject, before the log is changed.
 async fn check_contract(
     contract: &AnchorContract,
-    entry: KeyFrom,
+    entry: KeyActivation,
     sender: Address,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandFailure> {
     let terms = contract.key_terms().await.map_err(read_failure)?;
     let same = |term: &KeyTerm| term.key == entry.key && term.from_batch == entry.from_batch;
     if terms.iter().any(same) {
@@ -130,14 +130,17 @@ async fn check_contract(
     }
     let owner = contract.owner().await.map_err(read_failure)?;
     if owner != sender {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "the contract belongs to {owner}; {sender} cannot rotate its key"
         )));
     }
     let last = terms.last().map_or(0, |term| term.from_batch);
-    let anchored = contract.latest(At::Latest).await.map_err(read_failure)?;
+    let anchored = contract
+        .latest(BlockTag::Latest)
+        .await
+        .map_err(read_failure)?;
     if entry.from_batch <= last || entry.from_batch < anchored.batches {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "the contract has anchored {} batches and its last key begins at batch {last}: name a later \
              batch than {}",
             anchored.batches, entry.from_batch
@@ -148,7 +151,7 @@ async fn check_contract(
 
 /// Records in the contract that all batches of a replaced key are anchored. From then on its signatures count as
 /// evidence only for the bond's time.
-pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
+pub(crate) async fn close(args: ContractKeyCloseArgs) -> Result<(), CommandFailure> {
     let payer = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);
     let terms = contract.key_terms().await.map_err(read_failure)?;
@@ -156,7 +159,7 @@ pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
         .ok()
         .and_then(|index| terms.get(index));
     let term = term.ok_or_else(|| {
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "--index: the contract has {} keys, from 0",
             terms.len()
         ))
@@ -164,11 +167,14 @@ pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
     let batches = if let Some(batches) = args.batches {
         batches
     } else {
-        let latest = contract.latest(At::Latest).await.map_err(read_failure)?;
+        let latest = contract
+            .latest(BlockTag::Latest)
+            .await
+            .map_err(read_failure)?;
         latest.batches
     };
     if term.replaced_at_s == 0 || batches < term.until_batch {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "key {} is still in use: {} batches are anchored, and it signs the batches below {}",
             term.key,
             batches,
@@ -184,7 +190,7 @@ pub(crate) async fn close(args: CloseArgs) -> Result<(), Failure> {
     let to = Some(args.contract);
     let mined = transact(contract.rpc(), &payer, to, data, &fees, PATIENCE_MS)
         .await
-        .map_err(Failure::refused)?;
+        .map_err(CommandFailure::refused)?;
     let terms = contract.key_terms().await.map_err(read_failure)?;
     let closed_at_s = terms
         .get(args.index as usize)

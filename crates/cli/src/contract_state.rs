@@ -2,18 +2,19 @@
 
 use clap::Args;
 use kedge_chain::contract::{
-    AnchorContract, AnchorState, pause_calldata, retire_calldata, transact, unpause_calldata,
+    AnchorContract, AnchorContractState, pause_calldata, retire_calldata, transact,
+    unpause_calldata,
 };
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use serde_json::json;
 
 use super::chain::{ChainArgs, PATIENCE_MS};
-use super::output::{Failure, columns, print, print_json};
+use super::output::{CommandFailure, columns, print, print_json};
 use super::trust::read_failure;
 
 #[derive(Args)]
-pub(crate) struct StateArgs {
+pub(crate) struct ContractStateArgs {
     /// The anchor contract; the key that pays is its owner's.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
@@ -22,39 +23,39 @@ pub(crate) struct StateArgs {
 }
 
 #[derive(Args)]
-pub(crate) struct RetireArgs {
+pub(crate) struct RetireContractArgs {
     /// The contract that adopts the last checkpoint: deployed for the same log (`deploy
     /// --domain-contract`), waiting, with the sequencer key that is valid now.
     #[arg(long, value_name = "ADDRESS")]
     successor: Address,
     #[command(flatten)]
-    state: StateArgs,
+    state: ContractStateArgs,
 }
 
-pub(crate) async fn pause(args: StateArgs) -> Result<(), Failure> {
+pub(crate) async fn pause(args: ContractStateArgs) -> Result<(), CommandFailure> {
     change(args, pause_calldata()).await
 }
 
-pub(crate) async fn unpause(args: StateArgs) -> Result<(), Failure> {
+pub(crate) async fn unpause(args: ContractStateArgs) -> Result<(), CommandFailure> {
     change(args, unpause_calldata()).await
 }
 
-pub(crate) async fn retire(args: RetireArgs) -> Result<(), Failure> {
+pub(crate) async fn retire(args: RetireContractArgs) -> Result<(), CommandFailure> {
     change(args.state, retire_calldata(args.successor)).await
 }
 
-async fn change(args: StateArgs, data: Vec<u8>) -> Result<(), Failure> {
+async fn change(args: ContractStateArgs, data: Vec<u8>) -> Result<(), CommandFailure> {
     let owner = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);
     let (to, fees) = (Some(args.contract), FeePolicy::default());
     let mined = transact(contract.rpc(), &owner, to, data, &fees, PATIENCE_MS)
         .await
-        .map_err(Failure::refused)?;
+        .map_err(CommandFailure::refused)?;
     let state = match contract.state().await.map_err(read_failure)? {
-        AnchorState::Open => "open",
-        AnchorState::Waiting => "waiting",
-        AnchorState::Retired => "retired",
-        AnchorState::Frozen => "frozen",
+        AnchorContractState::Open => "open",
+        AnchorContractState::Waiting => "waiting",
+        AnchorContractState::Retired => "retired",
+        AnchorContractState::Frozen => "frozen",
     };
     let paused = contract.paused().await.map_err(read_failure)?;
     if args.chain.is_json() {

@@ -13,13 +13,13 @@ use kedge_http::clock;
 use kedge_protocol::Address;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::output::{Failure, print};
+use super::output::{CommandFailure, print};
 
 /// How long to wait for the contract, in milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DevChainArgs {
     /// The directory of the chain's journal; made if it is missing.
     #[arg(long, value_name = "DIR", default_value = "data/chain")]
     data: PathBuf,
@@ -31,9 +31,10 @@ pub(crate) struct Args {
     sequencer: Address,
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let failed =
-        |what: &str, error: &dyn std::fmt::Display| Failure::refused(format!("{what}: {error}"));
+pub(crate) async fn run(args: DevChainArgs) -> Result<(), CommandFailure> {
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        CommandFailure::refused(format!("{what}: {error}"))
+    };
     let folder = args.data.display().to_string();
     std::fs::create_dir_all(&args.data).map_err(|error| failed(&folder, &error))?;
     let handle = embedded::start(EmbeddedOptions {

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kedge_config::{Config, ConfigError, Sources};
+use kedge_config::{Config, ConfigError, ConfigSources};
 
 use super::serve::name_and_value;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct EdgeArgs {
     /// The configuration file, with the same options as a node's.
     ///
     /// An edge needs `listen` and, in the section `[edge]`, `nodes`: the URLs of all nodes. Keys, the data directory and the
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     set: Vec<(String, String)>,
 }
 
-impl Args {
+impl EdgeArgs {
     /// Reads the edge's configuration.
     pub(crate) fn read(self) -> Result<Config, ConfigError> {
         let mut overrides = self.set;
@@ -38,7 +38,7 @@ impl Args {
             let text = address.map(|address| format!("\"{address}\""));
             overrides.extend(text.map(|text| (name.to_owned(), text)));
         }
-        kedge_config::load_edge(&Sources {
+        kedge_config::load_edge(&ConfigSources {
             file: self.config.as_deref(),
             overrides,
         })

@@ -1,11 +1,11 @@
 //! `kedge health`: a single request to a running server, for container health checks and scripts.
 
-use kedge_client::{Probe, probe};
+use kedge_client::{ServerProbe, probe};
 
-use super::output::{Failure, print_line};
+use super::output::{CommandFailure, print_line};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct HealthArgs {
     /// The server.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     url: String,
@@ -18,18 +18,18 @@ pub(crate) struct Args {
     timeout: u64,
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: HealthArgs) -> Result<(), CommandFailure> {
     let (asked, yes) = if args.ready {
-        (Probe::Ready, "ready")
+        (ServerProbe::Ready, "ready")
     } else {
-        (Probe::Alive, "ok")
+        (ServerProbe::Alive, "ok")
     };
     match probe(&args.url, asked, args.timeout * 1_000).await {
         Ok(None) => print_line(yes),
-        Ok(Some(reason)) => Err(Failure::Refused(format!(
+        Ok(Some(reason)) => Err(CommandFailure::Refused(format!(
             "{} is not ready: {reason}",
             args.url
         ))),
-        Err(error) => Err(Failure::Refused(format!("{}: {error}", args.url))),
+        Err(error) => Err(CommandFailure::Refused(format!("{}: {error}", args.url))),
     }
 }

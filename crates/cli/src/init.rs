@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use kedge_config::commented_toml;
 
-use super::output::{Failure, print, print_line};
+use super::output::{CommandFailure, print, print_line};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct InitArgs {
     /// The file to write; - for standard output.
     #[arg(default_value = "kedge.toml")]
     file: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
     let text = commented_toml();
     if args.file == Path::new("-") {
         return print(&text);
@@ -36,9 +36,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                Failure::Refused(format!("{name} exists; --force overwrites it"))
+                CommandFailure::Refused(format!("{name} exists; --force overwrites it"))
             }
-            _ => Failure::Refused(format!("{name}: {error}")),
+            _ => CommandFailure::Refused(format!("{name}: {error}")),
         })?;
     print_line(format_args!(
         "{name} written; start the server with: kedge serve --config {name}"
@@ -53,7 +53,7 @@ mod tests {
     fn a_file_that_exists_is_kept_unless_forced() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("kedge.toml");
-        let args = |force| Args {
+        let args = |force| InitArgs {
             file: file.clone(),
             force,
         };

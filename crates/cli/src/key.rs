@@ -9,7 +9,7 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Id, Prefix, possession};
 use serde_json::json;
 
-use super::output::{Failure, print_line};
+use super::output::{CommandFailure, print_line};
 use super::trust::DomainArgs;
 
 /// Environment variable of the key.
@@ -18,7 +18,7 @@ const VARIABLE: &str = "KEDGE_SIGNING_KEY";
 /// The key's source: a file or the environment. Never the command line, which others can read and
 /// shells remember.
 #[derive(Args)]
-pub(crate) struct KeyArgs {
+pub(crate) struct KeySourceArgs {
     /// File with the private key: 0x and 64 hex digits, readable only by its owner.
     ///
     /// Without it the key is read from the environment variable KEDGE_SIGNING_KEY.
@@ -26,15 +26,15 @@ pub(crate) struct KeyArgs {
     key_file: Option<PathBuf>,
 }
 
-impl KeyArgs {
-    pub(crate) fn read(&self) -> Result<SigningKey, Failure> {
+impl KeySourceArgs {
+    pub(crate) fn read(&self) -> Result<SigningKey, CommandFailure> {
         secrets::signing_key(self.key_file.as_deref(), "--key-file", VARIABLE)
-            .map_err(Failure::usage)
+            .map_err(CommandFailure::usage)
     }
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum KeysCommand {
     /// Make a key, write it to a new file and print its address.
     ///
     /// Only the owner can read the file; an existing file is never overwritten.
@@ -43,9 +43,9 @@ pub(crate) enum Command {
         file: PathBuf,
     },
     /// Print the private key itself, to move it into another wallet.
-    Show(KeyArgs),
+    Show(KeySourceArgs),
     /// Print the address of a key.
-    Address(KeyArgs),
+    Address(KeySourceArgs),
     /// Print a key's consent to join a wallet: the body of POST /wallets/me/keys.
     ///
     /// A key of the wallet then signs the request, with `kedge sign --kind wallet.key_add`, the wallet's id as its target and
@@ -62,7 +62,7 @@ pub(crate) struct ConsentArgs {
     #[command(flatten)]
     of: DomainArgs,
     #[command(flatten)]
-    key: KeyArgs,
+    key: KeySourceArgs,
 }
 
 fn parse_wallet(text: &str) -> Result<Id, String> {
@@ -70,7 +70,7 @@ fn parse_wallet(text: &str) -> Result<Id, String> {
 }
 
 impl ConsentArgs {
-    async fn body(self) -> Result<String, Failure> {
+    async fn body(self) -> Result<String, CommandFailure> {
         let key = self.key.read()?;
         let domain = self.of.domain().await?;
         let consent = possession::consent(&key, &domain.separator(), &self.wallet.to_string());
@@ -78,22 +78,22 @@ impl ConsentArgs {
     }
 }
 
-pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+pub(crate) async fn run(command: KeysCommand) -> Result<(), CommandFailure> {
     match command {
-        Command::New { file } => {
+        KeysCommand::New { file } => {
             let key = new_key()?;
-            secrets::write_32(&file, &key.to_bytes()).map_err(Failure::refused)?;
+            secrets::write_32(&file, &key.to_bytes()).map_err(CommandFailure::refused)?;
             print_line(key.address())
         }
-        Command::Show(args) => print_line(to_hex(&args.read()?.to_bytes())),
-        Command::Address(args) => print_line(args.read()?.address()),
-        Command::Consent(args) => print_line(args.body().await?),
+        KeysCommand::Show(args) => print_line(to_hex(&args.read()?.to_bytes())),
+        KeysCommand::Address(args) => print_line(args.read()?.address()),
+        KeysCommand::Consent(args) => print_line(args.body().await?),
     }
 }
 
 /// Generates a random key.
-pub(crate) fn new_key() -> Result<SigningKey, Failure> {
+pub(crate) fn new_key() -> Result<SigningKey, CommandFailure> {
     let bytes = kedge_client::random::bytes()?;
     // Random bytes are an invalid key with probability 2^-128.
-    SigningKey::from_bytes(&bytes).map_err(Failure::refused)
+    SigningKey::from_bytes(&bytes).map_err(CommandFailure::refused)
 }

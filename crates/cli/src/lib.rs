@@ -34,9 +34,9 @@ mod watch;
 use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use kedge_config::{Allowances, Config};
+use kedge_config::{Config, StartAllowances};
 
-use output::Failure;
+use output::CommandFailure;
 
 /// An ordered log of signed actions, with proofs that Ethereum anchors.
 #[derive(Parser)]
@@ -49,7 +49,7 @@ use output::Failure;
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
     /// Certificate authorities to trust in addition to the system's, as a PEM file: for https URLs of every kind.
     ///
     /// SSL_CERT_FILE and SSL_CERT_DIR name other authorities in place of the system's.
@@ -58,56 +58,56 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Run the server.
-    Serve(serve::Args),
+    Serve(serve::ServeArgs),
     /// Demonstrate everything on a running server: sign, submit, anchor, verify.
     ///
     /// Registers a new wallet, makes a template and mints objects in signed batches, changes and
     /// transfers some, requests an anchor, waits until it is final on the chain, and verifies one
     /// action's proof file offline and against the contract.
-    Demo(demo::Args),
+    Demo(demo::DemoArgs),
     /// Sign one action and print the headers for curl.
-    Sign(sign::Args),
+    Sign(sign::SignArgs),
     /// Mint objects from existing records: NDJSON or CSV.
     ///
     /// Checks every record against the template's schema, then mints the objects in signed batches. Run the same command
     /// again after an interruption of any kind: it continues where it ended, and mints no record twice. Exits with 0
     /// only if all records are minted.
-    Import(Box<import::Args>),
+    Import(Box<import::ImportArgs>),
     /// Prove selected words of an action in zero knowledge.
     #[command(subcommand)]
-    Prove(prove::Command),
+    Prove(prove::ProveCommand),
     /// Verify a receipt, a proof file, a claim or a data directory.
     #[command(subcommand)]
-    Verify(verify::Command),
+    Verify(verify::VerifyCommand),
     /// Watch a log: keep what its sequencer signs, prove faults, and file them on the chain.
     ///
     /// Follows the server's export and the contracts. Keeps every signed header and checkpoint,
     /// including those given to it, and compares each with all others. A fault that can be proven
     /// is written to an evidence file; with --report it is filed with the operator's bond.
-    Watch(watch::Args),
+    Watch(watch::WatchArgs),
     /// Make and show signing keys.
     #[command(subcommand)]
-    Keys(key::Command),
+    Keys(key::KeysCommand),
     /// Deploy the anchor contract, its bond and its resolver of claims, or hand it over.
     #[command(subcommand)]
-    Contract(contract::Command),
+    Contract(contract::ContractCommand),
     /// Control a running server over its admin socket.
     #[command(subcommand)]
-    Admin(admin::Command),
+    Admin(admin::AdminCommand),
     /// Run the development chain by itself, for several development nodes.
     ///
     /// `kedge serve --dev` has it inside. The chain's keys are public: never use it for data that matters.
-    DevChain(dev_chain::Args),
+    DevChain(dev_chain::DevChainArgs),
     /// Show the nodes that share a log, and decide which one leads.
     #[command(subcommand)]
-    Cluster(cluster::Command),
+    Cluster(cluster::ClusterCommand),
     /// Run an edge: take requests for the nodes that share a log, and pass them on.
     ///
     /// An edge keeps nothing, and any number of them may run. Changes go straight to the node that leads; everything
     /// else to a node that is ready. Stop it with SIGTERM: requests in flight are answered first.
-    Edge(edge::Args),
+    Edge(edge::EdgeArgs),
     /// Copy a running server's data directory, and check the copy.
     ///
     /// The copy is of one moment; the server continues meanwhile. It holds everything in the data
@@ -126,24 +126,24 @@ enum Command {
     /// A segment is removed from the data directory only after it was read back from the archive. Nothing that the
     /// server needs to start or to run is moved. A request for archived content is answered GONE.
     /// To make the content readable again, stop the server, copy the segments back into data/log, and start it.
-    Archive(archive::Args),
+    Archive(archive::ArchiveArgs),
     /// Rebuild a damaged store from its log.
     ///
     /// The new store is made next to the old one, verified, and takes its place in one step; the old
     /// one stays in the data directory. Everything comes from the log: sessions, passwords, secrets,
     /// deliveries, idempotency keys and anchors too. The log holds these sealed, so the keys in
     /// data/keys are needed. It can be interrupted and run again.
-    Rebuild(rebuild::Args),
+    Rebuild(rebuild::RebuildArgs),
     /// Write a configuration file with every option explained.
-    Init(init::Args),
+    Init(init::InitArgs),
     /// Ask a running server whether it answers, or whether it is ready.
     ///
     /// Exits with 0 if it does, and with 1 and the reason if not: for the healthcheck of a container.
-    Health(health::Args),
+    Health(health::HealthArgs),
     /// Print a completion script for a shell.
     ///
     /// For bash: kedge completions bash >/etc/bash_completion.d/kedge
-    Completions(completions::Args),
+    Completions(completions::CompletionsArgs),
     /// Write the man pages.
     #[command(hide = true)]
     Man(completions::ManArgs),
@@ -152,7 +152,7 @@ enum Command {
 /// Runs the program; `serve` runs the server until it ends, and `edge` an edge. Returns the exit code, or `None` on
 /// success.
 pub fn main<S, E>(
-    serve: impl FnOnce(Config, Allowances) -> S,
+    serve: impl FnOnce(Config, StartAllowances) -> S,
     edge: impl FnOnce(Config) -> E,
 ) -> Option<u8>
 where
@@ -161,57 +161,64 @@ where
 {
     let cli = Cli::parse();
     let trusted = kedge_net::trust::trust(cli.ca_file.as_deref());
-    let trusted = trusted.map_err(|error| Failure::refused(format!("whom to trust: {error}")));
+    let trusted =
+        trusted.map_err(|error| CommandFailure::refused(format!("whom to trust: {error}")));
     let failure = trusted.and_then(|()| run(cli.command, serve, edge)).err()?;
     output::print_error(failure.message());
     Some(failure.code())
 }
 
 fn run<S, E>(
-    command: Command,
-    serve: impl FnOnce(Config, Allowances) -> S,
+    command: CliCommand,
+    serve: impl FnOnce(Config, StartAllowances) -> S,
     edge: impl FnOnce(Config) -> E,
-) -> Result<(), Failure>
+) -> Result<(), CommandFailure>
 where
     S: Future<Output = Result<(), String>>,
     E: Future<Output = Result<(), String>>,
 {
     match command {
-        Command::Serve(args) => {
-            let (config, allowances) = args.read().map_err(Failure::refused)?;
-            in_runtime(async { serve(config, allowances).await.map_err(Failure::Refused) })
+        CliCommand::Serve(args) => {
+            let (config, allowances) = args.read().map_err(CommandFailure::refused)?;
+            in_runtime(async {
+                serve(config, allowances)
+                    .await
+                    .map_err(CommandFailure::Refused)
+            })
         }
-        Command::Edge(args) => {
-            let config = args.read().map_err(Failure::refused)?;
-            in_runtime(async { edge(config).await.map_err(Failure::Refused) })
+        CliCommand::Edge(args) => {
+            let config = args.read().map_err(CommandFailure::refused)?;
+            in_runtime(async { edge(config).await.map_err(CommandFailure::Refused) })
         }
-        Command::Demo(args) => in_runtime(demo::run(args)),
-        Command::Sign(args) => in_runtime(sign::run(args)),
-        Command::Import(args) => in_runtime(import::run(*args)),
-        Command::Prove(command) => in_runtime(prove::run(command)),
-        Command::Verify(command) => in_runtime(verify::run(command)),
-        Command::Watch(args) => in_runtime(watch::run(args)),
-        Command::Keys(command) => in_runtime(key::run(command)),
-        Command::Contract(command) => in_runtime(contract::run(command)),
-        Command::Admin(command) => in_runtime(admin::run(command)),
-        Command::Cluster(command) => in_runtime(cluster::run(command)),
-        Command::DevChain(args) => in_runtime(dev_chain::run(args)),
-        Command::Backup(args) => in_runtime(backup::run(args)),
-        Command::Restore(args) => backup::restore(&args),
-        Command::Archive(args) => in_runtime(archive::run(args)),
-        Command::Rebuild(args) => in_runtime(rebuild::run(args)),
-        Command::Init(args) => init::run(&args),
-        Command::Health(args) => in_runtime(health::run(args)),
-        Command::Completions(args) => completions::run(&args, Cli::command()),
-        Command::Man(args) => completions::man(&args, Cli::command()),
+        CliCommand::Demo(args) => in_runtime(demo::run(args)),
+        CliCommand::Sign(args) => in_runtime(sign::run(args)),
+        CliCommand::Import(args) => in_runtime(import::run(*args)),
+        CliCommand::Prove(command) => in_runtime(prove::run(command)),
+        CliCommand::Verify(command) => in_runtime(verify::run(command)),
+        CliCommand::Watch(args) => in_runtime(watch::run(args)),
+        CliCommand::Keys(command) => in_runtime(key::run(command)),
+        CliCommand::Contract(command) => in_runtime(contract::run(command)),
+        CliCommand::Admin(command) => in_runtime(admin::run(command)),
+        CliCommand::Cluster(command) => in_runtime(cluster::run(command)),
+        CliCommand::DevChain(args) => in_runtime(dev_chain::run(args)),
+        CliCommand::Backup(args) => in_runtime(backup::run(args)),
+        CliCommand::Restore(args) => backup::restore(&args),
+        CliCommand::Archive(args) => in_runtime(archive::run(args)),
+        CliCommand::Rebuild(args) => in_runtime(rebuild::run(args)),
+        CliCommand::Init(args) => init::run(&args),
+        CliCommand::Health(args) => in_runtime(health::run(args)),
+        CliCommand::Completions(args) => completions::run(&args, Cli::command()),
+        CliCommand::Man(args) => completions::man(&args, Cli::command()),
     }
 }
 
-fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+fn in_runtime(
+    work: impl Future<Output = Result<(), CommandFailure>>,
+) -> Result<(), CommandFailure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::refused(format!("the runtime does not start: {error}")))?
+        .map_err(|error| CommandFailure::refused(format!("the runtime does not start: {error}")))?
         .block_on(work)
 }
 

@@ -7,14 +7,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommandFailure {
     /// Refused, unreachable, or invalid: exit code 1.
     Refused(String),
     /// Wrong usage: exit code 2.
     Usage(String),
 }
 
-impl Failure {
+impl CommandFailure {
     pub(crate) fn refused(error: impl Display) -> Self {
         Self::Refused(error.to_string())
     }
@@ -37,8 +37,8 @@ impl Failure {
     }
 }
 
-impl From<kedge_client::Error> for Failure {
-    fn from(error: kedge_client::Error) -> Self {
+impl From<kedge_client::ClientError> for CommandFailure {
+    fn from(error: kedge_client::ClientError) -> Self {
         Self::refused(error)
     }
 }
@@ -53,27 +53,27 @@ pub(crate) fn progress_bar(what: &'static str) -> ProgressBar {
 }
 
 /// Writes text to standard output. A reader that closes the pipe early is not an error.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), CommandFailure> {
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::refused(format!("standard output: {error}")))
+            Err(CommandFailure::refused(format!("standard output: {error}")))
         }
         _ => Ok(()),
     }
 }
 
 /// Writes one line to standard output.
-pub(crate) fn print_line(line: impl Display) -> Result<(), Failure> {
+pub(crate) fn print_line(line: impl Display) -> Result<(), CommandFailure> {
     print(&format!("{line}\n"))
 }
 
 /// Writes a value as indented JSON to standard output.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print_line(serde_json::to_string_pretty(value).map_err(Failure::refused)?)
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandFailure> {
+    print_line(serde_json::to_string_pretty(value).map_err(CommandFailure::refused)?)
 }
 
 pub(crate) fn print_error(message: &str) {

@@ -5,28 +5,28 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
-use kedge_protocol::json::Object;
+use kedge_protocol::json::JsonObject;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::{Address, Hash};
 use kedge_prover::circuit::Constraints;
-use kedge_prover::claim::{Binding, Choice, ClaimFile, Mask, prove};
-use kedge_prover::groth16::{Proof, VerifyingKey, r1cs};
+use kedge_prover::claim::{ClaimBinding, ClaimDisclosure, ClaimFile, DisclosureMask, prove};
+use kedge_prover::groth16::{Groth16Proof, VerifyingKey, r1cs};
 use kedge_prover::pins::Pins;
 use kedge_prover::{calldata, keys};
 use serde_json::{Value, json};
 
 use super::claims::{self, CircuitKeyArgs};
 use super::input::{parse, read};
-use super::output::{Failure, print_json, print_line};
+use super::output::{CommandFailure, print_json, print_line};
 use super::trust::TrustArgs;
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ProveCommand {
     /// Prove selected words of an action, for one claimant, contract and purpose, and reveal nothing else.
     ///
     /// Reads the action's proof file, checks it, and prints a claim file. What is not disclosed cannot be guessed from
     /// it, not even a word that has only two possible values.
-    Claim(Box<ClaimArgs>),
+    Claim(Box<ProveClaimArgs>),
     /// Print a claim for other programs: snarkjs' files, and the data of the contract's call.
     Export {
         /// The claim file; - for standard input.
@@ -36,7 +36,7 @@ pub(crate) enum Command {
         circuit_version: u32,
     },
     /// Submit a claim to the contract that resolves it; the key is the claimant's and pays.
-    Resolve(claims::ResolveArgs),
+    Resolve(claims::ClaimResolveArgs),
     /// Print a verification key: in snarkjs' format, as its hash, and as the words that the
     /// contract's verifier is made with.
     Key(CircuitKeyArgs),
@@ -48,7 +48,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Args)]
-pub(crate) struct ClaimArgs {
+pub(crate) struct ProveClaimArgs {
     /// The proof file; - for standard input.
     file: PathBuf,
     /// What to disclose, separated by commas: kind, target, payload, signer. If empty, the claim shows only that the
@@ -81,53 +81,54 @@ enum Disclosable {
     Signer,
 }
 
-pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+pub(crate) async fn run(command: ProveCommand) -> Result<(), CommandFailure> {
     match command {
-        Command::Claim(args) => print_json(&claim(*args).await?),
-        Command::Export {
+        ProveCommand::Claim(args) => print_json(&claim(*args).await?),
+        ProveCommand::Export {
             file,
             circuit_version,
         } => print_json(&export(&read(&file)?, circuit_version)?),
-        Command::Resolve(args) => claims::run_resolve(args).await,
-        Command::Key(args) => print_json(&described(args.read()?.verifying())?),
-        Command::Circuit { file } => circuit(&file),
+        ProveCommand::Resolve(args) => claims::run_resolve(args).await,
+        ProveCommand::Key(args) => print_json(&described(args.read()?.verifying())?),
+        ProveCommand::Circuit { file } => circuit(&file),
     }
 }
 
-async fn claim(args: ClaimArgs) -> Result<ClaimFile, Failure> {
-    let Object(file): Object<ProofFile> = parse(&read(&args.file)?, "a proof file")?;
+async fn claim(args: ProveClaimArgs) -> Result<ClaimFile, CommandFailure> {
+    let JsonObject(file): JsonObject<ProofFile> = parse(&read(&args.file)?, "a proof file")?;
     let trust = args.trust.resolve().await?;
     let (domain, sequencer) = trust.of(file.domain).await?;
-    file.verify(&domain, &sequencer).map_err(Failure::refused)?;
+    file.verify(&domain, &sequencer)
+        .map_err(CommandFailure::refused)?;
     let bar = ProgressBar::new_spinner().with_message("reading the proving key");
     bar.enable_steady_tick(Duration::from_millis(100));
     let key = args.key.read()?;
-    keys::check_allowed(key.verifying(), domain.chain_id).map_err(Failure::refused)?;
+    keys::check_allowed(key.verifying(), domain.chain_id).map_err(CommandFailure::refused)?;
     bar.set_message("proving");
-    let choice = Choice {
+    let choice = ClaimDisclosure {
         mask: mask(&args.disclose),
         hashes_only: args.hashes_only,
     };
-    let binding = Binding {
+    let binding = ClaimBinding {
         resolver: args.resolver,
         claimant: args.claimant,
         purpose: args.purpose,
     };
-    let claim = prove(&key, &file, choice, binding).map_err(Failure::refused)?;
+    let claim = prove(&key, &file, choice, binding).map_err(CommandFailure::refused)?;
     bar.finish_and_clear();
     Ok(claim)
 }
 
-fn mask(disclose: &[Disclosable]) -> Mask {
+fn mask(disclose: &[Disclosable]) -> DisclosureMask {
     let bits = disclose
         .iter()
         .fold(0, |bits, word| bits | 1 << *word as u8);
-    Mask::new(bits).unwrap_or_default()
+    DisclosureMask::new(bits).unwrap_or_default()
 }
 
-fn export(text: &str, circuit_version: u32) -> Result<Value, Failure> {
-    let Object(claim): Object<ClaimFile> = parse(text, "a claim file")?;
-    let proof = Proof::of_parts(&claim.proof).map_err(Failure::refused)?;
+fn export(text: &str, circuit_version: u32) -> Result<Value, CommandFailure> {
+    let JsonObject(claim): JsonObject<ClaimFile> = parse(text, "a claim file")?;
+    let proof = Groth16Proof::of_parts(&claim.proof).map_err(CommandFailure::refused)?;
     let calldata = calldata::resolve_claim(&claim, circuit_version);
     Ok(json!({
         "proof": proof.to_snarkjs(),
@@ -137,9 +138,9 @@ fn export(text: &str, circuit_version: u32) -> Result<Value, Failure> {
     }))
 }
 
-fn described(key: &VerifyingKey) -> Result<Value, Failure> {
-    let text = key.to_snarkjs().map_err(Failure::refused)?;
-    let verification_key: Value = serde_json::from_str(&text).map_err(Failure::refused)?;
+fn described(key: &VerifyingKey) -> Result<Value, CommandFailure> {
+    let text = key.to_snarkjs().map_err(CommandFailure::refused)?;
+    let verification_key: Value = serde_json::from_str(&text).map_err(CommandFailure::refused)?;
     Ok(json!({
         "hash": key.hash(),
         "verification_key": verification_key,
@@ -147,11 +148,11 @@ fn described(key: &VerifyingKey) -> Result<Value, Failure> {
     }))
 }
 
-fn circuit(path: &Path) -> Result<(), Failure> {
-    let constraints = Constraints::of_claims().map_err(Failure::refused)?;
+fn circuit(path: &Path) -> Result<(), CommandFailure> {
+    let constraints = Constraints::of_claims().map_err(CommandFailure::refused)?;
     let file = r1cs::file(&constraints);
     std::fs::write(path, &file)
-        .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+        .map_err(|error| CommandFailure::refused(format!("{}: {error}", path.display())))?;
     let pins = Pins::of(&file, &constraints);
-    print_line(serde_json::to_string_pretty(&pins).map_err(Failure::refused)?)
+    print_line(serde_json::to_string_pretty(&pins).map_err(CommandFailure::refused)?)
 }

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use kedge_upkeep::private::make_private_from_now_on;
-use kedge_upkeep::rebuild::{Rebuilt, rebuild};
+use kedge_upkeep::rebuild::{RebuildSummary, rebuild};
 use serde_json::json;
 
-use super::output::{Failure, columns, print, print_json, progress_bar};
+use super::output::{CommandFailure, columns, print, print_json, progress_bar};
 use super::trust::TrustArgs;
 use super::verify::bounds::MemoryArg;
 use super::verify::data::development;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct RebuildArgs {
     /// The data directory of a stopped server.
     dir: PathBuf,
     /// A development server's directory: read its contract and its key from the directory itself.
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: RebuildArgs) -> Result<(), CommandFailure> {
     make_private_from_now_on();
     // The log names all keys after the first.
     let (domain, first_key) = if args.dev {
@@ -44,11 +44,11 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         bar.set_position(at.batches);
     });
     bar.finish_and_clear();
-    report(&rebuilt.map_err(Failure::refused)?, args.json)
+    report(&rebuilt.map_err(CommandFailure::refused)?, args.json)
 }
 
-fn report(rebuilt: &Rebuilt, as_json: bool) -> Result<(), Failure> {
-    let Rebuilt { summary, damaged } = rebuilt;
+fn report(rebuilt: &RebuildSummary, as_json: bool) -> Result<(), CommandFailure> {
+    let RebuildSummary { summary, damaged } = rebuilt;
     if as_json {
         return print_json(&json!({
             "valid": true,

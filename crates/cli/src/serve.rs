@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kedge_config::{Allowances, Config, ConfigError, Sources};
+use kedge_config::{Config, ConfigError, ConfigSources, StartAllowances};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ServeArgs {
     /// The configuration file; `kedge init` writes one with every option explained.
     #[arg(long, value_name = "FILE", env = "KEDGE_CONFIG")]
     config: Option<PathBuf>,
@@ -41,9 +41,9 @@ pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-impl Args {
+impl ServeArgs {
     /// Reads the server's configuration, and the faults that this start may overlook.
-    pub(crate) fn read(self) -> Result<(Config, Allowances), ConfigError> {
+    pub(crate) fn read(self) -> Result<(Config, StartAllowances), ConfigError> {
         let mut overrides = self.set;
         let mut add = |name: &str, value: Option<String>| {
             overrides.extend(value.map(|value| (name.to_owned(), value)));
@@ -62,11 +62,11 @@ impl Args {
             "metrics_listen",
             self.metrics_listen.map(|address| format!("\"{address}\"")),
         );
-        let config = kedge_config::load(&Sources {
+        let config = kedge_config::load(&ConfigSources {
             file: self.config.as_deref(),
             overrides,
         })?;
-        let allowances = Allowances {
+        let allowances = StartAllowances {
             missing_high_water_mark: self.accept_missing_high_water_mark,
             replace_lost_keys: self.replace_lost_keys,
         };

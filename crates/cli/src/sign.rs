@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kedge_client::random;
-use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign};
+use kedge_client::sign::{RequestTerms, SignableAction, SignedRequest, deadline_in, sign};
 use kedge_protocol::action::Kind;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::DEADLINE_AHEAD_S_MAX;
@@ -13,8 +13,8 @@ use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Hash, Id, Prefix};
 use serde_json::json;
 
-use super::key::KeyArgs;
-use super::output::{Failure, print, print_json};
+use super::key::KeySourceArgs;
+use super::output::{CommandFailure, print, print_json};
 use super::trust::DomainArgs;
 
 /// Prints headers to standard output, one per line, as curl reads them:
@@ -24,7 +24,7 @@ use super::trust::DomainArgs;
 ///         -H 'Content-Type: application/json' --data-binary @body.json "$URL/objects/obj_…"
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Args {
+pub(crate) struct SignArgs {
     /// The kind of action: mint, update, template.create, …
     #[arg(long, value_parser = parse_kind)]
     kind: Kind,
@@ -54,14 +54,14 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    key: KeyArgs,
+    key: KeySourceArgs,
 }
 
 fn parse_kind(text: &str) -> Result<Kind, String> {
     Kind::of_text(text).ok_or_else(|| "is not a kind of action; see docs/PROTOCOL.md".to_owned())
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: SignArgs) -> Result<(), CommandFailure> {
     let key = args.key.read()?;
     let mut payload = match &args.payload {
         Some(file) => read(file)?,
@@ -72,7 +72,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         payload = digest_text(&sha256(&payload)).into_bytes();
     }
     let domain = args.of.domain().await?;
-    let action = ActionText {
+    let action = SignableAction {
         kind: &args.kind,
         target: &args.target,
         payload: &payload,
@@ -109,12 +109,12 @@ fn as_json(signed: &SignedRequest, content: &Hash) -> serde_json::Value {
     })
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+fn read(file: &Path) -> Result<Vec<u8>, CommandFailure> {
     let read = if file == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
         std::fs::read(file)
     };
-    read.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+    read.map_err(|error| CommandFailure::usage(format!("{}: {error}", file.display())))
 }

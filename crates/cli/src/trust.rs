@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kedge_chain::contract::AnchorContract;
-use kedge_chain::rpc::{Endpoint, RpcClient, RpcOptions};
+use kedge_chain::rpc::{RpcClient, RpcEndpoint, RpcOptions};
 use kedge_client::Client;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::{Address, KeyFrom, KeyOfBatch, SequencerKeys};
+use kedge_protocol::{Address, BatchKeys, KeyActivation, SequencerKeys};
 
-use super::output::Failure;
+use super::output::CommandFailure;
 
 #[derive(Args)]
 pub(crate) struct TrustArgs {
@@ -35,7 +35,7 @@ pub(crate) struct TrustArgs {
     /// Ask an Ethereum node: trust the contract's domain and keys, and check that it holds a
     /// proof's checkpoint.
     #[arg(long, value_name = "URL")]
-    rpc: Option<Endpoint>,
+    rpc: Option<RpcEndpoint>,
     /// The anchor contract; the domain's if absent and --url or --domain gives one.
     #[arg(long, value_name = "ADDRESS", requires = "rpc")]
     contract: Option<Address>,
@@ -43,25 +43,25 @@ pub(crate) struct TrustArgs {
 
 /// Parses a list of keys, in the format of [`SequencerKeys`] or of `GET /sequencer-keys`; extra members of the latter
 /// are ignored.
-fn read_keys(path: &Path) -> Result<SequencerKeys, Failure> {
+fn read_keys(path: &Path) -> Result<SequencerKeys, CommandFailure> {
     #[derive(serde::Deserialize)]
-    struct Item {
+    struct ListedKey {
         key: Address,
         from_batch: u64,
     }
     #[derive(serde::Deserialize)]
     #[serde(untagged)]
-    enum Listed {
-        Bare(Vec<Item>),
-        Answer { items: Vec<Item> },
+    enum KeyList {
+        Bare(Vec<ListedKey>),
+        Answer { items: Vec<ListedKey> },
     }
     let wrong = |error: &dyn std::fmt::Display| {
-        Failure::usage(format!("--keys {}: {error}", path.display()))
+        CommandFailure::usage(format!("--keys {}: {error}", path.display()))
     };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    let listed: Listed = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    let (Listed::Bare(items) | Listed::Answer { items }) = listed;
-    let entries = items.into_iter().map(|item| KeyFrom {
+    let listed: KeyList = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let (KeyList::Bare(items) | KeyList::Answer { items }) = listed;
+    let entries = items.into_iter().map(|item| KeyActivation {
         key: item.key,
         from_batch: item.from_batch,
     });
@@ -86,7 +86,7 @@ pub(crate) struct DomainArgs {
 
 impl DomainArgs {
     /// The given domain, or the server's.
-    pub(crate) async fn domain(self) -> Result<Domain, Failure> {
+    pub(crate) async fn domain(self) -> Result<Domain, CommandFailure> {
         match self.domain {
             Some(domain) => Ok(domain),
             None => Ok(Client::builder(&self.url).connect().await?.domain()),
@@ -108,7 +108,7 @@ pub(crate) fn parse_domain(text: &str) -> Result<Domain, String> {
 }
 
 /// Trust anchors, fixed before a file is read.
-pub(crate) struct Trust {
+pub(crate) struct CliTrust {
     known: Option<(Domain, SequencerKeys)>,
     contract: Option<AnchorContract>,
 }
@@ -119,7 +119,7 @@ impl TrustArgs {
         self.url.is_some() || self.domain.is_some() || self.rpc.is_some()
     }
 
-    pub(crate) async fn resolve(self) -> Result<Trust, Failure> {
+    pub(crate) async fn resolve(self) -> Result<CliTrust, CommandFailure> {
         let keys = match (&self.keys, self.sequencer) {
             (Some(file), _) => Some(read_keys(file)?),
             (None, sequencer) => sequencer.map(SequencerKeys::from),
@@ -131,7 +131,9 @@ impl TrustArgs {
             }
             (None, Some(domain), Some(keys)) => Some((domain, keys)),
             (None, Some(_), None) => {
-                return Err(Failure::usage("--domain needs --sequencer or --keys"));
+                return Err(CommandFailure::usage(
+                    "--domain needs --sequencer or --keys",
+                ));
             }
             (None, None, _) => None,
         };
@@ -144,22 +146,22 @@ impl TrustArgs {
                 Some(AnchorContract::new(rpc, address))
             }
             (Some(_), None) => {
-                return Err(Failure::usage(
+                return Err(CommandFailure::usage(
                     "--rpc needs --contract, unless --url or --domain gives the contract",
                 ));
             }
             (None, _) => None,
         };
         if known.is_none() && contract.is_none() {
-            return Err(Failure::usage(
+            return Err(CommandFailure::usage(
                 "nothing to trust: name --rpc and --contract, or --url, or --domain and --sequencer",
             ));
         }
-        Ok(Trust { known, contract })
+        Ok(CliTrust { known, contract })
     }
 }
 
-impl Trust {
+impl CliTrust {
     #[cfg(test)]
     pub(crate) fn given(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         Self {
@@ -174,24 +176,35 @@ impl Trust {
     }
 
     /// The domain and sequencer keys for a log without a claimed domain.
-    pub(crate) async fn of_log(&self) -> Result<(Domain, SequencerKeys), Failure> {
+    pub(crate) async fn of_log(&self) -> Result<(Domain, SequencerKeys), CommandFailure> {
         let domain = match (&self.known, &self.contract) {
             (Some((domain, _)), _) => *domain,
             (None, Some(contract)) => Domain {
-                chain_id: contract.rpc().chain_id().await.map_err(Failure::refused)?,
+                chain_id: contract
+                    .rpc()
+                    .chain_id()
+                    .await
+                    .map_err(CommandFailure::refused)?,
                 verifying_contract: contract.address(),
             },
-            (None, None) => return Err(Failure::usage("neither a domain nor a contract to trust")),
+            (None, None) => {
+                return Err(CommandFailure::usage(
+                    "neither a domain nor a contract to trust",
+                ));
+            }
         };
         self.of(domain).await
     }
 
     /// The domain and sequencer keys for a file that claims this domain.
-    pub(crate) async fn of(&self, claimed: Domain) -> Result<(Domain, SequencerKeys), Failure> {
+    pub(crate) async fn of(
+        &self,
+        claimed: Domain,
+    ) -> Result<(Domain, SequencerKeys), CommandFailure> {
         if let Some((domain, _)) = &self.known
             && *domain != claimed
         {
-            return Err(Failure::refused(
+            return Err(CommandFailure::refused(
                 "the file belongs to a different log than the trusted one",
             ));
         }
@@ -199,11 +212,11 @@ impl Trust {
             return self
                 .known
                 .clone()
-                .ok_or_else(|| Failure::usage("neither a domain nor a contract to trust"));
+                .ok_or_else(|| CommandFailure::usage("neither a domain nor a contract to trust"));
         };
         let separator = contract.domain_separator().await.map_err(read_failure)?;
         if claimed.separator() != separator {
-            return Err(Failure::refused(
+            return Err(CommandFailure::refused(
                 "the file belongs to a different log than the one the contract anchors",
             ));
         }
@@ -213,7 +226,7 @@ impl Trust {
             && !known.extends(&keys)
         {
             let batch = keys.first_difference(known, u64::MAX).unwrap_or(0);
-            return Err(Failure::refused(format!(
+            return Err(CommandFailure::refused(format!(
                 "the contract names {} as the sequencer of batch {batch}, not {}",
                 keys.key_of(batch),
                 known.key_of(batch)
@@ -224,8 +237,8 @@ impl Trust {
 }
 
 /// The error of an unreadable contract.
-pub(crate) fn read_failure(error: impl std::fmt::Display) -> Failure {
-    Failure::refused(format!("the contract: {error}"))
+pub(crate) fn read_failure(error: impl std::fmt::Display) -> CommandFailure {
+    CommandFailure::refused(format!("the contract: {error}"))
 }
 
 #[cfg(test)]

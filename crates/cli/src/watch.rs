@@ -2,23 +2,23 @@
 
 use std::path::PathBuf;
 
-use kedge_chain::rpc::Endpoint;
+use kedge_chain::rpc::RpcEndpoint;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
-use kedge_watchtower::{Report, WatchError, WatchOptions};
+use kedge_watchtower::{WatchError, WatchOptions, WatchtowerReport};
 
-use super::key::KeyArgs;
-use super::output::{Failure, print_error, print_line};
+use super::key::KeySourceArgs;
+use super::output::{CommandFailure, print_error, print_line};
 use super::trust::parse_domain;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct WatchArgs {
     /// The log's server.
     #[arg(long, value_name = "URL")]
     url: String,
     /// JSON-RPC URL of an Ethereum node.
     #[arg(long, value_name = "URL")]
-    rpc: Endpoint,
+    rpc: RpcEndpoint,
     /// The anchor contract that the log uses now.
     #[arg(long, value_name = "ADDRESS")]
     contract: Address,
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long)]
     report: bool,
     #[command(flatten)]
-    key: KeyArgs,
+    key: KeySourceArgs,
     /// With --report: the limit of all deposits of demands and challenges together. The deposit of a case that the
     /// operator answers is lost. Without it nothing that needs a deposit is filed.
     #[arg(long, value_name = "WEI", default_value_t = 0, requires = "report")]
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     interval_s: u64,
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: WatchArgs) -> Result<(), CommandFailure> {
     let options = WatchOptions {
         key: args.report.then(|| args.key.read()).transpose()?,
         url: args.url,
@@ -67,13 +67,13 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         once: args.once,
         interval_s: args.interval_s,
     };
-    let report = Report {
+    let report = WatchtowerReport {
         line: |line| print_line(line).map_err(|failure| failure.message().to_owned()),
         warning: print_error,
     };
     let watched = kedge_watchtower::run(options, report).await;
     watched.map_err(|error| match error {
-        WatchError::Failed(message) => Failure::Refused(message),
-        WatchError::Usage(message) => Failure::Usage(message),
+        WatchError::Failed(message) => CommandFailure::Refused(message),
+        WatchError::Usage(message) => CommandFailure::Usage(message),
     })
 }

@@ -14,7 +14,7 @@ use crate::error::StreamError;
 
 /// Why a request got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
+pub enum LeaderRequestError {
     /// No node leads in that term, so nothing was done.
     #[error("no node listens as the leader of term {0}")]
     Nobody(u64),
@@ -24,13 +24,13 @@ pub enum AskError {
 }
 
 /// Requests that reach this node while it leads.
-pub struct Questions {
+pub struct LeaderRequests {
     messages: Subscriber,
     client: Client,
     term: u64,
 }
 
-pub struct Question {
+pub struct LeaderRequest {
     /// Content of the request.
     pub payload: Bytes,
     /// The requester's name, taken from the subject.
@@ -45,28 +45,30 @@ impl Cluster {
     /// Sends a request about `what` to a term's leader, and waits up to `patience` for the answer.
     ///
     /// # Errors
-    /// [`AskError`].
+    /// [`LeaderRequestError`].
     pub async fn ask(
         &self,
         what: &str,
         term: u64,
         question: Bytes,
         patience: Duration,
-    ) -> Result<Bytes, AskError> {
+    ) -> Result<Bytes, LeaderRequestError> {
         let options = &self.0.options;
         let subject = options.question_subject(what, term, &options.node);
         let request = Request::new().payload(question).timeout(Some(patience));
         // Without a connection the client would wait for room in its own queue.
         let nats = self.0.nats();
-        let nats = nats.map_err(|error| AskError::Unanswered(error.to_string()))?;
+        let nats = nats.map_err(|error| LeaderRequestError::Unanswered(error.to_string()))?;
         let asking = nats.client.send_request(subject, request);
         match tokio::time::timeout(patience, asking).await {
             Ok(Ok(answer)) => Ok(answer.payload),
             Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
-                Err(AskError::Nobody(term))
+                Err(LeaderRequestError::Nobody(term))
             }
-            Ok(Err(error)) => Err(AskError::Unanswered(error.to_string())),
-            Err(_) => Err(AskError::Unanswered("it took too long".to_owned())),
+            Ok(Err(error)) => Err(LeaderRequestError::Unanswered(error.to_string())),
+            Err(_) => Err(LeaderRequestError::Unanswered(
+                "it took too long".to_owned(),
+            )),
         }
     }
 
@@ -74,12 +76,12 @@ impl Cluster {
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
-    pub async fn questions(&self, what: &str, term: u64) -> Result<Questions, StreamError> {
+    pub async fn questions(&self, what: &str, term: u64) -> Result<LeaderRequests, StreamError> {
         let client = self.0.nats()?.client.clone();
         let subject = self.0.options.question_subject(what, term, "*");
         let subscribed = client.subscribe(subject).await;
         let messages = subscribed.map_err(|error| StreamError::Unreachable(error.to_string()))?;
-        Ok(Questions {
+        Ok(LeaderRequests {
             messages,
             client,
             term,
@@ -87,12 +89,12 @@ impl Cluster {
     }
 }
 
-impl Questions {
+impl LeaderRequests {
     /// The next request; `None` after the connection has ended.
-    pub async fn next(&mut self) -> Option<Question> {
+    pub async fn next(&mut self) -> Option<LeaderRequest> {
         let message = self.messages.next().await?;
         let from = message.subject.rsplit('.').next().unwrap_or_default();
-        Some(Question {
+        Some(LeaderRequest {
             from: from.to_owned(),
             term: self.term,
             payload: message.payload,
@@ -102,7 +104,7 @@ impl Questions {
     }
 }
 
-impl Question {
+impl LeaderRequest {
     /// Sends the answer.
     pub async fn answer(self, answer: Bytes) {
         if let Some(reply) = self.reply

@@ -15,12 +15,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::error::{ConnectError, StreamError};
-use crate::health::{self, Health};
+use crate::health::{self, ClusterHealth};
 use crate::nats::Nats;
 use crate::options::ClusterOptions;
-use crate::roaming::{Chooser, Roaming};
-use crate::servers::Servers;
-use crate::synced::Synced;
+use crate::roaming::{Chooser, ReconnectBackoff};
+use crate::servers::ClusterServers;
+use crate::synced::SyncedPosition;
 use crate::{monitors, settings, synced};
 
 /// A server that leaves two pings unanswered is abandoned: a paused one keeps its connections.
@@ -29,24 +29,24 @@ const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// A node's connection to the servers that carry a log. Clones share it.
 #[derive(Clone)]
-pub struct Cluster(pub(crate) Arc<Inner>);
+pub struct Cluster(pub(crate) Arc<ClusterInner>);
 
-pub(crate) struct Inner {
+pub(crate) struct ClusterInner {
     pub(crate) options: ClusterOptions,
     pub(crate) identity: Hash,
     /// The runtime of [`Cluster::connect`], for callers on other threads.
     pub(crate) runtime: Handle,
-    pub(crate) servers: Arc<dyn Servers>,
+    pub(crate) servers: Arc<dyn ClusterServers>,
     /// The same servers, for features that only NATS has; `None` in a simulator.
     nats: Option<Arc<Nats>>,
     /// A frame's place in the stream minus its number; `None` until a message was read.
     pub(crate) offset: Mutex<Option<i64>>,
     /// How far this node has synced; `None` unless the stream continues its log.
-    pub(crate) reported: watch::Sender<Option<Synced>>,
+    pub(crate) reported: watch::Sender<Option<SyncedPosition>>,
     /// How far each other node has synced.
-    pub(crate) synced: watch::Receiver<BTreeMap<String, Synced>>,
-    pub(crate) roaming: Roaming,
-    health: watch::Receiver<Health>,
+    pub(crate) synced: watch::Receiver<BTreeMap<String, SyncedPosition>>,
+    pub(crate) roaming: ReconnectBackoff,
+    health: watch::Receiver<ClusterHealth>,
     /// Aborted with the last clone.
     _tasks: JoinSet<()>,
 }
@@ -96,7 +96,7 @@ impl Cluster {
     pub async fn simulated(
         options: ClusterOptions,
         identity: Hash,
-        servers: Arc<dyn Servers>,
+        servers: Arc<dyn ClusterServers>,
     ) -> Result<Self, ConnectError> {
         options.check()?;
         Self::of(options, identity, servers, None, health::channel().1).await
@@ -105,16 +105,16 @@ impl Cluster {
     async fn of(
         options: ClusterOptions,
         identity: Hash,
-        servers: Arc<dyn Servers>,
+        servers: Arc<dyn ClusterServers>,
         nats: Option<Arc<Nats>>,
-        health: watch::Receiver<Health>,
+        health: watch::Receiver<ClusterHealth>,
     ) -> Result<Self, ConnectError> {
         let mut tasks = JoinSet::new();
         let reported = watch::channel(None).0;
         synced::spawn_reporting(&mut tasks, &servers, &options, reported.subscribe());
         let synced = synced::spawn_hearing(&mut tasks, &servers, &options).await;
         let synced = synced.map_err(|error| engine("the nodes' subject cannot be read", &error))?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(ClusterInner {
             options,
             identity,
             runtime: Handle::current(),
@@ -123,7 +123,7 @@ impl Cluster {
             offset: Mutex::new(None),
             reported,
             synced,
-            roaming: Roaming::default(),
+            roaming: ReconnectBackoff::default(),
             health,
             _tasks: tasks,
         })))
@@ -135,12 +135,12 @@ impl Cluster {
     }
 
     /// State of the connection.
-    pub fn health(&self) -> watch::Receiver<Health> {
+    pub fn health(&self) -> watch::Receiver<ClusterHealth> {
         self.0.health.clone()
     }
 }
 
-impl Inner {
+impl ClusterInner {
     /// The NATS connection, for features that only NATS has.
     pub(crate) fn nats(&self) -> Result<&Nats, StreamError> {
         let missing = || StreamError::Unreachable("these servers are not NATS".to_owned());
@@ -175,7 +175,7 @@ async fn open(
 
 async fn dial(
     options: &ClusterOptions,
-    health: watch::Sender<Health>,
+    health: watch::Sender<ClusterHealth>,
 ) -> Result<Client, ConnectError> {
     let health = Arc::new(health);
     let chooser = Chooser::default();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kedge_log::ReadError;
+use kedge_log::LogReadError;
 use kedge_protocol::Hash;
 
 /// Why a node does not connect.
@@ -106,7 +106,7 @@ impl ConnectError {
      applied. Compare the nodes' logs with `kedge verify log`, stop all nodes, and make the stream again from the longest \
      log that holds with `kedge cluster reseed`"
 )]
-pub struct Broken {
+pub struct StreamConflict {
     /// First frame that does not match.
     pub frame: u64,
     /// The stream's content there.
@@ -140,12 +140,12 @@ pub enum StreamError {
     },
     /// The stream contradicts this node's log.
     #[error(transparent)]
-    Broken(#[from] Broken),
+    Broken(#[from] StreamConflict),
 }
 
 /// Why this node did not begin a term.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LeadError {
+pub enum LeadTermError {
     /// The stream has newer frames: follow it, then retry.
     #[error("the stream ends at frame {stream}, but this node has applied up to frame {applied}")]
     Moved {
@@ -215,5 +215,5 @@ pub enum ReseedError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] LogReadError),
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
-use kedge_log::{FrameHeader, Position, StoredFrame};
+use kedge_log::{FrameHeader, LogPosition, StoredFrame};
 use kedge_protocol::Hash;
 
 use crate::connection::Cluster;
-use crate::error::{Broken, StreamError};
-use crate::servers::{Arrived, Arriving, Ends};
-use crate::stream::{Short, offset_of};
+use crate::error::{StreamConflict, StreamError};
+use crate::servers::{ConsumerMessage, ConsumerMessages, LogStreamEnds};
+use crate::stream::{StreamLag, offset_of};
 
 /// Silence after which the stream's leader is asked for the next message.
 const QUIET: Duration = Duration::from_secs(1);
@@ -24,18 +24,18 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Reads the stream's frames in order.
-pub struct Following {
+pub struct StreamFollower {
     cluster: Cluster,
     /// The last frame read.
     last: u64,
     hash: Hash,
-    messages: Option<Open>,
+    messages: Option<StreamConsumer>,
     pause: Duration,
-    short: Short,
+    short: StreamLag,
 }
 
-struct Open {
-    messages: Arriving,
+struct StreamConsumer {
+    messages: ConsumerMessages,
     /// Place of the next message.
     place: u64,
     /// Set when the stream's leader had a message before the consumer; reset by the consumer's next one.
@@ -44,24 +44,24 @@ struct Open {
 
 impl Cluster {
     /// Reads the frames after a position of the node's own log.
-    pub fn follow(&self, after: &Position) -> Following {
-        Following {
+    pub fn follow(&self, after: &LogPosition) -> StreamFollower {
+        StreamFollower {
             cluster: self.clone(),
             last: after.frame,
             hash: after.hash,
             messages: None,
             pause: PAUSE_MIN,
-            short: Short::default(),
+            short: StreamLag::default(),
         }
     }
 }
 
-impl Following {
+impl StreamFollower {
     /// Waits, through any failure of the servers, until the stream is readable and contains the last frame read.
     /// Cancel-safe.
     ///
     /// # Errors
-    /// [`StreamError::Broken`] if the stream contradicts the frames read, or has ended before them for a while;
+    /// [`StreamError::StreamConflict`] if the stream contradicts the frames read, or has ended before them for a while;
     /// [`StreamError::Missing`] if it begins later; [`StreamError::Gone`] if it has been gone for a while. Calling it
     /// again retries: separated servers may have reconnected.
     pub async fn connect(&mut self) -> Result<(), StreamError> {
@@ -69,11 +69,11 @@ impl Following {
         Ok(())
     }
 
-    /// Like [`Following::connect`], but returns false when the stream is gone or ends before the last frame read. That
+    /// Like [`StreamFollower::connect`], but returns false when the stream is gone or ends before the last frame read. That
     /// may be temporary: call it again.
     ///
     /// # Errors
-    /// Those of [`Following::connect`].
+    /// Those of [`StreamFollower::connect`].
     pub async fn try_connect(&mut self) -> Result<bool, StreamError> {
         while self.messages.is_none() {
             let is_there = match self.open().await {
@@ -102,7 +102,7 @@ impl Following {
     /// Waits for the next frame's bytes; `None` if it has to connect first. Cancel-safe.
     ///
     /// # Errors
-    /// [`StreamError::Broken`] if the next message does not continue the frames read.
+    /// [`StreamError::StreamConflict`] if the next message does not continue the frames read.
     pub async fn read(&mut self) -> Result<Option<Bytes>, StreamError> {
         while let Some(open) = &mut self.messages {
             let joined = match tokio::time::timeout(QUIET, open.messages.next()).await {
@@ -117,13 +117,13 @@ impl Following {
                 Err(_) => self.ask_leader().await?,
             };
             match joined {
-                Join::Next(bytes) => return Ok(Some(bytes)),
-                Join::Before => {}
-                Join::Gap { place, found } => {
+                MessageContinuity::Next(bytes) => return Ok(Some(bytes)),
+                MessageContinuity::Before => {}
+                MessageContinuity::Gap { place, found } => {
                     self.messages = None;
                     self.gap(place, found).await?;
                 }
-                Join::Broken(broken) => {
+                MessageContinuity::Broken(broken) => {
                     self.messages = None;
                     return Err(broken.into());
                 }
@@ -134,14 +134,14 @@ impl Following {
 
     /// Asks the stream's leader for the next message after the consumer was silent. A second silence replaces the
     /// consumer.
-    async fn ask_leader(&mut self) -> Result<Join, StreamError> {
+    async fn ask_leader(&mut self) -> Result<MessageContinuity, StreamError> {
         let Some(place) = self.messages.as_ref().map(|open| open.place) else {
-            return Ok(Join::Before);
+            return Ok(MessageContinuity::Before);
         };
         let bytes = match self.cluster.message(place).await {
             Ok(Some(bytes)) => bytes,
             // If its server does not answer either, the consumer notices by itself.
-            Ok(None) | Err(StreamError::Unreachable(_)) => return Ok(Join::Before),
+            Ok(None) | Err(StreamError::Unreachable(_)) => return Ok(MessageContinuity::Before),
             Err(error) => return Err(error),
         };
         let joined = self.join(place, &bytes);
@@ -178,13 +178,13 @@ impl Following {
                 None => break,
             };
             match joined {
-                Join::Next(frame) => {
+                MessageContinuity::Next(frame) => {
                     bytes += frame.len();
                     frames.push(frame);
                 }
-                Join::Before => {}
+                MessageContinuity::Before => {}
                 // The next call reads this message again, and returns the error.
-                Join::Gap { .. } | Join::Broken(_) => {
+                MessageContinuity::Gap { .. } | MessageContinuity::Broken(_) => {
                     self.messages = None;
                     break;
                 }
@@ -198,7 +198,7 @@ impl Following {
     }
 
     /// Creates a consumer; `None` if the stream seems too short at present.
-    async fn open(&mut self) -> Result<Option<Open>, StreamError> {
+    async fn open(&mut self) -> Result<Option<StreamConsumer>, StreamError> {
         let cluster = self.cluster.clone();
         let ends = cluster.ends().await?;
         let offset = cluster.offset().await?;
@@ -220,7 +220,7 @@ impl Following {
         self.check_last(place, ends.first).await?;
         let bytes_max = BATCH_BYTES.max(2 * cluster.0.options.payload_bytes_max());
         let messages = cluster.0.servers.consume(place, bytes_max).await?;
-        Ok(Some(Open {
+        Ok(Some(StreamConsumer {
             messages,
             place,
             lags: false,
@@ -250,7 +250,7 @@ impl Following {
     }
 
     /// Classifies a message of the consumer.
-    fn join_message(&mut self, message: &Arrived) -> Join {
+    fn join_message(&mut self, message: &ConsumerMessage) -> MessageContinuity {
         if let Some(open) = &mut self.messages {
             open.lags = false;
         }
@@ -258,16 +258,16 @@ impl Following {
     }
 
     /// Classifies the message at a place.
-    fn join(&mut self, found: u64, payload: &Bytes) -> Join {
+    fn join(&mut self, found: u64, payload: &Bytes) -> MessageContinuity {
         let Some(open) = &mut self.messages else {
-            return Join::Before;
+            return MessageContinuity::Before;
         };
         let place = open.place;
         if found < place {
-            return Join::Before;
+            return MessageContinuity::Before;
         }
         if found > place {
-            return Join::Gap { place, found };
+            return MessageContinuity::Gap { place, found };
         }
         let next = self.last + 1;
         let bytes = payload.clone();
@@ -277,7 +277,7 @@ impl Following {
             Err(error) => {
                 let what =
                     format!("a message at place {place} that is not a whole frame ({error})");
-                return Join::Broken(self.broken(next, what));
+                return MessageContinuity::Broken(self.broken(next, what));
             }
         };
         let header = frame.header();
@@ -286,14 +286,14 @@ impl Following {
                 "frame {} after a frame with hash {}, at place {place}",
                 header.number, header.previous
             );
-            return Join::Broken(self.broken(next, what));
+            return MessageContinuity::Broken(self.broken(next, what));
         }
         open.place += 1;
         self.last = next;
         self.hash = header.hash();
         self.pause = PAUSE_MIN;
         *self.cluster.0.offset.lock() = Some(offset_of(place, next));
-        Join::Next(bytes)
+        MessageContinuity::Next(bytes)
     }
 
     /// The consumer skipped places: they are gone, unless the stream's leader has the next one.
@@ -308,7 +308,7 @@ impl Following {
         }
     }
 
-    async fn missing(&self, ends: Ends) -> StreamError {
+    async fn missing(&self, ends: LogStreamEnds) -> StreamError {
         match self.cluster.end(ends, ends.first).await {
             Ok(first) => StreamError::Missing {
                 frame: self.last + 1,
@@ -318,13 +318,13 @@ impl Following {
         }
     }
 
-    fn shorter(&self, last: u64, offset: Option<i64>) -> Broken {
+    fn shorter(&self, last: u64, offset: Option<i64>) -> StreamConflict {
         let end = last.checked_add_signed(-offset.unwrap_or(0)).unwrap_or(0);
         self.broken(end + 1, format!("frames up to {end} only"))
     }
 
-    fn broken(&self, frame: u64, stream: String) -> Broken {
-        Broken {
+    fn broken(&self, frame: u64, stream: String) -> StreamConflict {
+        StreamConflict {
             frame,
             stream,
             log: format!("frame {} with hash {} as its last", self.last, self.hash),
@@ -333,7 +333,7 @@ impl Following {
 }
 
 /// Position of a message relative to the frames read.
-enum Join {
+enum MessageContinuity {
     /// The next frame.
     Next(Bytes),
     /// A frame that was already read.
@@ -343,5 +343,5 @@ enum Join {
         place: u64,
         found: u64,
     },
-    Broken(Broken),
+    Broken(StreamConflict),
 }

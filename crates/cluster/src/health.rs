@@ -5,7 +5,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Health {
+pub struct ClusterHealth {
     pub connected: bool,
     /// Time of the last change of `connected`.
     pub since: Instant,
@@ -13,15 +13,15 @@ pub struct Health {
     pub last_error: Option<String>,
 }
 
-pub(crate) fn channel() -> (watch::Sender<Health>, watch::Receiver<Health>) {
-    watch::channel(Health {
+pub(crate) fn channel() -> (watch::Sender<ClusterHealth>, watch::Receiver<ClusterHealth>) {
+    watch::channel(ClusterHealth {
         connected: false,
         since: Instant::now(),
         last_error: None,
     })
 }
 
-pub(crate) fn note(health: &watch::Sender<Health>, event: &Event) {
+pub(crate) fn note(health: &watch::Sender<ClusterHealth>, event: &Event) {
     let connected = match event {
         Event::Connected => Some(true),
         Event::Disconnected | Event::Closed => Some(false),

@@ -16,7 +16,7 @@ const KEY: &str = "leader";
 
 /// Holder of the lease.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LeaseHolder {
     /// The node's name; empty after a release.
     pub node: String,
     /// The node's URL for clients.
@@ -30,9 +30,9 @@ pub struct Holder {
 
 /// The lease as last read by this node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LeaseSeen {
+pub struct LeaseObservation {
     /// `None` before the first holder.
-    pub holder: Option<Holder>,
+    pub holder: Option<LeaseHolder>,
     /// Revision of the value; 0 before the first.
     pub revision: u64,
     /// When this node first saw the revision.
@@ -41,7 +41,7 @@ pub struct LeaseSeen {
     pub stored_ms: u64,
 }
 
-impl LeaseSeen {
+impl LeaseObservation {
     /// Whether a node may try to take the lease: it has no holder, was released to the node, or was not renewed for
     /// `lease`.
     pub fn may_be_taken_by(&self, node: &str, lease: Duration) -> bool {
@@ -77,17 +77,17 @@ impl Lease {
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if no server answers.
-    pub async fn read(&self) -> Result<LeaseSeen, StreamError> {
+    pub async fn read(&self) -> Result<LeaseObservation, StreamError> {
         let entry = self.0.0.servers.entry(KEY).await?;
         let seen = Instant::now();
         Ok(match entry {
-            None => LeaseSeen {
+            None => LeaseObservation {
                 holder: None,
                 revision: 0,
                 seen,
                 stored_ms: 0,
             },
-            Some(entry) => LeaseSeen {
+            Some(entry) => LeaseObservation {
                 holder: entry
                     .value
                     .and_then(|value| serde_json::from_slice(&value).ok()),
@@ -99,7 +99,7 @@ impl Lease {
     }
 
     /// Follows the lease; `None` until the first reading. Ends with the last receiver.
-    pub fn watch(&self) -> watch::Receiver<Option<LeaseSeen>> {
+    pub fn watch(&self) -> watch::Receiver<Option<LeaseObservation>> {
         let (sender, receiver) = watch::channel(None);
         let lease = self.clone();
         let runtime = self.0.0.runtime.clone();
@@ -107,7 +107,7 @@ impl Lease {
         receiver
     }
 
-    async fn follow(&self, sender: &watch::Sender<Option<LeaseSeen>>) {
+    async fn follow(&self, sender: &watch::Sender<Option<LeaseObservation>>) {
         let options = &self.0.0.options;
         // Polled, because a subscription would have to notice the loss of its server. Changes are also announced on a
         // subject, so observers need not wait for the next poll.
@@ -152,7 +152,7 @@ impl Lease {
     pub async fn take(
         &self,
         last_revision: u64,
-        holder: &Holder,
+        holder: &LeaseHolder,
     ) -> Result<Option<u64>, StreamError> {
         let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
         let value = serde_json::to_vec(holder).map_err(|error| text(&error))?;
@@ -179,7 +179,11 @@ impl Lease {
     ///
     /// # Errors
     /// Those of [`Lease::take`].
-    pub async fn renew(&self, revision: u64, holder: &Holder) -> Result<Option<u64>, StreamError> {
+    pub async fn renew(
+        &self,
+        revision: u64,
+        holder: &LeaseHolder,
+    ) -> Result<Option<u64>, StreamError> {
         self.take(revision, holder).await
     }
 
@@ -193,10 +197,10 @@ impl Lease {
         term: u64,
         successor: Option<String>,
     ) -> Result<Option<u64>, StreamError> {
-        let nobody = Holder {
+        let nobody = LeaseHolder {
             term,
             successor,
-            ..Holder::default()
+            ..LeaseHolder::default()
         };
         self.take(revision, &nobody).await
     }

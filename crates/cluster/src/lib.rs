@@ -7,11 +7,11 @@
 //! the [`Lease`] only says who should try.
 //!
 //! - [`Cluster`]: a connection, which creates or checks the stream, reads it, and begins terms.
-//! - [`Following`]: reads the stream's frames in order, and checks that each continues the previous one.
-//! - [`ReplicatedLog`]: the [`Log`](kedge_log::Log) of a node; [`Leading`] enables and disables appending.
-//! - [`Questions`], [`Cluster::ask`]: requests to the leader.
-//! - [`Lease`], [`Member`]: the leader and the known nodes.
-//! - [`Servers`]: the servers that carry the log: NATS, or a simulator's.
+//! - [`StreamFollower`]: reads the stream's frames in order, and checks that each continues the previous one.
+//! - [`ReplicatedLog`]: the [`Log`](kedge_log::Log) of a node; [`LeadSwitch`] enables and disables appending.
+//! - [`LeaderRequests`], [`Cluster::ask`]: requests to the leader.
+//! - [`Lease`], [`ClusterMember`]: the leader and the known nodes.
+//! - [`ClusterServers`]: the servers that carry the log: NATS, or a simulator's.
 //! - [`Cluster::reseed`]: recreates the stream from a node's own segments.
 
 mod asking;
@@ -36,18 +36,19 @@ mod settings;
 mod stream;
 mod synced;
 
-pub use asking::{AskError, Question, Questions};
+pub use asking::{LeaderRequest, LeaderRequestError, LeaderRequests};
 pub use connection::Cluster;
-pub use error::{Broken, ConnectError, LeadError, ReseedError, StreamError};
-pub use following::Following;
-pub use health::Health;
-pub use lease::{Holder, Lease, LeaseSeen};
-pub use members::Member;
+pub use error::{ConnectError, LeadTermError, ReseedError, StreamConflict, StreamError};
+pub use following::StreamFollower;
+pub use health::ClusterHealth;
+pub use lease::{Lease, LeaseHolder, LeaseObservation};
+pub use members::ClusterMember;
 pub use options::ClusterOptions;
-pub use replicated::{Lead, Leading, ReplicatedLog};
-pub use reseed::Reseeded;
+pub use replicated::{LeadState, LeadSwitch, ReplicatedLog};
+pub use reseed::ReseedSummary;
 pub use servers::{
-    Acknowledgement, Answer, Arrived, Arriving, Ends, Entry, Heard, Outbound, Servers, Stored,
+    Acknowledgement, BucketEntry, ClusterReply, ClusterServers, ConsumerMessage, ConsumerMessages,
+    CoreMessage, LogStreamEnds, LogStreamMessage, OutboundMessage,
 };
-pub use stream::{Tail, TermFrame};
-pub use synced::Synced;
+pub use stream::{StreamTailFrame, TermFrame};
+pub use synced::SyncedPosition;

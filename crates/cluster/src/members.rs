@@ -13,7 +13,7 @@ const PREFIX: &str = "member.";
 
 /// A node of the log.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Member {
+pub struct ClusterMember {
     pub node: String,
     /// The node's URL for clients.
     pub url: String,
@@ -42,7 +42,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
-    pub async fn put_member(&self, member: &Member) -> Result<(), StreamError> {
+    pub async fn put_member(&self, member: &ClusterMember) -> Result<(), StreamError> {
         let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
         let key = format!("{PREFIX}{}", self.0.options.node);
         let value = serde_json::to_vec(member).map_err(|error| text(&error))?;
@@ -65,21 +65,21 @@ impl Cluster {
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
-    pub async fn members(&self) -> Result<Vec<Member>, StreamError> {
+    pub async fn members(&self) -> Result<Vec<ClusterMember>, StreamError> {
         let mut members = Vec::new();
         let mut newest = SystemTime::UNIX_EPOCH;
         for entry in self.0.servers.entries(PREFIX).await? {
             let Some(value) = entry.value else { continue };
-            if let Ok(member) = serde_json::from_slice::<Member>(&value) {
+            if let Ok(member) = serde_json::from_slice::<ClusterMember>(&value) {
                 newest = newest.max(entry.created);
                 members.push((member, entry.created));
             }
         }
-        let aged = members.into_iter().map(|(member, created)| Member {
+        let aged = members.into_iter().map(|(member, created)| ClusterMember {
             age: Some(newest.duration_since(created).unwrap_or_default()),
             ..member
         });
-        let mut members: Vec<Member> = aged.collect();
+        let mut members: Vec<ClusterMember> = aged.collect();
         members.sort_by(|one, other| one.node.cmp(&other.node));
         Ok(members)
     }

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The used part of `/varz`.
 #[derive(Deserialize)]
-struct Varz {
+struct ServerVarz {
     #[serde(default)]
     version: String,
     max_payload: Option<usize>,
@@ -25,11 +25,11 @@ struct Varz {
 
 #[derive(Deserialize)]
 struct JetStream {
-    config: Option<Config>,
+    config: Option<JetStreamConfig>,
 }
 
 #[derive(Deserialize)]
-struct Config {
+struct JetStreamConfig {
     #[serde(default)]
     sync_always: bool,
     /// In nanoseconds.
@@ -62,7 +62,7 @@ pub(crate) async fn check(options: &ClusterOptions) -> Result<(), ConnectError> 
     }
 }
 
-fn examine(url: &str, varz: &Varz, options: &ClusterOptions) -> Result<(), ConnectError> {
+fn examine(url: &str, varz: &ServerVarz, options: &ClusterOptions) -> Result<(), ConnectError> {
     let config = varz.jetstream.as_ref().and_then(|js| js.config.as_ref());
     let found = match config {
         Some(config) if config.sync_always => None,
@@ -93,7 +93,7 @@ fn examine(url: &str, varz: &Varz, options: &ClusterOptions) -> Result<(), Conne
     }
 }
 
-async fn read(url: &str) -> Result<Varz, String> {
+async fn read(url: &str) -> Result<ServerVarz, String> {
     let uri = format!("{}/varz", url.trim_end_matches('/'));
     let uri = uri.parse().map_err(|error| format!("{error}"))?;
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();

@@ -20,7 +20,8 @@ use futures_util::stream::BoxStream;
 use crate::error::StreamError;
 use crate::options::ClusterOptions;
 use crate::servers::{
-    Acknowledgement, Answer, Arrived, Arriving, Ends, Entry, Heard, Outbound, Servers, Stored,
+    Acknowledgement, BucketEntry, ClusterReply, ClusterServers, ConsumerMessage, ConsumerMessages,
+    CoreMessage, LogStreamEnds, LogStreamMessage, OutboundMessage,
 };
 
 /// A consumer silent for twice this time is replaced.
@@ -46,8 +47,8 @@ pub(crate) fn unreachable(error: &dyn std::fmt::Display) -> StreamError {
     StreamError::Unreachable(error.to_string())
 }
 
-fn entry(found: kv::Entry) -> Entry {
-    Entry {
+fn entry(found: kv::Entry) -> BucketEntry {
+    BucketEntry {
         value: (found.operation == Operation::Put).then_some(found.value),
         revision: found.revision,
         created: SystemTime::from(found.created),
@@ -75,15 +76,15 @@ fn is_outdated(error: &UpdateError) -> bool {
         || error.kind() == UpdateErrorKind::WrongLastRevision
 }
 
-fn arrived(message: &Message) -> Arrived {
-    Arrived {
+fn arrived(message: &Message) -> ConsumerMessage {
+    ConsumerMessage {
         place: message.info().map_or(0, |info| info.stream_sequence),
         payload: message.payload.clone(),
     }
 }
 
 impl Nats {
-    async fn send(&self, message: Outbound) -> Option<Acknowledgement> {
+    async fn send(&self, message: OutboundMessage) -> Option<Acknowledgement> {
         let place = message.expected_last + 1;
         let mut publish = PublishMessage::build()
             .payload(message.payload)
@@ -111,7 +112,7 @@ impl Nats {
         }
     }
 
-    async fn consumer(&self, from: u64, bytes_max: usize) -> Result<Arriving, StreamError> {
+    async fn consumer(&self, from: u64, bytes_max: usize) -> Result<ConsumerMessages, StreamError> {
         let consumer = self.stream.create_consumer(pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence {
                 start_sequence: from,
@@ -138,7 +139,7 @@ impl Nats {
         Ok(Box::pin(arriving))
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<Entry>, StreamError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<BucketEntry>, StreamError> {
         let bucket = &self.bucket;
         // The bucket's keys are not listed: that needs a consumer, and a user who may create one can have the servers
         // publish anywhere, even into the log.
@@ -158,8 +159,8 @@ impl Nats {
     }
 }
 
-impl Servers for Nats {
-    fn ends(&self) -> Answer<'_, Ends> {
+impl ClusterServers for Nats {
+    fn ends(&self) -> ClusterReply<'_, LogStreamEnds> {
         Box::pin(async {
             let info = self.stream.get_info().await;
             let info = info.map_err(|error| {
@@ -175,7 +176,7 @@ impl Servers for Nats {
                 return Err(unreachable(&"the stream has no leader"));
             }
             let state = info.state;
-            Ok(Ends {
+            Ok(LogStreamEnds {
                 first: state.first_sequence,
                 last: state.last_sequence,
                 messages: state.messages,
@@ -183,12 +184,12 @@ impl Servers for Nats {
         })
     }
 
-    fn stored(&self, place: u64) -> Answer<'_, Option<Stored>> {
+    fn stored(&self, place: u64) -> ClusterReply<'_, Option<LogStreamMessage>> {
         Box::pin(async move {
             match self.stream.get_raw_message(place).await {
                 Ok(message) => {
                     let candidate = message.headers.get(CANDIDATE).map(HeaderValue::as_str);
-                    Ok(Some(Stored {
+                    Ok(Some(LogStreamMessage {
                         candidate: candidate.map(str::to_owned),
                         payload: message.payload,
                     }))
@@ -199,26 +200,31 @@ impl Servers for Nats {
         })
     }
 
-    fn publish(&self, message: Outbound) -> BoxFuture<'_, Option<Acknowledgement>> {
+    fn publish(&self, message: OutboundMessage) -> BoxFuture<'_, Option<Acknowledgement>> {
         Box::pin(self.send(message))
     }
 
-    fn consume(&self, from: u64, bytes_max: usize) -> Answer<'_, Arriving> {
+    fn consume(&self, from: u64, bytes_max: usize) -> ClusterReply<'_, ConsumerMessages> {
         Box::pin(self.consumer(from, bytes_max))
     }
 
-    fn entry(&self, key: &'static str) -> Answer<'_, Option<Entry>> {
+    fn entry(&self, key: &'static str) -> ClusterReply<'_, Option<BucketEntry>> {
         Box::pin(async move {
             let found = self.bucket.entry(key).await;
             Ok(found.map_err(|error| unreachable(&error))?.map(entry))
         })
     }
 
-    fn entries(&self, prefix: &'static str) -> Answer<'_, Vec<Entry>> {
+    fn entries(&self, prefix: &'static str) -> ClusterReply<'_, Vec<BucketEntry>> {
         Box::pin(self.list(prefix))
     }
 
-    fn update(&self, key: &'static str, value: Bytes, revision: u64) -> Answer<'_, Option<u64>> {
+    fn update(
+        &self,
+        key: &'static str,
+        value: Bytes,
+        revision: u64,
+    ) -> ClusterReply<'_, Option<u64>> {
         Box::pin(async move {
             match self.bucket.update(key, value, revision).await {
                 Ok(revision) => Ok(Some(revision)),
@@ -228,25 +234,25 @@ impl Servers for Nats {
         })
     }
 
-    fn put(&self, key: String, value: Bytes) -> Answer<'_, ()> {
+    fn put(&self, key: String, value: Bytes) -> ClusterReply<'_, ()> {
         Box::pin(async move {
             let put = self.bucket.put(key, value).await;
             put.map(|_| ()).map_err(|error| unreachable(&error))
         })
     }
 
-    fn say(&self, subject: String, payload: Bytes) -> Answer<'_, ()> {
+    fn say(&self, subject: String, payload: Bytes) -> ClusterReply<'_, ()> {
         Box::pin(async move {
             let sent = self.client.publish(subject, payload).await;
             sent.map_err(|error| unreachable(&error))
         })
     }
 
-    fn hear(&self, subject: String) -> Answer<'_, BoxStream<'static, Heard>> {
+    fn hear(&self, subject: String) -> ClusterReply<'_, BoxStream<'static, CoreMessage>> {
         Box::pin(async move {
             let messages = self.client.subscribe(subject).await;
             let messages = messages.map_err(|error| unreachable(&error))?;
-            let heard = messages.map(|message| Heard {
+            let heard = messages.map(|message| CoreMessage {
                 subject: message.subject.to_string(),
                 payload: message.payload,
             });

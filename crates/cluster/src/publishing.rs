@@ -19,9 +19,9 @@ use kedge_protocol::Hash;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use crate::connection::Cluster;
-use crate::error::Broken;
-use crate::servers::{Acknowledgement, Outbound, Stored};
-use crate::stream::Short;
+use crate::error::StreamConflict;
+use crate::servers::{Acknowledgement, LogStreamMessage, OutboundMessage};
+use crate::stream::StreamLag;
 
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
@@ -32,7 +32,7 @@ const ASKED_EVERY: Duration = Duration::from_millis(200);
 
 /// A frame to publish.
 #[derive(Clone)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingFrame {
     pub(crate) place: u64,
     pub(crate) bytes: Bytes,
     pub(crate) hash: Hash,
@@ -40,22 +40,22 @@ pub(crate) struct Outgoing {
     pub(crate) candidate: Option<String>,
 }
 
-impl Outgoing {
+impl OutgoingFrame {
     /// Whether a message of the stream is this frame.
-    fn is(&self, found: &Stored, header: &FrameHeader) -> bool {
+    fn is(&self, found: &LogStreamMessage, header: &FrameHeader) -> bool {
         header.hash() == self.hash && found.candidate == self.candidate
     }
 }
 
 /// Outcome of publishing a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Settled {
+pub(crate) enum StreamPublishOutcome {
     /// A quorum holds it in the stream.
     Acknowledged,
     /// Another frame, with this number, has its place.
     Other(u64),
     /// The stream ends before an acknowledged frame, or has lost the message at the frame's place.
-    Lost(Broken),
+    Lost(StreamConflict),
 }
 
 /// Whether a frame was acknowledged at its place.
@@ -69,19 +69,19 @@ fn is_acknowledged(place: u64, answer: Result<u64, String>) -> bool {
 }
 
 /// Content of a frame's place.
-enum Found {
+enum PlaceContents {
     /// The frame was acknowledged there.
     Acknowledged,
-    Message(Stored),
+    Message(LogStreamMessage),
     /// No message is there.
     Nothing,
 }
 
 impl Cluster {
     /// Publishes a frame without awaiting the acknowledgement. `None` if sending timed out.
-    pub(crate) async fn send(&self, frame: &Outgoing) -> Option<Acknowledgement> {
+    pub(crate) async fn send(&self, frame: &OutgoingFrame) -> Option<Acknowledgement> {
         let inner = &self.0;
-        let sending = inner.servers.publish(Outbound {
+        let sending = inner.servers.publish(OutboundMessage {
             payload: frame.bytes.clone(),
             expected_last: frame.place - 1,
             candidate: frame.candidate.clone(),
@@ -94,12 +94,12 @@ impl Cluster {
     /// reads stay unanswered. All previous frames must be acknowledged. Never times out: wrap it in a limit.
     pub(crate) async fn settle(
         &self,
-        frame: &Outgoing,
+        frame: &OutgoingFrame,
         mut sent: Option<Acknowledgement>,
-    ) -> Settled {
+    ) -> StreamPublishOutcome {
         let place = frame.place;
         let mut pause = PAUSE_MIN;
-        let mut short = Short::default();
+        let mut short = StreamLag::default();
         let mut tries = 0;
         loop {
             if tries == 0 && sent.is_none() {
@@ -108,20 +108,22 @@ impl Cluster {
             if let Some(acknowledgement) = sent.take()
                 && is_acknowledged(place, acknowledgement.await)
             {
-                return Settled::Acknowledged;
+                return StreamPublishOutcome::Acknowledged;
             }
             match self.found(frame).await {
-                Found::Acknowledged => return Settled::Acknowledged,
-                Found::Message(found) => match FrameHeader::read(&found.payload) {
-                    Ok(header) if frame.is(&found, &header) => return Settled::Acknowledged,
-                    Ok(header) => return Settled::Other(header.number),
-                    Err(_) => return Settled::Other(0),
+                PlaceContents::Acknowledged => return StreamPublishOutcome::Acknowledged,
+                PlaceContents::Message(found) => match FrameHeader::read(&found.payload) {
+                    Ok(header) if frame.is(&found, &header) => {
+                        return StreamPublishOutcome::Acknowledged;
+                    }
+                    Ok(header) => return StreamPublishOutcome::Other(header.number),
+                    Err(_) => return StreamPublishOutcome::Other(0),
                 },
-                Found::Nothing => {
+                PlaceContents::Nothing => {
                     if tries > 0
                         && let Some(broken) = self.lost_at(place, &frame.bytes, &mut short).await
                     {
-                        return Settled::Lost(broken);
+                        return StreamPublishOutcome::Lost(broken);
                     }
                     sent = self.send(frame).await;
                 }
@@ -136,7 +138,7 @@ impl Cluster {
 
     /// Content of a frame's place, by the first answer to several reads. Publishes the frame again while reads stay
     /// unanswered, and also ends with its acknowledgement.
-    async fn found(&self, frame: &Outgoing) -> Found {
+    async fn found(&self, frame: &OutgoingFrame) -> PlaceContents {
         let place = frame.place;
         let mut asked = FuturesUnordered::new();
         let mut acknowledged = FuturesUnordered::new();
@@ -148,11 +150,11 @@ impl Cluster {
             tokio::select! {
                 biased;
                 Some(answer) = acknowledged.next() => if is_acknowledged(place, answer) {
-                    return Found::Acknowledged;
+                    return PlaceContents::Acknowledged;
                 },
                 Some(answer) = asked.next() => match answer {
-                    Ok(Some(message)) => return Found::Message(message),
-                    Ok(None) => return Found::Nothing,
+                    Ok(Some(message)) => return PlaceContents::Message(message),
+                    Ok(None) => return PlaceContents::Nothing,
                     Err(error) => tracing::debug!(place, %error, "a frame's place cannot be read"),
                 },
                 _ = ask.tick() => asked.push(self.stored(place)),
@@ -166,7 +168,12 @@ impl Cluster {
 
     /// Whether the place has been empty for so long, although the stream does not end directly before it, that the
     /// stream must have lost frames.
-    async fn lost_at(&self, place: u64, bytes: &Bytes, short: &mut Short) -> Option<Broken> {
+    async fn lost_at(
+        &self,
+        place: u64,
+        bytes: &Bytes,
+        short: &mut StreamLag,
+    ) -> Option<StreamConflict> {
         let last = self.ends().await.ok()?.last;
         if !short.lasts(last + 1 != place) {
             return None;
@@ -182,7 +189,7 @@ impl Cluster {
                 format!("no message at place {place}, although {last} were published"),
             )
         };
-        Some(Broken {
+        Some(StreamConflict {
             frame: number.saturating_sub(lost),
             stream,
             log: format!("the frames up to {}", number.saturating_sub(1)),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kedge_log::{
-    AppendError, Durability, Failed, FileLog, Frame, FrameRefused, IoError, KeyId, Log, Position,
-    Reached, SideKeys, SyncError, encode_empty,
+    AppendError, Durability, FileLog, Frame, FrameRejection, IoError, KeyId, Log, LogFailure,
+    LogFloor, LogPosition, SideKeys, SyncError, encode_empty,
 };
 use kedge_runtime::executor::block_on;
 use parking_lot::Mutex;
@@ -17,70 +17,70 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::connection::Cluster;
-use crate::error::LeadError;
-use crate::publishing::{Outgoing, Settled};
+use crate::error::LeadTermError;
+use crate::publishing::{OutgoingFrame, StreamPublishOutcome};
 use crate::servers::Acknowledgement;
 use crate::stream::offset_of;
-use crate::synced::Synced;
+use crate::synced::SyncedPosition;
 
 /// Leadership of this node's log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Lead {
+pub enum LeadState {
     Leading {
         term: u64,
     },
     Following {
         /// Why it does not lead, or no longer does.
         why: String,
-        /// Set if another node's frame ended the term instead of [`Leading::end`].
+        /// Set if another node's frame ended the term instead of [`LeadSwitch::end`].
         fenced: bool,
     },
 }
 
 /// The log of a node in a cluster.
-pub struct ReplicatedLog(Arc<Shared>);
+pub struct ReplicatedLog(Arc<ReplicatedInner>);
 
 /// Switch of a [`ReplicatedLog`]'s appending. Clones share it.
 #[derive(Clone)]
-pub struct Leading(Arc<Shared>);
+pub struct LeadSwitch(Arc<ReplicatedInner>);
 
-struct Shared {
+struct ReplicatedInner {
     cluster: Cluster,
     runtime: Handle,
     /// Makes the files durable.
     durability: Arc<dyn Durability>,
     /// Lock order: after `state`.
     file: Mutex<FileLog>,
-    state: Mutex<State>,
+    state: Mutex<StreamPublishState>,
     /// Serializes syncs.
     syncing: Mutex<()>,
-    lead: watch::Sender<Lead>,
+    lead: watch::Sender<LeadState>,
 }
 
 #[derive(Default)]
-struct State {
+struct StreamPublishState {
     /// Set while this node leads.
-    term: Option<Term>,
+    term: Option<LeadTerm>,
     /// Published frames that are not in the files yet.
-    pending: VecDeque<Pending>,
+    pending: VecDeque<UnacknowledgedFrame>,
     /// Start of the current wait for other nodes.
     waits: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
-struct Term {
+struct LeadTerm {
     number: u64,
     /// Format of the last append.
     format: u16,
     /// A frame's place minus its number.
     offset: i64,
     /// Position after the last append.
-    end: Position,
+    end: LogPosition,
 }
 
-impl Term {
-    fn reached(&self) -> Reached {
-        Reached {
+impl LeadTerm {
+    fn reached(&self) -> LogFloor {
+        LogFloor {
             term: self.number,
             format: self.format,
         }
@@ -88,20 +88,20 @@ impl Term {
 }
 
 /// Only the first one is published: see `publishing.rs`.
-struct Pending {
-    position: Position,
-    frame: Outgoing,
+struct UnacknowledgedFrame {
+    position: LogPosition,
+    frame: OutgoingFrame,
     is_sent: bool,
     acknowledgement: Option<Acknowledgement>,
     since: Instant,
 }
 
-impl Pending {
+impl UnacknowledgedFrame {
     /// A frame that ends at this position; `offset` is place minus number.
-    fn new(position: Position, bytes: Vec<u8>, offset: i64) -> Self {
+    fn new(position: LogPosition, bytes: Vec<u8>, offset: i64) -> Self {
         Self {
             position,
-            frame: Outgoing {
+            frame: OutgoingFrame {
                 place: position.frame.saturating_add_signed(offset),
                 bytes: Bytes::from(bytes),
                 hash: position.hash,
@@ -115,9 +115,9 @@ impl Pending {
 }
 
 impl ReplicatedLog {
-    /// Creates a log that follows, until [`Leading::begin`]. The log's threads must not be those of `runtime`.
-    pub fn new(file: FileLog, cluster: Cluster, runtime: Handle) -> (Self, Leading) {
-        let shared = Arc::new(Shared {
+    /// Creates a log that follows, until [`LeadSwitch::begin`]. The log's threads must not be those of `runtime`.
+    pub fn new(file: FileLog, cluster: Cluster, runtime: Handle) -> (Self, LeadSwitch) {
+        let shared = Arc::new(ReplicatedInner {
             cluster,
             runtime,
             durability: file.durability(),
@@ -126,24 +126,24 @@ impl ReplicatedLog {
             syncing: Mutex::default(),
             lead: watch::channel(following("this node has not led since its start", false)).0,
         });
-        (Self(Arc::clone(&shared)), Leading(shared))
+        (Self(Arc::clone(&shared)), LeadSwitch(shared))
     }
 }
 
-fn following(why: &str, fenced: bool) -> Lead {
-    Lead::Following {
+fn following(why: &str, fenced: bool) -> LeadState {
+    LeadState::Following {
         why: why.to_owned(),
         fenced,
     }
 }
 
-impl Leading {
+impl LeadSwitch {
     /// Starts appending. The node's log must end with the synced opening frame of the term, which is at `place` of the
     /// stream ([`Cluster::begin_term`](crate::Cluster::begin_term)).
     ///
     /// # Errors
-    /// [`LeadError::Place`] otherwise.
-    pub fn begin(&self, term: u64, place: u64) -> Result<(), LeadError> {
+    /// [`LeadTermError::Place`] otherwise.
+    pub fn begin(&self, term: u64, place: u64) -> Result<(), LeadTermError> {
         let shared = &self.0;
         let mut state = shared.state.lock();
         let end = shared.durability.durable();
@@ -151,24 +151,24 @@ impl Leading {
         let (position, reached) = {
             let mut file = shared.file.lock();
             let reached = file.reached();
-            let reached = reached.map_err(|error| LeadError::Log(error.to_string()))?;
+            let reached = reached.map_err(|error| LeadTermError::Log(error.to_string()))?;
             (file.position(), reached)
         };
         if position != end || *shared.cluster.0.offset.lock() != Some(offset) {
-            return Err(LeadError::Place {
+            return Err(LeadTermError::Place {
                 place,
                 frame: end.frame,
             });
         }
         state.pending.clear();
-        state.term = Some(Term {
+        state.term = Some(LeadTerm {
             number: term,
             format: reached.format,
             offset,
             end,
         });
         drop(state);
-        shared.lead.send_replace(Lead::Leading { term });
+        shared.lead.send_replace(LeadState::Leading { term });
         Ok(())
     }
 
@@ -191,14 +191,14 @@ impl Leading {
     }
 
     /// Follows the leadership and its end.
-    pub fn watch(&self) -> watch::Receiver<Lead> {
+    pub fn watch(&self) -> watch::Receiver<LeadState> {
         self.0.lead.subscribe()
     }
 }
 
-impl Shared {
+impl ReplicatedInner {
     /// Ends the leadership; the first reason counts.
-    fn end(&self, why: Lead) {
+    fn end(&self, why: LeadState) {
         let mut state = self.state.lock();
         if state.term.take().is_some() {
             state.pending.clear();
@@ -211,8 +211,8 @@ impl Shared {
     /// Why this node does not lead.
     fn why(&self) -> String {
         match &*self.lead.borrow() {
-            Lead::Following { why, .. } => format!("this node does not lead the log: {why}"),
-            Lead::Leading { .. } => "this node led another term".to_owned(),
+            LeadState::Following { why, .. } => format!("this node does not lead the log: {why}"),
+            LeadState::Leading { .. } => "this node led another term".to_owned(),
         }
     }
 
@@ -222,14 +222,17 @@ impl Shared {
         block_on(&self.runtime, async {
             tokio::select! {
                 biased;
-                _ = lead.wait_for(|lead| *lead != Lead::Leading { term }) => None,
+                _ = lead.wait_for(|lead| *lead != LeadState::Leading { term }) => None,
                 done = work => Some(done),
             }
         })
     }
 
     /// Takes the term's first unacknowledged frame, up to a number.
-    fn take_front(&self, last: u64) -> Option<(u64, Position, Outgoing, Option<Acknowledgement>)> {
+    fn take_front(
+        &self,
+        last: u64,
+    ) -> Option<(u64, LogPosition, OutgoingFrame, Option<Acknowledgement>)> {
         let mut state = self.state.lock();
         let term = state.term?.number;
         let front = state.pending.front_mut()?;
@@ -243,10 +246,10 @@ impl Shared {
 
     /// Whether another node's synced position includes the last frame of these files: it is that frame, or the
     /// published next one, which the node may have synced earlier and then reports alone.
-    fn has(&self, durable: &Position, synced: Synced) -> bool {
+    fn has(&self, durable: &LogPosition, synced: SyncedPosition) -> bool {
         let state = self.state.lock();
         let mut after = state.pending.iter().map(|pending| &pending.position);
-        Synced::to(durable) == synced || after.any(|end| Synced::to(end) == synced)
+        SyncedPosition::to(durable) == synced || after.any(|end| SyncedPosition::to(end) == synced)
     }
 
     /// Publishes the first pending frame, unless it was sent. On failure the sync sends it.
@@ -278,8 +281,8 @@ impl Shared {
         let settling = cluster.settle(&frame, sent);
         match self.during(term, settling) {
             None => return Err(SyncError::Fenced(self.why())),
-            Some(Settled::Acknowledged) => {}
-            Some(Settled::Other(number)) => {
+            Some(StreamPublishOutcome::Acknowledged) => {}
+            Some(StreamPublishOutcome::Other(number)) => {
                 let own = position.frame;
                 let why = format!(
                     "another node leads: the stream has its frame {number} in place of this node's frame {own}"
@@ -287,9 +290,9 @@ impl Shared {
                 self.end(following(&why, true));
                 return Err(SyncError::Fenced(why));
             }
-            Some(Settled::Lost(broken)) => {
+            Some(StreamPublishOutcome::Lost(broken)) => {
                 self.end(following(&broken.to_string(), true));
-                return Err(Failed(broken.to_string()).into());
+                return Err(LogFailure(broken.to_string()).into());
             }
         }
         let appended = {
@@ -319,7 +322,7 @@ impl Shared {
 }
 
 impl Log for ReplicatedLog {
-    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
+    fn append(&mut self, frame: &Frame) -> Result<LogPosition, AppendError> {
         let shared = &self.0;
         let term = shared.state.lock().term;
         let Some(mut term) = term else {
@@ -338,7 +341,7 @@ impl Log for ReplicatedLog {
             .lock()
             .encode(frame, &term.end, term.reached())?;
         if encoded.1.len() > shared.cluster.0.options.frame_bytes_max {
-            return Err(FrameRefused("it is longer than the cluster's frame_bytes_max").into());
+            return Err(FrameRejection("it is longer than the cluster's frame_bytes_max").into());
         }
         term.end = encoded.0;
         let position = term.end;
@@ -352,15 +355,15 @@ impl Log for ReplicatedLog {
                 }
             }
             let frames = raised.into_iter().chain([encoded]);
-            let pending =
-                frames.map(|(position, bytes)| Pending::new(position, bytes, term.offset));
+            let pending = frames
+                .map(|(position, bytes)| UnacknowledgedFrame::new(position, bytes, term.offset));
             state.pending.extend(pending);
         }
         shared.send_front(number);
         Ok(position)
     }
 
-    fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError> {
+    fn append_stored(&mut self, frame: &[u8]) -> Result<LogPosition, AppendError> {
         let state = self.0.state.lock();
         if state.term.is_some() {
             let why = "this node leads the log, so no frame of another node can be appended";
@@ -369,7 +372,7 @@ impl Log for ReplicatedLog {
         self.0.file.lock().append_stored(frame)
     }
 
-    fn position(&self) -> Position {
+    fn position(&self) -> LogPosition {
         let state = self.0.state.lock();
         match state.term {
             Some(term) => term.end,
@@ -386,10 +389,10 @@ impl Log for ReplicatedLog {
     }
 }
 
-struct ReplicatedDurability(Arc<Shared>);
+struct ReplicatedDurability(Arc<ReplicatedInner>);
 
 impl Durability for ReplicatedDurability {
-    fn sync(&self) -> Result<Position, SyncError> {
+    fn sync(&self) -> Result<LogPosition, SyncError> {
         let shared = &self.0;
         let _one_at_a_time = shared.syncing.lock();
         let (term, last) = {
@@ -406,7 +409,7 @@ impl Durability for ReplicatedDurability {
             return Err(SyncError::Fenced(shared.why()));
         }
         shared.state.lock().waits = Some(Instant::now());
-        let counts = |synced: &Synced| shared.has(&position, *synced);
+        let counts = |synced: &SyncedPosition| shared.has(&position, *synced);
         let synced = shared.during(term, shared.cluster.wait_synced(counts));
         shared.state.lock().waits = None;
         match synced {
@@ -415,7 +418,7 @@ impl Durability for ReplicatedDurability {
         }
     }
 
-    fn durable(&self) -> Position {
+    fn durable(&self) -> LogPosition {
         self.0.durability.durable()
     }
 }

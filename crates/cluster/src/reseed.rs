@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kedge_log::{LogReader, ReadError};
+use kedge_log::{LogReadError, LogReader};
 
 use crate::connection::Cluster;
 use crate::error::{ReseedError, StreamError};
-use crate::publishing::{Outgoing, Settled};
+use crate::publishing::{OutgoingFrame, StreamPublishOutcome};
 use crate::servers::Acknowledgement;
 use crate::settings;
 
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A recreated stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reseeded {
+pub struct ReseedSummary {
     /// First frame.
     pub first: u64,
     /// Last frame.
@@ -30,8 +30,8 @@ pub struct Reseeded {
     pub bytes: u64,
 }
 
-struct Sent {
-    frame: Outgoing,
+struct ReseedFrame {
+    frame: OutgoingFrame,
     acknowledgement: Option<Acknowledgement>,
 }
 
@@ -49,7 +49,7 @@ impl Cluster {
         from: u64,
         force: bool,
         mut progress: impl FnMut(u64),
-    ) -> Result<Reseeded, ReseedError> {
+    ) -> Result<ReseedSummary, ReseedError> {
         let last = reader.position().frame;
         let first = reader.first_frame();
         if !(first..=last).contains(&from) {
@@ -60,8 +60,8 @@ impl Cluster {
             self.holds_all(reader).await?;
         }
         self.make_again().await?;
-        let mut sent: VecDeque<Sent> = VecDeque::new();
-        let mut done = Reseeded {
+        let mut sent: VecDeque<ReseedFrame> = VecDeque::new();
+        let mut done = ReseedSummary {
             first: from,
             last,
             bytes: 0,
@@ -70,14 +70,15 @@ impl Cluster {
             let frame = frame?;
             let bytes = Bytes::from(frame.for_others());
             done.bytes += bytes.len() as u64;
-            let waiting =
-                |sent: &VecDeque<Sent>| sent.iter().map(|one| one.frame.bytes.len()).sum::<usize>();
+            let waiting = |sent: &VecDeque<ReseedFrame>| {
+                sent.iter().map(|one| one.frame.bytes.len()).sum::<usize>()
+            };
             while sent.len() >= IN_FLIGHT_MAX
                 || (waiting(&sent) + bytes.len() > IN_FLIGHT_BYTES_MAX && !sent.is_empty())
             {
                 progress(self.acknowledged(&mut sent, from).await?);
             }
-            let frame = Outgoing {
+            let frame = OutgoingFrame {
                 place: number - from + 1,
                 bytes,
                 hash: frame.header().hash(),
@@ -85,7 +86,7 @@ impl Cluster {
             };
             // Several are in flight, as there is no other publisher.
             let acknowledgement = self.send(&frame).await;
-            sent.push_back(Sent {
+            sent.push_back(ReseedFrame {
                 frame,
                 acknowledgement,
             });
@@ -98,16 +99,22 @@ impl Cluster {
     }
 
     /// Waits for the first frame's acknowledgement; returns its number.
-    async fn acknowledged(&self, sent: &mut VecDeque<Sent>, from: u64) -> Result<u64, ReseedError> {
+    async fn acknowledged(
+        &self,
+        sent: &mut VecDeque<ReseedFrame>,
+        from: u64,
+    ) -> Result<u64, ReseedError> {
         let Some(one) = sent.pop_front() else {
             return Ok(from);
         };
         let number = one.frame.place - 1 + from;
         let settling = self.settle(&one.frame, one.acknowledgement);
         let why = match tokio::time::timeout(PATIENCE, settling).await {
-            Ok(Settled::Acknowledged) => return Ok(number),
-            Ok(Settled::Other(other)) => format!("frame {other} of another node came in between"),
-            Ok(Settled::Lost(broken)) => broken.to_string(),
+            Ok(StreamPublishOutcome::Acknowledged) => return Ok(number),
+            Ok(StreamPublishOutcome::Other(other)) => {
+                format!("frame {other} of another node came in between")
+            }
+            Ok(StreamPublishOutcome::Lost(broken)) => broken.to_string(),
             Err(_) => format!("no acknowledgement within {PATIENCE:?}"),
         };
         let what = format!("frame {number} was not published");
@@ -146,7 +153,7 @@ impl Cluster {
                 "it ends at frame {}",
                 reader.position().frame
             ))),
-            Err(ReadError::Missing { first_frame, .. }) => {
+            Err(LogReadError::Missing { first_frame, .. }) => {
                 Err(lacks(format!("it begins with frame {first_frame}")))
             }
             Err(error) => Err(error.into()),

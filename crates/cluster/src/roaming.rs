@@ -16,24 +16,24 @@ const WAIT_MIN: Duration = Duration::from_millis(2_500);
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// State of the connected server.
-pub(crate) struct Roaming(Mutex<Known>);
+pub(crate) struct ReconnectBackoff(Mutex<BackoffState>);
 
-struct Known {
+struct BackoffState {
     /// Time of the last stored report or move.
     since: Instant,
     wait: Duration,
 }
 
-impl Default for Roaming {
+impl Default for ReconnectBackoff {
     fn default() -> Self {
-        Self(Mutex::new(Known {
+        Self(Mutex::new(BackoffState {
             since: Instant::now(),
             wait: WAIT_MIN,
         }))
     }
 }
 
-impl Roaming {
+impl ReconnectBackoff {
     /// Records whether a report was stored. True if the node should move.
     fn note(&self, is_stored: bool) -> bool {
         let mut known = self.0.lock();
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_node_moves_after_a_while_without_success_and_then_less_often() {
-        let roaming = Roaming::default();
+        let roaming = ReconnectBackoff::default();
         let past = |by: Duration| roaming.0.lock().since -= by;
         assert!(!roaming.note(false));
         past(WAIT_MIN);

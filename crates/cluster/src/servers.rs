@@ -13,17 +13,18 @@ use futures_util::stream::BoxStream;
 use crate::error::StreamError;
 
 /// Answer of the servers. Errors are [`StreamError::Unreachable`] and, for reads of the stream, [`StreamError::Gone`].
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, StreamError>>;
+pub type ClusterReply<'a, T> = BoxFuture<'a, Result<T, StreamError>>;
 
 /// Place of a published message, once the stream has acknowledged it; or why it did not in time.
 pub type Acknowledgement = BoxFuture<'static, Result<u64, String>>;
 
 /// Messages of the stream in order, while a consumer lasts; an error is the last item.
-pub type Arriving = Pin<Box<dyn Stream<Item = Result<Arrived, String>> + Send + Sync>>;
+pub type ConsumerMessages =
+    Pin<Box<dyn Stream<Item = Result<ConsumerMessage, String>> + Send + Sync>>;
 
 /// First and last place of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ends {
+pub struct LogStreamEnds {
     /// Place of the first message.
     pub first: u64,
     /// Place of the last message; 0 before the first.
@@ -33,7 +34,7 @@ pub struct Ends {
 }
 
 #[derive(Clone, Debug)]
-pub struct Outbound {
+pub struct OutboundMessage {
     /// A frame.
     pub payload: Bytes,
     /// Refused unless the stream's last message has this place.
@@ -44,7 +45,7 @@ pub struct Outbound {
 
 /// A message of the stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stored {
+pub struct LogStreamMessage {
     /// A frame.
     pub payload: Bytes,
     /// The publisher's mark.
@@ -53,7 +54,7 @@ pub struct Stored {
 
 /// A message from a consumer.
 #[derive(Clone, Debug)]
-pub struct Arrived {
+pub struct ConsumerMessage {
     /// Place in the stream; 0 if the message names none.
     pub place: u64,
     /// A frame.
@@ -62,7 +63,7 @@ pub struct Arrived {
 
 /// A value of the bucket.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct BucketEntry {
     /// `None` if it was removed.
     pub value: Option<Bytes>,
     pub revision: u64,
@@ -72,42 +73,47 @@ pub struct Entry {
 
 /// A transient message.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct CoreMessage {
     pub subject: String,
     pub payload: Bytes,
 }
 
 /// The servers that carry a log, from one node's view.
-pub trait Servers: Send + Sync + 'static {
+pub trait ClusterServers: Send + Sync + 'static {
     /// The stream's ends according to its leader; an error while it has none.
-    fn ends(&self) -> Answer<'_, Ends>;
+    fn ends(&self) -> ClusterReply<'_, LogStreamEnds>;
 
     /// The message at a place according to the stream's leader; `None` if there is none.
-    fn stored(&self, place: u64) -> Answer<'_, Option<Stored>>;
+    fn stored(&self, place: u64) -> ClusterReply<'_, Option<LogStreamMessage>>;
 
     /// Sends a message to the stream; `None` if sending failed. It may still get into the stream at any later time.
-    fn publish(&self, message: Outbound) -> BoxFuture<'_, Option<Acknowledgement>>;
+    fn publish(&self, message: OutboundMessage) -> BoxFuture<'_, Option<Acknowledgement>>;
 
     /// The stream's messages from a place on, with about `bytes_max` in flight. May skip or repeat messages.
-    fn consume(&self, from: u64, bytes_max: usize) -> Answer<'_, Arriving>;
+    fn consume(&self, from: u64, bytes_max: usize) -> ClusterReply<'_, ConsumerMessages>;
 
     /// A value of the bucket. The answering server may lag.
-    fn entry(&self, key: &'static str) -> Answer<'_, Option<Entry>>;
+    fn entry(&self, key: &'static str) -> ClusterReply<'_, Option<BucketEntry>>;
 
     /// The values with this key prefix. The answering server may lag.
-    fn entries(&self, prefix: &'static str) -> Answer<'_, Vec<Entry>>;
+    fn entries(&self, prefix: &'static str) -> ClusterReply<'_, Vec<BucketEntry>>;
 
     /// Replaces a value at this revision (0 for none) and returns the new one; `None` if the revision differs.
-    fn update(&self, key: &'static str, value: Bytes, revision: u64) -> Answer<'_, Option<u64>>;
+    fn update(
+        &self,
+        key: &'static str,
+        value: Bytes,
+        revision: u64,
+    ) -> ClusterReply<'_, Option<u64>>;
 
     /// Replaces a value unconditionally.
-    fn put(&self, key: String, value: Bytes) -> Answer<'_, ()>;
+    fn put(&self, key: String, value: Bytes) -> ClusterReply<'_, ()>;
 
     /// Sends a transient message.
-    fn say(&self, subject: String, payload: Bytes) -> Answer<'_, ()>;
+    fn say(&self, subject: String, payload: Bytes) -> ClusterReply<'_, ()>;
 
     /// Transient messages of a subject; `*` matches any one token.
-    fn hear(&self, subject: String) -> Answer<'_, BoxStream<'static, Heard>>;
+    fn hear(&self, subject: String) -> ClusterReply<'_, BoxStream<'static, CoreMessage>>;
 
     /// A unique mark.
     fn new_mark(&self) -> String;

@@ -102,10 +102,10 @@ fn check(found: &Config, wanted: &Config, options: &ClusterOptions) -> Result<()
 }
 
 /// Setting, whether it matches, found value, expected value.
-type Compared = (&'static str, bool, String, String);
+type SettingComparison = (&'static str, bool, String, String);
 
 /// Settings of storage and retention.
-fn kept(found: &Config, wanted: &Config) -> Vec<Compared> {
+fn kept(found: &Config, wanted: &Config) -> Vec<SettingComparison> {
     let none = || "none".to_owned();
     let no = || "off".to_owned();
     vec![
@@ -158,7 +158,7 @@ fn kept(found: &Config, wanted: &Config) -> Vec<Compared> {
 }
 
 /// Settings that limit the stored messages.
-fn limits(found: &Config, options: &ClusterOptions) -> Vec<Compared> {
+fn limits(found: &Config, options: &ClusterOptions) -> Vec<SettingComparison> {
     let unlimited = |limit: i64| limit <= 0;
     let none = || "none".to_owned();
     let longest = found.max_message_size;

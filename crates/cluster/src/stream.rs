@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use kedge_log::{FrameHeader, Position, Reached, encode_empty};
+use kedge_log::{FrameHeader, LogFloor, LogPosition, encode_empty};
 use kedge_protocol::Hash;
 use tokio::time::Instant;
 
 use crate::connection::Cluster;
-use crate::error::{Broken, LeadError, StreamError};
-use crate::publishing::{Outgoing, Settled};
-use crate::servers::{Ends, Stored};
+use crate::error::{LeadTermError, StreamConflict, StreamError};
+use crate::publishing::{OutgoingFrame, StreamPublishOutcome};
+use crate::servers::{LogStreamEnds, LogStreamMessage};
 
 /// How long the stream may seem too short before it counts as broken: a new leader of the stream may not have applied
 /// everything yet.
@@ -21,7 +21,7 @@ pub(crate) const SHORT_MAX: Duration = Duration::from_secs(10);
 
 /// A frame at an end of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tail {
+pub struct StreamTailFrame {
     pub number: u64,
     pub term: u64,
     pub format: u16,
@@ -43,8 +43,8 @@ impl Cluster {
     /// The last frame of the stream; `None` if it is empty.
     ///
     /// # Errors
-    /// [`StreamError::Unreachable`], or [`StreamError::Broken`] if the last message is gone or is not a frame.
-    pub async fn tail(&self) -> Result<Option<Tail>, StreamError> {
+    /// [`StreamError::Unreachable`], or [`StreamError::StreamConflict`] if the last message is gone or is not a frame.
+    pub async fn tail(&self) -> Result<Option<StreamTailFrame>, StreamError> {
         let ends = self.ends().await?;
         self.end(ends, ends.last).await
     }
@@ -53,7 +53,7 @@ impl Cluster {
     ///
     /// # Errors
     /// Those of [`Cluster::tail`].
-    pub async fn first(&self) -> Result<Option<Tail>, StreamError> {
+    pub async fn first(&self) -> Result<Option<StreamTailFrame>, StreamError> {
         let ends = self.ends().await?;
         self.end(ends, ends.first).await
     }
@@ -61,7 +61,7 @@ impl Cluster {
     /// A frame's bytes; `None` if the stream does not have it, or not yet.
     ///
     /// # Errors
-    /// [`StreamError::Unreachable`], or [`StreamError::Broken`] if another frame has its place.
+    /// [`StreamError::Unreachable`], or [`StreamError::StreamConflict`] if another frame has its place.
     pub async fn frame(&self, number: u64) -> Result<Option<Bytes>, StreamError> {
         let Some(offset) = self.offset().await? else {
             return Ok(None);
@@ -74,7 +74,7 @@ impl Cluster {
         };
         match FrameHeader::read(&bytes) {
             Ok(header) if header.number == number => Ok(Some(bytes)),
-            found => Err(Broken {
+            found => Err(StreamConflict {
                 frame: number,
                 stream: found.map_or_else(
                     |error| format!("a message at place {place} that is not a frame ({error})"),
@@ -90,19 +90,23 @@ impl Cluster {
     /// the opening frame to its own log and sync it before the term's first frame.
     ///
     /// # Errors
-    /// [`LeadError::Moved`] if the stream has a later frame. After [`LeadError::Stream`] it is unknown whether the
+    /// [`LeadTermError::Moved`] if the stream has a later frame. After [`LeadTermError::Stream`] it is unknown whether the
     /// frame got into the stream: follow, and begin a higher term.
-    pub async fn begin_term(&self, after: &Position, term: u64) -> Result<TermFrame, LeadError> {
+    pub async fn begin_term(
+        &self,
+        after: &LogPosition,
+        term: u64,
+    ) -> Result<TermFrame, LeadTermError> {
         let tail = self.tail().await?;
         let place = match tail {
             None if after.frame > 0 => {
-                return Err(LeadError::Empty {
+                return Err(LeadTermError::Empty {
                     frames: after.frame,
                 });
             }
             None => 1,
             Some(tail) if tail.number > after.frame => {
-                return Err(LeadError::Moved {
+                return Err(LeadTermError::Moved {
                     stream: tail.number,
                     applied: after.frame,
                 });
@@ -111,16 +115,16 @@ impl Cluster {
                 return Err(StreamError::from(joins_not(&tail, after)).into());
             }
             Some(tail) if tail.term >= term => {
-                return Err(LeadError::Term {
+                return Err(LeadTermError::Term {
                     term,
                     last: tail.term,
                 });
             }
             Some(tail) => tail.place + 1,
         };
-        let format = tail.map_or(Reached::START.format, |tail| tail.format);
-        let (position, bytes) = encode_empty(after, Reached { term, format });
-        let frame = Outgoing {
+        let format = tail.map_or(LogFloor::START.format, |tail| tail.format);
+        let (position, bytes) = encode_empty(after, LogFloor { term, format });
+        let frame = OutgoingFrame {
             place,
             bytes: Bytes::from(bytes),
             hash: position.hash,
@@ -129,18 +133,18 @@ impl Cluster {
         let patience = 3 * self.0.options.publish_timeout;
         let settling = self.settle(&frame, None);
         match tokio::time::timeout(patience, settling).await {
-            Ok(Settled::Acknowledged) => {
+            Ok(StreamPublishOutcome::Acknowledged) => {
                 *self.0.offset.lock() = Some(offset_of(place, position.frame));
                 Ok(TermFrame {
                     bytes: frame.bytes,
                     place,
                 })
             }
-            Ok(Settled::Other(found)) => Err(LeadError::Moved {
+            Ok(StreamPublishOutcome::Other(found)) => Err(LeadTermError::Moved {
                 stream: found,
                 applied: after.frame,
             }),
-            Ok(Settled::Lost(broken)) => Err(StreamError::from(broken).into()),
+            Ok(StreamPublishOutcome::Lost(broken)) => Err(StreamError::from(broken).into()),
             Err(_) => {
                 let why = format!("the frame of term {term} was not acknowledged in {patience:?}");
                 Err(StreamError::Unreachable(why).into())
@@ -163,7 +167,7 @@ impl Cluster {
         }
     }
 
-    pub(crate) async fn ends(&self) -> Result<Ends, StreamError> {
+    pub(crate) async fn ends(&self) -> Result<LogStreamEnds, StreamError> {
         self.0.servers.ends().await
     }
 
@@ -173,7 +177,7 @@ impl Cluster {
     }
 
     /// The message at a place, with its mark.
-    pub(crate) async fn stored(&self, place: u64) -> Result<Option<Stored>, StreamError> {
+    pub(crate) async fn stored(&self, place: u64) -> Result<Option<LogStreamMessage>, StreamError> {
         self.0.servers.stored(place).await
     }
 
@@ -191,12 +195,16 @@ impl Cluster {
     }
 
     /// The frame at one end of the stream.
-    pub(crate) async fn end(&self, ends: Ends, place: u64) -> Result<Option<Tail>, StreamError> {
+    pub(crate) async fn end(
+        &self,
+        ends: LogStreamEnds,
+        place: u64,
+    ) -> Result<Option<StreamTailFrame>, StreamError> {
         if ends.last == 0 {
             return Ok(None);
         }
         let known = *self.0.offset.lock();
-        let broken = |stream: String| Broken {
+        let broken = |stream: String| StreamConflict {
             frame: place.saturating_add_signed(-known.unwrap_or(0)),
             stream,
             log: "a log whose frames follow each other".to_owned(),
@@ -218,7 +226,7 @@ impl Cluster {
                 "a message at place {place} that is not a frame ({error})"
             ))
         })?;
-        Ok(Some(Tail {
+        Ok(Some(StreamTailFrame {
             number: header.number,
             term: header.term,
             format: header.format,
@@ -234,8 +242,8 @@ pub(crate) fn offset_of(place: u64, number: u64) -> i64 {
 }
 
 /// The error for a stream that ends elsewhere than this node's log without being ahead.
-fn joins_not(tail: &Tail, after: &Position) -> Broken {
-    Broken {
+fn joins_not(tail: &StreamTailFrame, after: &LogPosition) -> StreamConflict {
+    StreamConflict {
         frame: tail.number.min(after.frame),
         stream: format!("frame {} with hash {} as its last", tail.number, tail.hash),
         log: format!("frame {} with hash {}", after.frame, after.hash),
@@ -244,9 +252,9 @@ fn joins_not(tail: &Tail, after: &Position) -> Broken {
 
 /// Start of the period in which the stream seems to end before acknowledged frames.
 #[derive(Default)]
-pub(crate) struct Short(Option<Instant>);
+pub(crate) struct StreamLag(Option<Instant>);
 
-impl Short {
+impl StreamLag {
     /// Records whether it does; true once that has lasted.
     pub(crate) fn lasts(&mut self, is_short: bool) -> bool {
         if !is_short {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use kedge_log::Position;
+use kedge_log::LogPosition;
 use kedge_protocol::Hash;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,21 +18,21 @@ use tokio::task::JoinSet;
 use crate::connection::Cluster;
 use crate::error::StreamError;
 use crate::options::ClusterOptions;
-use crate::servers::Servers;
+use crate::servers::ClusterServers;
 
 /// Interval of repetition.
 const REPEAT: Duration = Duration::from_millis(250);
 
 /// The last frame that a node has synced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Synced {
+pub struct SyncedPosition {
     pub frame: u64,
     pub hash: Hash,
 }
 
-impl Synced {
+impl SyncedPosition {
     /// The end of a log.
-    pub(crate) fn to(end: &Position) -> Self {
+    pub(crate) fn to(end: &LogPosition) -> Self {
         Self {
             frame: end.frame,
             hash: end.hash,
@@ -50,7 +50,7 @@ impl Synced {
 }
 
 /// The format of reports.
-impl fmt::Display for Synced {
+impl fmt::Display for SyncedPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.frame, self.hash)
     }
@@ -59,8 +59,8 @@ impl fmt::Display for Synced {
 impl Cluster {
     /// Reports that this node has synced its log up to `end`, whose frame the stream holds. Repeated until the next
     /// report.
-    pub fn report_synced(&self, end: &Position) {
-        self.0.reported.send_replace(Some(Synced::to(end)));
+    pub fn report_synced(&self, end: &LogPosition) {
+        self.0.reported.send_replace(Some(SyncedPosition::to(end)));
     }
 
     /// Withdraws the report, when the stream may not continue this node's log.
@@ -69,14 +69,14 @@ impl Cluster {
     }
 
     /// The other nodes' synced positions, as reported.
-    pub fn synced(&self) -> watch::Receiver<BTreeMap<String, Synced>> {
+    pub fn synced(&self) -> watch::Receiver<BTreeMap<String, SyncedPosition>> {
         self.0.synced.clone()
     }
 
     /// Waits until the required number of other nodes has synced a frame that counts.
-    pub(crate) async fn wait_synced(&self, counts: impl Fn(&Synced) -> bool) {
+    pub(crate) async fn wait_synced(&self, counts: impl Fn(&SyncedPosition) -> bool) {
         let needed = self.0.options.replicas_synced;
-        let enough = |synced: &BTreeMap<String, Synced>| {
+        let enough = |synced: &BTreeMap<String, SyncedPosition>| {
             synced.values().filter(|last| counts(last)).count() >= needed
         };
         let mut synced = self.synced();
@@ -89,9 +89,9 @@ impl Cluster {
 
 pub(crate) fn spawn_reporting(
     tasks: &mut JoinSet<()>,
-    servers: &Arc<dyn Servers>,
+    servers: &Arc<dyn ClusterServers>,
     options: &ClusterOptions,
-    mut reported: watch::Receiver<Option<Synced>>,
+    mut reported: watch::Receiver<Option<SyncedPosition>>,
 ) {
     let servers = Arc::clone(servers);
     let subject = options.synced_subject(&options.node);
@@ -118,21 +118,21 @@ pub(crate) fn spawn_reporting(
 
 pub(crate) async fn spawn_hearing(
     tasks: &mut JoinSet<()>,
-    servers: &Arc<dyn Servers>,
+    servers: &Arc<dyn ClusterServers>,
     options: &ClusterOptions,
-) -> Result<watch::Receiver<BTreeMap<String, Synced>>, StreamError> {
+) -> Result<watch::Receiver<BTreeMap<String, SyncedPosition>>, StreamError> {
     let mut messages = servers.hear(options.synced_subject("*")).await?;
     let own = options.node.clone();
     let (synced, heard) = watch::channel(BTreeMap::new());
     tasks.spawn(async move {
         while let Some(message) = messages.next().await {
             let node = message.subject.rsplit('.').next().unwrap_or_default();
-            let last = Synced::read(&message.payload);
+            let last = SyncedPosition::read(&message.payload);
             let Some(last) = last.filter(|_| node != own) else {
                 continue;
             };
             // The newest report counts instead of the highest: a node may have lost its disk.
-            synced.send_if_modified(|synced: &mut BTreeMap<String, Synced>| {
+            synced.send_if_modified(|synced: &mut BTreeMap<String, SyncedPosition>| {
                 synced.insert(node.to_owned(), last) != Some(last)
             });
         }
@@ -146,16 +146,23 @@ mod tests {
 
     #[test]
     fn a_report_names_the_frame_and_its_hash_and_a_number_alone_is_none() {
-        let synced = Synced {
+        let synced = SyncedPosition {
             frame: 173,
             hash: Hash([7; 32]),
         };
-        assert_eq!(Synced::read(synced.to_string().as_bytes()), Some(synced));
+        assert_eq!(
+            SyncedPosition::read(synced.to_string().as_bytes()),
+            Some(synced)
+        );
         let other = format!("173 {}", Hash([8; 32]));
-        assert_ne!(Synced::read(other.as_bytes()), Some(synced));
+        assert_ne!(SyncedPosition::read(other.as_bytes()), Some(synced));
         for payload in ["173", "", " ", "173 ", "173 0x07", "x 0x07", "-1 0x07"] {
-            assert_eq!(Synced::read(payload.as_bytes()), None, "{payload:?}");
+            assert_eq!(
+                SyncedPosition::read(payload.as_bytes()),
+                None,
+                "{payload:?}"
+            );
         }
-        assert_eq!(Synced::read(&[0xff]), None);
+        assert_eq!(SyncedPosition::read(&[0xff]), None);
     }
 }

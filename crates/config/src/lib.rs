@@ -21,11 +21,12 @@ pub use error::ConfigError;
 use error::wrong;
 pub use forms::is_plain_segment;
 use forms::{is_legacy_segment, is_origin};
-pub use network::{Network, NetworkError};
+pub use network::{IpNetwork, NetworkError};
 pub use options::{
-    ChainMode, ClusterWrites, Config, LogFormat, OPTIONS, OptionRow, Switch, V2Mode, commented_toml,
+    ChainMode, ClusterWrites, Config, ConfigSwitch, LogFormat, OPTIONS, OptionRow, V2Mode,
+    commented_toml,
 };
-pub use ranges::{Range, ranges};
+pub use ranges::{OptionRange, ranges};
 
 /// Seconds that nodes and edges keep an unused connection to another node.
 pub const NODE_IDLE_S: u64 = 30;
@@ -45,7 +46,7 @@ const ENVIRONMENT_ELSEWHERE: &[&str] = &[
 
 /// Sources of values besides the defaults.
 #[derive(Clone, Default, Debug)]
-pub struct Sources<'a> {
+pub struct ConfigSources<'a> {
     pub file: Option<&'a Path>,
     /// `name=value` pairs of the command line; a value that is not TOML is a text.
     pub overrides: Vec<(String, String)>,
@@ -53,28 +54,28 @@ pub struct Sources<'a> {
 
 /// What the operator allows for a single start.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Allowances {
+pub struct StartAllowances {
     /// A store with batches but without a high-water mark counts as the newest copy.
     pub missing_high_water_mark: bool,
     /// Lost keys are replaced, which voids what they protected.
     pub replace_lost_keys: bool,
 }
 
-pub fn load(sources: &Sources<'_>) -> Result<Config, ConfigError> {
+pub fn load(sources: &ConfigSources<'_>) -> Result<Config, ConfigError> {
     let config = read(sources)?;
     validate(&config)?;
     Ok(config)
 }
 
 /// Reads the configuration of an edge, without the options that only a node needs.
-pub fn load_edge(sources: &Sources<'_>) -> Result<Config, ConfigError> {
+pub fn load_edge(sources: &ConfigSources<'_>) -> Result<Config, ConfigError> {
     let config = read(sources)?;
     edge::check(&config)?;
     common(&config)?;
     Ok(config)
 }
 
-fn read(sources: &Sources<'_>) -> Result<Config, ConfigError> {
+fn read(sources: &ConfigSources<'_>) -> Result<Config, ConfigError> {
     let variable = |name: &str| std::env::var(name).ok();
     let mut figment = Figment::from(Serialized::defaults(Config::default()));
     figment = figment.merge(Serialized::defaults(standard::options(variable)?));
@@ -390,7 +391,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("kedge.toml");
         std::fs::write(&file, "dev = true\nrequests_max = 7\nactions_max = 900\n").unwrap();
-        let mut sources = Sources {
+        let mut sources = ConfigSources {
             file: Some(&file),
             overrides: vec![
                 ("requests_max".into(), "9".into()),

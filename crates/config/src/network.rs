@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Network(IpNet);
+pub struct IpNetwork(IpNet);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
@@ -16,14 +16,14 @@ pub struct Network(IpNet);
 )]
 pub struct NetworkError;
 
-impl Network {
+impl IpNetwork {
     /// True for an address in the network. An IPv4 address may also be IPv4-mapped.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
     }
 }
 
-impl FromStr for Network {
+impl FromStr for IpNetwork {
     type Err = NetworkError;
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
@@ -43,19 +43,19 @@ impl FromStr for Network {
     }
 }
 
-impl fmt::Display for Network {
+impl fmt::Display for IpNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl Serialize for Network {
+impl Serialize for IpNetwork {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Network {
+impl<'de> Deserialize<'de> for IpNetwork {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(D::Error::custom)
@@ -82,7 +82,7 @@ mod tests {
             ("::1", "::1", true),
         ];
         for (network, address, expected) in cases {
-            let network: Network = network.parse().unwrap();
+            let network: IpNetwork = network.parse().unwrap();
             assert_eq!(
                 network.contains(address.parse().unwrap()),
                 expected,
@@ -104,7 +104,7 @@ mod tests {
             "a/8",
             "10.0.0.0/",
         ] {
-            assert_eq!(bad.parse::<Network>(), Err(NetworkError), "{bad}");
+            assert_eq!(bad.parse::<IpNetwork>(), Err(NetworkError), "{bad}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use kedge_protocol::Address;
 use serde::{Deserialize, Serialize};
 
-use super::network::Network;
+use super::network::IpNetwork;
 
 /// A row of the table of options, for documentation.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub enum ChainMode {
 /// Whether something is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Switch {
+pub enum ConfigSwitch {
     /// It is.
     On,
     /// It is not.
@@ -221,7 +221,7 @@ options! {
     "Limits" {
         /// `on`, or `off`: answers still state the limits, but no request is refused because of
         /// them. For load tests and for limits that are enforced elsewhere.
-        rate_limits: Switch = Switch::On;
+        rate_limits: ConfigSwitch = ConfigSwitch::On;
         /// Requests a minute from one address (of IPv6: one /64 network) without a known
         /// organization. Requests with a valid token count towards their organization's tier
         /// instead.
@@ -246,7 +246,7 @@ options! {
         disk_kept_from_developer: u64 = 512 * 1024 * 1024;
         /// Networks of the proxies in front of the server, such as 10.0.0.0/8. Their
         /// X-Forwarded-For is believed, up to the last address that is not in these networks.
-        trusted_proxies: Vec<Network> = Vec::new();
+        trusted_proxies: Vec<IpNetwork> = Vec::new();
     }
     "Clock" {
         /// Seconds by which the clock may run ahead of the time that has passed since it was last
@@ -336,7 +336,7 @@ options! {
     "Webhooks" {
         /// Networks, such as `10.1.0.0/16`, that webhooks may lead to although they are not on the
         /// public internet. `http://` is accepted there too.
-        webhook_allowed_networks: Vec<Network> = Vec::new();
+        webhook_allowed_networks: Vec<IpNetwork> = Vec::new();
         /// Seconds before each attempt at a delivery; from the second on, up to a fifth is added.
         /// After the last attempt the delivery is given up.
         webhook_retry_schedule_s: Vec<u64> = vec![

@@ -8,14 +8,14 @@ const COUNT_MAX: u64 = 1_000_000_000;
 
 /// An option's value and accepted range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Range {
+pub struct OptionRange {
     pub option: &'static str,
     pub value: u64,
     pub least: u64,
     pub most: u64,
 }
 
-impl Range {
+impl OptionRange {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         if (self.least..=self.most).contains(&self.value) {
             return Ok(());
@@ -27,7 +27,7 @@ impl Range {
 }
 
 /// The ranges of all numeric options, and of numbers in lists.
-pub fn ranges(config: &Config) -> Vec<Range> {
+pub fn ranges(config: &Config) -> Vec<OptionRange> {
     let body_bytes_max = kedge_protocol::limits::BODY_BYTES_MAX as u64;
     let of_delays = (config.webhook_retry_schedule_s.iter())
         .map(|delay_s| ("webhook_retry_schedule_s", *delay_s, 0, 366 * 24 * 60 * 60));
@@ -270,7 +270,7 @@ pub fn ranges(config: &Config) -> Vec<Range> {
     ];
     let ranges = ranges.into_iter().chain(of_delays);
     ranges
-        .map(|(option, value, least, most)| Range {
+        .map(|(option, value, least, most)| OptionRange {
             option,
             value,
             least,

@@ -5,13 +5,13 @@ use revm::context::result::ExecutionResult;
 use revm::primitives::alloy_primitives::Bloom;
 use revm::primitives::{Address, B256, Log, TxKind};
 
-use super::header::{EMPTY_ROOT, Header, next_state_root, single_entry_root};
-use super::transaction::Transaction;
+use super::header::{EMPTY_ROOT, EmbeddedHeader, next_state_root, single_entry_root};
+use super::transaction::DecodedTransaction;
 
 /// A transaction in its block, with the results of its execution.
 #[derive(Debug, Clone)]
-pub(super) struct Mined {
-    pub(super) transaction: Transaction,
+pub(super) struct MinedResult {
+    pub(super) transaction: DecodedTransaction,
     pub(super) success: bool,
     pub(super) gas_used: u64,
     pub(super) logs: Vec<Log>,
@@ -20,10 +20,10 @@ pub(super) struct Mined {
     pub(super) effective_gas_price_wei: u128,
 }
 
-impl Mined {
+impl MinedResult {
     /// Combines a transaction and its execution in a block with base fee `base_fee_wei`.
     pub(super) fn new(
-        transaction: Transaction,
+        transaction: DecodedTransaction,
         result: ExecutionResult,
         base_fee_wei: u64,
     ) -> Self {
@@ -76,15 +76,15 @@ impl Mined {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Block {
-    pub(super) header: Header,
+pub(super) struct EmbeddedBlock {
+    pub(super) header: EmbeddedHeader,
     pub(super) hash: B256,
-    pub(super) mined: Option<Mined>,
+    pub(super) mined: Option<MinedResult>,
 }
 
-impl Block {
+impl EmbeddedBlock {
     /// A block without transactions, or the genesis block.
-    pub(super) fn empty(header: Header) -> Self {
+    pub(super) fn empty(header: EmbeddedHeader) -> Self {
         let hash = header.hash();
         Self {
             header,
@@ -94,7 +94,11 @@ impl Block {
     }
 
     /// Completes `header` with the roots, bloom and gas of its content, and closes the block.
-    pub(super) fn seal(mut header: Header, parent: &Header, mined: Option<Mined>) -> Self {
+    pub(super) fn seal(
+        mut header: EmbeddedHeader,
+        parent: &EmbeddedHeader,
+        mined: Option<MinedResult>,
+    ) -> Self {
         if let Some(mined) = &mined {
             header.gas_used = mined.gas_used;
             header.logs_bloom = mined.logs_bloom();

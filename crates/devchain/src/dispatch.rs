@@ -3,12 +3,12 @@
 use revm::primitives::{Bytes, U256};
 use serde_json::{Value, json};
 
-use super::block::Block;
-use super::chain::Chain;
+use super::block::EmbeddedBlock;
+use super::chain::EmbeddedChain;
 use super::evm::output;
-use super::failure::Failure;
-use super::header::Header;
-use super::params::{BlockId, Call, Filter, Params};
+use super::failure::JsonRpcFailure;
+use super::header::EmbeddedHeader;
+use super::params::{BlockId, EthCall, EthLogFilter, EthParams};
 use super::view::{self, hex, quantity};
 
 /// The suggested tip, in wei per gas.
@@ -17,12 +17,15 @@ const FEE_HISTORY_BLOCKS_MAX: u64 = 1_024;
 const BATCH_REQUESTS_MAX: usize = 1_000;
 
 /// Answers one request or a batch (JSON-RPC 2.0, section 6). `None` if all were notifications.
-pub(super) fn answer(chain: &mut Chain, body: &[u8]) -> Option<Value> {
+pub(super) fn answer(chain: &mut EmbeddedChain, body: &[u8]) -> Option<Value> {
     match serde_json::from_slice(body) {
-        Err(_) => Some(error_response(&Value::Null, &Failure::parse())),
+        Err(_) => Some(error_response(&Value::Null, &JsonRpcFailure::parse())),
         Ok(Value::Array(requests)) => {
             if requests.is_empty() || requests.len() > BATCH_REQUESTS_MAX {
-                return Some(error_response(&Value::Null, &Failure::invalid_request()));
+                return Some(error_response(
+                    &Value::Null,
+                    &JsonRpcFailure::invalid_request(),
+                ));
             }
             let answers: Vec<Value> = requests
                 .into_iter()
@@ -34,11 +37,11 @@ pub(super) fn answer(chain: &mut Chain, body: &[u8]) -> Option<Value> {
     }
 }
 
-fn answer_one(chain: &mut Chain, mut request: Value) -> Option<Value> {
+fn answer_one(chain: &mut EmbeddedChain, mut request: Value) -> Option<Value> {
     let id = request.get("id").cloned();
     let invalid = |id: Option<Value>| {
         let id = id.unwrap_or(Value::Null);
-        Some(error_response(&id, &Failure::invalid_request()))
+        Some(error_response(&id, &JsonRpcFailure::invalid_request()))
     };
     if request.get("jsonrpc") != Some(&json!("2.0")) {
         return invalid(id);
@@ -51,7 +54,7 @@ fn answer_one(chain: &mut Chain, mut request: Value) -> Option<Value> {
     let Some(method) = request.get("method").and_then(Value::as_str) else {
         return invalid(id);
     };
-    let outcome = call(chain, method, &Params(&params));
+    let outcome = call(chain, method, &EthParams(&params));
     let id = id?;
     Some(match outcome {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -59,11 +62,15 @@ fn answer_one(chain: &mut Chain, mut request: Value) -> Option<Value> {
     })
 }
 
-fn error_response(id: &Value, failure: &Failure) -> Value {
+fn error_response(id: &Value, failure: &JsonRpcFailure) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": failure.to_json()})
 }
 
-fn call(chain: &mut Chain, method: &str, params: &Params<'_>) -> Result<Value, Failure> {
+fn call(
+    chain: &mut EmbeddedChain,
+    method: &str,
+    params: &EthParams<'_>,
+) -> Result<Value, JsonRpcFailure> {
     match method {
         "eth_chainId" => Ok(json!(quantity(chain.id))),
         "net_version" => Ok(json!(chain.id.to_string())),
@@ -116,14 +123,14 @@ fn call(chain: &mut Chain, method: &str, params: &Params<'_>) -> Result<Value, F
         "evm_revert" => {
             let id = params
                 .number(0)?
-                .ok_or_else(|| Failure::invalid_params("parameter 0 is missing"))?;
+                .ok_or_else(|| JsonRpcFailure::invalid_params("parameter 0 is missing"))?;
             Ok(json!(chain.revert(id)?))
         }
-        _ => Err(Failure::method_not_found()),
+        _ => Err(JsonRpcFailure::method_not_found()),
     }
 }
 
-fn find(chain: &Chain, id: BlockId) -> Option<&Block> {
+fn find(chain: &EmbeddedChain, id: BlockId) -> Option<&EmbeddedBlock> {
     match id {
         BlockId::Head | BlockId::Pending => Some(chain.head()),
         BlockId::Number(number) => chain.block(number),
@@ -132,20 +139,20 @@ fn find(chain: &Chain, id: BlockId) -> Option<&Block> {
 }
 
 /// Rejects requests for older states, which are not kept; a newer state would be a wrong answer.
-fn require_head(chain: &Chain, id: BlockId) -> Result<(), Failure> {
+fn require_head(chain: &EmbeddedChain, id: BlockId) -> Result<(), JsonRpcFailure> {
     let head = chain.head().header.number;
     match find(chain, id) {
         Some(block) if block.header.number == head => Ok(()),
-        Some(block) => Err(Failure::unavailable(format!(
+        Some(block) => Err(JsonRpcFailure::unavailable(format!(
             "the state of block {} is not kept: only that of the newest block, {head}",
             block.header.number
         ))),
-        None => Err(Failure::unavailable("no such block")),
+        None => Err(JsonRpcFailure::unavailable("no such block")),
     }
 }
 
 /// The header whose number, time and base fee a call uses.
-fn header_for(chain: &Chain, id: BlockId) -> Result<Header, Failure> {
+fn header_for(chain: &EmbeddedChain, id: BlockId) -> Result<EmbeddedHeader, JsonRpcFailure> {
     require_head(chain, id)?;
     Ok(match id {
         BlockId::Pending => chain.next_header(),
@@ -153,7 +160,7 @@ fn header_for(chain: &Chain, id: BlockId) -> Result<Header, Failure> {
     })
 }
 
-fn block_by_number(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn block_by_number(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
     let whole = params.optional(1)?.unwrap_or(false);
     let id = params.block(0)?;
     if id == BlockId::Pending {
@@ -162,19 +169,22 @@ fn block_by_number(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure>
     Ok(find(chain, id).map_or(Value::Null, |block| view::block(block, whole)))
 }
 
-fn block_by_hash(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn block_by_hash(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
     let whole = params.optional(1)?.unwrap_or(false);
     let block = chain.block_by_hash(params.hash(0)?);
     Ok(block.map_or(Value::Null, |block| view::block(block, whole)))
 }
 
-fn send_raw_transaction(chain: &mut Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn send_raw_transaction(
+    chain: &mut EmbeddedChain,
+    params: &EthParams<'_>,
+) -> Result<Value, JsonRpcFailure> {
     let raw: ethers_core::types::Bytes = params.required(0)?;
     let hash = chain.submit(Bytes::from(raw.0))?;
     Ok(json!(hex(hash.as_slice())))
 }
 
-fn transaction(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn transaction(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
     let block = chain.block_of_transaction(params.hash(0)?);
     let mined = block.and_then(|block| Some((block, block.mined.as_ref()?)));
     Ok(mined.map_or(Value::Null, |(block, mined)| {
@@ -182,30 +192,32 @@ fn transaction(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
     }))
 }
 
-fn receipt(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn receipt(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
     let block = chain.block_of_transaction(params.hash(0)?);
     let mined = block.and_then(|block| Some((block, block.mined.as_ref()?)));
     Ok(mined.map_or(Value::Null, |(block, mined)| view::receipt(block, mined)))
 }
 
-fn reject_overrides(params: &Params<'_>) -> Result<(), Failure> {
+fn reject_overrides(params: &EthParams<'_>) -> Result<(), JsonRpcFailure> {
     match params.optional::<Value>(2)? {
-        Some(_) => Err(Failure::invalid_params("state overrides are not supported")),
+        Some(_) => Err(JsonRpcFailure::invalid_params(
+            "state overrides are not supported",
+        )),
         None => Ok(()),
     }
 }
 
-fn eth_call(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn eth_call(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
     reject_overrides(params)?;
-    let call: Call = params.required(0)?;
+    let call: EthCall = params.required(0)?;
     let header = header_for(chain, params.block(1)?)?;
     let result = chain.state.call(chain.id, &header, call.environment())?;
     Ok(json!(hex(output(&result)?)))
 }
 
-fn estimate_gas(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn estimate_gas(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
     reject_overrides(params)?;
-    let call: Call = params.required(0)?;
+    let call: EthCall = params.required(0)?;
     require_head(chain, params.block(1)?)?;
     // Every tag uses the next block's time: an idle chain's head is old, and contracts that compare with
     // block.timestamp would reject calls that they will accept.
@@ -216,14 +228,14 @@ fn estimate_gas(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
     Ok(json!(quantity(gas)))
 }
 
-fn logs(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
-    let filter: Filter = params.required(0)?;
+fn logs(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
+    let filter: EthLogFilter = params.required(0)?;
     let (from, to) = filter.range()?;
     let height = |id| match id {
         BlockId::Number(number) => Ok(number),
         id => find(chain, id)
             .map(|block| block.header.number)
-            .ok_or_else(|| Failure::unavailable("no such block")),
+            .ok_or_else(|| JsonRpcFailure::unavailable("no such block")),
     };
     let (from, to) = (height(from)?, height(to)?.min(chain.head().header.number));
     let mut found = Vec::new();
@@ -239,34 +251,34 @@ fn logs(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
     Ok(json!(found))
 }
 
-fn storage(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn storage(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
     require_head(chain, params.block(2)?)?;
     let address = params.address(0)?;
     let slot: String = params.required(1)?;
     let slot = slot
         .strip_prefix("0x")
         .and_then(|digits| U256::from_str_radix(digits, 16).ok())
-        .ok_or_else(|| Failure::invalid_params("parameter 1 is not a storage slot"))?;
+        .ok_or_else(|| JsonRpcFailure::invalid_params("parameter 1 is not a storage slot"))?;
     let word = chain.state.storage(address, slot);
     Ok(json!(hex(&word.to_be_bytes::<32>())))
 }
 
-fn fee_history(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
+fn fee_history(chain: &EmbeddedChain, params: &EthParams<'_>) -> Result<Value, JsonRpcFailure> {
     let count = params
         .number(0)?
-        .ok_or_else(|| Failure::invalid_params("parameter 0 is missing"))?;
+        .ok_or_else(|| JsonRpcFailure::invalid_params("parameter 0 is missing"))?;
     let newest = find(chain, params.block(1)?)
-        .ok_or_else(|| Failure::unavailable("no such block"))?
+        .ok_or_else(|| JsonRpcFailure::unavailable("no such block"))?
         .header
         .number;
     let percentiles: Vec<f64> = params.optional(2)?.unwrap_or_default();
     let count = count.clamp(1, FEE_HISTORY_BLOCKS_MAX).min(newest + 1);
     let oldest = newest + 1 - count;
-    let blocks: Vec<&Block> = (oldest..=newest)
+    let blocks: Vec<&EmbeddedBlock> = (oldest..=newest)
         .filter_map(|number| chain.block(number))
         .collect();
     let headers = || blocks.iter().map(|block| &block.header);
-    let next = headers().next_back().map(Header::next_base_fee_wei);
+    let next = headers().next_back().map(EmbeddedHeader::next_base_fee_wei);
     let base_fees: Vec<String> = headers()
         .map(|header| header.base_fee_wei)
         .chain(next)
@@ -291,7 +303,7 @@ fn fee_history(chain: &Chain, params: &Params<'_>) -> Result<Value, Failure> {
     Ok(history)
 }
 
-fn tip_wei(block: &Block) -> u128 {
+fn tip_wei(block: &EmbeddedBlock) -> u128 {
     let base_fee = u128::from(block.header.base_fee_wei);
     block.mined.as_ref().map_or(0, |mined| {
         mined.effective_gas_price_wei.saturating_sub(base_fee)

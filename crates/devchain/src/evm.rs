@@ -10,21 +10,21 @@ use revm::primitives::{Address, U256};
 use revm::state::AccountInfo;
 use revm::{Context, DatabaseCommit, DatabaseRef, ExecuteEvm, MainBuilder, MainContext};
 
-use super::failure::Failure;
-use super::header::{BLOCK_GAS_LIMIT, Header};
+use super::failure::JsonRpcFailure;
+use super::header::{BLOCK_GAS_LIMIT, EmbeddedHeader};
 
 /// The hard fork in force on the embedded chain: Ethereum's since December 2025.
 pub(super) const SPEC: SpecId = SpecId::OSAKA;
 
-type Database = CacheDB<EmptyDB>;
+type EvmDatabase = CacheDB<EmptyDB>;
 
 /// All accounts with their code and storage.
 #[derive(Debug, Clone, Default)]
-pub(super) struct State {
-    database: Database,
+pub(super) struct EvmAccounts {
+    database: EvmDatabase,
 }
 
-impl State {
+impl EvmAccounts {
     /// Sets a balance; for the genesis block only.
     pub(super) fn fund(&mut self, address: Address, balance_wei: U256) {
         let info = AccountInfo {
@@ -67,13 +67,13 @@ impl State {
     }
 
     /// Executes a signed transaction with `header`'s number, time and base fee. The state changes only with
-    /// [`State::commit`].
+    /// [`EvmAccounts::commit`].
     pub(super) fn execute(
         &self,
         chain_id: u64,
-        header: &Header,
+        header: &EmbeddedHeader,
         transaction: TxEnv,
-    ) -> Result<ResultAndState, Failure> {
+    ) -> Result<ResultAndState, JsonRpcFailure> {
         self.run(configuration(chain_id), header, transaction)
             .map_err(|error| rejection(&error))
     }
@@ -82,9 +82,9 @@ impl State {
     pub(super) fn call(
         &self,
         chain_id: u64,
-        header: &Header,
+        header: &EmbeddedHeader,
         mut call: TxEnv,
-    ) -> Result<ExecutionResult, Failure> {
+    ) -> Result<ExecutionResult, JsonRpcFailure> {
         let mut configuration = configuration(chain_id);
         configuration.disable_nonce_check = true;
         configuration.disable_base_fee = true;
@@ -102,9 +102,9 @@ impl State {
     pub(super) fn estimate_gas(
         &self,
         chain_id: u64,
-        header: &Header,
+        header: &EmbeddedHeader,
         call: &TxEnv,
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64, JsonRpcFailure> {
         let attempt = |gas_limit| {
             let call = TxEnv {
                 gas_limit,
@@ -132,7 +132,7 @@ impl State {
     fn run(
         &self,
         configuration: CfgEnv,
-        header: &Header,
+        header: &EmbeddedHeader,
         transaction: TxEnv,
     ) -> Result<ResultAndState, EvmError> {
         Context::mainnet()
@@ -147,11 +147,11 @@ impl State {
 type EvmError = EVMError<core::convert::Infallible, InvalidTransaction>;
 
 /// The output of a call, or the client's error for its failure.
-pub(super) fn output(result: &ExecutionResult) -> Result<&[u8], Failure> {
+pub(super) fn output(result: &ExecutionResult) -> Result<&[u8], JsonRpcFailure> {
     match result {
         ExecutionResult::Success { output, .. } => Ok(output.data()),
-        ExecutionResult::Revert { output, .. } => Err(Failure::reverted(output)),
-        ExecutionResult::Halt { reason, .. } => Err(Failure::transaction_rejected(format!(
+        ExecutionResult::Revert { output, .. } => Err(JsonRpcFailure::reverted(output)),
+        ExecutionResult::Halt { reason, .. } => Err(JsonRpcFailure::transaction_rejected(format!(
             "EVM error {reason:?}"
         ))),
     }
@@ -161,7 +161,7 @@ fn configuration(chain_id: u64) -> CfgEnv {
     CfgEnv::new_with_spec(SPEC).with_chain_id(chain_id)
 }
 
-fn block_environment(header: &Header) -> BlockEnv {
+fn block_environment(header: &EmbeddedHeader) -> BlockEnv {
     let mut block = BlockEnv {
         number: U256::from(header.number),
         beneficiary: header.beneficiary,
@@ -180,9 +180,9 @@ fn block_environment(header: &Header) -> BlockEnv {
 }
 
 /// The rejection of a transaction, in the wording of other development nodes.
-fn rejection(error: &EvmError) -> Failure {
+fn rejection(error: &EvmError) -> JsonRpcFailure {
     let EVMError::Transaction(reason) = error else {
-        return Failure::internal(error.to_string());
+        return JsonRpcFailure::internal(error.to_string());
     };
     let message = match reason {
         InvalidTransaction::NonceTooLow { .. } => "nonce too low".to_owned(),
@@ -198,12 +198,12 @@ fn rejection(error: &EvmError) -> Failure {
         }
         InvalidTransaction::CallGasCostMoreThanGasLimit { .. }
         | InvalidTransaction::GasFloorMoreThanGasLimit { .. } => {
-            return Failure::invalid_input("intrinsic gas too low");
+            return JsonRpcFailure::invalid_input("intrinsic gas too low");
         }
         InvalidTransaction::InvalidChainId | InvalidTransaction::MissingChainId => {
             "invalid chain id for signer".to_owned()
         }
         other => other.to_string(),
     };
-    Failure::transaction_rejected(message)
+    JsonRpcFailure::transaction_rejected(message)
 }

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 /// A JSON-RPC error object.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Failure {
+pub(super) struct JsonRpcFailure {
     pub(super) code: i64,
     pub(super) message: String,
     pub(super) data: Option<Value>,
 }
 
-impl Failure {
+impl JsonRpcFailure {
     fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,

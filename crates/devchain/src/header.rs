@@ -19,7 +19,7 @@ pub(super) const EMPTY_REQUESTS: B256 =
 
 /// The variable fields of a header; the others are constants on this chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct EmbeddedHeader {
     pub(super) parent_hash: B256,
     pub(super) beneficiary: Address,
     pub(super) state_root: B256,
@@ -34,7 +34,7 @@ pub(super) struct Header {
     pub(super) base_fee_wei: u64,
 }
 
-impl Header {
+impl EmbeddedHeader {
     /// Block 0 of a chain created at `timestamp_s`.
     pub(super) fn genesis(timestamp_s: u64) -> Self {
         Self {
@@ -112,7 +112,7 @@ pub(super) fn single_entry_root(value: &[u8]) -> B256 {
 /// Substitute for the state root: a hash over the transactions, which determine this chain's state. A real trie would
 /// walk the whole state for every block, and no client asks for state proofs here.
 pub(super) fn next_state_root(
-    parent: &Header,
+    parent: &EmbeddedHeader,
     transactions_root: B256,
     receipts_root: B256,
 ) -> B256 {
@@ -131,16 +131,16 @@ mod tests {
     fn a_header_hashes_as_another_node_hashes_it() {
         // Block 0 of Anvil 1.7.1 at this time.
         assert_eq!(
-            Header::genesis(0x6b01_09af).hash(),
+            EmbeddedHeader::genesis(0x6b01_09af).hash(),
             b256!("baf24d6616d6019c787577d531783d12ec8502ceb3947db49f78bf40e9e25f4b")
         );
     }
 
     #[test]
     fn the_base_fee_moves_by_an_eighth_at_most() {
-        let with = |gas_used| Header {
+        let with = |gas_used| EmbeddedHeader {
             gas_used,
-            ..Header::genesis(0)
+            ..EmbeddedHeader::genesis(0)
         };
         assert_eq!(with(0).next_base_fee_wei(), 875_000_000);
         assert_eq!(with(BLOCK_GAS_LIMIT / 2).next_base_fee_wei(), 1_000_000_000);

@@ -47,7 +47,7 @@ pub enum JournalError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Record {
+pub(super) enum ChainJournalRecord {
     /// A new block.
     Block {
         timestamp_s: u64,
@@ -60,7 +60,7 @@ pub(super) enum Record {
     TimeOffset(u64),
 }
 
-impl Record {
+impl ChainJournalRecord {
     fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
         match self {
@@ -105,23 +105,27 @@ impl Record {
 
 /// The open journal, positioned at its end.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct ChainJournal {
     file: File,
     path: PathBuf,
     length: u64,
 }
 
 /// Contents of an opened file.
-pub(super) struct Opened {
-    pub(super) journal: Journal,
+pub(super) struct ChainJournalContents {
+    pub(super) journal: ChainJournal,
     pub(super) genesis_timestamp_s: u64,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<ChainJournalRecord>,
 }
 
-impl Journal {
+impl ChainJournal {
     /// Opens the journal, or creates one whose chain begins at `now_s`. A torn last record is cut off with a warning:
     /// its block was never acknowledged.
-    pub(super) fn open(path: &Path, chain_id: u64, now_s: u64) -> Result<Opened, JournalError> {
+    pub(super) fn open(
+        path: &Path,
+        chain_id: u64,
+        now_s: u64,
+    ) -> Result<ChainJournalContents, JournalError> {
         let io = |source| JournalError::Io {
             path: path.to_owned(),
             source,
@@ -160,7 +164,7 @@ impl Journal {
             journal.truncate(length)?;
         }
         journal.file.seek(SeekFrom::Start(length)).map_err(io)?;
-        Ok(Opened {
+        Ok(ChainJournalContents {
             journal,
             genesis_timestamp_s,
             records,
@@ -173,7 +177,7 @@ impl Journal {
         chain_id: u64,
         now_s: u64,
         found: &[u8],
-    ) -> Result<Opened, JournalError> {
+    ) -> Result<ChainJournalContents, JournalError> {
         let header = encode_header(chain_id, now_s);
         // A crash during creation leaves part of a header, or zeros; any other content belongs to another program.
         let magic_length = found.len().min(MAGIC.len());
@@ -198,20 +202,20 @@ impl Journal {
                 .and_then(|directory| directory.sync_all())
                 .map_err(|source| journal.io(source))?;
         }
-        Ok(Opened {
+        Ok(ChainJournalContents {
             journal,
             genesis_timestamp_s: now_s,
             records: Vec::new(),
         })
     }
 
-    /// Length in bytes, for a later [`Journal::truncate`].
+    /// Length in bytes, for a later [`ChainJournal::truncate`].
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
     /// Appends a record and syncs it. After an error the journal is unchanged.
-    pub(super) fn append(&mut self, record: &Record) -> Result<(), JournalError> {
+    pub(super) fn append(&mut self, record: &ChainJournalRecord) -> Result<(), JournalError> {
         let body = record.encode();
         let length = u32::try_from(body.len()).map_err(|_| {
             self.io(io::Error::new(
@@ -261,7 +265,7 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for ChainJournal {
     /// Closing the file is not enough: a freshly forked child process shares the lock until it executes its own
     /// program.
     fn drop(&mut self) {
@@ -305,17 +309,17 @@ fn read_header(path: &Path, expected: u64, bytes: &[u8]) -> Result<u64, JournalE
 }
 
 /// The records, and the file's length up to the last whole one.
-fn read_records(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, u64), JournalError> {
+fn read_records(path: &Path, bytes: &[u8]) -> Result<(Vec<ChainJournalRecord>, u64), JournalError> {
     let mut records = Vec::new();
     let mut offset = HEADER_BYTES;
     loop {
         match read_record(&bytes[offset..]) {
-            Parsed::Record { record, length } => {
+            ChainRecordParse::Record { record, length } => {
                 records.push(record);
                 offset += length;
             }
-            Parsed::End | Parsed::Torn => return Ok((records, offset as u64)),
-            Parsed::Corrupt(what) => {
+            ChainRecordParse::End | ChainRecordParse::Torn => return Ok((records, offset as u64)),
+            ChainRecordParse::Corrupt(what) => {
                 return Err(JournalError::Corrupt {
                     path: path.to_owned(),
                     record: records.len(),
@@ -328,48 +332,51 @@ fn read_records(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, u64), Journal
 }
 
 /// Result of parsing one record.
-enum Parsed {
-    Record { record: Record, length: usize },
+enum ChainRecordParse {
+    Record {
+        record: ChainJournalRecord,
+        length: usize,
+    },
     End,
     Torn,
     Corrupt(&'static str),
 }
 
-fn read_record(rest: &[u8]) -> Parsed {
+fn read_record(rest: &[u8]) -> ChainRecordParse {
     if rest.is_empty() {
-        return Parsed::End;
+        return ChainRecordParse::End;
     }
     let Some((lengths, after)) = rest.split_first_chunk::<LENGTH_BYTES>() else {
-        return Parsed::Torn;
+        return ChainRecordParse::Torn;
     };
     let lengths = u64::from_be_bytes(*lengths);
     let length = (lengths >> 32) as u32;
     if !length != lengths as u32 {
         // File systems may allocate the last record without writing it.
         return if rest.iter().all(|byte| *byte == 0) {
-            Parsed::Torn
+            ChainRecordParse::Torn
         } else {
-            Parsed::Corrupt("its length is damaged")
+            ChainRecordParse::Corrupt("its length is damaged")
         };
     }
     let length = length as usize;
     if after.len() < length + CHECKSUM_BYTES {
-        return Parsed::Torn;
+        return ChainRecordParse::Torn;
     }
     let (body, after) = after.split_at(length);
     let (checksum, after) = after.split_at(CHECKSUM_BYTES);
     if keccak256(body)[..CHECKSUM_BYTES] != *checksum {
         return if after.is_empty() {
-            Parsed::Torn
+            ChainRecordParse::Torn
         } else {
-            Parsed::Corrupt("its checksum does not match")
+            ChainRecordParse::Corrupt("its checksum does not match")
         };
     }
-    match Record::decode(body) {
-        Some(record) => Parsed::Record {
+    match ChainJournalRecord::decode(body) {
+        Some(record) => ChainRecordParse::Record {
             record,
             length: LENGTH_BYTES + length + CHECKSUM_BYTES,
         },
-        None => Parsed::Corrupt("its content is unknown"),
+        None => ChainRecordParse::Corrupt("its content is unknown"),
     }
 }

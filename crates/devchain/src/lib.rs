@@ -39,7 +39,7 @@ pub use accounts::insecure_development_keys;
 pub use journal::JournalError;
 
 /// A clock in Unix seconds.
-pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+pub type ChainClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Chain id of development nodes.
 pub const DEFAULT_CHAIN_ID: u64 = 31_337;
@@ -53,7 +53,7 @@ pub struct EmbeddedOptions {
     pub journal_path: PathBuf,
     /// JSON-RPC address; port 0 chooses a free one.
     pub listen: SocketAddr,
-    pub clock: Clock,
+    pub clock: ChainClock,
 }
 
 impl fmt::Debug for EmbeddedOptions {
@@ -67,7 +67,7 @@ impl fmt::Debug for EmbeddedOptions {
 }
 
 #[derive(Debug, Error)]
-pub enum Error {
+pub enum EmbeddedChainError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// Replaying the journal produces different blocks.
@@ -88,19 +88,19 @@ pub enum Error {
 
 /// A running chain.
 #[derive(Debug)]
-pub struct Handle {
+pub struct EmbeddedChainHandle {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     listener: tokio::task::JoinHandle<()>,
     thread: JoinHandle<()>,
 }
 
-/// Opens the journal, replays it, and serves JSON-RPC until [`Handle::shutdown`].
-pub async fn start(options: EmbeddedOptions) -> Result<Handle, Error> {
+/// Opens the journal, replays it, and serves JSON-RPC until [`EmbeddedChainHandle::shutdown`].
+pub async fn start(options: EmbeddedOptions) -> Result<EmbeddedChainHandle, EmbeddedChainError> {
     if !options.listen.ip().is_loopback() {
-        return Err(Error::NotLoopback(options.listen));
+        return Err(EmbeddedChainError::NotLoopback(options.listen));
     }
-    let listen_error = |source| Error::Listen {
+    let listen_error = |source| EmbeddedChainError::Listen {
         address: options.listen,
         source,
     };
@@ -111,21 +111,21 @@ pub async fn start(options: EmbeddedOptions) -> Result<Handle, Error> {
     let chain_id = options.chain_id;
     // Replay time grows with the journal and must not block a worker thread.
     let replay = tokio::task::spawn_blocking(move || {
-        chain::Chain::open(&options.journal_path, chain_id, options.clock)
+        chain::EmbeddedChain::open(&options.journal_path, chain_id, options.clock)
     });
     let chain = replay
         .await
-        .map_err(|error| Error::Thread(std::io::Error::other(error)))??;
+        .map_err(|error| EmbeddedChainError::Thread(std::io::Error::other(error)))??;
     tracing::warn!(
         %address,
         chain_id,
         blocks = chain.head().header.number,
         "embedded development chain: INSECURE, its funded keys are publicly known"
     );
-    let (queue, thread) = server::spawn_chain(chain).map_err(Error::Thread)?;
+    let (queue, thread) = server::spawn_chain(chain).map_err(EmbeddedChainError::Thread)?;
     let (stop, stopped) = watch::channel(false);
     let listener = tokio::spawn(server::serve(listener, queue, stopped));
-    Ok(Handle {
+    Ok(EmbeddedChainHandle {
         address,
         stop,
         listener,
@@ -133,7 +133,7 @@ pub async fn start(options: EmbeddedOptions) -> Result<Handle, Error> {
     })
 }
 
-impl Handle {
+impl EmbeddedChainHandle {
     /// The JSON-RPC address.
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -7,58 +7,61 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::failure::Failure;
+use super::failure::JsonRpcFailure;
 use super::header::BLOCK_GAS_LIMIT;
 use super::transaction::{address, word};
 
 /// The positional parameters of one request.
-pub(super) struct Params<'a>(pub(super) &'a [Value]);
+pub(super) struct EthParams<'a>(pub(super) &'a [Value]);
 
-impl Params<'_> {
+impl EthParams<'_> {
     /// The parameter at `index`; an error if it is missing.
-    pub(super) fn required<T: DeserializeOwned>(&self, index: usize) -> Result<T, Failure> {
+    pub(super) fn required<T: DeserializeOwned>(&self, index: usize) -> Result<T, JsonRpcFailure> {
         self.optional(index)?
-            .ok_or_else(|| Failure::invalid_params(format!("parameter {index} is missing")))
+            .ok_or_else(|| JsonRpcFailure::invalid_params(format!("parameter {index} is missing")))
     }
 
     /// The parameter at `index`; `None` if it is missing or null.
-    pub(super) fn optional<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Failure> {
+    pub(super) fn optional<T: DeserializeOwned>(
+        &self,
+        index: usize,
+    ) -> Result<Option<T>, JsonRpcFailure> {
         match self.0.get(index) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => T::deserialize(value)
-                .map(Some)
-                .map_err(|error| Failure::invalid_params(format!("parameter {index}: {error}"))),
+            Some(value) => T::deserialize(value).map(Some).map_err(|error| {
+                JsonRpcFailure::invalid_params(format!("parameter {index}: {error}"))
+            }),
         }
     }
 
-    pub(super) fn address(&self, index: usize) -> Result<Address, Failure> {
+    pub(super) fn address(&self, index: usize) -> Result<Address, JsonRpcFailure> {
         self.required(index).map(address)
     }
 
-    pub(super) fn hash(&self, index: usize) -> Result<B256, Failure> {
+    pub(super) fn hash(&self, index: usize) -> Result<B256, JsonRpcFailure> {
         let hash: ethers_core::types::H256 = self.required(index)?;
         Ok(B256::from(hash.0))
     }
 
     /// A number, as a hexadecimal quantity or a JSON number.
-    pub(super) fn number(&self, index: usize) -> Result<Option<u64>, Failure> {
+    pub(super) fn number(&self, index: usize) -> Result<Option<u64>, JsonRpcFailure> {
         match self.0.get(index) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Number(number)) if number.is_u64() => Ok(number.as_u64()),
             Some(value) => quantity(value)
                 .ok_or_else(|| {
-                    Failure::invalid_params(format!("parameter {index} is not a number"))
+                    JsonRpcFailure::invalid_params(format!("parameter {index} is not a number"))
                 })
                 .map(Some),
         }
     }
 
     /// A block's tag, height or hash; `latest` if absent.
-    pub(super) fn block(&self, index: usize) -> Result<BlockId, Failure> {
+    pub(super) fn block(&self, index: usize) -> Result<BlockId, JsonRpcFailure> {
         match self.0.get(index) {
             None | Some(Value::Null) => Ok(BlockId::Head),
             Some(value) => block_id(value).ok_or_else(|| {
-                Failure::invalid_params(format!("parameter {index} is not a block"))
+                JsonRpcFailure::invalid_params(format!("parameter {index} is not a block"))
             }),
         }
     }
@@ -102,7 +105,7 @@ fn block_id(value: &Value) -> Option<BlockId> {
 /// A call of `eth_call` or `eth_estimateGas`; fees are ignored, since calls are free.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Call {
+pub(super) struct EthCall {
     from: Option<ethers_core::types::Address>,
     to: Option<ethers_core::types::Address>,
     gas: Option<EthersU256>,
@@ -111,7 +114,7 @@ pub(super) struct Call {
     data: Option<EthersBytes>,
 }
 
-impl Call {
+impl EthCall {
     pub(super) fn environment(self) -> TxEnv {
         let data = self.input.or(self.data).unwrap_or_default();
         TxEnv {
@@ -150,7 +153,7 @@ impl<T: PartialEq> OneOrMany<T> {
 /// The filter of `eth_getLogs`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Filter {
+pub(super) struct EthLogFilter {
     from_block: Option<Value>,
     to_block: Option<Value>,
     block_hash: Option<ethers_core::types::H256>,
@@ -159,12 +162,12 @@ pub(super) struct Filter {
     topics: Vec<Option<OneOrMany<ethers_core::types::H256>>>,
 }
 
-impl Filter {
+impl EthLogFilter {
     /// First and last block of the range.
-    pub(super) fn range(&self) -> Result<(BlockId, BlockId), Failure> {
+    pub(super) fn range(&self) -> Result<(BlockId, BlockId), JsonRpcFailure> {
         if let Some(hash) = self.block_hash {
             if self.from_block.is_some() || self.to_block.is_some() {
-                return Err(Failure::invalid_params(
+                return Err(JsonRpcFailure::invalid_params(
                     "a filter has either blockHash or fromBlock and toBlock",
                 ));
             }
@@ -174,7 +177,7 @@ impl Filter {
         let side = |value: &Option<Value>| match value {
             None => Ok(BlockId::Head),
             Some(value) => block_id(value)
-                .ok_or_else(|| Failure::invalid_params("the filter's block is not valid")),
+                .ok_or_else(|| JsonRpcFailure::invalid_params("the filter's block is not valid")),
         };
         Ok((side(&self.from_block)?, side(&self.to_block)?))
     }

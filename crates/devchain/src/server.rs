@@ -18,7 +18,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::chain::Chain;
+use super::chain::EmbeddedChain;
 use super::dispatch::answer;
 use crate::metric_definitions::EMBEDDED_REQUESTS_TOTAL;
 
@@ -27,14 +27,16 @@ const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// Limit of queued requests; beyond it clients must retry.
 const QUEUE_MAX: usize = 256;
 
-struct Question {
+struct ChainRequest {
     body: Bytes,
     reply: oneshot::Sender<Option<Vec<u8>>>,
 }
 
 /// Starts the chain on a thread: execution and fsync block, and a single owner needs no lock.
-pub(super) fn spawn_chain(mut chain: Chain) -> std::io::Result<(ChainQueue, JoinHandle<()>)> {
-    let (sender, mut receiver) = mpsc::channel::<Question>(QUEUE_MAX);
+pub(super) fn spawn_chain(
+    mut chain: EmbeddedChain,
+) -> std::io::Result<(ChainQueue, JoinHandle<()>)> {
+    let (sender, mut receiver) = mpsc::channel::<ChainRequest>(QUEUE_MAX);
     let thread = std::thread::Builder::new()
         .name("embedded-chain".to_owned())
         .spawn(move || {
@@ -51,7 +53,7 @@ pub(super) fn spawn_chain(mut chain: Chain) -> std::io::Result<(ChainQueue, Join
 /// A handle to the chain's thread, which ends with the last handle.
 #[derive(Clone)]
 pub(super) struct ChainQueue {
-    sender: mpsc::Sender<Question>,
+    sender: mpsc::Sender<ChainRequest>,
 }
 
 /// Accepts connections until `stop` changes, then finishes the open ones.
@@ -172,7 +174,7 @@ async fn respond(
     let (reply, answer) = oneshot::channel();
     queue
         .sender
-        .try_send(Question { body, reply })
+        .try_send(ChainRequest { body, reply })
         .map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
     let answer = answer.await.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
     let Some(answer) = answer else {

@@ -9,7 +9,7 @@ use revm::context::TxEnv;
 use revm::context_interface::transaction::{AccessList, AccessListItem};
 use revm::primitives::{Address, B256, Bytes, TxKind, U256, keccak256};
 
-use super::failure::Failure;
+use super::failure::JsonRpcFailure;
 
 /// Half of secp256k1's group order; a larger s is a second form of a valid signature (EIP-2).
 const HALF_ORDER: U256 = U256::from_limbs([
@@ -21,17 +21,17 @@ const HALF_ORDER: U256 = U256::from_limbs([
 
 /// A decoded transaction with its sender.
 #[derive(Debug, Clone)]
-pub(super) struct Transaction {
+pub(super) struct DecodedTransaction {
     pub(super) raw: Bytes,
     pub(super) hash: B256,
     pub(super) signature: EcdsaSignature,
     pub(super) env: TxEnv,
 }
 
-impl Transaction {
+impl DecodedTransaction {
     /// Decodes an EIP-2718 envelope of type 0, 1 or 2, and recovers its sender.
-    pub(super) fn decode(raw: Bytes) -> Result<Self, Failure> {
-        let undecodable = || Failure::invalid_params("Failed to decode transaction");
+    pub(super) fn decode(raw: Bytes) -> Result<Self, JsonRpcFailure> {
+        let undecodable = || JsonRpcFailure::invalid_params("Failed to decode transaction");
         let (typed, signature) =
             TypedTransaction::decode_signed(&Rlp::new(&raw)).map_err(|_| undecodable())?;
         let parity_fits = match &typed {
@@ -46,7 +46,9 @@ impl Transaction {
             return Err(undecodable());
         }
         if word(signature.s) > HALF_ORDER {
-            return Err(Failure::transaction_rejected("signature has a high s"));
+            return Err(JsonRpcFailure::transaction_rejected(
+                "signature has a high s",
+            ));
         }
         let hash = keccak256(&raw);
         let env = environment(&typed).ok_or_else(undecodable)?;

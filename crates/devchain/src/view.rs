@@ -3,8 +3,8 @@
 use revm::primitives::{TxKind, U256};
 use serde_json::{Value, json};
 
-use super::block::{Block, Mined};
-use super::header::{EMPTY_REQUESTS, EMPTY_ROOT, EMPTY_UNCLES, Header};
+use super::block::{EmbeddedBlock, MinedResult};
+use super::header::{EMPTY_REQUESTS, EMPTY_ROOT, EMPTY_UNCLES, EmbeddedHeader};
 use super::transaction::word;
 
 pub(super) fn hex(bytes: &[u8]) -> String {
@@ -21,7 +21,7 @@ fn quantity_256(number: U256) -> String {
 }
 
 /// A block, with its transactions in full or as hashes.
-pub(super) fn block(block: &Block, whole_transactions: bool) -> Value {
+pub(super) fn block(block: &EmbeddedBlock, whole_transactions: bool) -> Value {
     let transactions: Vec<Value> = block
         .mined
         .iter()
@@ -42,7 +42,7 @@ pub(super) fn block(block: &Block, whole_transactions: bool) -> Value {
 }
 
 /// The next block, which has no hash yet.
-pub(super) fn pending_block(next: &Header) -> Value {
+pub(super) fn pending_block(next: &EmbeddedHeader) -> Value {
     let mut value = header(next);
     value["hash"] = Value::Null;
     value["nonce"] = Value::Null;
@@ -51,7 +51,7 @@ pub(super) fn pending_block(next: &Header) -> Value {
     value
 }
 
-fn header(header: &Header) -> Value {
+fn header(header: &EmbeddedHeader) -> Value {
     json!({
         "parentHash": hex(header.parent_hash.as_slice()),
         "sha3Uncles": hex(EMPTY_UNCLES.as_slice()),
@@ -86,7 +86,7 @@ fn recipient(kind: TxKind) -> Value {
     }
 }
 
-pub(super) fn transaction(block: &Block, mined: &Mined) -> Value {
+pub(super) fn transaction(block: &EmbeddedBlock, mined: &MinedResult) -> Value {
     let transaction = &mined.transaction;
     let env = &transaction.env;
     let signature = &transaction.signature;
@@ -129,7 +129,7 @@ pub(super) fn transaction(block: &Block, mined: &Mined) -> Value {
     value
 }
 
-pub(super) fn receipt(block: &Block, mined: &Mined) -> Value {
+pub(super) fn receipt(block: &EmbeddedBlock, mined: &MinedResult) -> Value {
     let env = &mined.transaction.env;
     let contract = mined
         .contract_address
@@ -153,7 +153,7 @@ pub(super) fn receipt(block: &Block, mined: &Mined) -> Value {
 }
 
 /// All logs of a block, in order.
-pub(super) fn logs(block: &Block) -> Vec<Value> {
+pub(super) fn logs(block: &EmbeddedBlock) -> Vec<Value> {
     let Some(mined) = &block.mined else {
         return Vec::new();
     };

@@ -8,7 +8,7 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::next_head;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Hash, Id};
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -19,15 +19,15 @@ const BATCH_WEIGHT: u64 = 4;
 const BATCHES_EXPECTED: usize = 4_096;
 
 /// A batch with the Merkle tree over its leaves.
-pub struct Batch {
+pub struct CachedBatch {
     pub signed: SignedBatch,
     pub id: Id,
     pub tree: BatchTree,
     heads: OnceLock<Vec<Hash>>,
 }
 
-impl Batch {
-    fn read(snapshot: &Snapshot, number: u64) -> Result<Self, ApiError> {
+impl CachedBatch {
+    fn read(snapshot: &StoreSnapshot, number: u64) -> Result<Self, ApiError> {
         let missing = || ApiError::internal(&format_args!("batch {number} is missing"));
         let signed = snapshot.batch(number)?.ok_or_else(missing)?;
         let leaves = snapshot.leaves(number)?.ok_or_else(missing)?;
@@ -56,30 +56,31 @@ impl Batch {
 }
 
 #[derive(Clone)]
-struct Leaves;
+struct LeafWeighter;
 
-impl Weighter<u64, Arc<Batch>> for Leaves {
-    fn weight(&self, _: &u64, batch: &Arc<Batch>) -> u64 {
+impl Weighter<u64, Arc<CachedBatch>> for LeafWeighter {
+    fn weight(&self, _: &u64, batch: &Arc<CachedBatch>) -> u64 {
         batch.tree.count() as u64 + BATCH_WEIGHT
     }
 }
 
 /// Batches by number; bounded by their leaves.
-pub struct Batches(Cache<u64, Arc<Batch>, Leaves>);
+pub struct BatchCache(Cache<u64, Arc<CachedBatch>, LeafWeighter>);
 
-impl Default for Batches {
+impl Default for BatchCache {
     fn default() -> Self {
         Self(Cache::with_weighter(
             BATCHES_EXPECTED,
             LEAVES_KEPT_MAX,
-            Leaves,
+            LeafWeighter,
         ))
     }
 }
 
-impl Batches {
-    pub fn get(&self, snapshot: &Snapshot, number: u64) -> Result<Arc<Batch>, ApiError> {
-        self.0
-            .get_or_insert_with(&number, || Batch::read(snapshot, number).map(Arc::new))
+impl BatchCache {
+    pub fn get(&self, snapshot: &StoreSnapshot, number: u64) -> Result<Arc<CachedBatch>, ApiError> {
+        self.0.get_or_insert_with(&number, || {
+            CachedBatch::read(snapshot, number).map(Arc::new)
+        })
     }
 }

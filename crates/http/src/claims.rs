@@ -6,21 +6,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_actors::fair::{Full, Turn, Turns, share};
-use kedge_actors::{Engine, Published};
+use kedge_actors::fair::{FairPermit, FairQueue, QueueFull, share};
+use kedge_actors::{Engine, PublishedState};
 use kedge_config::Config;
 use kedge_protocol::Code;
-use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimShown};
+use kedge_protocol::claim::{ClaimFile, ClaimFileError, ClaimSummary};
 use kedge_protocol::limits::CLAIM_CHECKS_MAX;
 use kedge_protocol::receipt::ReceiptError;
-use kedge_protocol::{Id, KeyOfBatch};
+use kedge_protocol::{BatchKeys, Id};
 use kedge_prover::claim::{ClaimError, verify_proof};
-use kedge_prover::groth16::{KeyError, VerifyingKey};
-use kedge_prover::keys::{self, KeyNotAllowed, TEST_CHAIN_IDS};
-use kedge_storage::{AnchorStatus, Snapshot};
+use kedge_prover::groth16::{VerifyingKey, VerifyingKeyError};
+use kedge_prover::keys::{self, CircuitKeyError, TEST_CHAIN_IDS};
+use kedge_storage::{AnchorProgress, StoreSnapshot};
 
 use crate::error::ApiError;
-use crate::limits::Share;
+use crate::limits::ShareKind;
 
 /// `Retry-After` of a server without a verification key.
 const NO_KEY_RETRY_S: u64 = 3_600;
@@ -33,28 +33,28 @@ pub enum ClaimsKeyError {
     #[error("claims_key_file {0}: {1}")]
     File(PathBuf, std::io::Error),
     #[error("claims_key_file {0}: {1}; use the verification_key.json of the circuit's ceremony")]
-    Key(PathBuf, KeyError),
+    Key(PathBuf, VerifyingKeyError),
     /// The key must not be trusted on this chain.
     #[error("claims_key_file {path} cannot check claims on chain {chain_id}: {error}")]
     NotAllowed {
         path: PathBuf,
         chain_id: u64,
-        error: KeyNotAllowed,
+        error: CircuitKeyError,
     },
 }
 
-pub struct Claims {
+pub struct ClaimChecker {
     key: Option<Arc<VerifyingKey>>,
-    turns: Arc<Turns<Id>>,
+    turns: Arc<FairQueue<Id>>,
 }
 
 /// A verified claim.
-pub struct Claim {
+pub struct VerifiedClaim {
     pub file: ClaimFile,
-    pub shown: ClaimShown,
+    pub shown: ClaimSummary,
 }
 
-impl Claims {
+impl ClaimChecker {
     /// Reads the configured key. Without one, test chains use the development key and other chains have none.
     pub fn open(config: &Config, chain_id: u64) -> Result<Self, ClaimsKeyError> {
         let key = match &config.claims_key_file {
@@ -65,7 +65,7 @@ impl Claims {
         };
         Ok(Self {
             key,
-            turns: Turns::new(
+            turns: FairQueue::new(
                 CLAIM_CHECKS_MAX,
                 share(CLAIM_CHECKS_MAX, config.organization_share_percent),
                 usize::MAX,
@@ -87,7 +87,7 @@ impl Claims {
         engine: &Engine,
         organization: Id,
         file: ClaimFile,
-    ) -> Result<Claim, ApiError> {
+    ) -> Result<VerifiedClaim, ApiError> {
         let key = Arc::clone(self.key()?);
         let turn = self.turn(organization)?;
         let engine = engine.clone();
@@ -102,11 +102,11 @@ impl Claims {
     }
 
     /// A permit for one check. Claims never queue: a refusal costs the caller less time.
-    fn turn(&self, organization: Id) -> Result<Turn<Id>, ApiError> {
+    fn turn(&self, organization: Id) -> Result<FairPermit<Id>, ApiError> {
         let turn = self.turns.try_take(organization);
         turn.map_err(|full| match full {
-            Full::Share => Share::Claims.refused(self.turns.share()),
-            Full::All => ApiError::overloaded(),
+            QueueFull::Share => ShareKind::Claims.refused(self.turns.share()),
+            QueueFull::All => ApiError::overloaded(),
         })
     }
 }
@@ -129,7 +129,11 @@ fn read_key(path: &Path, chain_id: u64) -> Result<VerifyingKey, ClaimsKeyError> 
     Ok(key)
 }
 
-fn checked(engine: &Engine, key: &VerifyingKey, file: ClaimFile) -> Result<Claim, ApiError> {
+fn checked(
+    engine: &Engine,
+    key: &VerifyingKey,
+    file: ClaimFile,
+) -> Result<VerifiedClaim, ApiError> {
     let keys = engine.sequencer_keys()?;
     let shown = file
         .check(engine.domain(), &keys, &key.hash())
@@ -141,11 +145,11 @@ fn checked(engine: &Engine, key: &VerifyingKey, file: ClaimFile) -> Result<Claim
     }
     held(&engine.published(), &file)?;
     verify_proof(&file, key).map_err(|error| refused(&error))?;
-    Ok(Claim { file, shown })
+    Ok(VerifiedClaim { file, shown })
 }
 
 /// Checks that this log holds what the file claims. A signature alone shows only that the sequencer signed it.
-fn held(published: &Published, file: &ClaimFile) -> Result<(), ApiError> {
+fn held(published: &PublishedState, file: &ClaimFile) -> Result<(), ApiError> {
     let snapshot = &published.snapshot;
     let number = file.batch.header.number;
     if snapshot.batch(number)? != Some(file.batch) {
@@ -163,7 +167,7 @@ fn held(published: &Published, file: &ClaimFile) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn is_anchored(snapshot: &Snapshot, file: &ClaimFile) -> Result<bool, ApiError> {
+fn is_anchored(snapshot: &StoreSnapshot, file: &ClaimFile) -> Result<bool, ApiError> {
     let Some(reported) = &file.anchor else {
         return Ok(false);
     };
@@ -172,7 +176,7 @@ fn is_anchored(snapshot: &Snapshot, file: &ClaimFile) -> Result<bool, ApiError> 
     };
     let anchor = snapshot.anchor_covering(last)?;
     Ok(anchor.is_some_and(|anchor| {
-        anchor.status == AnchorStatus::Finalized
+        anchor.status == AnchorProgress::Finalized
             && anchor.checkpoint == reported.checkpoint
             && anchor.contract == reported.contract
             && anchor.tx_hashes.last().copied() == reported.transaction_hash
@@ -227,12 +231,12 @@ fn receipt_pointer(error: &ReceiptError) -> &'static str {
 mod tests {
     use super::*;
 
-    fn open(claims_key_file: Option<&Path>, chain_id: u64) -> Result<Claims, String> {
+    fn open(claims_key_file: Option<&Path>, chain_id: u64) -> Result<ClaimChecker, String> {
         let config = Config {
             claims_key_file: claims_key_file.map(Path::to_owned),
             ..Config::default()
         };
-        Claims::open(&config, chain_id).map_err(|error| error.to_string())
+        ClaimChecker::open(&config, chain_id).map_err(|error| error.to_string())
     }
 
     fn refusal(claims_key_file: &Path, chain_id: u64) -> String {

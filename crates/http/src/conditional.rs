@@ -5,16 +5,16 @@
 
 use hyper::HeaderMap;
 use hyper::header::IF_MATCH;
-use kedge_actors::api::Expected;
+use kedge_actors::api::ExpectedVersion;
 use kedge_net::coding;
 use kedge_protocol::Code;
 use kedge_protocol::hash::sha256;
-use kedge_protocol::resource::Trace;
+use kedge_protocol::resource::ResourceTrace;
 
 use crate::error::ApiError;
 
-pub fn entity_tag(trace: &Trace) -> String {
-    let state = Expected::of(trace);
+pub fn entity_tag(trace: &ResourceTrace) -> String {
+    let state = ExpectedVersion::of(trace);
     format!(
         "\"{}.{}\"",
         state.version,
@@ -23,8 +23,8 @@ pub fn entity_tag(trace: &Trace) -> String {
 }
 
 /// The entity tag of an answer that shows more than a resource's state.
-pub fn answer_tag(trace: &Trace, answer: &[u8]) -> String {
-    let state = Expected::of(trace);
+pub fn answer_tag(trace: &ResourceTrace, answer: &[u8]) -> String {
+    let state = ExpectedVersion::of(trace);
     let (version, integrity) = (state.version, const_hex::encode(state.integrity));
     format!("\"{version}.{integrity}.{}\"", tag_of(answer))
 }
@@ -34,14 +34,14 @@ pub fn tag_of(answer: &[u8]) -> String {
     const_hex::encode(sha256(answer).first_16())
 }
 
-fn state_of(tag: &str) -> Option<Expected> {
+fn state_of(tag: &str) -> Option<ExpectedVersion> {
     let (version, integrity) = coding::opaque_tag(tag)?.split_once('.')?;
     let integrity = integrity
         .split_once('.')
         .map_or(integrity, |(state, _)| state);
     let mut bytes = [0; 8];
     const_hex::decode_to_slice(integrity, &mut bytes).ok()?;
-    Some(Expected {
+    Some(ExpectedVersion {
         version: version.parse().ok()?,
         integrity: bytes,
     })
@@ -49,7 +49,7 @@ fn state_of(tag: &str) -> Option<Expected> {
 
 /// The states named by `If-Match`; `None` if there is no condition or any state is accepted. Foreign tags match
 /// nothing, and neither do weak ones (RFC 9110, 13.1.1): if all are weak, the error says so.
-pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<Expected>>, ApiError> {
+pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<ExpectedVersion>>, ApiError> {
     let mut states = Vec::new();
     let mut are_all_weak = true;
     let mut conditions = headers.get_all(IF_MATCH).iter().peekable();
@@ -96,16 +96,16 @@ mod tests {
 
     #[test]
     fn tags_come_back_as_states() {
-        let mut trace = Trace::NEW;
+        let mut trace = ResourceTrace::NEW;
         trace.version = 12;
         trace.integrity.0[0] = 0xab;
         let tag = entity_tag(&trace);
         assert_eq!(tag, "\"12.ab00000000000000\"");
-        assert_eq!(state_of(&tag), Some(Expected::of(&trace)));
+        assert_eq!(state_of(&tag), Some(ExpectedVersion::of(&trace)));
         let (one, other) = (answer_tag(&trace, b"{}"), answer_tag(&trace, b"[]"));
         assert_ne!(one, other);
         assert_eq!(state_of(&one), state_of(&other));
-        assert_eq!(state_of(&one), Some(Expected::of(&trace)));
+        assert_eq!(state_of(&one), Some(ExpectedVersion::of(&trace)));
     }
 
     #[test]

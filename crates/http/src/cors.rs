@@ -11,7 +11,7 @@ use hyper::{Method, StatusCode};
 
 use crate::body::ACCEPT_PATCH;
 use crate::error::ApiError;
-use crate::reply::Reply;
+use crate::reply::HttpReply;
 
 const SENT: &str = "Accept, Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, \
                     If-None-Match, If-Range, Last-Event-ID, Prefer, Range, X-Api-Key, X-Request-Id, \
@@ -27,12 +27,12 @@ const READ: &str = "Accept-Patch, Accept-Ranges, Allow, Content-Digest, Content-
 const REMEMBERED_S: &str = "7200";
 const ANY: &str = "*";
 
-pub struct Cors {
+pub struct CorsPolicy {
     origins: Vec<String>,
 }
 
 /// CORS headers of one request's answers.
-pub enum Readers {
+pub enum CorsAnswer {
     /// No headers: no origin is ever allowed.
     Unsaid,
     /// No other origin may read; the answer to another origin may differ.
@@ -41,44 +41,44 @@ pub enum Readers {
     All,
 }
 
-impl Cors {
+impl CorsPolicy {
     pub fn new(origins: Vec<String>) -> Self {
         Self { origins }
     }
 
-    pub fn readers(&self, headers: &HeaderMap) -> Readers {
+    pub fn readers(&self, headers: &HeaderMap) -> CorsAnswer {
         self.readers_of(headers.get(ORIGIN))
     }
 
     /// Like [`Self::readers`], for an unparsed request, whose origin is not always known. If only one origin is
     /// allowed, it is assumed.
-    pub fn readers_of_unparsed(&self, origin: Option<&HeaderValue>) -> Readers {
+    pub fn readers_of_unparsed(&self, origin: Option<&HeaderValue>) -> CorsAnswer {
         let readers = self.readers_of(origin);
         match (&readers, origin, self.origins.as_slice()) {
-            (Readers::Nobody, None, [only]) => {
-                HeaderValue::from_str(only).map_or(readers, Readers::Origin)
+            (CorsAnswer::Nobody, None, [only]) => {
+                HeaderValue::from_str(only).map_or(readers, CorsAnswer::Origin)
             }
             _ => readers,
         }
     }
 
-    fn readers_of(&self, origin: Option<&HeaderValue>) -> Readers {
+    fn readers_of(&self, origin: Option<&HeaderValue>) -> CorsAnswer {
         if self.origins.is_empty() {
-            return Readers::Unsaid;
+            return CorsAnswer::Unsaid;
         }
         if self.origins.iter().any(|origin| origin == ANY) {
-            return Readers::All;
+            return CorsAnswer::All;
         }
         match origin {
             Some(origin) if self.origins.iter().any(|known| origin == known.as_str()) => {
-                Readers::Origin(origin.clone())
+                CorsAnswer::Origin(origin.clone())
             }
-            _ => Readers::Nobody,
+            _ => CorsAnswer::Nobody,
         }
     }
 }
 
-impl Readers {
+impl CorsAnswer {
     /// Answers a preflight; `None` for other requests. `refusal` is the answer that the request would get otherwise; it
     /// names the path's methods.
     pub fn preflight(
@@ -87,7 +87,7 @@ impl Readers {
         headers: &HeaderMap,
         refusal: &ApiError,
         sequence: u64,
-    ) -> Option<Reply> {
+    ) -> Option<HttpReply> {
         let may = matches!(self, Self::Origin(_) | Self::All);
         let asks =
             headers.contains_key(ORIGIN) && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
@@ -96,7 +96,7 @@ impl Readers {
         }
         let (_, methods) = refusal.headers.iter().find(|(name, _)| *name == ALLOW)?;
         let nothing = HeaderValue::from_static("text/plain");
-        let mut reply = Reply::bytes(StatusCode::NO_CONTENT, sequence, nothing, Vec::new())
+        let mut reply = HttpReply::bytes(StatusCode::NO_CONTENT, sequence, nothing, Vec::new())
             .with(ACCESS_CONTROL_ALLOW_METHODS, methods)
             .with(ACCESS_CONTROL_ALLOW_HEADERS, SENT)
             .with(ACCESS_CONTROL_MAX_AGE, REMEMBERED_S);
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn written(origins: &[&str], origin: Option<&'static str>) -> (Option<String>, bool) {
-        let cors = Cors::new(origins.iter().map(ToString::to_string).collect());
+        let cors = CorsPolicy::new(origins.iter().map(ToString::to_string).collect());
         let origin = origin.map(HeaderValue::from_static);
         let mut headers = HeaderMap::new();
         cors.readers_of_unparsed(origin.as_ref())

@@ -12,15 +12,15 @@ use crate::error::ApiError;
 
 const SEAL_BYTES: usize = 16;
 
-pub struct Cursors {
+pub struct CursorCodec {
     key: MacKey,
 }
 
 /// Identity of a list: route, caller, filters and order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Scope(String);
+pub struct CursorScope(String);
 
-impl Scope {
+impl CursorScope {
     /// Parts are prefixed by their lengths, so they cannot run together.
     pub fn of(parts: &[&str]) -> Self {
         Self(parts.iter().fold(String::new(), |scope, part| {
@@ -29,7 +29,7 @@ impl Scope {
     }
 }
 
-impl Cursors {
+impl CursorCodec {
     pub fn new(key: [u8; 32]) -> Self {
         Self {
             key: MacKey::new(key),
@@ -37,7 +37,7 @@ impl Cursors {
     }
 
     /// The length separates place and scope.
-    fn seal(&self, scope: &Scope, place: &[u8]) -> Hmac<Sha256> {
+    fn seal(&self, scope: &CursorScope, place: &[u8]) -> Hmac<Sha256> {
         let mut seal = self.key.mac(&(place.len() as u64).to_be_bytes());
         seal.update(place);
         seal.update(scope.0.as_bytes());
@@ -45,13 +45,13 @@ impl Cursors {
     }
 
     /// The cursor for the entries after `place`, an encoding chosen by the list.
-    pub fn make(&self, scope: &Scope, place: &[u8]) -> String {
+    pub fn make(&self, scope: &CursorScope, place: &[u8]) -> String {
         let seal = self.seal(scope, place).finalize().into_bytes();
         URL_SAFE_NO_PAD.encode([place, &seal[..SEAL_BYTES]].concat())
     }
 
     /// The place of a cursor made for this list.
-    pub fn open(&self, scope: &Scope, cursor: &str) -> Result<Vec<u8>, ApiError> {
+    pub fn open(&self, scope: &CursorScope, cursor: &str) -> Result<Vec<u8>, ApiError> {
         let mut place = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
         let length = place.len().checked_sub(SEAL_BYTES).ok_or_else(invalid)?;
         let seal = place.split_off(length);
@@ -74,14 +74,14 @@ mod tests {
 
     #[test]
     fn forged_and_foreign_cursors_do_not_open() {
-        let cursors = Cursors::new([1; 32]);
-        let scope = Scope::of(&["/objects", "org_1", "tpl_1"]);
+        let cursors = CursorCodec::new([1; 32]);
+        let scope = CursorScope::of(&["/objects", "org_1", "tpl_1"]);
         let cursor = cursors.make(&scope, b"any bytes");
         assert_eq!(cursors.open(&scope, &cursor).unwrap(), b"any bytes");
         let foreign = [
-            Scope::of(&["/objects", "org_2", "tpl_1"]),
-            Scope::of(&["/objects", "org_1", ""]),
-            Scope::of(&["/objects", "org_1tpl_1", ""]),
+            CursorScope::of(&["/objects", "org_2", "tpl_1"]),
+            CursorScope::of(&["/objects", "org_1", ""]),
+            CursorScope::of(&["/objects", "org_1tpl_1", ""]),
         ];
         for other in foreign {
             assert_eq!(
@@ -95,6 +95,6 @@ mod tests {
         for bad in [forged.as_str(), "", "77", "not/base64", &cursor[1..]] {
             assert!(cursors.open(&scope, bad).is_err(), "{bad}");
         }
-        assert!(Cursors::new([2; 32]).open(&scope, &cursor).is_err());
+        assert!(CursorCodec::new([2; 32]).open(&scope, &cursor).is_err());
     }
 }

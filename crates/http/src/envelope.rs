@@ -3,27 +3,27 @@
 
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
-use kedge_actors::api::Past;
+use kedge_actors::api::NonceOutcome;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::error::{ApiError, Detail};
-use crate::field::Field;
+use crate::error::{ApiError, ErrorDetail};
+use crate::field::FieldProblem;
 use crate::scalars::AddressText;
 
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
 /// Encoding of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum ErrorForm {
     Envelope,
     Problem,
     /// `{message}`, as in v2.
     Legacy,
 }
 
-impl Form {
+impl ErrorForm {
     /// Problem details for callers that accept their media type, the envelope for all others.
     pub fn of(headers: &HeaderMap) -> Self {
         let asks = headers
@@ -47,9 +47,9 @@ impl Form {
 
     pub fn write(self, error: &ApiError, request_id: &str) -> Vec<u8> {
         let written = match self {
-            Self::Envelope => serde_json::to_vec(&Envelope { error, request_id }),
-            Self::Problem => serde_json::to_vec(&Problem { error, request_id }),
-            Self::Legacy => serde_json::to_vec(&Legacy {
+            Self::Envelope => serde_json::to_vec(&ErrorEnvelope { error, request_id }),
+            Self::Problem => serde_json::to_vec(&ProblemBody { error, request_id }),
+            Self::Legacy => serde_json::to_vec(&LegacyError {
                 message: &error.message,
             }),
         };
@@ -58,25 +58,25 @@ impl Form {
 }
 
 /// An error in the service's envelope.
-pub struct Envelope<'a> {
+pub struct ErrorEnvelope<'a> {
     pub error: &'a ApiError,
     /// Id of the request that it answers.
     pub request_id: &'a str,
 }
 
-impl Envelope<'_> {
+impl ErrorEnvelope<'_> {
     /// The envelope's JSON, for embedding in an answer.
     pub fn to_raw(&self) -> Result<Box<RawValue>, ApiError> {
         to_raw_value(self).map_err(|error| ApiError::internal(&error))
     }
 }
 
-impl Serialize for Envelope<'_> {
+impl Serialize for ErrorEnvelope<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(3))?;
         map.serialize_entry("code", self.error.code.text())?;
         map.serialize_entry("status", &self.error.status().as_u16())?;
-        let body = Body {
+        let body = ErrorBody {
             error: self.error,
             request_id: self.request_id,
         };
@@ -85,12 +85,12 @@ impl Serialize for Envelope<'_> {
     }
 }
 
-struct Body<'a> {
+struct ErrorBody<'a> {
     error: &'a ApiError,
     request_id: &'a str,
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for ErrorBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("message", &self.error.message)?;
@@ -101,16 +101,16 @@ impl Serialize for Body<'_> {
 }
 
 #[derive(Serialize)]
-struct Legacy<'a> {
+struct LegacyError<'a> {
     message: &'a str,
 }
 
-struct Problem<'a> {
+struct ProblemBody<'a> {
     error: &'a ApiError,
     request_id: &'a str,
 }
 
-impl Serialize for Problem<'_> {
+impl Serialize for ProblemBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let code = self.error.code;
         let mut map = serializer.serialize_map(None)?;
@@ -129,21 +129,21 @@ impl Serialize for Problem<'_> {
 
 fn write_detail<M: SerializeMap>(
     map: &mut M,
-    detail: &Detail,
+    detail: &ErrorDetail,
     request_id: &str,
 ) -> Result<(), M::Error> {
     match detail {
-        Detail::None => Ok(()),
-        Detail::Fields(fields) => {
-            let fields: Vec<Field<'_>> = fields.iter().map(Field::from).collect();
+        ErrorDetail::None => Ok(()),
+        ErrorDetail::Fields(fields) => {
+            let fields: Vec<FieldProblem<'_>> = fields.iter().map(FieldProblem::from).collect();
             map.serialize_entry("errors", &fields)
         }
-        Detail::Resource { resource, id } => {
+        ErrorDetail::Resource { resource, id } => {
             map.serialize_entry("resource", resource)?;
             map.serialize_entry("id", id)
         }
-        Detail::NothingDone => map.serialize_entry("outcome", "nothing_done"),
-        Detail::Unknown { spending } => {
+        ErrorDetail::NothingDone => map.serialize_entry("outcome", "nothing_done"),
+        ErrorDetail::Unknown { spending } => {
             map.serialize_entry("outcome", "unknown")?;
             if let Some((signer, nonce)) = spending {
                 map.serialize_entry("signer", signer)?;
@@ -151,26 +151,26 @@ fn write_detail<M: SerializeMap>(
             }
             Ok(())
         }
-        Detail::Limit { policy } => map.serialize_entry("policy", policy),
-        Detail::Nonce(Past::Refused) => map.serialize_entry("reason", "refused"),
-        Detail::Nonce(Past::Done { sequence }) => {
+        ErrorDetail::Limit { policy } => map.serialize_entry("policy", policy),
+        ErrorDetail::Nonce(NonceOutcome::Refused) => map.serialize_entry("reason", "refused"),
+        ErrorDetail::Nonce(NonceOutcome::Done { sequence }) => {
             map.serialize_entry("reason", "done")?;
             match sequence {
                 Some(sequence) => map.serialize_entry("sequence", sequence),
                 None => Ok(()),
             }
         }
-        Detail::Recovered(address) => map.serialize_entry("recovered", &AddressText(*address)),
-        Detail::Archived {
+        ErrorDetail::Recovered(address) => map.serialize_entry("recovered", &AddressText(*address)),
+        ErrorDetail::Archived {
             minimum_sequence,
             minimum_batch,
         } => {
             map.serialize_entry("minimum_sequence", minimum_sequence)?;
             map.serialize_entry("minimum_batch", minimum_batch)
         }
-        Detail::Action { index, error } => {
+        ErrorDetail::Action { index, error } => {
             map.serialize_entry("index", index)?;
-            map.serialize_entry("error", &Envelope { error, request_id })
+            map.serialize_entry("error", &ErrorEnvelope { error, request_id })
         }
     }
 }
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    fn written(form: Form, error: &ApiError) -> serde_json::Value {
+    fn written(form: ErrorForm, error: &ApiError) -> serde_json::Value {
         serde_json::from_slice(&form.write(error, "r-1")).unwrap()
     }
 
@@ -191,31 +191,34 @@ mod tests {
     fn all_forms_tell_the_same() {
         let error = ApiError::not_found("object", "obj_x");
         assert_eq!(
-            written(Form::Envelope, &error),
+            written(ErrorForm::Envelope, &error),
             json!({"code": "RESOURCE_NOT_FOUND", "status": 404, "body": {
                 "message": "there is no object \"obj_x\", or it is not yours to see",
                 "request_id": "r-1", "resource": "object", "id": "obj_x"}})
         );
-        let problem = written(Form::Problem, &error);
+        let problem = written(ErrorForm::Problem, &error);
         assert_eq!(problem["code"], "RESOURCE_NOT_FOUND");
         assert_eq!(problem["status"], 404);
         assert_eq!(problem["id"], "obj_x");
         let message = "there is no object \"obj_x\", or it is not yours to see";
-        assert_eq!(written(Form::Legacy, &error), json!({ "message": message }));
+        assert_eq!(
+            written(ErrorForm::Legacy, &error),
+            json!({ "message": message })
+        );
     }
 
     #[test]
     fn a_limit_is_named_in_both_forms() {
         let error = ApiError {
-            detail: Detail::Limit {
+            detail: ErrorDetail::Limit {
                 policy: "tier-minute",
             },
             ..ApiError::new(Code::RateLimited, "wait")
         };
-        let envelope = written(Form::Envelope, &error);
+        let envelope = written(ErrorForm::Envelope, &error);
         assert_eq!(envelope["status"], 429);
         assert_eq!(envelope["body"]["policy"], "tier-minute");
-        let problem = written(Form::Problem, &error);
+        let problem = written(ErrorForm::Problem, &error);
         assert_eq!(
             (&problem["code"], &problem["policy"]),
             (&json!("RATE_LIMITED"), &json!("tier-minute"))
@@ -224,7 +227,7 @@ mod tests {
 
     #[test]
     fn an_unavailable_server_says_what_it_did() {
-        let body = |error: &ApiError| written(Form::Envelope, error)["body"].clone();
+        let body = |error: &ApiError| written(ErrorForm::Envelope, error)["body"].clone();
         assert_eq!(body(&ApiError::overloaded())["outcome"], "nothing_done");
         let unknown = ApiError::unknown(Some((kedge_protocol::Address([1; 20]), 7)));
         let reported = body(&unknown);
@@ -236,7 +239,7 @@ mod tests {
             reported["signer"].as_str().unwrap().starts_with("0x"),
             "{reported}"
         );
-        assert_eq!(written(Form::Problem, &unknown)["outcome"], "unknown");
+        assert_eq!(written(ErrorForm::Problem, &unknown)["outcome"], "unknown");
         // A change may have been made before the server failed; a read changes nothing.
         let failed = ApiError::new(Code::Internal, "failed");
         assert_eq!(body(&failed.clone().of_change())["outcome"], "unknown");
@@ -248,13 +251,13 @@ mod tests {
     #[test]
     fn an_atomic_failure_names_its_action() {
         let error = ApiError {
-            detail: Detail::Action {
+            detail: ErrorDetail::Action {
                 index: 4,
                 error: Box::new(ApiError::new(Code::Forbidden, "no")),
             },
             ..ApiError::new(Code::StateViolation, "action 4 was refused")
         };
-        let body = &written(Form::Envelope, &error)["body"];
+        let body = &written(ErrorForm::Envelope, &error)["body"];
         assert_eq!(body["index"], 4);
         assert_eq!(body["error"]["code"], "FORBIDDEN");
         assert_eq!(body["error"]["body"]["request_id"], "r-1");
@@ -263,9 +266,9 @@ mod tests {
     #[test]
     fn problem_details_are_for_those_who_ask() {
         let mut headers = HeaderMap::new();
-        assert_eq!(Form::of(&headers), Form::Envelope);
+        assert_eq!(ErrorForm::of(&headers), ErrorForm::Envelope);
         let accept = HeaderValue::from_static("application/json, Application/Problem+JSON;q=0.5");
         headers.insert(ACCEPT, accept);
-        assert_eq!(Form::of(&headers), Form::Problem);
+        assert_eq!(ErrorForm::of(&headers), ErrorForm::Problem);
     }
 }

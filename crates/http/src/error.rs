@@ -6,19 +6,19 @@ use std::borrow::Cow;
 use hyper::StatusCode;
 use hyper::header::HeaderName;
 use kedge_actors::CheckpointError;
-use kedge_actors::api::{Past, SubmitError};
+use kedge_actors::api::{NonceOutcome, SubmissionError};
 use kedge_protocol::Address;
 use kedge_protocol::Code;
 use kedge_rules::json;
 use kedge_rules::{FieldError, Refusal};
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 
-use crate::limits::Share;
+use crate::limits::ShareKind;
 use crate::outward;
 
 /// Details of an error.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Detail {
+pub enum ErrorDetail {
     None,
     /// Wrong places of the body.
     Fields(Vec<FieldError>),
@@ -40,7 +40,7 @@ pub enum Detail {
         policy: &'static str,
     },
     /// Outcome of the request that used the nonce before.
-    Nonce(Past),
+    Nonce(NonceOutcome),
     /// Address recovered from the signature.
     Recovered(Address),
     /// The requested part of the log is archived.
@@ -62,7 +62,7 @@ pub struct ApiError {
     pub code: Code,
     /// Text for people: what went wrong and what to do.
     pub message: Cow<'static, str>,
-    pub detail: Detail,
+    pub detail: ErrorDetail,
     /// Additional headers of the answer.
     pub headers: Vec<(HeaderName, String)>,
 }
@@ -83,7 +83,7 @@ impl ApiError {
         Self {
             code,
             message: message.into(),
-            detail: Detail::None,
+            detail: ErrorDetail::None,
             headers: Vec::new(),
         }
     }
@@ -101,7 +101,7 @@ impl ApiError {
     pub fn fields(fields: Vec<FieldError>) -> Self {
         let message = FieldError::message_of(&fields);
         Self {
-            detail: Detail::Fields(fields),
+            detail: ErrorDetail::Fields(fields),
             ..Self::new(Code::ValidationError, message)
         }
     }
@@ -116,7 +116,7 @@ impl ApiError {
         let (resource, id) = (resource.into(), id.into());
         Self {
             message: format!("there is no {resource} {id:?}, or it is not yours to see").into(),
-            detail: Detail::Resource { resource, id },
+            detail: ErrorDetail::Resource { resource, id },
             ..Self::new(Code::ResourceNotFound, "")
         }
     }
@@ -132,7 +132,7 @@ impl ApiError {
     /// UNAVAILABLE with `Retry-After`. Nothing was done.
     pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after_s: u64) -> Self {
         Self {
-            detail: Detail::NothingDone,
+            detail: ErrorDetail::NothingDone,
             ..Self::new(Code::Unavailable, message)
         }
         .with_header(hyper::header::RETRY_AFTER, retry_after_s.to_string())
@@ -141,7 +141,7 @@ impl ApiError {
     /// UNAVAILABLE with an unknown outcome: the request was on its way to the disk.
     pub fn unknown(spending: Option<(Address, u64)>) -> Self {
         Self {
-            detail: Detail::Unknown { spending },
+            detail: ErrorDetail::Unknown { spending },
             ..Self::unavailable(UNKNOWN, RETRY_SOON_S)
         }
     }
@@ -149,11 +149,11 @@ impl ApiError {
     /// The error for a request that changes something: the change may have been made before the server failed.
     #[must_use]
     pub fn of_change(self) -> Self {
-        if self.code != Code::Internal || self.detail != Detail::None {
+        if self.code != Code::Internal || self.detail != ErrorDetail::None {
             return self;
         }
         Self {
-            detail: Detail::Unknown { spending: None },
+            detail: ErrorDetail::Unknown { spending: None },
             ..self
         }
     }
@@ -188,7 +188,7 @@ impl ApiError {
     /// Prepends `prefix` to the pointers of its field errors.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
-        if let Detail::Fields(fields) = &mut self.detail {
+        if let ErrorDetail::Fields(fields) = &mut self.detail {
             for field in fields.iter_mut() {
                 field.pointer.insert_str(0, prefix);
             }
@@ -202,13 +202,13 @@ impl ApiError {
 }
 
 /// Error of a refused action; pointers are relative to the payload.
-impl From<json::ReadError> for ApiError {
-    fn from(error: json::ReadError) -> Self {
+impl From<json::JsonReadError> for ApiError {
+    fn from(error: json::JsonReadError) -> Self {
         let mut field = match error {
-            json::ReadError::Json(error) | json::ReadError::Form(error, _) => {
+            json::JsonReadError::Json(error) | json::JsonReadError::Form(error, _) => {
                 return Self::new(Code::MalformedJson, format!("the body: {error}"));
             }
-            json::ReadError::Member(field) => field,
+            json::JsonReadError::Member(field) => field,
         };
         if field.code == "type" {
             field.message = format!("is wrong: {}", field.message);
@@ -246,16 +246,16 @@ impl From<CheckpointError> for ApiError {
 }
 
 /// Archived parts are gone; other failed reads are the server's fault.
-impl From<ReadError> for ApiError {
-    fn from(error: ReadError) -> Self {
+impl From<StoreReadError> for ApiError {
+    fn from(error: StoreReadError) -> Self {
         match error {
             // The archive's location is for the operator alone.
-            ReadError::Archived {
+            StoreReadError::Archived {
                 last_sequence,
                 first_batch,
                 ..
             } => Self {
-                detail: Detail::Archived {
+                detail: ErrorDetail::Archived {
                     minimum_sequence: last_sequence + 1,
                     minimum_batch: first_batch,
                 },
@@ -278,31 +278,31 @@ impl From<ReadError> for ApiError {
     }
 }
 
-impl From<SubmitError> for ApiError {
-    fn from(error: SubmitError) -> Self {
+impl From<SubmissionError> for ApiError {
+    fn from(error: SubmissionError) -> Self {
         let message = error.to_string();
         match error {
-            SubmitError::Nonce { highest, past, .. } => Self {
-                detail: past.map_or(Detail::None, Detail::Nonce),
+            SubmissionError::Nonce { highest, past, .. } => Self {
+                detail: past.map_or(ErrorDetail::None, ErrorDetail::Nonce),
                 ..Self::new(Code::NonceReused, message)
             }
             .with_header(NONCE_HIGHEST, highest.to_string()),
-            SubmitError::Replayed => Self {
-                detail: Detail::Nonce(Past::Refused),
+            SubmissionError::Replayed => Self {
+                detail: ErrorDetail::Nonce(NonceOutcome::Refused),
                 ..Self::new(Code::NonceReused, message)
             },
-            SubmitError::DeadlineExpired => Self::new(Code::DeadlineExpired, message),
-            SubmitError::SignerNotOfWallet | SubmitError::SignerNotOfOrganization => {
+            SubmissionError::DeadlineExpired => Self::new(Code::DeadlineExpired, message),
+            SubmissionError::SignerNotOfWallet | SubmissionError::SignerNotOfOrganization => {
                 Self::new(Code::Forbidden, message)
             }
-            SubmitError::NoSuchWallet => Self::new(Code::Unauthenticated, message),
-            SubmitError::Unknown => Self::unknown(None),
-            SubmitError::Overloaded
-            | SubmitError::Waited
-            | SubmitError::NotLeading
-            | SubmitError::Unavailable => Self::unavailable(message, RETRY_SOON_S),
-            SubmitError::Share { limit } => Share::Requests.refused(limit),
-            SubmitError::ReadOnly(why) => {
+            SubmissionError::NoSuchWallet => Self::new(Code::Unauthenticated, message),
+            SubmissionError::Unknown => Self::unknown(None),
+            SubmissionError::Overloaded
+            | SubmissionError::Waited
+            | SubmissionError::NotLeading
+            | SubmissionError::Unavailable => Self::unavailable(message, RETRY_SOON_S),
+            SubmissionError::Share { limit } => ShareKind::Requests.refused(limit),
+            SubmissionError::ReadOnly(why) => {
                 Self::unavailable(outward::without_paths(&why), RETRY_LATER_S)
             }
         }
@@ -348,20 +348,20 @@ mod tests {
             (&Refusal::Unavailable, "UNAVAILABLE", 503),
         ];
         let failed = [
-            (SubmitError::Share { limit: 3 }, "RATE_LIMITED", 429),
-            (SubmitError::Waited, "UNAVAILABLE", 503),
-            (SubmitError::Replayed, "NONCE_REUSED", 409),
-            (SubmitError::DeadlineExpired, "DEADLINE_EXPIRED", 401),
-            (SubmitError::SignerNotOfWallet, "FORBIDDEN", 403),
-            (SubmitError::NoSuchWallet, "UNAUTHENTICATED", 401),
-            (SubmitError::Overloaded, "UNAVAILABLE", 503),
+            (SubmissionError::Share { limit: 3 }, "RATE_LIMITED", 429),
+            (SubmissionError::Waited, "UNAVAILABLE", 503),
+            (SubmissionError::Replayed, "NONCE_REUSED", 409),
+            (SubmissionError::DeadlineExpired, "DEADLINE_EXPIRED", 401),
+            (SubmissionError::SignerNotOfWallet, "FORBIDDEN", 403),
+            (SubmissionError::NoSuchWallet, "UNAUTHENTICATED", 401),
+            (SubmissionError::Overloaded, "UNAVAILABLE", 503),
             (
-                SubmitError::ReadOnly("old store".into()),
+                SubmissionError::ReadOnly("old store".into()),
                 "UNAVAILABLE",
                 503,
             ),
-            (SubmitError::Unavailable, "UNAVAILABLE", 503),
-            (SubmitError::Unknown, "UNAVAILABLE", 503),
+            (SubmissionError::Unavailable, "UNAVAILABLE", 503),
+            (SubmissionError::Unknown, "UNAVAILABLE", 503),
         ];
         let refused = refused.map(|(refusal, code, status)| {
             let error = ApiError::from(refusal);
@@ -381,7 +381,10 @@ mod tests {
                 .iter()
                 .any(|(name, _)| name == hyper::header::RETRY_AFTER);
             assert_eq!(retry, [429, 503].contains(&status), "{code}");
-            let says_outcome = matches!(error.detail, Detail::NothingDone | Detail::Unknown { .. });
+            let says_outcome = matches!(
+                error.detail,
+                ErrorDetail::NothingDone | ErrorDetail::Unknown { .. }
+            );
             assert_eq!(says_outcome, status == 503, "{code}");
         }
     }
@@ -392,13 +395,13 @@ mod tests {
             nonce: 3,
             highest: 7,
         };
-        let past = Past::Done { sequence: Some(5) };
-        let error = ApiError::from(SubmitError::Nonce {
+        let past = NonceOutcome::Done { sequence: Some(5) };
+        let error = ApiError::from(SubmissionError::Nonce {
             error,
             highest: 7,
             past: Some(past),
         });
-        assert_eq!(error.detail, Detail::Nonce(past));
+        assert_eq!(error.detail, ErrorDetail::Nonce(past));
         assert_eq!(error.code, Code::NonceReused);
         assert_eq!(error.headers, [(NONCE_HIGHEST, "7".to_owned())]);
     }
@@ -407,7 +410,7 @@ mod tests {
     fn pointers_move_under_a_prefix() {
         let error = ApiError::field("/properties", "type", "must be a JSON object");
         let error = error.under("/actions/3/payload");
-        let Detail::Fields(fields) = &error.detail else {
+        let ErrorDetail::Fields(fields) = &error.detail else {
             panic!("fields")
         };
         assert_eq!(fields[0].pointer, "/actions/3/payload/properties");

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// What is wrong at one place of the body.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "FieldError")]
-pub struct Field<'a> {
+pub struct FieldProblem<'a> {
     /// RFC 6901 pointer into the body; empty for the whole.
     pointer: &'a str,
     /// What is wrong, for programs.
@@ -16,7 +16,7 @@ pub struct Field<'a> {
     message: &'a str,
 }
 
-impl<'a> From<&'a FieldError> for Field<'a> {
+impl<'a> From<&'a FieldError> for FieldProblem<'a> {
     fn from(field: &'a FieldError) -> Self {
         Self {
             pointer: &field.pointer,

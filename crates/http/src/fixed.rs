@@ -10,20 +10,20 @@ use hyper::header::{CONTENT_ENCODING, HeaderValue, VARY};
 use hyper::{HeaderMap, StatusCode};
 
 use crate::conditional::tag_of;
-use crate::reply::Reply;
-use kedge_net::coding::{Accepted, Coding};
+use crate::reply::HttpReply;
+use kedge_net::coding::{AcceptedCodings, ContentCoding};
 
 /// Coding used for compression at run time.
-const GZIP: &str = Coding::Gzip.name();
+const GZIP: &str = ContentCoding::Gzip.name();
 
 /// One encoding of a body.
-struct Form {
+struct EncodedForm {
     bytes: Bytes,
     /// Each encoding has its own strong tag (RFC 9110, 8.8.3.3).
     tag: String,
 }
 
-impl Form {
+impl EncodedForm {
     fn new(bytes: Bytes) -> Self {
         let tag = format!("\"{}\"", tag_of(&bytes));
         Self { bytes, tag }
@@ -31,14 +31,14 @@ impl Form {
 }
 
 /// An immutable body.
-pub struct Fixed {
+pub struct FixedBody {
     media_type: HeaderValue,
-    plain: Form,
+    plain: EncodedForm,
     /// Compressed forms by coding, best first.
-    coded: Vec<(&'static str, Form)>,
+    coded: Vec<(&'static str, EncodedForm)>,
 }
 
-impl Fixed {
+impl FixedBody {
     /// Compresses the body once; answers share the result.
     pub fn new(media_type: &'static str, body: impl Into<Bytes>) -> Self {
         let body = body.into();
@@ -54,22 +54,22 @@ impl Fixed {
         plain: Bytes,
         coded: impl IntoIterator<Item = (&'static str, Bytes)>,
     ) -> Self {
-        let form = |(coding, bytes)| (coding, Form::new(bytes));
+        let form = |(coding, bytes)| (coding, EncodedForm::new(bytes));
         Self {
             media_type: HeaderValue::from_static(media_type),
-            plain: Form::new(plain),
+            plain: EncodedForm::new(plain),
             coded: coded.into_iter().map(form).collect(),
         }
     }
 
     /// The answer to a request with these headers, or 304.
-    pub fn reply(&self, headers: &HeaderMap, sequence: u64, cache: &'static str) -> Reply {
+    pub fn reply(&self, headers: &HeaderMap, sequence: u64, cache: &'static str) -> HttpReply {
         let offered = self.coded.iter().map(|(coding, _)| *coding);
-        let best = Accepted::of(headers).best(offered);
+        let best = AcceptedCodings::of(headers).best(offered);
         let coded = best.and_then(|best| self.coded.iter().find(|(coding, _)| *coding == best));
         let form = coded.map_or(&self.plain, |(_, form)| form);
         let media_type = self.media_type.clone();
-        let reply = Reply::bytes(StatusCode::OK, sequence, media_type, form.bytes.clone());
+        let reply = HttpReply::bytes(StatusCode::OK, sequence, media_type, form.bytes.clone());
         let mut reply = reply.uncoded().tagged(headers, &form.tag, cache);
         reply
             .headers
@@ -92,7 +92,7 @@ mod tests {
     use hyper::header::{ACCEPT_ENCODING, ETAG, IF_NONE_MATCH};
 
     use super::*;
-    use crate::stream::Body;
+    use crate::stream::ReplyBody;
 
     fn asking(accepted: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn the_best_form_that_is_accepted_is_sent() {
         let coded = [("br", Bytes::from("b")), (GZIP, Bytes::from("g"))];
-        let fixed = Fixed::with_forms("text/plain", Bytes::from("plain"), coded);
+        let fixed = FixedBody::with_forms("text/plain", Bytes::from("plain"), coded);
         let coding = |accepted: &str| {
             let reply = fixed.reply(&asking(accepted), 1, "no-cache");
             let coding = reply.headers.get(CONTENT_ENCODING);
@@ -117,10 +117,10 @@ mod tests {
     #[test]
     fn both_forms_are_one_body_under_two_tags() {
         let text = "a text of which much is the same, the same, the same".repeat(100);
-        let fixed = Fixed::new("text/plain", text.clone());
-        let bytes_of = |reply: Reply| match reply.body {
-            Body::Whole(bytes) => bytes,
-            Body::Stream(_) => panic!("it is whole"),
+        let fixed = FixedBody::new("text/plain", text.clone());
+        let bytes_of = |reply: HttpReply| match reply.body {
+            ReplyBody::Whole(bytes) => bytes,
+            ReplyBody::Stream(_) => panic!("it is whole"),
         };
         let plain = fixed.reply(&HeaderMap::new(), 1, "no-cache");
         let zipped = fixed.reply(&asking("gzip"), 1, "no-cache");

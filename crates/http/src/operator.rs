@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::clock::now_s;
 use crate::error::ApiError;
-use crate::signing::{ActionText, SignatureHeaders, Verifier};
+use crate::signing::{RequestVerifier, SignatureHeaders, SignedActionText};
 use kedge_actors::Engine;
-use kedge_actors::api::{Asker, Committed, Keep};
+use kedge_actors::api::{IdempotencyClaim, Principal, SubmissionOutcome};
 use kedge_config::secrets;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::signature::SigningKey;
@@ -15,21 +15,25 @@ use kedge_protocol::{Hash, Id};
 use kedge_storage::SideWrite;
 use tokio::sync::Mutex;
 
-use crate::submit::Submitter;
+use crate::submit::RequestSubmitter;
 
 /// Time limit of an operator's action.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Sends the operator's actions, one at a time: each takes the next nonce.
-pub struct Operator {
+pub struct OperatorKey {
     key: SigningKey,
-    submitter: Submitter,
-    verifier: Arc<Verifier>,
+    submitter: RequestSubmitter,
+    verifier: Arc<RequestVerifier>,
     turn: Mutex<()>,
 }
 
-impl Operator {
-    pub fn new(key: SigningKey, submitter: Submitter, verifier: Arc<Verifier>) -> Self {
+impl OperatorKey {
+    pub fn new(
+        key: SigningKey,
+        submitter: RequestSubmitter,
+        verifier: Arc<RequestVerifier>,
+    ) -> Self {
         Self {
             key,
             submitter,
@@ -56,8 +60,8 @@ impl Operator {
         kind: Kind,
         target: impl ToString,
         payload: &str,
-        keep: Option<Keep>,
-    ) -> Result<Committed, ApiError> {
+        keep: Option<IdempotencyClaim>,
+    ) -> Result<SubmissionOutcome, ApiError> {
         let _turn = self.turn.lock().await;
         let engine = self.submitter.engine();
         self.store_address(engine).await?;
@@ -83,13 +87,16 @@ impl Operator {
             deadline_s: head.deadline_s,
             salt_seed,
         };
-        let action = ActionText {
+        let action = SignedActionText {
             kind,
             target: 0..target.len(),
             payload: target.len()..text.len(),
             disclosed: None,
         };
-        let (asker, signed) = (Asker::Operator { organization_id }, (text, action).into());
+        let (asker, signed) = (
+            Principal::Operator { organization_id },
+            (text, action).into(),
+        );
         let expires_at = Instant::now() + PATIENCE;
         let mut submission = self.verifier.check(asker, &headers, signed, expires_at)?;
         submission.keep = keep.map(Arc::new);

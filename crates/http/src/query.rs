@@ -7,7 +7,7 @@ use crate::error::ApiError;
 
 /// A query parameter or header of an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub struct Parameter {
+pub struct RequestParameter {
     pub name: &'static str,
     /// JSON Schema: a type's name, or the whole schema as JSON.
     pub schema_type: &'static str,
@@ -29,9 +29,9 @@ fn number_max() -> u64 {
     u64::MAX
 }
 
-impl Parameter {
+impl RequestParameter {
     /// Checks the value, if it is a whole number, against its schema's bounds.
-    pub fn check_number(&self, query: &Query) -> Result<(), ApiError> {
+    pub fn check_number(&self, query: &RequestQuery) -> Result<(), ApiError> {
         let name = self.name;
         // A test parses every row's schema.
         let Ok(schema) = serde_json::from_str::<NumberSchema<'_>>(self.schema_type) else {
@@ -54,9 +54,9 @@ impl Parameter {
 
 /// Decoded query parameters.
 #[derive(Clone, Default, Debug)]
-pub struct Query(Vec<(String, String)>);
+pub struct RequestQuery(Vec<(String, String)>);
 
-impl Query {
+impl RequestQuery {
     /// Parses a query; every name must be among `known`.
     pub fn parse(query: Option<&str>, known: &[&[&str]]) -> Result<Self, ApiError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn parameters_are_decoded_and_known() {
         let known: &[&[&str]] = &[&["limit", "cursor"], &["owner_id"]];
-        let query = Query::parse(Some("limit=20&cursor=a%2Bb+c"), known).unwrap();
+        let query = RequestQuery::parse(Some("limit=20&cursor=a%2Bb+c"), known).unwrap();
         assert_eq!(query.number("limit").unwrap(), Some(20));
         assert_eq!(query.get("cursor"), Some("a+b c"));
         assert_eq!(query.get("owner_id"), None);
@@ -134,7 +134,7 @@ mod tests {
             "cursor=%ff",
             "cursor=%2",
         ] {
-            assert!(Query::parse(Some(bad), known).is_err(), "{bad}");
+            assert!(RequestQuery::parse(Some(bad), known).is_err(), "{bad}");
         }
         for bad in ["-1", "+1", "1.5", "", " 1", "18446744073709551616"] {
             assert_eq!(decimal(bad), None, "{bad}");
@@ -144,12 +144,12 @@ mod tests {
     #[test]
     fn numbers_keep_to_the_bounds_of_their_schema() {
         let of = |schema_type, query: &str| {
-            let parameter = Parameter {
+            let parameter = RequestParameter {
                 name: "n",
                 schema_type,
                 description: "What it is.",
             };
-            let query = Query::parse(Some(query), &[&["n"]]).unwrap();
+            let query = RequestQuery::parse(Some(query), &[&["n"]]).unwrap();
             parameter
                 .check_number(&query)
                 .map_err(|error| error.message.into_owned())

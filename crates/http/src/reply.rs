@@ -5,20 +5,20 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, VARY,
 };
 use hyper::{HeaderMap, StatusCode};
-use kedge_protocol::resource::Trace;
+use kedge_protocol::resource::ResourceTrace;
 use serde::Serialize;
 
 use crate::conditional::{self, tag_of};
 use crate::error::ApiError;
-use crate::stream::Body;
-use kedge_net::coding::{Accepted, CODED_BYTES_MIN, Coding, opaque_tag};
+use crate::stream::ReplyBody;
+use kedge_net::coding::{AcceptedCodings, CODED_BYTES_MIN, ContentCoding, opaque_tag};
 
 #[derive(Debug)]
-pub struct Reply {
+pub struct HttpReply {
     pub status: StatusCode,
     /// Headers in addition to those of every answer.
     pub headers: HeaderMap,
-    pub body: Body,
+    pub body: ReplyBody,
     /// The highest sequence that the answer reflects.
     pub sequence: u64,
     /// The caller named exactly this state with `If-None-Match`, so the answer is 304 and costs nothing.
@@ -30,7 +30,7 @@ pub struct Reply {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyForm {
     Plain,
-    Coded(Coding),
+    Coded(ContentCoding),
 }
 
 /// Usual number of headers, allocated once.
@@ -38,7 +38,7 @@ const HEADERS_USUAL: usize = 16;
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-impl Reply {
+impl HttpReply {
     /// JSON that reflects the log up to `sequence`.
     pub fn json<T: Serialize + ?Sized>(
         status: StatusCode,
@@ -58,7 +58,7 @@ impl Reply {
         status: StatusCode,
         sequence: u64,
         media_type: HeaderValue,
-        body: impl Into<Body>,
+        body: impl Into<ReplyBody>,
     ) -> Self {
         let mut headers = HeaderMap::with_capacity(HEADERS_USUAL);
         headers.insert(CONTENT_TYPE, media_type);
@@ -82,17 +82,17 @@ impl Reply {
 
     /// The body's form for a caller with these headers; `None` if it has only one form.
     pub fn form(&self, headers: &HeaderMap) -> Option<BodyForm> {
-        let Body::Whole(body) = &self.body else {
+        let ReplyBody::Whole(body) = &self.body else {
             return None;
         };
         if self.is_uncoded || body.is_empty() || self.headers.contains_key(CONTENT_ENCODING) {
             return None;
         }
-        let accepted = Accepted::of(headers);
+        let accepted = AcceptedCodings::of(headers);
         if body.len() <= CODED_BYTES_MIN && !accepted.refuses_plain() {
             return None;
         }
-        Some(Coding::preferred(&accepted).map_or(BodyForm::Plain, BodyForm::Coded))
+        Some(ContentCoding::preferred(&accepted).map_or(BodyForm::Plain, BodyForm::Coded))
     }
 
     /// Marks the answer as dependent on `Accept-Encoding`.
@@ -105,8 +105,8 @@ impl Reply {
 
     /// Replaces the body by its coded form, and adapts its tag.
     #[must_use]
-    pub fn coded(mut self, coding: Coding, body: Bytes, is_read: bool) -> Self {
-        self.body = Body::Whole(body);
+    pub fn coded(mut self, coding: ContentCoding, body: Bytes, is_read: bool) -> Self {
+        self.body = ReplyBody::Whole(body);
         let tag = self.headers.get(ETAG).filter(|_| is_read);
         let tag = tag.and_then(|tag| tag.to_str().ok());
         let tag = tag.map(|tag| coding.tag(tag));
@@ -135,7 +135,7 @@ impl Reply {
     #[must_use]
     pub fn etagged(self, headers: &HeaderMap, cache: &'static str) -> Self {
         // Streamed bodies have no tag.
-        let Body::Whole(body) = &self.body else {
+        let ReplyBody::Whole(body) = &self.body else {
             return self;
         };
         let tag = format!("\"{}\"", tag_of(body));
@@ -144,8 +144,13 @@ impl Reply {
 
     /// [`Self::etagged`], with a tag that `If-Match` accepts for the resource with this trace.
     #[must_use]
-    pub fn state_tagged(self, headers: &HeaderMap, trace: &Trace, cache: &'static str) -> Self {
-        let Body::Whole(body) = &self.body else {
+    pub fn state_tagged(
+        self,
+        headers: &HeaderMap,
+        trace: &ResourceTrace,
+        cache: &'static str,
+    ) -> Self {
+        let ReplyBody::Whole(body) = &self.body else {
             return self;
         };
         let tag = conditional::answer_tag(trace, body);
@@ -173,7 +178,7 @@ impl Reply {
         }
         let form = self.form(headers);
         self.status = StatusCode::NOT_MODIFIED;
-        self.body = Body::default();
+        self.body = ReplyBody::default();
         self.headers.remove(CONTENT_TYPE);
         // A 304 has the headers of the full answer (RFC 9110, 15.4.5).
         match form {

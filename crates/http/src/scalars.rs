@@ -44,10 +44,10 @@ macro_rules! protocol_schemas {
 
 protocol_schemas! {
     HashText = Hash,
-    IdText = Id,
+    ResourceIdText = Id,
     AddressText = Address,
     SignatureText = Signature,
-    Decimal = kedge_protocol::schema::Decimal,
+    DecimalText = kedge_protocol::schema::Decimal,
 }
 
 /// `0x` and 64 hex digits.
@@ -66,7 +66,7 @@ impl Serialize for HashText {
 /// A resource's identifier.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
-pub struct IdText(pub Id);
+pub struct ResourceIdText(pub Id);
 
 /// An EIP-55 address.
 #[derive(Clone, Copy, Debug)]
@@ -186,10 +186,10 @@ const NAME_PATTERN: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*\
 
 /// RFC 3339 UTC with milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Time(pub u64);
-text_schema!(Time, "Time", "format": "date-time");
+pub struct TimeText(pub u64);
+text_schema!(TimeText, "Time", "format": "date-time");
 
-impl Serialize for Time {
+impl Serialize for TimeText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&rfc3339(self.0))
     }
@@ -198,20 +198,20 @@ impl Serialize for Time {
 /// A number that can exceed 2^53.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
-pub struct Decimal(#[serde(with = "kedge_protocol::proof::decimal")] pub u64);
+pub struct DecimalText(#[serde(with = "kedge_protocol::proof::decimal")] pub u64);
 
 /// JSON text, written unchanged. It came from an accepted body or the store.
 #[derive(Clone, Debug)]
-pub struct Raw<'a>(pub Cow<'a, str>);
+pub struct RawJson<'a>(pub Cow<'a, str>);
 
-impl Serialize for Raw<'_> {
+impl Serialize for RawJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(&self.0).map_err(S::Error::custom)?;
         raw.serialize(serializer)
     }
 }
 
-impl JsonSchema for Raw<'_> {
+impl JsonSchema for RawJson<'_> {
     fn schema_name() -> Cow<'static, str> {
         "AnyValue".into()
     }
@@ -224,21 +224,21 @@ impl JsonSchema for Raw<'_> {
 /// JSON text of an object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub struct RawObject<'a>(pub Raw<'a>);
+pub struct RawJsonObject<'a>(pub RawJson<'a>);
 
-impl<'a> From<&'a str> for RawObject<'a> {
+impl<'a> From<&'a str> for RawJsonObject<'a> {
     fn from(text: &'a str) -> Self {
-        Self(Raw(text.into()))
+        Self(RawJson(text.into()))
     }
 }
 
-impl From<String> for RawObject<'_> {
+impl From<String> for RawJsonObject<'_> {
     fn from(text: String) -> Self {
-        Self(Raw(text.into()))
+        Self(RawJson(text.into()))
     }
 }
 
-impl JsonSchema for RawObject<'_> {
+impl JsonSchema for RawJsonObject<'_> {
     fn schema_name() -> Cow<'static, str> {
         "Properties".into()
     }
@@ -259,7 +259,8 @@ mod tests {
             prefix: Prefix::Object,
             bytes: [0xff; 16],
         };
-        let written = serde_json::to_string(&(HashText(hash), IdText(id), Decimal(u64::MAX)));
+        let written =
+            serde_json::to_string(&(HashText(hash), ResourceIdText(id), DecimalText(u64::MAX)));
         let expected = format!("[\"{hash}\",\"{id}\",\"18446744073709551615\"]");
         assert_eq!(written.unwrap(), expected);
         // One thread writes them alternately.
@@ -272,8 +273,8 @@ mod tests {
 
     #[test]
     fn raw_json_is_written_as_it_is() {
-        let raw = Raw(r#"{"a": 1.00}"#.into());
+        let raw = RawJson(r#"{"a": 1.00}"#.into());
         assert_eq!(serde_json::to_string(&raw).unwrap(), r#"{"a": 1.00}"#);
-        assert!(serde_json::to_string(&Raw("{".into())).is_err());
+        assert!(serde_json::to_string(&RawJson("{".into())).is_err());
     }
 }

@@ -16,23 +16,23 @@ use tokio::sync::mpsc;
 /// Reason of a truncated body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BrokenOff(pub String);
+pub struct BodyCutOff(pub String);
 
 /// A body written while it is read; its producer is never ahead of the reader.
-pub type Stream = UnsyncBoxBody<Bytes, BrokenOff>;
+pub type BodyStream = UnsyncBoxBody<Bytes, BodyCutOff>;
 
-pub enum Body {
+pub enum ReplyBody {
     Whole(Bytes),
-    Stream(Stream),
+    Stream(BodyStream),
 }
 
-impl Default for Body {
+impl Default for ReplyBody {
     fn default() -> Self {
         Self::Whole(Bytes::new())
     }
 }
 
-impl std::fmt::Debug for Body {
+impl std::fmt::Debug for ReplyBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Whole(bytes) => write!(f, "Whole({} bytes)", bytes.len()),
@@ -41,31 +41,31 @@ impl std::fmt::Debug for Body {
     }
 }
 
-impl From<Vec<u8>> for Body {
+impl From<Vec<u8>> for ReplyBody {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Whole(bytes.into())
     }
 }
 
-impl From<Bytes> for Body {
+impl From<Bytes> for ReplyBody {
     fn from(bytes: Bytes) -> Self {
         Self::Whole(bytes)
     }
 }
 
-impl From<&'static [u8]> for Body {
+impl From<&'static [u8]> for ReplyBody {
     fn from(bytes: &'static [u8]) -> Self {
         Self::Whole(Bytes::from_static(bytes))
     }
 }
 
-impl From<Stream> for Body {
-    fn from(stream: Stream) -> Self {
+impl From<BodyStream> for ReplyBody {
+    fn from(stream: BodyStream) -> Self {
         Self::Stream(stream)
     }
 }
 
-impl Body {
+impl ReplyBody {
     /// The bytes of a complete body; empty for a stream.
     pub fn into_whole(self) -> Bytes {
         match self {
@@ -75,35 +75,35 @@ impl Body {
     }
 
     /// A body written by a separate task; a piece not read within `write_timeout` ends it.
-    pub fn written(write_timeout: Duration) -> (Writer, Self) {
+    pub fn written(write_timeout: Duration) -> (BodyWriter, Self) {
         let (sender, pieces) = mpsc::channel(1);
-        let broken_off = Arc::<Mutex<Option<BrokenOff>>>::default();
-        let writer = Writer {
+        let broken_off = Arc::<Mutex<Option<BodyCutOff>>>::default();
+        let writer = BodyWriter {
             sender,
             broken_off: Arc::clone(&broken_off),
             write_timeout,
             pace: Mutex::default(),
         };
-        let written = Written { pieces, broken_off };
+        let written = WriterOutput { pieces, broken_off };
         (writer, Self::Stream(written.boxed_unsync()))
     }
 }
 
-/// The reading end of a [`Writer`].
-struct Written {
+/// The reading end of a [`BodyWriter`].
+struct WriterOutput {
     pieces: mpsc::Receiver<Bytes>,
     /// Reason of a truncation, until it is read.
-    broken_off: Arc<Mutex<Option<BrokenOff>>>,
+    broken_off: Arc<Mutex<Option<BodyCutOff>>>,
 }
 
-impl HttpBody for Written {
+impl HttpBody for WriterOutput {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = BodyCutOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyCutOff>>> {
         let piece = ready!(self.pieces.poll_recv(context));
         Poll::Ready(match piece {
             Some(bytes) => Some(Ok(Frame::data(bytes))),
@@ -117,16 +117,16 @@ impl HttpBody for Written {
 const BYTES_PER_S_MIN: u64 = 4 * 1024;
 
 /// Writes a body; dropping it ends the body.
-pub struct Writer {
+pub struct BodyWriter {
     sender: mpsc::Sender<Bytes>,
-    broken_off: Arc<Mutex<Option<BrokenOff>>>,
+    broken_off: Arc<Mutex<Option<BodyCutOff>>>,
     write_timeout: Duration,
-    pace: Mutex<Pace>,
+    pace: Mutex<ReaderPace>,
 }
 
 /// Measures how fast a body is read.
 #[derive(Default)]
-struct Pace {
+struct ReaderPace {
     bytes: u64,
     /// Time that the body waited for its caller.
     waited: Duration,
@@ -142,7 +142,7 @@ pub enum WriteError {
     Slow,
 }
 
-impl Writer {
+impl BodyWriter {
     /// Writes a piece; returns once the reader can take it.
     pub async fn write(&self, bytes: Bytes) -> Result<(), WriteError> {
         let count = bytes.len() as u64;
@@ -176,7 +176,7 @@ impl Writer {
         }
     }
 
-    fn pace<T>(&self, act: impl FnOnce(&mut Pace) -> T) -> T {
+    fn pace<T>(&self, act: impl FnOnce(&mut ReaderPace) -> T) -> T {
         act(&mut self.pace.lock())
     }
 
@@ -193,7 +193,7 @@ impl Writer {
 
     /// Truncates the body visibly for the caller, without waiting.
     pub fn abort(self, why: impl Into<String>) {
-        *self.broken_off.lock() = Some(BrokenOff(why.into()));
+        *self.broken_off.lock() = Some(BodyCutOff(why.into()));
     }
 }
 
@@ -201,8 +201,8 @@ impl Writer {
 mod tests {
     use super::*;
 
-    async fn next(body: &mut Body) -> Option<Result<Bytes, String>> {
-        let Body::Stream(stream) = body else {
+    async fn next(body: &mut ReplyBody) -> Option<Result<Bytes, String>> {
+        let ReplyBody::Stream(stream) = body else {
             panic!("a stream")
         };
         let frame = stream.frame().await?;
@@ -215,7 +215,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_piece_waits_for_its_reader_and_not_for_ever() {
-        let (writer, mut body) = Body::written(Duration::from_millis(20));
+        let (writer, mut body) = ReplyBody::written(Duration::from_millis(20));
         writer.write("a".into()).await.unwrap();
         assert_eq!(writer.write("b".into()).await, Err(WriteError::Slow));
         assert_eq!(next(&mut body).await, Some(Ok("a".into())));
@@ -227,7 +227,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_takes_a_little_now_and_then_is_given_up() {
-        let (writer, mut body) = Body::written(Duration::from_millis(200));
+        let (writer, mut body) = ReplyBody::written(Duration::from_millis(200));
         let reading = tokio::spawn(async move {
             while next(&mut body).await.is_some() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -247,11 +247,11 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_gone_is_noticed_and_what_breaks_off_shows() {
-        let (writer, body) = Body::written(Duration::from_mins(1));
+        let (writer, body) = ReplyBody::written(Duration::from_mins(1));
         drop(body);
         writer.gone().await;
         assert_eq!(writer.write("a".into()).await, Err(WriteError::Gone));
-        let (writer, mut body) = Body::written(Duration::from_mins(1));
+        let (writer, mut body) = ReplyBody::written(Duration::from_mins(1));
         writer.write("a".into()).await.unwrap();
         writer.abort("the disk is gone");
         assert_eq!(next(&mut body).await, Some(Ok("a".into())));

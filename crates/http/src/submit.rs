@@ -6,17 +6,19 @@ use std::sync::Arc;
 use crate::error::{ApiError, NONCE_HIGHEST};
 use crate::limits::RateLimits;
 use kedge_actors::Engine;
-use kedge_actors::api::{ActionOutcome, Asker, Committed, Made, Submission, SubmitError};
+use kedge_actors::api::{
+    ActionOutcome, CommittedState, Principal, Submission, SubmissionError, SubmissionOutcome,
+};
 use kedge_protocol::Address;
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 
 #[derive(Clone)]
-pub struct Submitter {
+pub struct RequestSubmitter {
     engine: Engine,
     limits: Arc<RateLimits>,
 }
 
-impl Submitter {
+impl RequestSubmitter {
     pub fn new(engine: Engine, limits: Arc<RateLimits>) -> Self {
         Self { engine, limits }
     }
@@ -27,24 +29,24 @@ impl Submitter {
 
     /// Submits a checked request. If the caller is of the signer's organization, an error includes the signer's highest
     /// nonce.
-    pub async fn submit(&self, submission: Arc<Submission>) -> Result<Committed, ApiError> {
+    pub async fn submit(&self, submission: Arc<Submission>) -> Result<SubmissionOutcome, ApiError> {
         let (signer, nonce) = (submission.head.signer, submission.head.nonce);
         let _room = match submission.asker {
-            Asker::Wallet {
+            Principal::Wallet {
                 organization_id, ..
             }
-            | Asker::Organization { organization_id } => {
+            | Principal::Organization { organization_id } => {
                 let bytes = submission.text.len() as u64;
                 self.limits.hold_log(organization_id, bytes)?
             }
-            Asker::Operator { .. } | Asker::Registration => None,
+            Principal::Operator { .. } | Principal::Registration => None,
         };
         let submitted = self.engine.submit(submission).await;
         if let Ok(committed) = &submitted {
             self.follow(committed);
         }
         submitted.map_err(|error| {
-            if error == SubmitError::Unknown {
+            if error == SubmissionError::Unknown {
                 return ApiError::unknown(Some((signer, nonce)));
             }
             let error = ApiError::from(error);
@@ -59,15 +61,15 @@ impl Submitter {
     }
 
     /// Puts a stored tier in force. A request that changes a tier has only that one action.
-    fn follow(&self, committed: &Committed) {
+    fn follow(&self, committed: &SubmissionOutcome) {
         let Some(ActionOutcome::Done(done)) = committed.actions.first() else {
             return;
         };
-        let Made::Resources(images) = &done.made else {
+        let CommittedState::Resources(images) = &done.made else {
             return;
         };
         for image in images.iter() {
-            if let Image::Organization(organization) = image {
+            if let ResourceState::Organization(organization) = image {
                 self.limits.tier_changed(organization);
             }
         }

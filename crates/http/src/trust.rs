@@ -1,19 +1,23 @@
 //! Facts that evidence is judged by: this server's anchors, and the contract's keys as the anchor actor last read them.
 //! Requests cause no calls to a node.
 
-use kedge_actors::{Engine, Published};
-use kedge_protocol::evidence::{Evidence, NoFault, Trust};
-use kedge_storage::AnchorStatus;
+use kedge_actors::{Engine, PublishedState};
+use kedge_protocol::evidence::{ContractView, Evidence, NoFault};
+use kedge_storage::AnchorProgress;
 
 use crate::error::ApiError;
 
 /// The facts for a piece of evidence. Until the contract's keys have been read, the server's own keys stand in for
 /// them.
-pub fn of(engine: &Engine, published: &Published, evidence: &Evidence) -> Result<Trust, ApiError> {
+pub fn of(
+    engine: &Engine,
+    published: &PublishedState,
+    evidence: &Evidence,
+) -> Result<ContractView, ApiError> {
     let domain = *engine.domain();
     let mut trust = match engine.contract_keys() {
         Some(known) => known.trust(domain, engine.now_ms() / 1_000),
-        None => Trust::of_known_keys(domain, &published.snapshot.sequencer_keys()?),
+        None => ContractView::of_known_keys(domain, &published.snapshot.sequencer_keys()?),
     };
     for batches in evidence.anchored_batches() {
         let Some(last) = batches.checked_sub(1) else {
@@ -24,7 +28,7 @@ pub fn of(engine: &Engine, published: &Published, evidence: &Evidence) -> Result
             anchor.checkpoint.checkpoint.batches == batches
                 && matches!(
                     anchor.status,
-                    AnchorStatus::Confirmed | AnchorStatus::Finalized
+                    AnchorProgress::Confirmed | AnchorProgress::Finalized
                 )
         });
         if let Some(anchor) = held {

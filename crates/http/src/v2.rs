@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::error::ApiError;
 use crate::metric_definitions::V2_REQUESTS;
-use crate::reply::{DEPRECATED_SINCE, DEPRECATION, Reply, successor_link};
+use crate::reply::{DEPRECATED_SINCE, DEPRECATION, HttpReply, successor_link};
 
 const PREFIX: &str = "/v2";
 /// `Sunset` (RFC 8594): the announced end of v2 paths.
@@ -19,7 +19,7 @@ const SUNSET: &str = "Tue, 30 Jun 2026 23:59:59 GMT";
 const SUNSET_S: u64 = 1_782_863_999;
 const SUNSET_HEADER: HeaderName = HeaderName::from_static("sunset");
 
-pub struct Layer {
+pub struct LegacyLayer {
     mode: V2Mode,
     /// Path segment of objects in v2.
     legacy_segment: String,
@@ -29,7 +29,7 @@ pub struct Layer {
 pub const AREAS: [&str; 4] = ["user", "objects", "templates", "activity"];
 
 #[derive(PartialEq, Eq, Debug)]
-struct Successor {
+struct SuccessorPath {
     path: String,
     /// The part of v2, one of [`AREAS`]: a label of the metrics.
     area: &'static str,
@@ -37,7 +37,7 @@ struct Successor {
     hint: &'static str,
 }
 
-impl Successor {
+impl SuccessorPath {
     fn new(area: &'static str, path: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -64,7 +64,7 @@ fn joined(area: &str, segments: &[&str]) -> String {
         .fold(area.to_owned(), |path, segment| path + "/" + segment)
 }
 
-impl Layer {
+impl LegacyLayer {
     pub fn new(config: &Config) -> Self {
         Self {
             mode: config.v2_mode,
@@ -84,7 +84,7 @@ impl Layer {
     }
 
     /// Answers a request whose path [`covers`] recognizes.
-    pub fn answer(&self, method: &Method, uri: &Uri, sequence: u64) -> Result<Reply, ApiError> {
+    pub fn answer(&self, method: &Method, uri: &Uri, sequence: u64) -> Result<HttpReply, ApiError> {
         let path = uri.path();
         let missing = || ApiError::no_path(path);
         if self.mode == V2Mode::Off {
@@ -112,22 +112,22 @@ impl Layer {
     }
 
     /// The renames of the v3 announcement. A listed path takes precedence over its area.
-    fn successor(&self, segments: &[&str]) -> Option<Successor> {
+    fn successor(&self, segments: &[&str]) -> Option<SuccessorPath> {
         match segments {
-            ["user", "profile"] => Some(Successor::new("user", "/wallets/me")),
+            ["user", "profile"] => Some(SuccessorPath::new("user", "/wallets/me")),
             ["user", rest @ ..] if !rest.is_empty() => {
-                Some(Successor::new("user", joined("/wallets", rest)))
+                Some(SuccessorPath::new("user", joined("/wallets", rest)))
             }
-            ["activity"] => Some(Successor::new("activity", "/ebus/events")),
+            ["activity"] => Some(SuccessorPath::new("activity", "/ebus/events")),
             ["templates", rest @ ..] => {
-                Some(Successor::new("templates", joined("/templates", rest)))
+                Some(SuccessorPath::new("templates", joined("/templates", rest)))
             }
             [first, rest @ ..] if *first == self.legacy_segment => match rest {
-                [_, "actions"] => Some(Successor {
+                [_, "actions"] => Some(SuccessorPath {
                     hint: "; the object's id goes into the body, as object_id",
-                    ..Successor::new("objects", "/ebus/actions")
+                    ..SuccessorPath::new("objects", "/ebus/actions")
                 }),
-                _ => Some(Successor::new("objects", joined("/objects", rest))),
+                _ => Some(SuccessorPath::new("objects", joined("/objects", rest))),
             },
             _ => None,
         }
@@ -137,10 +137,10 @@ impl Layer {
 fn redirect(
     method: &Method,
     uri: &Uri,
-    successor: &Successor,
+    successor: &SuccessorPath,
     sequence: u64,
-) -> Result<Reply, ApiError> {
-    let Successor { path, hint, .. } = successor;
+) -> Result<HttpReply, ApiError> {
+    let SuccessorPath { path, hint, .. } = successor;
     let mut location = path.clone();
     if let Some(query) = uri.query() {
         location.push('?');
@@ -154,15 +154,15 @@ fn redirect(
     })?;
     let message = format!("moved to {method} {path}{hint}");
     let status = StatusCode::MOVED_PERMANENTLY;
-    let mut reply = Reply::json(status, sequence, &json!({ "message": message }))?
+    let mut reply = HttpReply::json(status, sequence, &json!({ "message": message }))?
         .deprecated(path)
         .with(SUNSET_HEADER, SUNSET);
     reply.headers.insert(LOCATION, location);
     Ok(reply)
 }
 
-fn gone(method: &Method, successor: &Successor) -> ApiError {
-    let Successor { path, hint, .. } = successor;
+fn gone(method: &Method, successor: &SuccessorPath) -> ApiError {
+    let SuccessorPath { path, hint, .. } = successor;
     let message = format!("v2 is gone; use {method} {path}{hint}");
     ApiError::new(Code::Gone, message)
         .with_header(DEPRECATION, DEPRECATED_SINCE.to_owned())
@@ -174,8 +174,8 @@ fn gone(method: &Method, successor: &Successor) -> ApiError {
 mod tests {
     use super::*;
 
-    fn layer(mode: V2Mode) -> Layer {
-        Layer {
+    fn layer(mode: V2Mode) -> LegacyLayer {
+        LegacyLayer {
             mode,
             legacy_segment: "cards".to_owned(),
         }

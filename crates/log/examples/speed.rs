@@ -12,13 +12,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kedge_log::env::RealEnv;
-use kedge_log::verify::{Plan, verify};
-use kedge_log::{FileLog, Frame, Log, LogOptions, LogReader, Maintenance, Released, SideKeys};
+use kedge_log::verify::{LogVerifyPlan, verify};
+use kedge_log::{
+    FileLog, Frame, Log, LogMaintenance, LogOptions, LogReader, ReleaseMark, SideKeys,
+};
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::next_head;
 use kedge_protocol::hash::{keccak, to_hex};
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::{Signature, SigningKey};
@@ -98,14 +100,14 @@ fn write(dir: &Path, frames: u64, options: LogOptions, noise: bool) -> Result<()
         dir,
         separator,
         &keys,
-        Released::default(),
+        ReleaseMark::default(),
         options,
     );
     let (mut log, _) = opened?;
     let (durability, maintenance) = (log.durability(), log.maintenance());
     let (mut head, mut tree) = (
         separator,
-        Frontier::of_peaks(0, Vec::new()).ok_or("no tree of no batches")?,
+        TreeFrontier::of_peaks(0, Vec::new()).ok_or("no tree of no batches")?,
     );
     let (mut append_us, mut sync_us, mut bytes) = (0.0, Vec::new(), 0);
     for number in 0..frames {
@@ -154,7 +156,7 @@ fn write(dir: &Path, frames: u64, options: LogOptions, noise: bool) -> Result<()
     seal(&maintenance)
 }
 
-fn seal(maintenance: &Maintenance) -> Result<()> {
+fn seal(maintenance: &LogMaintenance) -> Result<()> {
     let (started, before) = (Instant::now(), processor_seconds());
     let (mut actions, mut sealed_bytes, mut raw_bytes) = (0, 0, 0);
     while let Some(sealed) = maintenance.seal_next()? {
@@ -192,7 +194,7 @@ fn check(dir: &Path, checks: u64, reads: u64) -> Result<()> {
     let actions = reader.position().next_sequence - 1;
     for _ in 0..checks {
         let (started, before) = (Instant::now(), processor_seconds());
-        let summary = verify(&reader, &Plan::default(), |_| {})?;
+        let summary = verify(&reader, &LogVerifyPlan::default(), |_| {})?;
         let seconds = started.elapsed().as_secs_f64();
         assert_eq!(summary.actions, actions);
         println!(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::IoError;
-use crate::maintenance::Maintenance;
+use crate::maintenance::LogMaintenance;
 use crate::reader::LogReader;
 use crate::segment::{Segment, SegmentHeader};
 
@@ -52,7 +52,7 @@ impl LogReader {
     }
 }
 
-impl Maintenance {
+impl LogMaintenance {
     /// Removes the sealed segments that end before this frame, oldest first, so that the rest is one run of frames
     /// whenever the machine stops. Readers inside a removed segment can continue.
     ///

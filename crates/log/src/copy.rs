@@ -3,33 +3,33 @@
 
 use std::path::Path;
 
-use crate::env::{Env, File, Mode, write_all};
-use crate::error::{IoError, ReadError};
-use crate::position::Position;
+use crate::env::{Env, FileHandle, OpenMode, write_all};
+use crate::error::{IoError, LogReadError};
+use crate::position::LogPosition;
 use crate::reader::LogReader;
 use crate::segment::raw::RawSegment;
 use crate::segment::sealed::SealedSegment;
-use crate::segment::{Key, Kind, PAGE_BYTES, Segment, path_of};
+use crate::segment::{FrameKey, PAGE_BYTES, Segment, SegmentKind, path_of};
 
 /// Size of one read and write while copying.
 const PIECE_BYTES: usize = 1024 * 1024;
 
 /// Why a log was not copied.
 #[derive(Debug, thiserror::Error)]
-pub enum CopyError {
+pub enum LogCopyError {
     /// A file operation failed.
     #[error(transparent)]
     Io(#[from] IoError),
     /// The log cannot be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] LogReadError),
 }
 
 /// A finished copy of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Copied {
+pub struct CopySummary {
     /// How far it reaches.
-    pub position: Position,
+    pub position: LogPosition,
     /// File names of the sealed segments that were reused from an older copy.
     pub taken: Vec<String>,
 }
@@ -41,8 +41,8 @@ impl LogReader {
     /// here: check the new copy.
     ///
     /// # Errors
-    /// [`CopyError`] if a file cannot be read or written.
-    pub fn copy_to(&self, to: &Path, older: Option<&Path>) -> Result<Copied, CopyError> {
+    /// [`LogCopyError`] if a file cannot be read or written.
+    pub fn copy_to(&self, to: &Path, older: Option<&Path>) -> Result<CopySummary, LogCopyError> {
         let env = self.env();
         // The position comes first: a segment that begins in between holds nothing that was durable at `position`.
         let position = self.position();
@@ -55,22 +55,22 @@ impl LogReader {
             }
             let name = segment.header().name();
             let (kind, bytes) = match &*segment {
-                Segment::Raw(raw) => (Kind::Raw, self.raw_end(&segment, raw, &position)?),
+                Segment::Raw(raw) => (SegmentKind::Raw, self.raw_end(&segment, raw, &position)?),
                 Segment::Sealed(sealed) => {
                     if let Some(same) = older.and_then(|older| same_in(env, older, sealed)) {
-                        take(env, &same, &path_of(to, name, Kind::Sealed))?;
-                        taken.push(name.file_name(Kind::Sealed));
+                        take(env, &same, &path_of(to, name, SegmentKind::Sealed))?;
+                        taken.push(name.file_name(SegmentKind::Sealed));
                         continue;
                     }
                     let bytes = sealed.file().len().map_err(IoError::at(sealed.path()))?;
-                    (Kind::Sealed, bytes)
+                    (SegmentKind::Sealed, bytes)
                 }
             };
             let path = path_of(to, name, kind);
             copy(env, segment.file(), segment.path(), &path, bytes)?;
         }
         env.sync_dir(to).map_err(IoError::at(to))?;
-        Ok(Copied { position, taken })
+        Ok(CopySummary { position, taken })
     }
 
     /// End of the last durable frame of a raw segment.
@@ -78,9 +78,9 @@ impl LogReader {
         &self,
         segment: &Segment,
         raw: &RawSegment,
-        position: &Position,
-    ) -> Result<u64, ReadError> {
-        match raw.place_from(Key::Frame(position.frame)) {
+        position: &LogPosition,
+    ) -> Result<u64, LogReadError> {
+        match raw.place_from(FrameKey::Frame(position.frame)) {
             Some(offset) => {
                 let header = segment.frame_header(self.cache(), offset)?;
                 Ok(segment.after(offset, &header))
@@ -92,7 +92,7 @@ impl LogReader {
 
 /// The same sealed segment in an older copy, if it can be read there.
 fn same_in(env: &dyn Env, older: &Path, sealed: &SealedSegment) -> Option<SealedSegment> {
-    let path = path_of(older, sealed.header().name(), Kind::Sealed);
+    let path = path_of(older, sealed.header().name(), SegmentKind::Sealed);
     let found = SealedSegment::open(env, &path).ok()?;
     let is_same = found.header() == sealed.header() && found.footer() == sealed.footer();
     is_same.then_some(found)
@@ -109,12 +109,12 @@ fn take(env: &dyn Env, older: &SealedSegment, to: &Path) -> Result<(), IoError> 
 
 fn copy(
     env: &dyn Env,
-    from: &dyn File,
+    from: &dyn FileHandle,
     from_path: &Path,
     to: &Path,
     bytes: u64,
 ) -> Result<(), IoError> {
-    let target = env.open(to, Mode::Create).map_err(IoError::at(to))?;
+    let target = env.open(to, OpenMode::Create).map_err(IoError::at(to))?;
     let mut at = 0;
     while at < bytes {
         let length = (bytes - at).min(PIECE_BYTES as u64) as usize;

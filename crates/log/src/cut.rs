@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use kedge_protocol::batch::SignedBatch;
 
-use crate::env::{Env, Mode, write_all};
-use crate::error::{IoError, OpenError, ReadError};
+use crate::env::{Env, OpenMode, write_all};
+use crate::error::{IoError, LogOpenError, LogReadError};
 use crate::frame::FrameHeader;
-use crate::position::Position;
+use crate::position::LogPosition;
 use crate::reader::LogReader;
-use crate::segment::{Key, Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, path_of};
+use crate::segment::{
+    FrameKey, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentKind, path_of,
+};
 
 /// Cache of decompressed blocks during a cut.
 const CACHE_BYTES: u64 = 1024 * 1024;
 
 /// Where a log is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CutAt {
+pub enum CutPoint {
     /// Keep the frames whose actions all have this sequence or a lower one.
     Sequence(u64),
     /// Keep the frames whose batches were all sealed at this time or before it, Unix milliseconds.
@@ -26,9 +28,9 @@ pub enum CutAt {
 
 /// Result of a cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cut {
+pub struct LogCut {
     /// The new end.
-    pub position: Position,
+    pub position: LogPosition,
     /// Its last batch.
     pub last: SignedBatch,
     /// Number of removed frames.
@@ -45,10 +47,10 @@ pub enum CutError {
     Io(#[from] IoError),
     /// The log does not open.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] LogOpenError),
     /// The log cannot be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] LogReadError),
     /// No frame with actions would remain.
     #[error(
         "the first commit group with actions ends at sequence {sequence}: nothing would be left"
@@ -75,7 +77,7 @@ pub enum CutError {
 ///
 /// # Errors
 /// [`CutError`]; after [`CutError::Before`], [`CutError::Beyond`] and [`CutError::Empty`] nothing was changed.
-pub fn cut(env: &Arc<dyn Env>, dir: &Path, at: CutAt) -> Result<Cut, CutError> {
+pub fn cut(env: &Arc<dyn Env>, dir: &Path, at: CutPoint) -> Result<LogCut, CutError> {
     let (reader, _) = LogReader::open(Arc::clone(env), dir, None, CACHE_BYTES)?;
     let end = reader.position();
     if let Some(beyond) = first_beyond(&reader, at)? {
@@ -91,7 +93,7 @@ pub fn cut(env: &Arc<dyn Env>, dir: &Path, at: CutAt) -> Result<Cut, CutError> {
     let (reader, _) = LogReader::open(Arc::clone(env), dir, None, CACHE_BYTES)?;
     let position = reader.position();
     let last = position.next_batch.checked_sub(1).ok_or(CutError::Empty)?;
-    Ok(Cut {
+    Ok(LogCut {
         position,
         last: batch(&reader, last)?,
         frames_left_out: end.frame - position.frame,
@@ -104,17 +106,19 @@ fn batch(reader: &LogReader, number: u64) -> Result<SignedBatch, CutError> {
 }
 
 /// The first frame to remove, or `None` if all are kept.
-fn first_beyond(reader: &LogReader, at: CutAt) -> Result<Option<FrameHeader>, CutError> {
+fn first_beyond(reader: &LogReader, at: CutPoint) -> Result<Option<FrameHeader>, CutError> {
     let end = reader.position();
     let key = match at {
-        CutAt::Sequence(sequence) if sequence >= end.next_sequence => {
+        CutPoint::Sequence(sequence) if sequence >= end.next_sequence => {
             return Err(CutError::Beyond {
                 sequence: end.next_sequence - 1,
             });
         }
         // Archived actions come before the log's first one.
-        CutAt::Sequence(sequence) => Key::Sequence((sequence + 1).max(reader.first_sequence())),
-        CutAt::Time(time_ms) => {
+        CutPoint::Sequence(sequence) => {
+            FrameKey::Sequence((sequence + 1).max(reader.first_sequence()))
+        }
+        CutPoint::Time(time_ms) => {
             let (mut low, mut high) = (reader.first_batch(), end.next_batch);
             while low < high {
                 let middle = low.midpoint(high);
@@ -124,7 +128,7 @@ fn first_beyond(reader: &LogReader, at: CutAt) -> Result<Option<FrameHeader>, Cu
                     high = middle;
                 }
             }
-            Key::Batch(low)
+            FrameKey::Batch(low)
         }
     };
     Ok(reader.header_of(key)?)
@@ -141,7 +145,7 @@ fn keep(env: &dyn Env, dir: &Path, reader: &LogReader, last: u64) -> Result<(), 
     if let Some(segment) = kept.last().filter(|_| !ends_there) {
         let unfinished = dir.join(format!("cut.{NEW_ENDING}"));
         write(env, &unfinished, reader, segment, last)?;
-        let path = path_of(dir, segment.header().name(), Kind::Raw);
+        let path = path_of(dir, segment.header().name(), SegmentKind::Raw);
         env.rename(&unfinished, &path).map_err(IoError::at(&path))?;
         if segment.raw().is_none() {
             remove(env, segment)?;
@@ -166,9 +170,11 @@ fn write(
     segment: &Segment,
     last: u64,
 ) -> Result<(), CutError> {
-    let file = env.open(path, Mode::Create).map_err(IoError::at(path))?;
+    let file = env
+        .open(path, OpenMode::Create)
+        .map_err(IoError::at(path))?;
     let header = SegmentHeader {
-        kind: Kind::Raw,
+        kind: SegmentKind::Raw,
         ..segment.header().clone()
     };
     let mut at = 0;

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use kedge_protocol::Hash;
 
 use crate::env::is_scarce;
-use crate::frame::{EncodeError, FrameError, FrameRefused, SideError};
+use crate::frame::{EncodeError, FrameError, FrameRejection, SideError};
 
 /// Bytes that differ from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct LogDamage {
     pub segment: PathBuf,
     /// Offset in the file of a raw segment, or in the uncompressed frames of a sealed one.
     pub offset: u64,
@@ -23,7 +23,7 @@ pub struct Damage {
     pub what: String,
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for LogDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -61,19 +61,19 @@ impl IoError {
 
 /// Why a frame cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum LogReadError {
     /// The system did not return the bytes.
     #[error(transparent)]
     Io(#[from] IoError),
     /// The bytes differ from what was written.
     #[error("{0}")]
-    Damaged(Damage),
+    Damaged(LogDamage),
     /// The log begins later: older segments were removed.
     #[error("frame {frame} is not in the log, which begins with frame {first_frame}")]
     Missing { frame: u64, first_frame: u64 },
 }
 
-impl ReadError {
+impl LogReadError {
     /// Whether the system lacks a resource for the moment, so the same read can succeed later.
     pub fn is_for_now(&self) -> bool {
         matches!(self, Self::Io(error) if is_scarce(&error.source))
@@ -82,16 +82,16 @@ impl ReadError {
 
 /// Why a log does not open. The directory is unchanged.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum LogOpenError {
     /// A file operation failed.
     #[error(transparent)]
     Io(#[from] IoError),
     /// Damage elsewhere than in a last frame that was never released.
     #[error("{0}")]
-    Damaged(Damage),
+    Damaged(LogDamage),
     /// A segment cannot be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] LogReadError),
     /// The segment belongs to another log.
     #[error("{} is a segment of the log {found}, not of {expected}", .segment.display())]
     Identity {
@@ -128,14 +128,14 @@ pub enum AppendError {
     Stored(#[from] FrameError),
     /// A frame encoded by another node does not continue this log. The log is unchanged.
     #[error(transparent)]
-    NotNext(#[from] NotNext),
+    NotNext(#[from] FrameMismatch),
     /// Disk space or another system resource is lacking for the moment. The log is unchanged, and the same frame can be
     /// appended later.
     #[error("no room for the log: {0}")]
     NoSpace(IoError),
     /// The frame contradicts itself or the log. The log is unchanged.
     #[error(transparent)]
-    Refused(#[from] FrameRefused),
+    Refused(#[from] FrameRejection),
     /// The side entries cannot be sealed. The log is unchanged.
     #[error(transparent)]
     Side(#[from] SideError),
@@ -144,7 +144,7 @@ pub enum AppendError {
     NoKey,
     /// An earlier operation failed, so the log refuses everything.
     #[error(transparent)]
-    Failed(#[from] Failed),
+    Failed(#[from] LogFailure),
 }
 
 impl From<EncodeError> for AppendError {
@@ -161,7 +161,7 @@ impl From<EncodeError> for AppendError {
 /// opened again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the log accepts nothing until it is opened again: {0}")]
-pub struct Failed(pub String);
+pub struct LogFailure(pub String);
 
 /// A frame encoded by another node does not continue this log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -169,7 +169,7 @@ pub struct Failed(pub String);
     "frame {frame} does not continue this log, which ends at frame {last_frame}: its {what} is {found}, but the \
      log continues with {expected}. The frame or this log is of another history; compare both with `kedge verify log`"
 )]
-pub struct NotNext {
+pub struct FrameMismatch {
     /// Number of the refused frame.
     pub frame: u64,
     /// The last frame of this log.
@@ -187,7 +187,7 @@ pub struct NotNext {
 pub enum SyncError {
     /// The log failed. It refuses everything until it is opened again.
     #[error(transparent)]
-    Failed(#[from] Failed),
+    Failed(#[from] LogFailure),
     /// Another node leads the log now, or this one was asked to stop leading. Unsynced appends are not in this node's
     /// files.
     #[error("{0}")]
@@ -205,5 +205,5 @@ pub enum MaintenanceError {
     Ended,
     /// The segment cannot be read, or its sealed form does not read back correctly.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] LogReadError),
 }

@@ -6,18 +6,20 @@ use std::sync::Arc;
 use kedge_protocol::Hash;
 
 use crate::env::{Env, is_scarce, lacks_descriptors, write_all};
-use crate::error::{AppendError, Failed, IoError, NotNext, OpenError, ReadError, SyncError};
-use crate::frame::FrameRefused;
+use crate::error::{
+    AppendError, FrameMismatch, IoError, LogFailure, LogOpenError, LogReadError, SyncError,
+};
+use crate::frame::FrameRejection;
 use crate::frame::header::FORMAT;
-use crate::frame::{Frame, FrameHeader, KeyId, Place, Sealer, SideKeys, StoredFrame};
-use crate::maintenance::Maintenance;
-use crate::open_log::{Appended, Shared, lock};
-use crate::position::Position;
+use crate::frame::{Frame, FrameHeader, KeyId, NextFrame, SideKeys, SideSealer, StoredFrame};
+use crate::maintenance::LogMaintenance;
+use crate::open_log::{AppendPoint, OpenLog, lock};
+use crate::position::LogPosition;
 use crate::reader::LogReader;
-use crate::recovery::{Recovery, Released, find};
-use crate::segment::raw::{FramePlace, RawSegment, Spare, WrittenFrame};
-use crate::segment::seal::Compression;
-use crate::segment::{Key, Kind, PAGE_BYTES, Segment, SegmentHeader};
+use crate::recovery::{LogRecovery, ReleaseMark, find};
+use crate::segment::raw::{FramePlace, RawSegment, SpareSegment, WrittenFrame};
+use crate::segment::seal::SegmentCompression;
+use crate::segment::{FrameKey, PAGE_BYTES, Segment, SegmentHeader, SegmentKind};
 use crate::{Durability, Log};
 
 /// Name of the first raw segment while it is being created.
@@ -34,7 +36,7 @@ pub struct LogOptions {
     /// Size of the readers' cache of decompressed blocks.
     pub cache_bytes: u64,
     /// How closed segments are compressed.
-    pub compression: Compression,
+    pub compression: SegmentCompression,
 }
 
 impl Default for LogOptions {
@@ -43,7 +45,7 @@ impl Default for LogOptions {
             first_segment_bytes: 256 * 1024,
             segment_bytes: 64 * 1024 * 1024,
             cache_bytes: 32 * 1024 * 1024,
-            compression: Compression {
+            compression: SegmentCompression {
                 level: 1,
                 fast_level: -7,
                 block_bytes: 256 * 1024,
@@ -66,28 +68,28 @@ impl LogOptions {
 
 /// The writer of a log in files. The caller guarantees one writer per directory, with the lock of the data directory.
 pub struct FileLog {
-    shared: Arc<Shared>,
+    shared: Arc<OpenLog>,
     options: LogOptions,
-    sealer: Option<Sealer>,
+    sealer: Option<SideSealer>,
     open: Arc<Segment>,
     /// The next segment. Its file has its name, perhaps not durably; the segment before it gets no more frames.
     begun: Option<RawSegment>,
     /// Frames in the open segment.
     frames: usize,
-    position: Position,
+    position: LogPosition,
     /// Term and format of the last frame, once known.
-    reached: Option<Reached>,
+    reached: Option<LogFloor>,
     buffer: Vec<u8>,
 }
 
 /// Lower bounds of later frames: neither value ever falls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reached {
+pub struct LogFloor {
     pub term: u64,
     pub format: u16,
 }
 
-impl Reached {
+impl LogFloor {
     /// The bounds before a log's first frame.
     pub const START: Self = Self {
         term: 0,
@@ -108,26 +110,28 @@ impl FileLog {
     /// `keys` seal and open side entries, and the log must reach at least `released`.
     ///
     /// # Errors
-    /// [`OpenError`] if the log is damaged, belongs to another domain or ends too early; then nothing was changed. A
+    /// [`LogOpenError`] if the log is damaged, belongs to another domain or ends too early; then nothing was changed. A
     /// failed file operation is an error too, and the next start cleans up after it.
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
         identity: Hash,
         keys: &SideKeys,
-        released: Released,
+        released: ReleaseMark,
         options: LogOptions,
-    ) -> Result<(Self, Recovery), OpenError> {
+    ) -> Result<(Self, LogRecovery), LogOpenError> {
         env.create_dir(dir).map_err(IoError::at(dir))?;
         let mut found = find(&*env, dir, Some(identity))?;
         found.reaches(released)?;
         let open = found.repair(&*env, dir)?;
-        let position = found.position.unwrap_or_else(|| Position::start(&identity));
+        let position = found
+            .position
+            .unwrap_or_else(|| LogPosition::start(&identity));
         let open = if let Some(open) = open {
             open
         } else {
             let bytes = options.first_bytes();
-            let spare = Spare::make(&*env, dir.join(FIRST), bytes, bytes)?;
+            let spare = SpareSegment::make(&*env, dir.join(FIRST), bytes, bytes)?;
             let last = found.segments.last();
             let format = last.map_or(FORMAT, |last| last.header().format);
             let begun = spare.name(&*env, dir, header_at(identity, &position, format))?;
@@ -136,9 +140,9 @@ impl FileLog {
             found.segments.push(Arc::clone(&segment));
             segment
         };
-        let sealer = Sealer::new(&*env, identity, keys).map_err(IoError::at(dir))?;
+        let sealer = SideSealer::new(&*env, identity, keys).map_err(IoError::at(dir))?;
         let frames = open.raw().map_or(0, RawSegment::published);
-        let shared = Shared::new(
+        let shared = OpenLog::new(
             env,
             dir.to_owned(),
             identity,
@@ -161,8 +165,8 @@ impl FileLog {
     }
 
     /// Maintenance steps for the caller's threads: the next segment's file, and compression.
-    pub fn maintenance(&self) -> Maintenance {
-        Maintenance::new(Arc::clone(&self.shared), self.options)
+    pub fn maintenance(&self) -> LogMaintenance {
+        LogMaintenance::new(Arc::clone(&self.shared), self.options)
     }
 
     /// A reader that can be used while this writer appends.
@@ -191,7 +195,7 @@ impl FileLog {
         let (env, dir) = (&*self.shared.env, &self.shared.dir);
         let spare = match waiting {
             Some(spare) => spare,
-            None => Spare::make(env, self.shared.spare_path(), needed, needed)
+            None => SpareSegment::make(env, self.shared.spare_path(), needed, needed)
                 .map_err(|error| self.no_room(error))?,
         };
         let header = header_at(self.shared.identity, &self.position, format.max(before));
@@ -238,10 +242,10 @@ impl FileLog {
 }
 
 /// The header of a raw segment that begins at a position.
-fn header_at(identity: Hash, position: &Position, format: u16) -> SegmentHeader {
+fn header_at(identity: Hash, position: &LogPosition, format: u16) -> SegmentHeader {
     SegmentHeader {
         format,
-        kind: Kind::Raw,
+        kind: SegmentKind::Raw,
         identity,
         previous: position.hash,
         first_frame: position.frame + 1,
@@ -256,51 +260,53 @@ impl FileLog {
     /// after the frame.
     ///
     /// # Errors
-    /// The errors of [`Log::append`], but the term is not compared with that of the frame before. [`FrameRefused`] if
+    /// The errors of [`Log::append`], but the term is not compared with that of the frame before. [`FrameRejection`] if
     /// the frame needs a higher format: an empty frame must raise it first.
     pub fn encode(
         &mut self,
         frame: &Frame,
-        after: &Position,
-        reached: Reached,
-    ) -> Result<(Position, Vec<u8>), AppendError> {
+        after: &LogPosition,
+        reached: LogFloor,
+    ) -> Result<(LogPosition, Vec<u8>), AppendError> {
         if frame.format() > reached.format {
-            return Err(FrameRefused("it needs a higher format than the log has reached").into());
+            return Err(FrameRejection("it needs a higher format than the log has reached").into());
         }
         // The frame names no durable frame: see `FrameHeader::durable`.
-        let place = Place::after(after, reached.format, (reached.term, 0), 0);
+        let place = NextFrame::after(after, reached.format, (reached.term, 0), 0);
         let mut bytes = Vec::new();
         let header = frame.encode(&place, self.sealer.as_mut(), &mut bytes)?;
-        Ok((Position::after(&header), bytes))
+        Ok((LogPosition::after(&header), bytes))
     }
 
     /// Term and format of the last frame.
     ///
     /// # Errors
-    /// [`ReadError`] if the last frame cannot be read.
-    pub fn reached(&mut self) -> Result<Reached, ReadError> {
+    /// [`LogReadError`] if the last frame cannot be read.
+    pub fn reached(&mut self) -> Result<LogFloor, LogReadError> {
         if let Some(reached) = self.reached {
             return Ok(reached);
         }
-        let last = self.reader().header_of(Key::Frame(self.position.frame))?;
-        let reached = last.map_or(Reached::START, |last| Reached::after(&last));
+        let last = self
+            .reader()
+            .header_of(FrameKey::Frame(self.position.frame))?;
+        let reached = last.map_or(LogFloor::START, |last| LogFloor::after(&last));
         self.reached = Some(reached);
         Ok(reached)
     }
 
     /// Lets a test write a frame with a lower term or format than the one before.
     #[cfg(test)]
-    pub(crate) fn forget(&mut self, reached: Reached) {
+    pub(crate) fn forget(&mut self, reached: LogFloor) {
         self.reached = Some(reached);
     }
 
-    fn last_reached(&mut self) -> Result<Reached, Failed> {
+    fn last_reached(&mut self) -> Result<LogFloor, LogFailure> {
         let reached = self.reached();
-        reached.map_err(|error| Failed(format!("the header of the last frame: {error}")))
+        reached.map_err(|error| LogFailure(format!("the header of the last frame: {error}")))
     }
 
     /// Appends an empty frame that raises the log's format.
-    fn raise(&mut self, reached: Reached, durable: u64) -> Result<(), AppendError> {
+    fn raise(&mut self, reached: LogFloor, durable: u64) -> Result<(), AppendError> {
         let header = empty_header(&self.position, reached, durable);
         self.buffer.clear();
         header.write(&mut self.buffer);
@@ -329,7 +335,7 @@ impl FileLog {
             number("first batch", header.first_batch, position.next_batch),
             number("durable frame", header.durable, 0),
         ];
-        let differs = |what, found, expected| NotNext {
+        let differs = |what, found, expected| FrameMismatch {
             frame: header.number,
             last_frame: position.frame,
             what,
@@ -367,7 +373,7 @@ impl FileLog {
         &mut self,
         header: &FrameHeader,
         leaves_follow: bool,
-    ) -> Result<Position, AppendError> {
+    ) -> Result<LogPosition, AppendError> {
         let padded = self.buffer.len().next_multiple_of(PAGE_BYTES as usize);
         self.buffer.resize(padded, 0);
         self.make_room(padded as u64, header.format)?;
@@ -390,9 +396,9 @@ impl FileLog {
         raw.note(self.frames, place);
         raw.set_end(at + padded as u64);
         self.frames += 1;
-        self.position = Position::after(header);
-        self.reached = Some(Reached::after(header));
-        self.shared.set_appended(Appended {
+        self.position = LogPosition::after(header);
+        self.reached = Some(LogFloor::after(header));
+        self.shared.set_appended(AppendPoint {
             segment: Some(Arc::clone(&self.open)),
             frames: self.frames,
             position: self.position,
@@ -402,7 +408,11 @@ impl FileLog {
 }
 
 /// The header of an empty frame.
-fn empty_header(after: &Position, Reached { term, format }: Reached, durable: u64) -> FrameHeader {
+fn empty_header(
+    after: &LogPosition,
+    LogFloor { term, format }: LogFloor,
+    durable: u64,
+) -> FrameHeader {
     let mut header = FrameHeader::new(after.frame + 1, term, after.next_sequence, after.next_batch);
     (header.format, header.durable, header.previous) = (format, durable, after.hash);
     header
@@ -410,15 +420,15 @@ fn empty_header(after: &Position, Reached { term, format }: Reached, durable: u6
 
 /// An empty frame that opens a term or raises the format after a position, and the position after it. Several nodes
 /// share such a frame, so it names no durable frame.
-pub fn encode_empty(after: &Position, reached: Reached) -> (Position, Vec<u8>) {
+pub fn encode_empty(after: &LogPosition, reached: LogFloor) -> (LogPosition, Vec<u8>) {
     let header = empty_header(after, reached, 0);
     let mut bytes = Vec::with_capacity(header.frame_bytes());
     header.write(&mut bytes);
-    (Position::after(&header), bytes)
+    (LogPosition::after(&header), bytes)
 }
 
 impl Log for FileLog {
-    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
+    fn append(&mut self, frame: &Frame) -> Result<LogPosition, AppendError> {
         self.shared.check()?;
         let last = self.last_reached()?;
         // A single node sets no term, but its log may have been shared before.
@@ -430,16 +440,16 @@ impl Log for FileLog {
         let format = frame.format().max(last.format);
         if format > last.format {
             let term = last.term;
-            self.raise(Reached { term, format }, durable)?;
+            self.raise(LogFloor { term, format }, durable)?;
         }
-        let place = Place::after(&self.position, format, (term, last.term), durable);
+        let place = NextFrame::after(&self.position, format, (term, last.term), durable);
         let mut buffer = std::mem::take(&mut self.buffer);
         let encoded = frame.encode(&place, self.sealer.as_mut(), &mut buffer);
         self.buffer = buffer;
         self.write(&encoded?, frame.leaves_follow())
     }
 
-    fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError> {
+    fn append_stored(&mut self, frame: &[u8]) -> Result<LogPosition, AppendError> {
         self.shared.check()?;
         let frame = self.check_stored(frame)?;
         let header = frame.header().clone();
@@ -448,20 +458,20 @@ impl Log for FileLog {
         self.write(&header, false)
     }
 
-    fn position(&self) -> Position {
+    fn position(&self) -> LogPosition {
         self.position
     }
 
     fn seal_with(&mut self, keys: &SideKeys) -> Result<Option<KeyId>, IoError> {
-        let sealing = self.sealer.as_ref().map(Sealer::id);
+        let sealing = self.sealer.as_ref().map(SideSealer::id);
         if keys.newest() <= sealing {
             return Ok(sealing);
         }
-        let Shared {
+        let OpenLog {
             env, identity, dir, ..
         } = &*self.shared;
-        self.sealer = Sealer::new(&**env, *identity, keys).map_err(IoError::at(dir))?;
-        Ok(self.sealer.as_ref().map(Sealer::id))
+        self.sealer = SideSealer::new(&**env, *identity, keys).map_err(IoError::at(dir))?;
+        Ok(self.sealer.as_ref().map(SideSealer::id))
     }
 
     fn durability(&self) -> Arc<dyn Durability> {
@@ -469,14 +479,14 @@ impl Log for FileLog {
     }
 }
 
-struct FileDurability(Arc<Shared>);
+struct FileDurability(Arc<OpenLog>);
 
 impl Durability for FileDurability {
-    fn sync(&self) -> Result<Position, SyncError> {
+    fn sync(&self) -> Result<LogPosition, SyncError> {
         Ok(self.0.sync()?)
     }
 
-    fn durable(&self) -> Position {
+    fn durable(&self) -> LogPosition {
         self.0.durable()
     }
 }

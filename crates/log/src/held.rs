@@ -5,7 +5,7 @@ use crate::segment::Segment;
 
 /// Usage of the segments of one form.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Held {
+pub struct SegmentUsage {
     pub segments: u64,
     /// File sizes. The file of the open segment has its full length from the start.
     pub bytes: u64,
@@ -13,7 +13,7 @@ pub struct Held {
     pub frames_bytes: u64,
 }
 
-impl Held {
+impl SegmentUsage {
     fn add(&mut self, bytes: u64, frames_bytes: u64) {
         self.segments += 1;
         self.bytes += bytes;
@@ -23,16 +23,16 @@ impl Held {
 
 /// Usage of the log's directory, by segment form.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct HeldSegments {
+pub struct LogUsage {
     /// The open segment, and closed ones that are not sealed yet.
-    pub raw: Held,
-    pub sealed: Held,
+    pub raw: SegmentUsage,
+    pub sealed: SegmentUsage,
 }
 
 impl LogReader {
     /// Usage of the log's directory; reads no file.
-    pub fn held(&self) -> HeldSegments {
-        let mut held = HeldSegments::default();
+    pub fn held(&self) -> LogUsage {
+        let mut held = LogUsage::default();
         for segment in &self.segments() {
             match &**segment {
                 Segment::Raw(raw) => held.raw.add(raw.bytes(), raw.frames_bytes()),

@@ -6,7 +6,7 @@
 //! files is the embedded default.
 //!
 //! - [`Frame`]: the contents of one commit group, to be appended; [`StoredFrame`]: the same, read back.
-//! - [`FileLog`]: appends, as a [`Log`]; [`Durability`] syncs; [`Maintenance`] compresses closed segments.
+//! - [`FileLog`]: appends, as a [`Log`]; [`Durability`] syncs; [`LogMaintenance`] compresses closed segments.
 //! - [`LogReader`]: reads by sequence, by batch and frame by frame, also during writes; [`StoredAction`] is one action.
 //! - [`LogReader::copy_to`] and [`cut`]: copies of a log, and shorter ones.
 //! - [`verify`]: checks a directory of segments without anything else.
@@ -39,25 +39,25 @@ use std::sync::Arc;
 
 pub use archived::SealedFile;
 pub use codec::CodecError;
-pub use copy::{Copied, CopyError};
-pub use cut::{Cut, CutAt, CutError, cut};
+pub use copy::{CopySummary, LogCopyError};
+pub use cut::{CutError, CutPoint, LogCut, cut};
 pub use error::{
-    AppendError, Damage, Failed, IoError, MaintenanceError, NotNext, OpenError, ReadError,
-    SyncError,
+    AppendError, FrameMismatch, IoError, LogDamage, LogFailure, LogOpenError, LogReadError,
+    MaintenanceError, SyncError,
 };
-pub use file_log::{FileLog, LogOptions, Reached, encode_empty};
+pub use file_log::{FileLog, LogFloor, LogOptions, encode_empty};
 pub use frame::{
-    Frame, FrameError, FrameHeader, FrameRefused, KeyId, SideEntry, SideError, SideKeys,
+    Frame, FrameError, FrameHeader, FrameRejection, KeyId, SideEntry, SideError, SideKeys,
     StoredFrame,
 };
-pub use held::{Held, HeldSegments};
+pub use held::{LogUsage, SegmentUsage};
 pub use kedge_runtime::env;
-pub use maintenance::Maintenance;
-pub use position::Position;
-pub use reader::{Frames, LogReader, StoredRequest};
-pub use recovery::{Recovery, Released, Torn};
-pub use segment::seal::{Compression, Sealed};
-pub use segment::{Kind as SegmentKind, SegmentHeader, SegmentName};
+pub use maintenance::LogMaintenance;
+pub use position::LogPosition;
+pub use reader::{FrameIterator, LogReader, StoredRequest};
+pub use recovery::{LogRecovery, ReleaseMark, TornFrame};
+pub use segment::seal::{SealReport, SegmentCompression};
+pub use segment::{SegmentHeader, SegmentKind, SegmentName};
 pub use single::StoredAction;
 
 /// Where commit groups become durable. The server uses [`FileLog`].
@@ -68,20 +68,20 @@ pub trait Log: Send {
     ///
     /// # Errors
     /// [`AppendError`]. After [`AppendError::NoSpace`] the log is unchanged, except for its format, and the same frame
-    /// can be appended later; after [`AppendError::Failed`] it accepts no more frames.
-    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError>;
+    /// can be appended later; after [`AppendError::LogFailure`] it accepts no more frames.
+    fn append(&mut self, frame: &Frame) -> Result<LogPosition, AppendError>;
 
     /// Appends a frame that another node encoded, byte for byte. It must be whole, continue this log, and name no
     /// durable frame, since that describes another node's disk. Like [`Log::append`], it does not make the frame
     /// durable.
     ///
     /// # Errors
-    /// The errors of [`Log::append`]. [`AppendError::Stored`] if the frame is damaged, [`AppendError::NotNext`] if it
+    /// The errors of [`Log::append`]. [`AppendError::Stored`] if the frame is damaged, [`AppendError::FrameMismatch`] if it
     /// does not continue this log; it names the values of both sides. After both the log is unchanged.
-    fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError>;
+    fn append_stored(&mut self, frame: &[u8]) -> Result<LogPosition, AppendError>;
 
     /// The position after the last append.
-    fn position(&self) -> Position;
+    fn position(&self) -> LogPosition;
 
     /// Seals the side entries of later frames under the newest of these keys, unless the current key has the same or a
     /// higher id. Returns the id of the key in use.
@@ -101,10 +101,10 @@ pub trait Durability: Send + Sync {
     /// the caller's append, so compare the two before answering.
     ///
     /// # Errors
-    /// [`SyncError::Failed`], for this and all later calls: the disk's contents are unknown after a failed sync.
+    /// [`SyncError::LogFailure`], for this and all later calls: the disk's contents are unknown after a failed sync.
     /// [`SyncError::Fenced`] if this node does not lead the shared log.
-    fn sync(&self) -> Result<Position, SyncError>;
+    fn sync(&self) -> Result<LogPosition, SyncError>;
 
     /// The durable position.
-    fn durable(&self) -> Position;
+    fn durable(&self) -> LogPosition;
 }

@@ -5,27 +5,27 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::env::is_scarce;
-use crate::error::{IoError, MaintenanceError, ReadError};
+use crate::error::{IoError, LogReadError, MaintenanceError};
 use crate::file_log::LogOptions;
-use crate::open_log::{Shared, lock};
+use crate::open_log::{OpenLog, lock};
 use crate::segment::Segment;
-use crate::segment::raw::Spare;
-use crate::segment::seal::{Sealed, seal};
+use crate::segment::raw::SpareSegment;
+use crate::segment::seal::{SealReport, seal};
 
 /// Bytes of a new file between two syncs. Syncs of the open segment go to the same disk, and commits wait for them.
 const SYNCED_BYTES: u64 = 4 * 1024 * 1024;
 
-pub struct Maintenance {
-    shared: Arc<Shared>,
+pub struct LogMaintenance {
+    shared: Arc<OpenLog>,
     options: LogOptions,
 }
 
-impl Maintenance {
-    pub(crate) fn new(shared: Arc<Shared>, options: LogOptions) -> Self {
+impl LogMaintenance {
+    pub(crate) fn new(shared: Arc<OpenLog>, options: LogOptions) -> Self {
         Self { shared, options }
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &OpenLog {
         &self.shared
     }
 
@@ -45,12 +45,12 @@ impl Maintenance {
             return Ok(false);
         };
         let bytes = self.options.bytes_after(open.bytes());
-        let waits = |spare: &Spare| spare.bytes >= bytes;
+        let waits = |spare: &SpareSegment| spare.bytes >= bytes;
         if lock(&self.shared.spare).as_ref().is_some_and(waits) {
             return Ok(false);
         }
         let env = &*self.shared.env;
-        let spare = Spare::make(env, self.shared.spare_path(), bytes, SYNCED_BYTES)?;
+        let spare = SpareSegment::make(env, self.shared.spare_path(), bytes, SYNCED_BYTES)?;
         // The writer left a small one over when it had to create a segment itself.
         if let Some(small) = lock(&self.shared.spare).replace(spare) {
             env.remove(&small.path).map_err(IoError::at(&small.path))?;
@@ -62,7 +62,7 @@ impl Maintenance {
     ///
     /// # Errors
     /// [`MaintenanceError`]: the raw segment remains and is still read; the call can be retried.
-    pub fn seal_next(&self) -> Result<Option<Sealed>, MaintenanceError> {
+    pub fn seal_next(&self) -> Result<Option<SealReport>, MaintenanceError> {
         self.seal_next_in_parts(&mut |_| {})
     }
 
@@ -73,7 +73,7 @@ impl Maintenance {
     pub fn seal_next_in_parts(
         &self,
         between: &mut dyn FnMut(usize),
-    ) -> Result<Option<Sealed>, MaintenanceError> {
+    ) -> Result<Option<SealReport>, MaintenanceError> {
         let segments = self.shared.segments.load();
         // Each closed segment has a successor.
         let closed = segments.iter().zip(segments.iter().skip(1));
@@ -116,7 +116,7 @@ impl Maintenance {
     /// Whether the step can succeed later: disk space or another system resource is lacking for the moment.
     pub fn is_for_now(error: &MaintenanceError) -> bool {
         match error {
-            MaintenanceError::Io(error) | MaintenanceError::Read(ReadError::Io(error)) => {
+            MaintenanceError::Io(error) | MaintenanceError::Read(LogReadError::Io(error)) => {
                 is_scarce(&error.source)
             }
             _ => false,

@@ -9,44 +9,44 @@ use kedge_protocol::Hash;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::env::Env;
-use crate::error::Failed;
-use crate::position::Position;
+use crate::error::LogFailure;
+use crate::position::LogPosition;
 use crate::segment::blocks::BlockCache;
-use crate::segment::raw::{RawSegment, Spare};
+use crate::segment::raw::{RawSegment, SpareSegment};
 use crate::segment::{NEW_ENDING, Segment};
-use crate::single::CheckedRequests;
+use crate::single::RequestCheckCache;
 
-pub(crate) type Segments = Vec<Arc<Segment>>;
+pub(crate) type SegmentList = Vec<Arc<Segment>>;
 
-pub(crate) struct Shared {
+pub(crate) struct OpenLog {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) dir: PathBuf,
     pub(crate) identity: Hash,
-    pub(crate) segments: ArcSwap<Segments>,
+    pub(crate) segments: ArcSwap<SegmentList>,
     pub(crate) cache: BlockCache,
-    pub(crate) checked: CheckedRequests,
+    pub(crate) checked: RequestCheckCache,
     /// The durable position, up to which readers see the log.
-    durable: ArcSwap<Position>,
-    appended: Mutex<Appended>,
+    durable: ArcSwap<LogPosition>,
+    appended: Mutex<AppendPoint>,
     /// Locked during a sync: the system reports a failed write to one caller only.
     syncing: Mutex<()>,
-    pub(crate) spare: Mutex<Option<Spare>>,
+    pub(crate) spare: Mutex<Option<SpareSegment>>,
     spares: AtomicU64,
     /// Tells running maintenance steps to stop.
     pub(crate) is_ending: AtomicBool,
     /// Where removed segments are archived.
     pub(crate) archive: ArcSwapOption<String>,
-    failed: OnceLock<Failed>,
+    failed: OnceLock<LogFailure>,
 }
 
 /// End of the written log, and its segment.
 #[derive(Clone)]
-pub(crate) struct Appended {
+pub(crate) struct AppendPoint {
     /// The segment of the last frame, or the one for the first frame.
     pub(crate) segment: Option<Arc<Segment>>,
     /// Frames in that segment.
     pub(crate) frames: usize,
-    pub(crate) position: Position,
+    pub(crate) position: LogPosition,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -54,13 +54,13 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }
 
-impl Shared {
+impl OpenLog {
     pub(crate) fn new(
         env: Arc<dyn Env>,
         dir: PathBuf,
         identity: Hash,
-        segments: Segments,
-        position: Position,
+        segments: SegmentList,
+        position: LogPosition,
         cache_bytes: u64,
     ) -> Self {
         let last = segments.last().cloned();
@@ -74,9 +74,9 @@ impl Shared {
             identity,
             segments: ArcSwap::from_pointee(segments),
             cache: BlockCache::new(cache_bytes),
-            checked: CheckedRequests::default(),
+            checked: RequestCheckCache::default(),
             durable: ArcSwap::from_pointee(position),
-            appended: Mutex::new(Appended {
+            appended: Mutex::new(AppendPoint {
                 segment: last,
                 frames,
                 position,
@@ -90,11 +90,11 @@ impl Shared {
         }
     }
 
-    pub(crate) fn durable(&self) -> Position {
+    pub(crate) fn durable(&self) -> LogPosition {
         **self.durable.load()
     }
 
-    pub(crate) fn set_appended(&self, appended: Appended) {
+    pub(crate) fn set_appended(&self, appended: AppendPoint) {
         *lock(&self.appended) = appended;
     }
 
@@ -104,17 +104,19 @@ impl Shared {
         self.dir.join(format!("spare-{number}.{NEW_ENDING}"))
     }
 
-    pub(crate) fn check(&self) -> Result<(), Failed> {
+    pub(crate) fn check(&self) -> Result<(), LogFailure> {
         self.failed.get().cloned().map_or(Ok(()), Err)
     }
 
     /// Makes the log refuse everything from now on.
-    pub(crate) fn fail(&self, what: impl std::fmt::Display) -> Failed {
-        self.failed.get_or_init(|| Failed(what.to_string())).clone()
+    pub(crate) fn fail(&self, what: impl std::fmt::Display) -> LogFailure {
+        self.failed
+            .get_or_init(|| LogFailure(what.to_string()))
+            .clone()
     }
 
     /// Makes everything that was appended before the call durable, and visible to readers.
-    pub(crate) fn sync(&self) -> Result<Position, Failed> {
+    pub(crate) fn sync(&self) -> Result<LogPosition, LogFailure> {
         let _one_at_a_time = lock(&self.syncing);
         self.check()?;
         let appended = lock(&self.appended).clone();

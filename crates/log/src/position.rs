@@ -6,7 +6,7 @@ use crate::frame::header::{FrameHeader, first_previous};
 
 /// How far a log reaches: the end of its last frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Position {
+pub struct LogPosition {
     /// The number of the last frame; 0 before the first.
     pub frame: u64,
     /// The sequence of the next action.
@@ -17,7 +17,7 @@ pub struct Position {
     pub hash: Hash,
 }
 
-impl Position {
+impl LogPosition {
     /// The position before the first frame of the log with this identity.
     pub fn start(identity: &Hash) -> Self {
         Self {

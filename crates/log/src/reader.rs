@@ -10,17 +10,17 @@ use kedge_protocol::merkle::BatchTree;
 
 use crate::codec::CodecError;
 use crate::env::Env;
-use crate::error::{IoError, OpenError, ReadError};
+use crate::error::{IoError, LogOpenError, LogReadError};
 use crate::frame::header::sha256;
-use crate::frame::requests::{RequestPlace, RequestTable, TABLE_HEAD_BYTES, table_bytes};
+use crate::frame::requests::{RequestRange, RequestTable, TABLE_HEAD_BYTES, table_bytes};
 use crate::frame::stored::{batches, hashes};
 use crate::frame::{FrameHeader, SectionKind, StoredFrame};
-use crate::open_log::Shared;
+use crate::open_log::OpenLog;
 use crate::packed::PackedRequest;
-use crate::position::Position;
-use crate::recovery::{Recovery, find};
+use crate::position::LogPosition;
+use crate::recovery::{LogRecovery, find};
 use crate::segment::blocks::{BlockCache, LastBlocks};
-use crate::segment::{Key, Segment};
+use crate::segment::{FrameKey, Segment};
 
 /// First read of a request section: most tables fit.
 const TABLE_READ_BYTES: usize = 4096;
@@ -28,7 +28,7 @@ const TABLE_READ_BYTES: usize = 4096;
 /// A reader of a log. Clones share the cache of decompressed blocks.
 #[derive(Clone)]
 pub struct LogReader {
-    shared: Arc<Shared>,
+    shared: Arc<OpenLog>,
 }
 
 /// A packed request that was read; its checksum holds.
@@ -49,14 +49,14 @@ impl StoredRequest {
 }
 
 /// A frame and its place in a segment.
-pub(crate) struct Located {
+pub(crate) struct FrameLocation {
     pub(crate) segment: Arc<Segment>,
     offset: u64,
     pub(crate) header: FrameHeader,
 }
 
 impl LogReader {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<OpenLog>) -> Self {
         Self { shared }
     }
 
@@ -64,20 +64,20 @@ impl LogReader {
     /// identity against `identity`, if given.
     ///
     /// # Errors
-    /// [`OpenError`] if the log is damaged or cannot be read.
+    /// [`LogOpenError`] if the log is damaged or cannot be read.
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
         identity: Option<Hash>,
         cache_bytes: u64,
-    ) -> Result<(Self, Recovery), OpenError> {
+    ) -> Result<(Self, LogRecovery), LogOpenError> {
         let found = find(&*env, dir, identity)?;
         let (Some(identity), Some(position)) = (found.identity, found.position) else {
             let source =
                 std::io::Error::new(std::io::ErrorKind::NotFound, "there is no log segment");
             return Err(IoError::at(dir)(source).into());
         };
-        let shared = Shared::new(
+        let shared = OpenLog::new(
             env,
             dir.to_owned(),
             identity,
@@ -89,7 +89,7 @@ impl LogReader {
     }
 
     /// The durable position.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> LogPosition {
         self.shared.durable()
     }
 
@@ -122,7 +122,7 @@ impl LogReader {
             .map_or(0, |segment| segment.header().first_batch)
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &OpenLog {
         &self.shared
     }
 
@@ -138,7 +138,7 @@ impl LogReader {
         self.shared.segments.load().as_ref().clone()
     }
 
-    fn segment_of(&self, key: Key) -> Option<Arc<Segment>> {
+    fn segment_of(&self, key: FrameKey) -> Option<Arc<Segment>> {
         let segments = self.shared.segments.load();
         let after = segments.partition_point(|segment| {
             let header = segment.header();
@@ -151,16 +151,16 @@ impl LogReader {
         Some(Arc::clone(&segments[after.checked_sub(1)?]))
     }
 
-    pub(crate) fn header_of(&self, key: Key) -> Result<Option<FrameHeader>, ReadError> {
+    pub(crate) fn header_of(&self, key: FrameKey) -> Result<Option<FrameHeader>, LogReadError> {
         Ok(self.locate(key)?.map(|found| found.header))
     }
 
-    pub(crate) fn locate(&self, key: Key) -> Result<Option<Located>, ReadError> {
+    pub(crate) fn locate(&self, key: FrameKey) -> Result<Option<FrameLocation>, LogReadError> {
         let Some(segment) = self.segment_of(key) else {
             return Ok(None);
         };
         let found = segment.find(&self.shared.cache, key)?;
-        Ok(found.map(|(offset, header)| Located {
+        Ok(found.map(|(offset, header)| FrameLocation {
             segment,
             offset,
             header,
@@ -170,9 +170,9 @@ impl LogReader {
     /// The request that holds the action with this sequence.
     ///
     /// # Errors
-    /// [`ReadError`] if the bytes cannot be read or are damaged.
-    pub fn request_at(&self, sequence: u64) -> Result<Option<StoredRequest>, ReadError> {
-        let Some(frame) = self.locate(Key::Sequence(sequence))? else {
+    /// [`LogReadError`] if the bytes cannot be read or are damaged.
+    pub fn request_at(&self, sequence: u64) -> Result<Option<StoredRequest>, LogReadError> {
+        let Some(frame) = self.locate(FrameKey::Sequence(sequence))? else {
             return Ok(None);
         };
         let offset = (sequence - frame.header.first_sequence) as u32;
@@ -185,9 +185,9 @@ impl LogReader {
     /// frame; none if the log ends before. Continue with the sequence after the last request.
     ///
     /// # Errors
-    /// [`ReadError`] if the bytes cannot be read or are damaged.
-    pub fn requests_from(&self, first: u64, last: u64) -> Result<Vec<StoredRequest>, ReadError> {
-        let Some(frame) = self.locate(Key::Sequence(first))? else {
+    /// [`LogReadError`] if the bytes cannot be read or are damaged.
+    pub fn requests_from(&self, first: u64, last: u64) -> Result<Vec<StoredRequest>, LogReadError> {
+        let Some(frame) = self.locate(FrameKey::Sequence(first))? else {
             return Ok(Vec::new());
         };
         let offset = (first - frame.header.first_sequence) as u32;
@@ -216,9 +216,9 @@ impl LogReader {
     /// The header of a batch.
     ///
     /// # Errors
-    /// [`ReadError`] if the bytes cannot be read or are damaged.
-    pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, ReadError> {
-        match self.locate(Key::Batch(number))? {
+    /// [`LogReadError`] if the bytes cannot be read or are damaged.
+    pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, LogReadError> {
+        match self.locate(FrameKey::Batch(number))? {
             None => Ok(None),
             Some(frame) => self.batch_in(&frame, number),
         }
@@ -227,12 +227,12 @@ impl LogReader {
     /// A batch with the hashes of its leaves, which are recomputed if they were dropped.
     ///
     /// # Errors
-    /// [`ReadError`] if the bytes cannot be read or are damaged.
+    /// [`LogReadError`] if the bytes cannot be read or are damaged.
     pub fn batch_with_leaves(
         &self,
         number: u64,
-    ) -> Result<Option<(SignedBatch, Vec<Hash>)>, ReadError> {
-        let Some(frame) = self.locate(Key::Batch(number))? else {
+    ) -> Result<Option<(SignedBatch, Vec<Hash>)>, LogReadError> {
+        let Some(frame) = self.locate(FrameKey::Batch(number))? else {
             return Ok(None);
         };
         let Some(batch) = self.batch_in(&frame, number)? else {
@@ -264,12 +264,12 @@ impl LogReader {
     /// The whole frame that holds a batch.
     ///
     /// # Errors
-    /// [`ReadError`] if the bytes cannot be read or are damaged.
-    pub fn frame_of_batch(&self, number: u64) -> Result<Option<StoredFrame>, ReadError> {
-        let Some(frame) = self.locate(Key::Batch(number))? else {
+    /// [`LogReadError`] if the bytes cannot be read or are damaged.
+    pub fn frame_of_batch(&self, number: u64) -> Result<Option<StoredFrame>, LogReadError> {
+        let Some(frame) = self.locate(FrameKey::Batch(number))? else {
             return Ok(None);
         };
-        let Located {
+        let FrameLocation {
             segment,
             offset,
             header,
@@ -282,17 +282,17 @@ impl LogReader {
     /// A whole frame.
     ///
     /// # Errors
-    /// [`ReadError`] if the bytes cannot be read or are damaged, or older segments were removed.
-    pub fn frame(&self, number: u64) -> Result<Option<StoredFrame>, ReadError> {
+    /// [`LogReadError`] if the bytes cannot be read or are damaged, or older segments were removed.
+    pub fn frame(&self, number: u64) -> Result<Option<StoredFrame>, LogReadError> {
         if number == 0 || number > self.position().frame {
             return Ok(None);
         }
-        match self.locate(Key::Frame(number))? {
+        match self.locate(FrameKey::Frame(number))? {
             Some(frame) => frame
                 .segment
                 .frame(&self.shared.cache, frame.offset, &frame.header, Vec::new())
                 .map(Some),
-            None => Err(ReadError::Missing {
+            None => Err(LogReadError::Missing {
                 frame: number,
                 first_frame: self.first_frame(),
             }),
@@ -301,8 +301,8 @@ impl LogReader {
 
     /// The frames from `from` on, in order. The iterator ends where the log ends, and continues if it is called again
     /// after the log has grown.
-    pub fn frames(&self, from: u64) -> Frames {
-        Frames {
+    pub fn frames(&self, from: u64) -> FrameIterator {
+        FrameIterator {
             reader: self.clone(),
             next: from.max(1),
             previous: None,
@@ -312,14 +312,18 @@ impl LogReader {
         }
     }
 
-    pub(crate) fn damaged(frame: &Located, what: impl std::fmt::Display) -> ReadError {
+    pub(crate) fn damaged(frame: &FrameLocation, what: impl std::fmt::Display) -> LogReadError {
         frame
             .segment
             .damaged(frame.offset, Some(&frame.header), &what)
     }
 
     /// The bytes of a section, checked against its digest.
-    fn section(&self, frame: &Located, kind: SectionKind) -> Result<Option<Vec<u8>>, ReadError> {
+    fn section(
+        &self,
+        frame: &FrameLocation,
+        kind: SectionKind,
+    ) -> Result<Option<Vec<u8>>, LogReadError> {
         let header = &frame.header;
         let (Some(range), Some(section)) = (header.section_range(kind), header.section(kind))
         else {
@@ -337,7 +341,11 @@ impl LogReader {
         }
     }
 
-    fn batch_in(&self, frame: &Located, number: u64) -> Result<Option<SignedBatch>, ReadError> {
+    fn batch_in(
+        &self,
+        frame: &FrameLocation,
+        number: u64,
+    ) -> Result<Option<SignedBatch>, LogReadError> {
         let section = self
             .section(frame, SectionKind::Batches)?
             .unwrap_or_default();
@@ -356,10 +364,10 @@ impl LogReader {
     /// the segment.
     pub(crate) fn request_places(
         &self,
-        frame: &Located,
+        frame: &FrameLocation,
         offset: u32,
         count: usize,
-    ) -> Result<(Vec<RequestPlace>, u64), ReadError> {
+    ) -> Result<(Vec<RequestRange>, u64), LogReadError> {
         let damaged = |error: &dyn ToString| Self::damaged(frame, error.to_string());
         let range = frame.header.section_range(SectionKind::Requests);
         let range = range.ok_or_else(|| damaged(&"it has actions but no requests"))?;
@@ -384,9 +392,9 @@ impl LogReader {
 
     fn requests(
         &self,
-        frame: &Located,
-        places: &[RequestPlace],
-    ) -> Result<Vec<StoredRequest>, ReadError> {
+        frame: &FrameLocation,
+        places: &[RequestRange],
+    ) -> Result<Vec<StoredRequest>, LogReadError> {
         let start = frame
             .header
             .section_range(SectionKind::Requests)
@@ -412,10 +420,10 @@ impl LogReader {
 
     fn leaves_again(
         &self,
-        frame: &Located,
+        frame: &FrameLocation,
         first: u32,
         count: usize,
-    ) -> Result<Vec<Hash>, ReadError> {
+    ) -> Result<Vec<Hash>, LogReadError> {
         let (places, _) = self.request_places(frame, first, count)?;
         let mut leaves = Vec::with_capacity(count);
         for request in self.requests(frame, &places)? {
@@ -427,7 +435,7 @@ impl LogReader {
 }
 
 /// Frames in order, each checked to continue the one before it.
-pub struct Frames {
+pub struct FrameIterator {
     reader: LogReader,
     next: u64,
     previous: Option<Hash>,
@@ -438,32 +446,32 @@ pub struct Frames {
     buffers: Vec<Vec<u8>>,
 }
 
-impl Frames {
+impl FrameIterator {
     /// Takes the buffer of a frame that is no longer needed.
     pub(crate) fn take_back(&mut self, frame: StoredFrame) {
         self.buffers.push(frame.into_bytes());
     }
 
-    fn locate(&mut self) -> Result<Located, ReadError> {
+    fn locate(&mut self) -> Result<FrameLocation, LogReadError> {
         if let Some((segment, offset)) = self.at.take()
             && let Segment::Sealed(sealed) = &*segment
             && offset < sealed.raw_bytes()
         {
             let header = segment.frame_header(&mut self.blocks, offset)?;
-            return Ok(Located {
+            return Ok(FrameLocation {
                 segment,
                 offset,
                 header,
             });
         }
-        let found = self.reader.locate(Key::Frame(self.next))?;
-        found.ok_or_else(|| ReadError::Missing {
+        let found = self.reader.locate(FrameKey::Frame(self.next))?;
+        found.ok_or_else(|| LogReadError::Missing {
             frame: self.next,
             first_frame: self.reader.first_frame(),
         })
     }
 
-    fn read(&mut self) -> Result<StoredFrame, ReadError> {
+    fn read(&mut self) -> Result<StoredFrame, LogReadError> {
         let found = self.locate()?;
         let (segment, header) = (&found.segment, &found.header);
         let expected = self.previous.unwrap_or(header.previous);
@@ -481,8 +489,8 @@ impl Frames {
     }
 }
 
-impl Iterator for Frames {
-    type Item = Result<StoredFrame, ReadError>;
+impl Iterator for FrameIterator {
+    type Item = Result<StoredFrame, LogReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         (self.next <= self.reader.position().frame).then(|| self.read())

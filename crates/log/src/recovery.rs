@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use kedge_protocol::Hash;
 
-use crate::env::{Env, Mode, write_zeros};
-use crate::error::{Damage, IoError, OpenError, ReadError};
-use crate::position::Position;
+use crate::env::{Env, OpenMode, write_zeros};
+use crate::error::{IoError, LogDamage, LogOpenError, LogReadError};
+use crate::position::LogPosition;
 use crate::segment::path_of;
 use crate::segment::raw::RawSegment;
-use crate::segment::scan::{Scan, read_header};
+use crate::segment::scan::{SegmentScan, read_header};
 use crate::segment::seal::check_whole;
 use crate::segment::sealed::SealedSegment;
 use crate::segment::{
-    Kind, NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentName, UNFINISHED_ENDING,
+    NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentKind, SegmentName, UNFINISHED_ENDING,
 };
 
 /// Lower bound of the log's end: the position that is known to have been released. Zero means unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Released {
+pub struct ReleaseMark {
     /// Last released frame.
     pub frame: u64,
     /// Last released sequence.
@@ -30,7 +30,7 @@ pub struct Released {
 
 /// A cut-off last frame. It was never durable as a whole, so it was never acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Torn {
+pub struct TornFrame {
     pub segment: PathBuf,
     /// Offset of the frame's start.
     pub offset: u64,
@@ -43,31 +43,35 @@ pub struct Torn {
 
 /// Result of recovery.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Recovery {
-    pub torn: Option<Torn>,
+pub struct LogRecovery {
+    pub torn: Option<TornFrame>,
     /// Files left by a crash that were removed: unfinished segments and duplicates.
     pub removed: Vec<PathBuf>,
 }
 
 /// Result of the inspection.
-pub(crate) struct Found {
+pub(crate) struct RecoveredSegments {
     pub(crate) identity: Option<Hash>,
     pub(crate) segments: Vec<Arc<Segment>>,
     /// End of the last segment, if that is a raw one.
-    pub(crate) tail: Option<Scan>,
-    pub(crate) position: Option<Position>,
-    pub(crate) recovery: Recovery,
+    pub(crate) tail: Option<SegmentScan>,
+    pub(crate) position: Option<LogPosition>,
+    pub(crate) recovery: LogRecovery,
 }
 
 /// Reads a directory and checks that its log is whole, except for a torn end.
-pub(crate) fn find(env: &dyn Env, dir: &Path, identity: Option<Hash>) -> Result<Found, OpenError> {
-    let mut names: BTreeMap<(u64, SegmentName), Vec<Kind>> = BTreeMap::new();
-    let mut found = Found {
+pub(crate) fn find(
+    env: &dyn Env,
+    dir: &Path,
+    identity: Option<Hash>,
+) -> Result<RecoveredSegments, LogOpenError> {
+    let mut names: BTreeMap<(u64, SegmentName), Vec<SegmentKind>> = BTreeMap::new();
+    let mut found = RecoveredSegments {
         identity,
         segments: Vec::new(),
         tail: None,
         position: None,
-        recovery: Recovery::default(),
+        recovery: LogRecovery::default(),
     };
     for file in env.list(dir).map_err(IoError::at(dir))? {
         if let Some((name, kind)) = SegmentName::of_file(&file) {
@@ -98,7 +102,7 @@ fn is_leftover(file: &str) -> bool {
 }
 
 /// Builds a raw segment from the scanned frames.
-fn scanned(raw: RawSegment, scan: &Scan) -> RawSegment {
+fn scanned(raw: RawSegment, scan: &SegmentScan) -> RawSegment {
     for (index, place) in scan.places.iter().enumerate() {
         raw.note(index, *place);
     }
@@ -107,7 +111,7 @@ fn scanned(raw: RawSegment, scan: &Scan) -> RawSegment {
     raw
 }
 
-impl Found {
+impl RecoveredSegments {
     /// The readable sealed segment of a name. If the raw one exists too, a crash came before its removal: the sealed
     /// one counts if it is whole.
     fn sealed(
@@ -115,14 +119,14 @@ impl Found {
         env: &dyn Env,
         dir: &Path,
         name: SegmentName,
-        kinds: &[Kind],
-    ) -> Result<Option<SealedSegment>, OpenError> {
-        if !kinds.contains(&Kind::Sealed) {
+        kinds: &[SegmentKind],
+    ) -> Result<Option<SealedSegment>, LogOpenError> {
+        if !kinds.contains(&SegmentKind::Sealed) {
             return Ok(None);
         }
-        let path = path_of(dir, name, Kind::Sealed);
+        let path = path_of(dir, name, SegmentKind::Sealed);
         let opened = SealedSegment::open(env, &path);
-        if !kinds.contains(&Kind::Raw) {
+        if !kinds.contains(&SegmentKind::Raw) {
             return Ok(Some(opened?));
         }
         let whole = opened.and_then(|sealed| {
@@ -131,28 +135,30 @@ impl Found {
         });
         match whole {
             Ok(Segment::Sealed(sealed)) => {
-                self.recovery.removed.push(path_of(dir, name, Kind::Raw));
+                self.recovery
+                    .removed
+                    .push(path_of(dir, name, SegmentKind::Raw));
                 Ok(Some(sealed))
             }
-            Ok(Segment::Raw(_)) | Err(ReadError::Damaged(_) | ReadError::Missing { .. }) => {
+            Ok(Segment::Raw(_)) | Err(LogReadError::Damaged(_) | LogReadError::Missing { .. }) => {
                 self.recovery.removed.push(path);
                 Ok(None)
             }
-            Err(error @ ReadError::Io(_)) => Err(error.into()),
+            Err(error @ LogReadError::Io(_)) => Err(error.into()),
         }
     }
 
     /// Checks that a segment continues the log before it.
-    fn continues(&mut self, path: &Path, header: &SegmentHeader) -> Result<(), OpenError> {
+    fn continues(&mut self, path: &Path, header: &SegmentHeader) -> Result<(), LogOpenError> {
         let identity = *self.identity.get_or_insert(header.identity);
         if identity != header.identity {
-            return Err(OpenError::Identity {
+            return Err(LogOpenError::Identity {
                 segment: path.to_owned(),
                 expected: identity,
                 found: header.identity,
             });
         }
-        let here = Position {
+        let here = LogPosition {
             frame: header.first_frame.saturating_sub(1),
             next_sequence: header.first_sequence,
             next_batch: header.first_batch,
@@ -160,7 +166,7 @@ impl Found {
         };
         let expected = match self.position {
             Some(position) => position,
-            None if header.first_frame == 1 => Position::start(&identity),
+            None if header.first_frame == 1 => LogPosition::start(&identity),
             // Older segments were removed.
             None => here,
         };
@@ -179,7 +185,7 @@ impl Found {
             ),
             None => format!("the segment does not continue frame {}", expected.frame),
         });
-        Err(OpenError::Damaged(Damage {
+        Err(LogOpenError::Damaged(LogDamage {
             segment: segment.to_owned(),
             offset: before.map_or(0, |_| offset),
             frame: Some(expected.frame + 1),
@@ -189,11 +195,11 @@ impl Found {
         }))
     }
 
-    fn named(path: &Path, name: SegmentName, header: &SegmentHeader) -> Result<(), OpenError> {
+    fn named(path: &Path, name: SegmentName, header: &SegmentHeader) -> Result<(), LogOpenError> {
         if header.name() == name {
             return Ok(());
         }
-        Err(OpenError::Damaged(Damage {
+        Err(LogOpenError::Damaged(LogDamage {
             segment: path.to_owned(),
             offset: 0,
             frame: Some(header.first_frame),
@@ -203,14 +209,14 @@ impl Found {
         }))
     }
 
-    fn join_sealed(&mut self, sealed: SealedSegment) -> Result<(), OpenError> {
+    fn join_sealed(&mut self, sealed: SealedSegment) -> Result<(), LogOpenError> {
         let name = sealed.path().file_name().and_then(|name| name.to_str());
         if let Some((name, _)) = name.and_then(SegmentName::of_file) {
             Self::named(sealed.path(), name, sealed.header())?;
         }
         self.continues(sealed.path(), sealed.header())?;
         let footer = sealed.footer();
-        self.position = Some(Position {
+        self.position = Some(LogPosition {
             frame: footer.next_frame - 1,
             next_sequence: footer.next_sequence,
             next_batch: footer.next_batch,
@@ -227,29 +233,31 @@ impl Found {
         dir: &Path,
         name: SegmentName,
         is_last: bool,
-    ) -> Result<(), OpenError> {
-        let path = path_of(dir, name, Kind::Raw);
-        let file = env.open(&path, Mode::Read).map_err(IoError::at(&path))?;
+    ) -> Result<(), LogOpenError> {
+        let path = path_of(dir, name, SegmentKind::Raw);
+        let file = env
+            .open(&path, OpenMode::Read)
+            .map_err(IoError::at(&path))?;
         let bytes = file.len().map_err(IoError::at(&path))?;
-        let header = read_header(&path, &*file)?.map_err(OpenError::Damaged)?;
+        let header = read_header(&path, &*file)?.map_err(LogOpenError::Damaged)?;
         Self::named(&path, name, &header)?;
         self.continues(&path, &header)?;
-        let scan = Scan::run(&path, &*file, &header, bytes)?;
+        let scan = SegmentScan::run(&path, &*file, &header, bytes)?;
         if let Some(what) = &scan.stopped {
             let what = what.clone();
             if scan.whole {
-                return Err(OpenError::Damaged(scan.damage(&path, None, what)));
+                return Err(LogOpenError::Damaged(scan.damage(&path, None, what)));
             }
             if let Some(later) = scan.evidence(&path, &*file, bytes)? {
                 let (frame, first) = (later.number, later.first_sequence);
                 let what = format!("{what}; it was durable, as frame {frame} after it shows");
-                return Err(OpenError::Damaged(scan.damage(&path, Some(first), what)));
+                return Err(LogOpenError::Damaged(scan.damage(&path, Some(first), what)));
             }
             // Bytes after the last frame of a closed segment do not matter. If frames are missing there, the next
             // segment's header shows it.
             if is_last {
                 let bytes = scan.torn_bytes(&*file, bytes).map_err(IoError::at(&path))?;
-                self.recovery.torn = Some(Torn {
+                self.recovery.torn = Some(TornFrame {
                     segment: path.clone(),
                     offset: scan.end,
                     bytes,
@@ -259,7 +267,7 @@ impl Found {
             }
         }
         let raw = scanned(RawSegment::new(path, header, file, bytes), &scan);
-        self.position = Some(Position {
+        self.position = Some(LogPosition {
             frame: scan.next_frame - 1,
             next_sequence: scan.next_sequence,
             next_batch: scan.next_batch,
@@ -271,14 +279,14 @@ impl Found {
     }
 
     /// Rejects a log that ends before the released position.
-    pub(crate) fn reaches(&self, released: Released) -> Result<(), OpenError> {
+    pub(crate) fn reaches(&self, released: ReleaseMark) -> Result<(), LogOpenError> {
         let (last_frame, last_sequence) = self.position.map_or((0, 0), |position| {
             (position.frame, position.next_sequence - 1)
         });
         if last_frame >= released.frame && last_sequence >= released.sequence {
             return Ok(());
         }
-        Err(OpenError::Released {
+        Err(LogOpenError::Released {
             last_frame,
             last_sequence,
             released_frame: released.frame,
@@ -291,13 +299,15 @@ impl Found {
         &mut self,
         env: &dyn Env,
         dir: &Path,
-    ) -> Result<Option<Arc<Segment>>, OpenError> {
+    ) -> Result<Option<Arc<Segment>>, LogOpenError> {
         let mut open = None;
         if let Some(scan) = self.tail.take()
             && let Some(last) = self.segments.pop()
         {
             let path = last.path().to_owned();
-            let file = env.open(&path, Mode::Write).map_err(IoError::at(&path))?;
+            let file = env
+                .open(&path, OpenMode::Write)
+                .map_err(IoError::at(&path))?;
             let bytes = file.len().map_err(IoError::at(&path))?;
             if let Some(torn) = &self.recovery.torn {
                 // Overwrites the rest of the torn frame, which must not be found again after later frames.

@@ -4,11 +4,11 @@ use kedge_protocol::record::{ActionRecord, RequestRecord};
 use quick_cache::sync::Cache;
 
 use crate::codec::CodecError;
-use crate::error::ReadError;
-use crate::frame::requests::RequestPlace;
-use crate::packed::{Outline, action_of};
-use crate::reader::{Located, LogReader};
-use crate::segment::Key;
+use crate::error::LogReadError;
+use crate::frame::requests::RequestRange;
+use crate::packed::{RecordOutline, action_of};
+use crate::reader::{FrameLocation, LogReader};
+use crate::segment::FrameKey;
 
 /// Requests up to this length are read as a whole and checked each time.
 const WHOLE_BYTES_MAX: usize = 4096;
@@ -17,9 +17,9 @@ const CHECKED_MAX: usize = 1 << 16;
 
 /// Longer requests whose checksum held when they were read as a whole, by their frame's number and their first sequence
 /// in it. Later reads of these fetch only parts.
-pub(crate) struct CheckedRequests(Cache<(u64, u32), ()>);
+pub(crate) struct RequestCheckCache(Cache<(u64, u32), ()>);
 
-impl Default for CheckedRequests {
+impl Default for RequestCheckCache {
     fn default() -> Self {
         Self(Cache::new(CHECKED_MAX))
     }
@@ -51,9 +51,9 @@ impl LogReader {
     /// whole and checks it; later ones read its head and the action.
     ///
     /// # Errors
-    /// [`ReadError`] if the bytes cannot be read or are damaged.
-    pub fn action_at(&self, sequence: u64) -> Result<Option<StoredAction>, ReadError> {
-        let Some(frame) = self.locate(Key::Sequence(sequence))? else {
+    /// [`LogReadError`] if the bytes cannot be read or are damaged.
+    pub fn action_at(&self, sequence: u64) -> Result<Option<StoredAction>, LogReadError> {
+        let Some(frame) = self.locate(FrameKey::Sequence(sequence))? else {
             return Ok(None);
         };
         let first_in_frame = frame.header.first_sequence;
@@ -65,9 +65,9 @@ impl LogReader {
         let first_sequence = first_in_frame + u64::from(place.first);
         let damaged = |error: CodecError| Self::damaged(&frame, error);
         let begin = self.beginning(&frame, place, section)?;
-        let (outline, _) = Outline::read(&begin).map_err(damaged)?;
+        let (outline, _) = RecordOutline::read(&begin).map_err(damaged)?;
         let position = (sequence - first_sequence) as usize;
-        let actions_at = Outline::bytes(&begin).unwrap_or(begin.len());
+        let actions_at = RecordOutline::bytes(&begin).unwrap_or(begin.len());
         let range = outline
             .range(position)
             .map(|range| actions_at + range.start..actions_at + range.end);
@@ -94,16 +94,16 @@ impl LogReader {
     /// The request's bytes at least up to the first action; all of them if the request was not checked before.
     fn beginning(
         &self,
-        frame: &Located,
-        place: &RequestPlace,
+        frame: &FrameLocation,
+        place: &RequestRange,
         section: u64,
-    ) -> Result<Vec<u8>, ReadError> {
+    ) -> Result<Vec<u8>, LogReadError> {
         let length = place.range.len();
         let checked = &self.shared().checked.0;
         let key = (frame.header.number, place.first);
         if length > WHOLE_BYTES_MAX && checked.get(&key).is_some() {
             let begin = self.part(frame, place, section, 0..WHOLE_BYTES_MAX)?;
-            return match Outline::bytes(&begin) {
+            return match RecordOutline::bytes(&begin) {
                 Some(needed) if needed > begin.len() => {
                     self.part(frame, place, section, 0..needed.min(length))
                 }
@@ -122,11 +122,11 @@ impl LogReader {
 
     fn part(
         &self,
-        frame: &Located,
-        place: &RequestPlace,
+        frame: &FrameLocation,
+        place: &RequestRange,
         section: u64,
         range: std::ops::Range<usize>,
-    ) -> Result<Vec<u8>, ReadError> {
+    ) -> Result<Vec<u8>, LogReadError> {
         let at = section + (place.range.start + range.start) as u64;
         frame.segment.read(&self.shared().cache, at, range.len())
     }

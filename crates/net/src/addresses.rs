@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
-use kedge_config::Network;
+use kedge_config::IpNetwork;
 use quick_cache::sync::Cache;
 
-use crate::window::{Count, Counter};
+use crate::window::{WindowCount, WindowCounter};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Bits of an IPv6 address that identify a subscriber (RFC 6177), who chooses the rest.
@@ -33,12 +33,12 @@ impl From<IpAddr> for ClientAddress {
 
 /// Counts an address's requests and those given back.
 #[derive(Default, Debug)]
-pub struct Requests {
-    taken: Counter,
-    given_back: Counter,
+pub struct AddressRequests {
+    taken: WindowCounter,
+    given_back: WindowCounter,
 }
 
-impl Requests {
+impl AddressRequests {
     /// Counts one request; false if `limit` leaves no room.
     pub fn take(&self, window: u32, limit: u32) -> bool {
         self.taken.take(window, limit)
@@ -51,20 +51,20 @@ impl Requests {
         }
     }
 
-    pub fn count(&self, window: u32) -> Count {
+    pub fn count(&self, window: u32) -> WindowCount {
         self.taken.count(window)
     }
 }
 
 /// Resolves and counts client addresses.
-pub struct Addresses {
-    trusted: Vec<Network>,
-    counters: Cache<ClientAddress, Arc<Requests>>,
+pub struct AddressCounter {
+    trusted: Vec<IpNetwork>,
+    counters: Cache<ClientAddress, Arc<AddressRequests>>,
 }
 
-impl Addresses {
+impl AddressCounter {
     /// `trusted` are the proxies; `addresses_max` bounds the cached addresses, approximately.
-    pub fn new(trusted: Vec<Network>, addresses_max: usize) -> Self {
+    pub fn new(trusted: Vec<IpNetwork>, addresses_max: usize) -> Self {
         Self {
             trusted,
             counters: Cache::new(addresses_max),
@@ -96,7 +96,7 @@ impl Addresses {
         client.into()
     }
 
-    pub fn counter(&self, address: ClientAddress) -> Arc<Requests> {
+    pub fn counter(&self, address: ClientAddress) -> Arc<AddressRequests> {
         let made = self.counters.get_or_insert_with(&address, || {
             Ok::<_, std::convert::Infallible>(Arc::default())
         });
@@ -104,7 +104,7 @@ impl Addresses {
     }
 
     /// The address's counter, if the address sent a request before.
-    pub fn known(&self, address: ClientAddress) -> Option<Arc<Requests>> {
+    pub fn known(&self, address: ClientAddress) -> Option<Arc<AddressRequests>> {
         self.counters.get(&address)
     }
 }
@@ -139,7 +139,7 @@ mod tests {
         for field in forwarded {
             headers.append(FORWARDED_FOR, HeaderValue::from_str(field).unwrap());
         }
-        Addresses::new(trusted, 10).client(address(peer), &headers)
+        AddressCounter::new(trusted, 10).client(address(peer), &headers)
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn addresses_have_a_counter_each() {
-        let addresses = Addresses::new(Vec::new(), 10);
+        let addresses = AddressCounter::new(Vec::new(), 10);
         let (one, other) = (address("192.0.2.1").into(), address("192.0.2.2").into());
         assert!(addresses.known(one).is_none());
         assert!(addresses.counter(one).take(1, 1));

@@ -34,14 +34,14 @@ const TAG_ENDINGS: [&str; 4] = ["-gzip", "-zstd", "-br", "-deflate"];
 
 /// Content coding of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Coding {
+pub enum ContentCoding {
     /// RFC 8878.
     Zstd,
     /// RFC 1952.
     Gzip,
 }
 
-impl Coding {
+impl ContentCoding {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Zstd => "zstd",
@@ -50,7 +50,7 @@ impl Coding {
     }
 
     /// The caller's preferred coding; `None` for plain bytes.
-    pub fn preferred(accepted: &Accepted) -> Option<Self> {
+    pub fn preferred(accepted: &AcceptedCodings) -> Option<Self> {
         let offered = [Self::Zstd, Self::Gzip];
         let name = accepted.best(offered.iter().map(|coding| coding.name()))?;
         offered.into_iter().find(|coding| coding.name() == name)
@@ -59,7 +59,7 @@ impl Coding {
     pub fn encode(self, body: &[u8]) -> io::Result<Bytes> {
         match self {
             Self::Zstd => Ok(zstd::bulk::compress(body, ZSTD_LEVEL)?.into()),
-            Self::Gzip => Encoder::new(self)?.finish(body),
+            Self::Gzip => CodingEncoder::new(self)?.finish(body),
         }
     }
 
@@ -78,16 +78,18 @@ pub fn opaque_tag(tag: &str) -> Option<&str> {
 }
 
 /// Streaming compressor.
-pub enum Encoder {
+pub enum CodingEncoder {
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
     Gzip(GzEncoder<Vec<u8>>),
 }
 
-impl Encoder {
-    pub fn new(coding: Coding) -> io::Result<Self> {
+impl CodingEncoder {
+    pub fn new(coding: ContentCoding) -> io::Result<Self> {
         Ok(match coding {
-            Coding::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?),
-            Coding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), GZIP_LEVEL)),
+            ContentCoding::Zstd => {
+                Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?)
+            }
+            ContentCoding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), GZIP_LEVEL)),
         })
     }
 
@@ -126,12 +128,12 @@ impl Encoder {
 
 /// A caller's `Accept-Encoding`. Without the header the caller gets plain bytes.
 #[derive(Debug)]
-pub struct Accepted<'a> {
+pub struct AcceptedCodings<'a> {
     /// Codings with their weights, in thousandths.
     named: Vec<(&'a str, u16)>,
 }
 
-impl<'a> Accepted<'a> {
+impl<'a> AcceptedCodings<'a> {
     pub fn of(headers: &'a HeaderMap) -> Self {
         let values = headers.get_all(ACCEPT_ENCODING).iter();
         let members = values
@@ -169,7 +171,7 @@ impl<'a> Accepted<'a> {
         if let Some(weight) = self.named(coding) {
             return weight;
         }
-        if coding != Coding::Gzip.name() {
+        if coding != ContentCoding::Gzip.name() {
             return REFUSED;
         }
         // gzip is the fallback for `*`, and has an old name (RFC 9110, 8.4.1.3).
@@ -222,19 +224,19 @@ mod tests {
     #[test]
     fn callers_get_what_they_prefer() {
         for (accepted, coding) in [
-            ("gzip", Some(Coding::Gzip)),
-            ("br, GZIP;q=0.5", Some(Coding::Gzip)),
-            ("*", Some(Coding::Gzip)),
-            ("deflate, *;q=0.1", Some(Coding::Gzip)),
-            ("gzip; q=1", Some(Coding::Gzip)),
-            ("gzip ; Q = 0.001 ", Some(Coding::Gzip)),
-            ("x-gzip", Some(Coding::Gzip)),
-            ("gzip, deflate, br, zstd", Some(Coding::Zstd)),
-            ("gzip, zstd;q=0.9", Some(Coding::Gzip)),
-            ("identity, gzip", Some(Coding::Gzip)),
+            ("gzip", Some(ContentCoding::Gzip)),
+            ("br, GZIP;q=0.5", Some(ContentCoding::Gzip)),
+            ("*", Some(ContentCoding::Gzip)),
+            ("deflate, *;q=0.1", Some(ContentCoding::Gzip)),
+            ("gzip; q=1", Some(ContentCoding::Gzip)),
+            ("gzip ; Q = 0.001 ", Some(ContentCoding::Gzip)),
+            ("x-gzip", Some(ContentCoding::Gzip)),
+            ("gzip, deflate, br, zstd", Some(ContentCoding::Zstd)),
+            ("gzip, zstd;q=0.9", Some(ContentCoding::Gzip)),
+            ("identity, gzip", Some(ContentCoding::Gzip)),
             ("identity;q=0.5, gzip;q=0.2", None),
-            ("identity;q=0, gzip;q=0.2", Some(Coding::Gzip)),
-            ("*;q=0, zstd", Some(Coding::Zstd)),
+            ("identity;q=0, gzip;q=0.2", Some(ContentCoding::Gzip)),
+            ("*;q=0, zstd", Some(ContentCoding::Zstd)),
             ("", None),
             ("identity", None),
             ("br", None),
@@ -249,11 +251,14 @@ mod tests {
             ("gzip;level=1", None),
         ] {
             let headers = asking(accepted);
-            let found = Coding::preferred(&Accepted::of(&headers));
+            let found = ContentCoding::preferred(&AcceptedCodings::of(&headers));
             assert_eq!(found, coding, "{accepted}");
         }
         let nothing = HeaderMap::new();
-        assert_eq!(Coding::preferred(&Accepted::of(&nothing)), None);
+        assert_eq!(
+            ContentCoding::preferred(&AcceptedCodings::of(&nothing)),
+            None
+        );
     }
 
     #[test]
@@ -267,7 +272,7 @@ mod tests {
         ] {
             let headers = asking(accepted);
             assert_eq!(
-                Accepted::of(&headers).refuses_plain(),
+                AcceptedCodings::of(&headers).refuses_plain(),
                 refused,
                 "{accepted}"
             );
@@ -276,7 +281,7 @@ mod tests {
 
     #[test]
     fn tags_of_all_forms_are_one() {
-        assert_eq!(Coding::Gzip.tag("\"7.ab\""), "\"7.ab-gzip\"");
+        assert_eq!(ContentCoding::Gzip.tag("\"7.ab\""), "\"7.ab-gzip\"");
         for tag in ["\"7.ab\"", "\"7.ab-gzip\"", "\"7.ab-zstd\"", "\"7.ab-br\""] {
             assert_eq!(opaque_tag(tag), Some("7.ab"), "{tag}");
         }
@@ -286,11 +291,11 @@ mod tests {
         }
     }
 
-    fn decoded(coding: Coding, bytes: &[u8]) -> Vec<u8> {
+    fn decoded(coding: ContentCoding, bytes: &[u8]) -> Vec<u8> {
         let mut read = Vec::new();
         match coding {
-            Coding::Zstd => read = zstd::decode_all(bytes).unwrap(),
-            Coding::Gzip => {
+            ContentCoding::Zstd => read = zstd::decode_all(bytes).unwrap(),
+            ContentCoding::Gzip => {
                 let mut decoder = flate2::read::GzDecoder::new(bytes);
                 decoder.read_to_end(&mut read).unwrap();
             }
@@ -301,11 +306,11 @@ mod tests {
     #[test]
     fn what_is_coded_decodes() {
         let text = "a text of which much is the same, the same, the same\n".repeat(300);
-        for coding in [Coding::Zstd, Coding::Gzip] {
+        for coding in [ContentCoding::Zstd, ContentCoding::Gzip] {
             let whole = coding.encode(text.as_bytes()).unwrap();
             assert_eq!(decoded(coding, &whole), text.as_bytes());
             assert!(whole.len() * 10 < text.len(), "{}", whole.len());
-            let mut encoder = Encoder::new(coding).unwrap();
+            let mut encoder = CodingEncoder::new(coding).unwrap();
             let mut sent = Vec::new();
             for line in text.lines().take(5) {
                 let piece = encoder.piece(line.as_bytes()).unwrap();

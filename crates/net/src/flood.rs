@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::seats::Seat;
+use crate::seats::ConnectionSeat;
 
 /// Bytes of a frame header (RFC 9113, 4.1).
 const HEADER_BYTES: usize = 9;
@@ -46,11 +46,11 @@ const ADDRESS_MAX: u32 = 128;
 /// The caller has sent too many frames that serve no request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the caller sent too many frames that serve no request")]
-pub struct Flooded;
+pub struct FloodError;
 
 /// Token bucket.
 #[derive(Debug)]
-struct Allowance {
+struct FrameAllowance {
     left: u32,
     most: u32,
     /// Time in which one token is added.
@@ -58,7 +58,7 @@ struct Allowance {
     grown_at: Instant,
 }
 
-impl Allowance {
+impl FrameAllowance {
     fn new(first: u32, per_s: u32, most: u32) -> Self {
         Self {
             left: first,
@@ -88,15 +88,15 @@ impl Allowance {
 
 /// State shared by the connections of one address: their frame allowance. Also holds this connection's own seat.
 #[derive(Clone)]
-pub struct Shared {
-    allowance: Arc<Mutex<Allowance>>,
-    seat: Option<Arc<Seat>>,
+pub struct AddressFrames {
+    allowance: Arc<Mutex<FrameAllowance>>,
+    seat: Option<Arc<ConnectionSeat>>,
 }
 
-impl Default for Shared {
+impl Default for AddressFrames {
     /// Starts with a full allowance.
     fn default() -> Self {
-        let whole = Allowance::new(ADDRESS_MAX, ADDRESS_PER_S, ADDRESS_MAX);
+        let whole = FrameAllowance::new(ADDRESS_MAX, ADDRESS_PER_S, ADDRESS_MAX);
         Self {
             allowance: Arc::new(Mutex::new(whole)),
             seat: None,
@@ -104,9 +104,9 @@ impl Default for Shared {
     }
 }
 
-impl Shared {
+impl AddressFrames {
     /// Attaches a connection's seat.
-    pub(crate) fn of(self, seat: Arc<Seat>) -> Self {
+    pub(crate) fn of(self, seat: Arc<ConnectionSeat>) -> Self {
         Self {
             seat: Some(seat),
             ..self
@@ -115,7 +115,7 @@ impl Shared {
 }
 
 /// Parses and limits the incoming frames of one connection.
-pub struct Frames {
+pub struct ConnectionFrames {
     /// The part of a frame header that has arrived.
     header: [u8; HEADER_BYTES],
     header_bytes: usize,
@@ -136,14 +136,14 @@ pub struct Frames {
     allowed: u32,
     /// Answer bytes that have not earned a frame yet.
     left: usize,
-    own: Allowance,
-    portions: Allowance,
-    address: Option<Shared>,
+    own: FrameAllowance,
+    portions: FrameAllowance,
+    address: Option<AddressFrames>,
 }
 
-impl Frames {
+impl ConnectionFrames {
     /// `address` is the state shared with the address's other connections, if there is any.
-    pub fn new(address: Option<Shared>) -> Self {
+    pub fn new(address: Option<AddressFrames>) -> Self {
         Self {
             header: [0; HEADER_BYTES],
             header_bytes: 0,
@@ -157,14 +157,14 @@ impl Frames {
             opened: 0,
             allowed: 0,
             left: 0,
-            own: Allowance::new(OWN_MAX, OWN_PER_S, OWN_MAX),
-            portions: Allowance::new(CONNECTION_FIRST, CONNECTION_PER_S, CONNECTION_MAX),
+            own: FrameAllowance::new(OWN_MAX, OWN_PER_S, OWN_MAX),
+            portions: FrameAllowance::new(CONNECTION_FIRST, CONNECTION_PER_S, CONNECTION_MAX),
             address,
         }
     }
 
     /// Counts the frames in newly arrived bytes.
-    pub fn arrived(&mut self, mut bytes: &[u8]) -> Result<(), Flooded> {
+    pub fn arrived(&mut self, mut bytes: &[u8]) -> Result<(), FloodError> {
         while !bytes.is_empty() {
             if self.missing > 0 {
                 let skipped = self.missing.min(bytes.len());
@@ -192,7 +192,7 @@ impl Frames {
         Ok(())
     }
 
-    fn header_arrived(&mut self) -> Result<(), Flooded> {
+    fn header_arrived(&mut self) -> Result<(), FloodError> {
         let [high, middle, low, kind, flags, stream @ ..] = self.header;
         let length = u32::from_be_bytes([0, high, middle, low]);
         self.missing = length as usize;
@@ -232,7 +232,7 @@ impl Frames {
         self.begun
     }
 
-    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
+    pub(crate) fn seat(&self) -> Option<&Arc<ConnectionSeat>> {
         self.address.as_ref()?.seat.as_ref()
     }
 
@@ -247,7 +247,7 @@ impl Frames {
         self.allowed = self.allowed.saturating_add(frames).min(SAVED_MAX);
     }
 
-    fn count(&mut self, kind: u8, stream: u32, length: u32) -> Result<(), Flooded> {
+    fn count(&mut self, kind: u8, stream: u32, length: u32) -> Result<(), FloodError> {
         match kind {
             // Only the first HEADERS of a stream is a request.
             HEADERS if stream > self.opened => {
@@ -259,7 +259,7 @@ impl Frames {
             _ => {}
         }
         if self.allowed == 0 {
-            self.allowed = self.more(Instant::now()).ok_or(Flooded)?;
+            self.allowed = self.more(Instant::now()).ok_or(FloodError)?;
         }
         self.allowed -= 1;
         Ok(())
@@ -292,7 +292,7 @@ mod tests {
     }
 
     /// Counts the accepted repetitions, up to `most`.
-    fn accepted(frames: &mut Frames, bytes: &[u8], most: usize) -> usize {
+    fn accepted(frames: &mut ConnectionFrames, bytes: &[u8], most: usize) -> usize {
         (0..most)
             .take_while(|_| frames.arrived(bytes).is_ok())
             .count()
@@ -302,25 +302,29 @@ mod tests {
     fn a_flood_ends_soon_however_its_bytes_are_cut() {
         let most = (OWN_MAX + (CONNECTION_FIRST + 1) * PORTION) as usize;
         for kind in [2, 4, PING, 3, WINDOW_UPDATE, 9, 0xb, 0xff] {
-            let count = accepted(&mut Frames::new(None), &frame(kind, 0, 8), 10_000);
+            let count = accepted(&mut ConnectionFrames::new(None), &frame(kind, 0, 8), 10_000);
             assert!((100..=most).contains(&count), "{kind}: {count}");
         }
-        let mut frames = Frames::new(None);
+        let mut frames = ConnectionFrames::new(None);
         let pings: Vec<u8> = frame(PING, 0, 8).repeat(1_000);
         let whole = pings.chunks(7).try_for_each(|piece| frames.arrived(piece));
-        assert_eq!(whole, Err(Flooded));
-        let empty = accepted(&mut Frames::new(None), &frame(DATA, 0, 0), 10_000);
+        assert_eq!(whole, Err(FloodError));
+        let empty = accepted(&mut ConnectionFrames::new(None), &frame(DATA, 0, 0), 10_000);
         assert!(empty <= most, "{empty}");
         // HEADERS on an answered or reset stream is no request either.
-        let ends = accepted(&mut Frames::new(None), &frame(DATA, 1, 0), 10_000);
+        let ends = accepted(&mut ConnectionFrames::new(None), &frame(DATA, 1, 0), 10_000);
         assert!(ends <= most, "{ends}");
-        let again = accepted(&mut Frames::new(None), &frame(HEADERS, 5, 20), 10_000);
+        let again = accepted(
+            &mut ConnectionFrames::new(None),
+            &frame(HEADERS, 5, 20),
+            10_000,
+        );
         assert!(again <= most + 1 + OF_REQUEST as usize, "{again}");
     }
 
     #[test]
     fn what_serves_requests_is_never_too_much() {
-        let mut frames = Frames::new(None);
+        let mut frames = ConnectionFrames::new(None);
         for number in 0..10_000_u32 {
             let mut headers = frame(HEADERS, 4, 100);
             headers[5..HEADER_BYTES].copy_from_slice(&(2 * number + 1).to_be_bytes());
@@ -341,7 +345,7 @@ mod tests {
 
     #[test]
     fn what_has_begun_is_known_until_it_is_whole() {
-        let mut frames = Frames::new(None);
+        let mut frames = ConnectionFrames::new(None);
         let first = frames.begun();
         assert!(first.is_some(), "the first SETTINGS");
         frames.arrived(&frame(SETTINGS, 0, 12)[..20]).unwrap();
@@ -381,10 +385,16 @@ mod tests {
 
     #[test]
     fn connections_of_an_address_share_what_they_may_send() {
-        let shared = Shared::default();
+        let shared = AddressFrames::default();
         let ping = frame(PING, 0, 8);
         let counts: Vec<usize> = (0..200)
-            .map(|_| accepted(&mut Frames::new(Some(shared.clone())), &ping, 10_000))
+            .map(|_| {
+                accepted(
+                    &mut ConnectionFrames::new(Some(shared.clone())),
+                    &ping,
+                    10_000,
+                )
+            })
             .collect();
         assert!(counts[0] > OWN_MAX as usize, "{counts:?}");
         let own = 200 * (OWN_MAX as usize + 1);
@@ -395,7 +405,7 @@ mod tests {
 
     #[test]
     fn what_is_allowed_grows_with_time_up_to_its_bound() {
-        let mut allowance = Allowance::new(1, 2, 3);
+        let mut allowance = FrameAllowance::new(1, 2, 3);
         let begun = allowance.grown_at;
         assert!(allowance.take(begun));
         assert!(!allowance.take(begun + Duration::from_millis(499)));

@@ -1,5 +1,5 @@
 //! Timers for the heads of a connection's requests. Detects the protocol, when a request's head begins and by when it
-//! must be whole; over HTTP/2 also every frame except bodies. This module times the first byte and each head; [`Line`]
+//! must be whole; over HTTP/2 also every frame except bodies. This module times the first byte and each head; [`ConnectionState`]
 //! times the wait for the next request.
 
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use hyper::header::{HeaderValue, ORIGIN};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::flood::{Flooded, Frames};
-use crate::line::Line;
+use crate::flood::{ConnectionFrames, FloodError};
+use crate::line::ConnectionState;
 use crate::room::RESERVE_TIMEOUT;
 
 /// HTTP/2 connection preface (RFC 9113, 3.4).
@@ -20,19 +20,19 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const KEPT_ROOM: usize = 1_024;
 
 /// Head timer of one connection.
-pub struct Heads {
-    line: Arc<Line>,
-    protocol: Protocol,
-    frames: Frames,
+pub struct HeadTimer {
+    line: Arc<ConnectionState>,
+    protocol: HttpProtocol,
+    frames: ConnectionFrames,
     timeout: Duration,
     by: Pin<Box<Sleep>>,
-    waits_for: WaitsFor,
+    waits_for: HeadStage,
     kept: Vec<u8>,
     kept_bytes_max: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Protocol {
+enum HttpProtocol {
     /// This many bytes of HTTP/2's preface have arrived, and nothing else.
     Unknown(usize),
     Http1,
@@ -41,7 +41,7 @@ enum Protocol {
 
 /// What has to arrive before the timer ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum WaitsFor {
+enum HeadStage {
     /// The first byte of the first head.
     FirstByte,
     /// The rest of a head; holds the number of requests before it.
@@ -51,10 +51,15 @@ enum WaitsFor {
     Nothing,
 }
 
-impl Heads {
+impl HeadTimer {
     /// The first byte must arrive within `timeout`, and each head within `timeout` of its first byte. At most
     /// `kept_bytes_max` bytes of an incomplete head are kept. The connection can be asked to give way from here on.
-    pub fn new(line: Arc<Line>, frames: Frames, timeout: Duration, kept_bytes_max: usize) -> Self {
+    pub fn new(
+        line: Arc<ConnectionState>,
+        frames: ConnectionFrames,
+        timeout: Duration,
+        kept_bytes_max: usize,
+    ) -> Self {
         if let Some(seat) = frames.seat() {
             line.takes(Arc::clone(seat));
         }
@@ -65,37 +70,37 @@ impl Heads {
         };
         Self {
             line,
-            protocol: Protocol::Unknown(0),
+            protocol: HttpProtocol::Unknown(0),
             frames,
             timeout,
             by: Box::pin(sleep(timeout)),
-            waits_for: WaitsFor::FirstByte,
+            waits_for: HeadStage::FirstByte,
             kept: Vec::new(),
             kept_bytes_max,
         }
     }
 
     /// Processes bytes that have arrived.
-    pub fn arrived(&mut self, bytes: &[u8]) -> Result<(), Flooded> {
+    pub fn arrived(&mut self, bytes: &[u8]) -> Result<(), FloodError> {
         match self.protocol {
-            Protocol::Unknown(matched) => self.distinguish(matched, bytes),
-            Protocol::Http1 => {
+            HttpProtocol::Unknown(matched) => self.distinguish(matched, bytes),
+            HttpProtocol::Http1 => {
                 self.pass_over_whole();
                 self.follow(bytes);
                 Ok(())
             }
-            Protocol::Http2 => self.follow_frames(bytes),
+            HttpProtocol::Http2 => self.follow_frames(bytes),
         }
     }
 
     /// Notes bytes sent to the caller.
     pub fn left(&mut self, bytes: usize) {
-        if self.protocol == Protocol::Http2 {
+        if self.protocol == HttpProtocol::Http2 {
             self.frames.left(bytes);
         }
     }
 
-    fn distinguish(&mut self, matched: usize, bytes: &[u8]) -> Result<(), Flooded> {
+    fn distinguish(&mut self, matched: usize, bytes: &[u8]) -> Result<(), FloodError> {
         let missing = &PREFACE[matched..];
         let same = missing
             .iter()
@@ -103,30 +108,30 @@ impl Heads {
             .take_while(|(one, other)| one == other);
         let same = same.count();
         if same == missing.len() {
-            self.protocol = Protocol::Http2;
+            self.protocol = HttpProtocol::Http2;
             // The first SETTINGS belong to the preface and have no separate timer.
             if let Some(begun) = self.frames.begun() {
-                self.waits_for = WaitsFor::Frame(begun);
+                self.waits_for = HeadStage::Frame(begun);
             }
             self.kept = Vec::new();
             return self.follow_frames(&bytes[same..]);
         }
         self.protocol = if same == bytes.len() {
-            Protocol::Unknown(matched + same)
+            HttpProtocol::Unknown(matched + same)
         } else {
-            Protocol::Http1
+            HttpProtocol::Http1
         };
         self.follow(bytes);
         Ok(())
     }
 
-    fn follow_frames(&mut self, bytes: &[u8]) -> Result<(), Flooded> {
+    fn follow_frames(&mut self, bytes: &[u8]) -> Result<(), FloodError> {
         self.frames.arrived(bytes)?;
         let waits_for = self
             .frames
             .begun()
-            .map_or(WaitsFor::Nothing, WaitsFor::Frame);
-        if waits_for != self.waits_for && waits_for != WaitsFor::Nothing {
+            .map_or(HeadStage::Nothing, HeadStage::Frame);
+        if waits_for != self.waits_for && waits_for != HeadStage::Nothing {
             self.by.as_mut().reset(Instant::now() + self.timeout);
         }
         self.waits_for = waits_for;
@@ -135,10 +140,10 @@ impl Heads {
 
     /// Stops the timer once the head has become a request.
     fn pass_over_whole(&mut self) {
-        if let WaitsFor::Head(begun) = self.waits_for
+        if let HeadStage::Head(begun) = self.waits_for
             && begun != self.line.begun()
         {
-            self.waits_for = WaitsFor::Nothing;
+            self.waits_for = HeadStage::Nothing;
             self.kept.clear();
             self.kept.shrink_to(KEPT_ROOM);
         }
@@ -147,17 +152,17 @@ impl Heads {
     /// Processes HTTP/1 bytes. Bytes that arrive during an answer may be a body, which is not timed here.
     fn follow(&mut self, bytes: &[u8]) {
         let may_begin = match self.waits_for {
-            WaitsFor::FirstByte => true,
-            WaitsFor::Nothing => self.line.is_quiet(),
-            WaitsFor::Head(_) | WaitsFor::Frame(_) => false,
+            HeadStage::FirstByte => true,
+            HeadStage::Nothing => self.line.is_quiet(),
+            HeadStage::Head(_) | HeadStage::Frame(_) => false,
         };
         // Empty lines before a request line are ignored (RFC 9112, 2.2).
         if may_begin && bytes.iter().any(|byte| !b"\r\n".contains(byte)) {
-            self.waits_for = WaitsFor::Head(self.line.begun());
+            self.waits_for = HeadStage::Head(self.line.begun());
             self.by.as_mut().reset(Instant::now() + self.timeout);
             self.line.heard();
         }
-        if matches!(self.waits_for, WaitsFor::Head(_)) {
+        if matches!(self.waits_for, HeadStage::Head(_)) {
             let room = self.kept_bytes_max.saturating_sub(self.kept.len());
             self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
@@ -166,7 +171,7 @@ impl Heads {
     /// Ready once the timer has run out.
     pub fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.pass_over_whole();
-        if self.waits_for == WaitsFor::Nothing {
+        if self.waits_for == HeadStage::Nothing {
             return Poll::Pending;
         }
         ready!(self.by.as_mut().poll(context));
@@ -194,13 +199,13 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_millis(30);
     const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-    fn heads() -> (Arc<Line>, Heads) {
-        let line = Line::new(IpAddr::from([192, 0, 2, 1]), false);
-        let heads = Heads::new(Arc::clone(&line), Frames::new(None), TIMEOUT, 64);
+    fn heads() -> (Arc<ConnectionState>, HeadTimer) {
+        let line = ConnectionState::new(IpAddr::from([192, 0, 2, 1]), false);
+        let heads = HeadTimer::new(Arc::clone(&line), ConnectionFrames::new(None), TIMEOUT, 64);
         (line, heads)
     }
 
-    async fn is_late(heads: &mut Heads) -> bool {
+    async fn is_late(heads: &mut HeadTimer) -> bool {
         std::future::poll_fn(|context| Poll::Ready(heads.poll_late(context).is_ready())).await
     }
 
@@ -275,9 +280,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_reserve_waits_a_second() {
-        let line = Line::new(IpAddr::from([192, 0, 2, 1]), true);
+        let line = ConnectionState::new(IpAddr::from([192, 0, 2, 1]), true);
         let hour = Duration::from_hours(1);
-        let mut heads = Heads::new(Arc::clone(&line), Frames::new(None), hour, 0);
+        let mut heads = HeadTimer::new(Arc::clone(&line), ConnectionFrames::new(None), hour, 0);
         assert!(!is_late(&mut heads).await);
         sleep(RESERVE_TIMEOUT + TIMEOUT).await;
         assert!(is_late(&mut heads).await);

@@ -11,7 +11,7 @@ use hyper::header::HeaderValue;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::seats::Seat;
+use crate::seats::ConnectionSeat;
 
 /// Checks in the shorter of a connection's two timeouts.
 const LOOKS: u32 = 4;
@@ -19,7 +19,7 @@ const LOOKS: u32 = 4;
 const PARTING: Duration = Duration::from_secs(1);
 
 /// State of one connection.
-pub struct Line {
+pub struct ConnectionState {
     pub peer: IpAddr,
     /// The connection was accepted from the reserve and gets only health answers.
     pub is_reserve: bool,
@@ -37,24 +37,24 @@ pub struct Line {
     writing: AtomicBool,
     /// The caller may still be sending when the connection closes.
     lingers: AtomicBool,
-    pieces: Mutex<Pieces>,
+    pieces: Mutex<AnswerPieces>,
     made_at: Instant,
     /// When the last answer was written, microseconds after `made_at`.
     answered_us: AtomicU64,
-    seat: OnceLock<Arc<Seat>>,
+    seat: OnceLock<Arc<ConnectionSeat>>,
 }
 
 /// Pieces of answers handed to hyper and not yet read by the caller.
 #[derive(Default)]
-struct Pieces {
+struct AnswerPieces {
     next: u64,
     /// When each piece was handed over, and its kind.
-    given: BTreeMap<u64, (Instant, Kind)>,
+    given: BTreeMap<u64, (Instant, AnswerKind)>,
 }
 
 /// Kind of answer that a piece belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum AnswerKind {
     /// An answer held in memory as a whole. Over HTTP/2 the whole connection has to end: hyper does not poll a body
     /// while its stream has no window, so an error of the body cannot reset the stream. If the stream's handle is
     /// dropped, h2 sends the reset only after the data that waits for a window.
@@ -65,7 +65,7 @@ pub enum Kind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum ConnectionEnd {
     /// The caller reads no answer.
     Stalled,
     /// The caller sends no request, for too long or while others need the seat.
@@ -74,7 +74,7 @@ pub enum End {
 
 /// Idle timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct IdleLimits {
     /// Without a piece of an answer being read.
     pub stalled: Duration,
     /// Without a request.
@@ -82,35 +82,35 @@ pub struct Patience {
 }
 
 /// A request whose answer has not been handed over.
-pub struct Using(Arc<Line>);
+pub struct OpenRequest(Arc<ConnectionState>);
 
 /// A piece that the caller has not read yet.
-pub struct Given {
-    line: Arc<Line>,
+pub struct UnreadPiece {
+    line: Arc<ConnectionState>,
     number: u64,
 }
 
-impl Drop for Using {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::SeqCst);
         self.0.settle();
     }
 }
 
-impl Drop for Given {
+impl Drop for UnreadPiece {
     fn drop(&mut self) {
         self.line.pieces().given.remove(&self.number);
         self.line.settle();
     }
 }
 
-impl Using {
-    pub fn line(&self) -> &Arc<Line> {
+impl OpenRequest {
+    pub fn line(&self) -> &Arc<ConnectionState> {
         &self.0
     }
 }
 
-impl Line {
+impl ConnectionState {
     pub fn new(peer: IpAddr, is_reserve: bool) -> Arc<Self> {
         Arc::new(Self {
             peer,
@@ -129,12 +129,12 @@ impl Line {
         })
     }
 
-    fn pieces(&self) -> MutexGuard<'_, Pieces> {
+    fn pieces(&self) -> MutexGuard<'_, AnswerPieces> {
         self.pieces.lock()
     }
 
     /// Registers a request that has arrived.
-    pub fn begin(self: &Arc<Self>) -> Using {
+    pub fn begin(self: &Arc<Self>) -> OpenRequest {
         self.begun.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::SeqCst);
         self.used.store(true, Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl Line {
         if let Some(seat) = self.seat.get() {
             seat.begins();
         }
-        Using(Arc::clone(self))
+        OpenRequest(Arc::clone(self))
     }
 
     /// Number of requests that have arrived; wraps.
@@ -181,7 +181,7 @@ impl Line {
     }
 
     /// Takes a seat, which the connection may have to give up later.
-    pub(crate) fn takes(self: &Arc<Self>, seat: Arc<Seat>) {
+    pub(crate) fn takes(self: &Arc<Self>, seat: Arc<ConnectionSeat>) {
         // A connection has one seat.
         let seat = self.seat.get_or_init(|| seat);
         seat.is_taken_by(self);
@@ -253,32 +253,37 @@ impl Line {
     }
 
     /// Registers a piece handed to hyper.
-    pub fn give(self: &Arc<Self>, kind: Kind) -> Given {
+    pub fn give(self: &Arc<Self>, kind: AnswerKind) -> UnreadPiece {
         let mut pieces = self.pieces();
         let number = pieces.next;
         pieces.next += 1;
         pieces.given.insert(number, (Instant::now(), kind));
-        Given {
+        UnreadPiece {
             line: Arc::clone(self),
             number,
         }
     }
 
-    fn is_stalled(&self, patience: Patience) -> bool {
+    fn is_stalled(&self, patience: IdleLimits) -> bool {
         let pieces = self.pieces();
         pieces.given.values().any(|(given, kind)| {
             let patience = match kind {
-                Kind::Whole => patience.stalled,
-                Kind::Stream => patience.stalled + patience.idle,
+                AnswerKind::Whole => patience.stalled,
+                AnswerKind::Stream => patience.stalled + patience.idle,
             };
             given.elapsed() >= patience
         })
     }
 
     /// Checks the connection, `look` after the last check; `idle` accumulates its idle time.
-    fn end_after(&self, patience: Patience, look: Duration, idle: &mut Duration) -> Option<End> {
+    fn end_after(
+        &self,
+        patience: IdleLimits,
+        look: Duration,
+        idle: &mut Duration,
+    ) -> Option<ConnectionEnd> {
         if self.is_stalled(patience) {
-            return Some(End::Stalled);
+            return Some(ConnectionEnd::Stalled);
         }
         let was_used = self.used.swap(false, Ordering::Relaxed);
         if was_used || self.requests.load(Ordering::SeqCst) > 0 {
@@ -286,10 +291,10 @@ impl Line {
         } else {
             *idle += look;
         }
-        (*idle >= patience.idle).then_some(End::Idle)
+        (*idle >= patience.idle).then_some(ConnectionEnd::Idle)
     }
 
-    pub async fn over(&self, patience: Patience) -> End {
+    pub async fn over(&self, patience: IdleLimits) -> ConnectionEnd {
         let look = patience.stalled.min(patience.idle) / LOOKS;
         let mut idle = Duration::ZERO;
         let gives_way = self.gives_way();
@@ -297,7 +302,7 @@ impl Line {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(look) => {}
-                () = &mut gives_way => return End::Idle,
+                () = &mut gives_way => return ConnectionEnd::Idle,
             }
             if let Some(end) = self.end_after(patience, look, &mut idle) {
                 return end;
@@ -310,18 +315,18 @@ impl Line {
 mod tests {
     use super::*;
 
-    const PATIENCE: Patience = Patience {
+    const PATIENCE: IdleLimits = IdleLimits {
         stalled: Duration::from_hours(1),
         idle: Duration::from_mins(1),
     };
     const LOOK: Duration = Duration::from_secs(15);
 
-    fn line() -> Arc<Line> {
-        Line::new(IpAddr::from([192, 0, 2, 1]), false)
+    fn line() -> Arc<ConnectionState> {
+        ConnectionState::new(IpAddr::from([192, 0, 2, 1]), false)
     }
 
     /// How a connection ends within this many checks.
-    fn ends_in(line: &Line, patience: Patience, looks: u32) -> Option<End> {
+    fn ends_in(line: &ConnectionState, patience: IdleLimits, looks: u32) -> Option<ConnectionEnd> {
         let mut idle = Duration::ZERO;
         (0..looks).find_map(|_| line.end_after(patience, LOOK, &mut idle))
     }
@@ -330,12 +335,12 @@ mod tests {
     fn a_connection_without_requests_ends_and_one_with_a_long_request_does_not() {
         let idle = line();
         assert_eq!(ends_in(&idle, PATIENCE, 4), None);
-        assert_eq!(ends_in(&idle, PATIENCE, 4), Some(End::Idle));
+        assert_eq!(ends_in(&idle, PATIENCE, 4), Some(ConnectionEnd::Idle));
         let busy = line();
         let using = busy.begin();
         assert_eq!(ends_in(&busy, PATIENCE, 100), None);
         drop(using);
-        assert_eq!(ends_in(&busy, PATIENCE, 4), Some(End::Idle));
+        assert_eq!(ends_in(&busy, PATIENCE, 4), Some(ConnectionEnd::Idle));
     }
 
     #[test]
@@ -353,7 +358,7 @@ mod tests {
         line.flushed();
         assert_eq!(
             ends_in(&line, PATIENCE, 4),
-            Some(End::Idle),
+            Some(ConnectionEnd::Idle),
             "nothing was written"
         );
         line.heard();
@@ -364,25 +369,25 @@ mod tests {
     fn a_piece_that_is_not_taken_ends_the_connection_whatever_else_is_taken() {
         let line = line();
         let _using = line.begin();
-        let oldest = line.give(Kind::Whole);
-        let stream = line.give(Kind::Stream);
+        let oldest = line.give(AnswerKind::Whole);
+        let stream = line.give(AnswerKind::Stream);
         std::thread::sleep(Duration::from_millis(50));
         for _ in 0..10 {
-            drop(line.give(Kind::Whole));
+            drop(line.give(AnswerKind::Whole));
         }
         assert_eq!(ends_in(&line, PATIENCE, 100), None);
-        let short = Patience {
+        let short = IdleLimits {
             stalled: Duration::from_millis(40),
             ..PATIENCE
         };
-        assert_eq!(ends_in(&line, short, 1), Some(End::Stalled));
+        assert_eq!(ends_in(&line, short, 1), Some(ConnectionEnd::Stalled));
         drop(oldest);
         assert_eq!(ends_in(&line, short, 100), None, "a stream has longer");
-        let shorter = Patience {
+        let shorter = IdleLimits {
             idle: Duration::from_millis(5),
             ..short
         };
-        assert_eq!(ends_in(&line, shorter, 1), Some(End::Stalled));
+        assert_eq!(ends_in(&line, shorter, 1), Some(ConnectionEnd::Stalled));
         drop(stream);
         assert_eq!(ends_in(&line, shorter, 1), None);
     }

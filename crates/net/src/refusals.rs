@@ -12,7 +12,7 @@ const WAIT_MAX_US: u64 = 1_000_000;
 const WAIT_MIN_US: u64 = 1_000;
 
 /// Schedules refusals (virtual scheduling, GCRA).
-pub struct Refusals {
+pub struct RefusalSchedule {
     epoch: Instant,
     /// Time of the next slot, microseconds after `epoch`.
     next_us: AtomicU64,
@@ -24,7 +24,7 @@ fn turn(next_us: u64, now_us: u64) -> (u64, u64) {
     (turn_us, turn_us + INTERVAL_US)
 }
 
-impl Default for Refusals {
+impl Default for RefusalSchedule {
     fn default() -> Self {
         Self {
             epoch: Instant::now(),
@@ -33,7 +33,7 @@ impl Default for Refusals {
     }
 }
 
-impl Refusals {
+impl RefusalSchedule {
     /// Waits until one more request may be refused.
     pub async fn turn(&self) {
         let now_us = self.epoch.elapsed().as_micros() as u64;

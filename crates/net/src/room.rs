@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kedge_config::{Config, Network};
+use kedge_config::{Config, IpNetwork};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::addresses::ClientAddress;
-use crate::flood::Shared;
-use crate::seats::{Seat, Seats};
+use crate::flood::AddressFrames;
+use crate::seats::{ConnectionSeat, SeatTable};
 
 const RESERVE: usize = 64;
 /// File numbers above the usual bound that reserve connections may take.
@@ -32,26 +32,26 @@ const ADDRESS: &str = "address";
 const FILES: &str = "files";
 
 /// Admits connections.
-pub struct Room {
+pub struct ConnectionRoom {
     /// Connections look for a place one after the other.
     door: Arc<Semaphore>,
-    held: Mutex<Held>,
+    held: Mutex<RoomSeats>,
     /// Signals that a place may have become free.
     changed: Notify,
     numbers: AtomicU64,
     /// Usual connections have files with lower numbers.
     files_below: u64,
-    proxies: Vec<Network>,
+    proxies: Vec<IpNetwork>,
 }
 
 /// Usual and reserve seats.
-struct Held {
-    usual: Seats,
-    reserve: Seats,
+struct RoomSeats {
+    usual: SeatTable,
+    reserve: SeatTable,
 }
 
-impl Held {
-    fn of(&mut self, is_reserve: bool) -> &mut Seats {
+impl RoomSeats {
+    fn of(&mut self, is_reserve: bool) -> &mut SeatTable {
         if is_reserve {
             &mut self.reserve
         } else {
@@ -61,19 +61,19 @@ impl Held {
 }
 
 /// Permission for one more connection, before its address is known.
-pub struct Free {
+pub struct RoomPermit {
     _turn: OwnedSemaphorePermit,
 }
 
 /// A connection's place, released on drop.
-pub struct Place {
-    room: Arc<Room>,
-    seat: Option<Arc<Seat>>,
-    shared: Option<Shared>,
+pub struct ConnectionPlace {
+    room: Arc<ConnectionRoom>,
+    seat: Option<Arc<ConnectionSeat>>,
+    shared: Option<AddressFrames>,
     is_reserve: bool,
 }
 
-impl Room {
+impl ConnectionRoom {
     /// A connection is usual if its file's number is below `files_below`.
     pub fn new(config: &Config, files_below: u64) -> Arc<Self> {
         // With few files, one address does not get most of them.
@@ -81,9 +81,9 @@ impl Room {
             .min((files_below / OF_ADDRESS_PART).max(1)) as usize;
         Arc::new(Self {
             door: Arc::new(Semaphore::new(1)),
-            held: Mutex::new(Held {
-                usual: Seats::new(config.connections_max, of_address_max, MARGIN),
-                reserve: Seats::new(RESERVE, RESERVE_OF_ADDRESS, 0),
+            held: Mutex::new(RoomSeats {
+                usual: SeatTable::new(config.connections_max, of_address_max, MARGIN),
+                reserve: SeatTable::new(RESERVE, RESERVE_OF_ADDRESS, 0),
             }),
             changed: Notify::new(),
             numbers: AtomicU64::new(0),
@@ -94,13 +94,13 @@ impl Room {
 
     /// Waits for room for one more connection. Seats that their holders do not use count as room; the address decides
     /// later who gets one.
-    pub async fn free(&self) -> Option<Free> {
+    pub async fn free(&self) -> Option<RoomPermit> {
         // The semaphore is never closed.
         let turn = Arc::clone(&self.door).acquire_owned().await.ok()?;
         loop {
             let changed = self.changed.notified();
             if self.has_one() {
-                return Some(Free { _turn: turn });
+                return Some(RoomPermit { _turn: turn });
             }
             changed.await;
         }
@@ -111,7 +111,7 @@ impl Room {
         held.usual.has_one() || held.reserve.has_one()
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, RoomSeats> {
         self.held.lock()
     }
 
@@ -123,10 +123,10 @@ impl Room {
     /// many connections, or too many files are open.
     pub fn place(
         self: &Arc<Self>,
-        free: Free,
+        free: RoomPermit,
         peer: IpAddr,
         file: u64,
-    ) -> Result<Place, &'static str> {
+    ) -> Result<ConnectionPlace, &'static str> {
         let _until_placed = free;
         let has_file = file < self.files_below;
         if file >= self.files_below.saturating_add(RESERVE_FILES) {
@@ -142,10 +142,13 @@ impl Room {
         }
         let of = address.map(|address| {
             let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-            (address, Seat::new(Arc::downgrade(self), number, is_reserve))
+            (
+                address,
+                ConnectionSeat::new(Arc::downgrade(self), number, is_reserve),
+            )
         });
         let seat = of.as_ref().map(|(_, seat)| Arc::clone(seat));
-        Ok(Place {
+        Ok(ConnectionPlace {
             room: Arc::clone(self),
             seat,
             shared: seats.take(of),
@@ -154,18 +157,18 @@ impl Room {
     }
 
     /// Notes that a connection may wait for a request.
-    pub(crate) fn waits(&self, seat: &Seat) {
+    pub(crate) fn waits(&self, seat: &ConnectionSeat) {
         self.held().of(seat.is_reserve).waits(seat);
         self.changed.notify_one();
     }
 
     /// Notes that a connection asked to leave stays.
-    pub(crate) fn stays(&self, seat: &Seat) {
+    pub(crate) fn stays(&self, seat: &ConnectionSeat) {
         self.held().of(seat.is_reserve).stays(seat);
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     pub fn is_reserve(&self) -> bool {
         self.is_reserve
     }
@@ -176,7 +179,7 @@ impl Place {
     }
 
     /// State shared with the address's other connections; `None` for proxies.
-    pub fn frames(&self) -> Option<Shared> {
+    pub fn frames(&self) -> Option<AddressFrames> {
         self.shared.clone()
     }
 
@@ -198,7 +201,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let number = self.seat.as_ref().map(|seat| seat.number);
         self.room.held().of(self.is_reserve).leave(number);
@@ -209,56 +212,60 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flood::Frames;
-    use crate::heads::Heads;
-    use crate::line::{End, Kind, Line, Patience, Using};
+    use crate::flood::ConnectionFrames;
+    use crate::heads::HeadTimer;
+    use crate::line::{AnswerKind, ConnectionEnd, ConnectionState, IdleLimits, OpenRequest};
 
     const HOUR: Duration = Duration::from_hours(1);
-    const PATIENCE: Patience = Patience {
+    const PATIENCE: IdleLimits = IdleLimits {
         stalled: HOUR,
         idle: HOUR,
     };
 
-    fn room_for(connections_max: usize, connections_per_address: usize) -> Arc<Room> {
+    fn room_for(connections_max: usize, connections_per_address: usize) -> Arc<ConnectionRoom> {
         let config = Config {
             connections_max,
             connections_per_address,
             trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
             ..Config::default()
         };
-        Room::new(&config, 100)
+        ConnectionRoom::new(&config, 100)
     }
 
-    fn room() -> Arc<Room> {
+    fn room() -> Arc<ConnectionRoom> {
         room_for(3, 2)
     }
 
-    async fn enter(room: &Arc<Room>, peer: [u8; 4]) -> Option<Place> {
+    async fn enter(room: &Arc<ConnectionRoom>, peer: [u8; 4]) -> Option<ConnectionPlace> {
         enter_with(room, peer, 9).await.ok()
     }
 
-    async fn enter_with(room: &Arc<Room>, peer: [u8; 4], file: u64) -> Result<Place, &'static str> {
+    async fn enter_with(
+        room: &Arc<ConnectionRoom>,
+        peer: [u8; 4],
+        file: u64,
+    ) -> Result<ConnectionPlace, &'static str> {
         let free = room.free().await.unwrap();
         room.place(free, IpAddr::from(peer), file)
     }
 
-    fn taken(room: &Arc<Room>) -> (usize, usize) {
+    fn taken(room: &Arc<ConnectionRoom>) -> (usize, usize) {
         let held = room.held();
         (held.usual.taken(), held.reserve.taken())
     }
 
     struct Connection {
-        place: Place,
-        line: Arc<Line>,
-        _heads: Heads,
+        place: ConnectionPlace,
+        line: Arc<ConnectionState>,
+        _heads: HeadTimer,
     }
 
     impl Connection {
-        async fn open(room: &Arc<Room>, host: u8) -> Self {
+        async fn open(room: &Arc<ConnectionRoom>, host: u8) -> Self {
             let place = enter(room, [192, 0, 2, host]).await.unwrap();
-            let line = Line::new(IpAddr::from([192, 0, 2, host]), place.is_reserve());
-            let frames = Frames::new(place.frames());
-            let heads = Heads::new(Arc::clone(&line), frames, HOUR, 0);
+            let line = ConnectionState::new(IpAddr::from([192, 0, 2, host]), place.is_reserve());
+            let frames = ConnectionFrames::new(place.frames());
+            let heads = HeadTimer::new(Arc::clone(&line), frames, HOUR, 0);
             Self {
                 place,
                 line,
@@ -266,7 +273,7 @@ mod tests {
             }
         }
 
-        fn answer(&self, using: Using) {
+        fn answer(&self, using: OpenRequest) {
             drop(using);
             self.line.flushed();
         }
@@ -274,7 +281,7 @@ mod tests {
         async fn must_end(&self) -> bool {
             let over = self.line.over(PATIENCE);
             let end = tokio::time::timeout(Duration::from_millis(20), over).await;
-            end.is_ok_and(|end| end == End::Idle)
+            end.is_ok_and(|end| end == ConnectionEnd::Idle)
         }
     }
 
@@ -347,10 +354,10 @@ mod tests {
         for _ in 0..4 {
             open.push(Connection::open(&room, 1).await);
         }
-        let mut working: Vec<Using> = open.iter().map(|one| one.line.begin()).collect();
+        let mut working: Vec<OpenRequest> = open.iter().map(|one| one.line.begin()).collect();
         assert!(Connection::open(&room, 2).await.place.is_reserve());
         // Its answer is handed over but not written; then written but not read.
-        let unread = open[3].line.give(Kind::Stream);
+        let unread = open[3].line.give(AnswerKind::Stream);
         drop(working.pop());
         assert!(Connection::open(&room, 2).await.place.is_reserve());
         open[3].line.flushed();
@@ -368,7 +375,7 @@ mod tests {
         open[3].answer(late);
         let over = open[3].line.over(PATIENCE);
         let end = tokio::time::timeout(Duration::from_secs(5), over).await;
-        assert_eq!(end.unwrap(), End::Idle);
+        assert_eq!(end.unwrap(), ConnectionEnd::Idle);
     }
 
     #[tokio::test]
@@ -386,7 +393,7 @@ mod tests {
         assert!(probe.place.is_reserve() && silent[0].must_end().await);
         assert!(!silent[1].must_end().await);
         // Connections with requests stay, and new ones wait for them.
-        let working: Vec<Using> = silent.iter().map(|one| one.line.begin()).collect();
+        let working: Vec<OpenRequest> = silent.iter().map(|one| one.line.begin()).collect();
         let using = probe.line.begin();
         let waiting = tokio::time::timeout(Duration::from_millis(50), room.free()).await;
         assert!(waiting.is_err());

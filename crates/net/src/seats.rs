@@ -13,21 +13,21 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::addresses::ClientAddress;
-use crate::flood::Shared;
-use crate::line::Line;
-use crate::room::Room;
+use crate::flood::AddressFrames;
+use crate::line::ConnectionState;
+use crate::room::ConnectionRoom;
 
 /// Limit of connections that have given up their seats and are still open.
 const LEAVING_MAX: usize = 64;
 /// Seats given up for one new connection, so that a crowd grown by lingering connections shrinks.
 const GIVEN_UP_FOR_ONE: usize = 2;
 
-pub(crate) struct Seat {
-    room: Weak<Room>,
+pub(crate) struct ConnectionSeat {
+    room: Weak<ConnectionRoom>,
     pub(crate) number: u64,
     pub(crate) is_reserve: bool,
     made_at: Instant,
-    line: OnceLock<Weak<Line>>,
+    line: OnceLock<Weak<ConnectionState>>,
     /// Found at work; not examined until it waits again.
     is_aside: AtomicBool,
     /// The seat has gone, or is about to go, to another connection.
@@ -36,8 +36,8 @@ pub(crate) struct Seat {
     asked: Notify,
 }
 
-impl Seat {
-    pub(crate) fn new(room: Weak<Room>, number: u64, is_reserve: bool) -> Arc<Self> {
+impl ConnectionSeat {
+    pub(crate) fn new(room: Weak<ConnectionRoom>, number: u64, is_reserve: bool) -> Arc<Self> {
         Arc::new(Self {
             room,
             number,
@@ -52,7 +52,7 @@ impl Seat {
     }
 
     /// Attaches the connection.
-    pub(crate) fn is_taken_by(&self, line: &Arc<Line>) {
+    pub(crate) fn is_taken_by(&self, line: &Arc<ConnectionState>) {
         // A seat has one connection.
         let _first = self.line.set(Arc::downgrade(line));
         self.waits_again();
@@ -104,25 +104,25 @@ impl Seat {
 
 /// Connections of one address.
 #[derive(Default)]
-struct Party {
+struct AddressSeats {
     /// Connections with a seat.
     count: usize,
     /// All open connections.
     open: usize,
     /// State shared by them.
-    shared: Shared,
+    shared: AddressFrames,
     /// Connections that may wait for a request: since when at least, and their numbers.
     waiting: BTreeSet<(Instant, u64)>,
     /// Key of the address in `ranks`.
-    rank: Option<Rank>,
+    rank: Option<SeatRank>,
 }
 
 /// Order of addresses: number of connections, then the longest wait.
-type Rank = (usize, Reverse<Instant>, ClientAddress);
+type SeatRank = (usize, Reverse<Instant>, ClientAddress);
 
 /// An open connection.
-struct Sitting {
-    seat: Arc<Seat>,
+struct SeatHolder {
+    seat: Arc<ConnectionSeat>,
     address: ClientAddress,
     /// Its key among the connections that may wait.
     since: Option<Instant>,
@@ -131,20 +131,20 @@ struct Sitting {
 }
 
 /// Seats of one class, usual or reserve.
-pub(crate) struct Seats {
+pub(crate) struct SeatTable {
     most: usize,
     of_address_max: usize,
     /// Connections by which an address must exceed the one that gets one of its seats, counting that seat.
     margin: usize,
     taken: usize,
     leaving: usize,
-    parties: HashMap<ClientAddress, Party>,
+    parties: HashMap<ClientAddress, AddressSeats>,
     /// Addresses with connections that may wait.
-    ranks: BTreeSet<Rank>,
-    sitting: HashMap<u64, Sitting>,
+    ranks: BTreeSet<SeatRank>,
+    sitting: HashMap<u64, SeatHolder>,
 }
 
-impl Seats {
+impl SeatTable {
     pub(crate) fn new(most: usize, of_address_max: usize, margin: usize) -> Self {
         Self {
             most,
@@ -198,14 +198,17 @@ impl Seats {
     }
 
     /// Takes a free seat. Connections of proxies share nothing and are never asked to leave.
-    pub(crate) fn take(&mut self, of: Option<(ClientAddress, Arc<Seat>)>) -> Option<Shared> {
+    pub(crate) fn take(
+        &mut self,
+        of: Option<(ClientAddress, Arc<ConnectionSeat>)>,
+    ) -> Option<AddressFrames> {
         self.taken += 1;
         let (address, seat) = of?;
         let party = self.parties.entry(address).or_default();
         party.count += 1;
         party.open += 1;
         let shared = party.shared.clone().of(Arc::clone(&seat));
-        let sitting = Sitting {
+        let sitting = SeatHolder {
             seat,
             address,
             since: None,
@@ -240,7 +243,7 @@ impl Seats {
     }
 
     /// Notes that a connection may wait for a request.
-    pub(crate) fn waits(&mut self, seat: &Seat) {
+    pub(crate) fn waits(&mut self, seat: &ConnectionSeat) {
         seat.is_aside.store(false, Ordering::SeqCst);
         match seat.waits_since() {
             Some(since) => self.queue(seat.number, Some(since)),
@@ -249,7 +252,7 @@ impl Seats {
     }
 
     /// Notes that a connection asked to leave stays.
-    pub(crate) fn stays(&mut self, seat: &Seat) {
+    pub(crate) fn stays(&mut self, seat: &ConnectionSeat) {
         let Some(sitting) = self.sitting.get_mut(&seat.number) else {
             return;
         };
@@ -301,7 +304,7 @@ impl Seats {
     }
 
     /// Ignores a connection until it waits again.
-    fn set_aside(&mut self, seat: &Seat) {
+    fn set_aside(&mut self, seat: &ConnectionSeat) {
         self.queue(seat.number, None);
         seat.is_aside.store(true, Ordering::SeqCst);
         // It may have begun to wait before `is_aside` was visible to it.
@@ -312,7 +315,7 @@ impl Seats {
     }
 
     /// The longest-waiting connection of the address that has the most, if that has at least `least`.
-    fn longest_waiting(&mut self, least: usize) -> Option<Arc<Seat>> {
+    fn longest_waiting(&mut self, least: usize) -> Option<Arc<ConnectionSeat>> {
         loop {
             let &(count, _, address) = self.ranks.last()?;
             if count < least {

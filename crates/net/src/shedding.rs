@@ -19,13 +19,13 @@ const PART: u32 = 4;
 
 /// Hysteresis of the measured waits.
 #[derive(Default)]
-struct Trend {
+struct WaitTrend {
     slow: u32,
     calm: u32,
     shedding: bool,
 }
 
-impl Trend {
+impl WaitTrend {
     fn measured(&mut self, wait: Duration, bound: Duration) {
         self.slow = if wait > bound {
             (self.slow + 1).min(SLOW_MAX)
@@ -46,7 +46,7 @@ impl Trend {
 }
 
 /// Measures the wait of unread requests and decides about refusals.
-pub struct Shedding {
+pub struct LoadShedder {
     bound: Duration,
     connections_min: usize,
     connections: AtomicUsize,
@@ -60,15 +60,15 @@ pub struct Shedding {
 }
 
 /// A counted connection, released on drop.
-pub struct Connected(Arc<Shedding>);
+pub struct ConnectionCount(Arc<LoadShedder>);
 
-impl Drop for Connected {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Shedding {
+impl LoadShedder {
     /// Starts measuring in the runtime that serves connections. `wait_target` is the target time of a request; with at
     /// most `connections_min` connections no request is refused.
     pub fn start(wait_target: Duration, connections_min: usize) -> std::io::Result<Arc<Self>> {
@@ -90,9 +90,9 @@ impl Shedding {
         Ok(shedding)
     }
 
-    pub fn connected(self: &Arc<Self>) -> Connected {
+    pub fn connected(self: &Arc<Self>) -> ConnectionCount {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        Connected(Arc::clone(self))
+        ConnectionCount(Arc::clone(self))
     }
 
     /// True if one more request should be refused.
@@ -117,8 +117,8 @@ impl Shedding {
     }
 }
 
-fn wake_often(shedding: &Weak<Shedding>) {
-    let mut trend = Trend::default();
+fn wake_often(shedding: &Weak<LoadShedder>) {
+    let mut trend = WaitTrend::default();
     while let Some(shedding) = shedding.upgrade() {
         trend.measured(shedding.wait(), shedding.bound);
         shedding.is_on.store(trend.shedding, Ordering::Relaxed);
@@ -135,7 +135,7 @@ fn wake_often(shedding: &Weak<Shedding>) {
     }
 }
 
-async fn run_when_woken(shedding: Weak<Shedding>) {
+async fn run_when_woken(shedding: Weak<LoadShedder>) {
     while let Some(shedding) = shedding.upgrade() {
         // Only this task waits, and the waking thread keeps nothing alive, so both end with the server.
         let woken = tokio::time::timeout(Duration::from_secs(1), shedding.wake.notified());
@@ -157,7 +157,7 @@ mod tests {
     const LONG: Duration = Duration::from_millis(11);
     const NONE: Duration = Duration::from_millis(1);
 
-    fn measure(trend: &mut Trend, wait: Duration, times: u32) -> bool {
+    fn measure(trend: &mut WaitTrend, wait: Duration, times: u32) -> bool {
         for _ in 0..times {
             trend.measured(wait, BOUND);
         }
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn bursts_pass_and_lasting_waits_do_not() {
-        let mut trend = Trend::default();
+        let mut trend = WaitTrend::default();
         for _ in 0..20 {
             assert!(!measure(&mut trend, LONG, SLOW_MAX - 1));
             assert!(!measure(&mut trend, NONE, SLOW_MAX - 1));
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn it_ends_after_a_calm_time_alone() {
-        let mut trend = Trend::default();
+        let mut trend = WaitTrend::default();
         assert!(measure(&mut trend, LONG, SLOW_MAX));
         assert!(measure(&mut trend, NONE, CALM_MIN - 1));
         assert!(measure(&mut trend, BOUND, 1));
@@ -187,7 +187,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_worker_that_is_held_up_is_seen() {
-        let shedding = Shedding::start(3 * BOUND, 0).unwrap();
+        let shedding = LoadShedder::start(3 * BOUND, 0).unwrap();
         let _one = shedding.connected();
         assert!(!shedding.refuses());
         let held = Instant::now();

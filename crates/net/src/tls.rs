@@ -24,7 +24,7 @@ pub enum TlsError {
 }
 
 /// Certificate in use.
-pub struct Tls {
+pub struct ServerCertificate {
     certificate_file: PathBuf,
     key_file: PathBuf,
     current: ArcSwap<ServerConfig>,
@@ -66,7 +66,7 @@ fn load(certificate_file: &Path, key_file: &Path) -> Result<ServerConfig, TlsErr
     Ok(config)
 }
 
-impl Tls {
+impl ServerCertificate {
     pub fn open(certificate_file: PathBuf, key_file: PathBuf) -> Result<Self, TlsError> {
         let current = ArcSwap::from_pointee(load(&certificate_file, &key_file)?);
         Ok(Self {

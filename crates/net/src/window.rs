@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const COUNT_MAX: u64 = u32::MAX as u64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Period {
+pub enum WindowPeriod {
     Minute,
     QuarterHour,
     Hour,
@@ -16,7 +16,7 @@ pub enum Period {
     Day,
 }
 
-impl Period {
+impl WindowPeriod {
     pub const fn seconds(self) -> u64 {
         match self {
             Self::Minute => 60,
@@ -44,12 +44,12 @@ impl Period {
 
 /// Count of one window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Count {
+pub struct WindowCount {
     pub window: u32,
     pub used: u32,
 }
 
-impl Count {
+impl WindowCount {
     fn of_word(word: u64) -> Self {
         Self {
             window: (word >> 32) as u32,
@@ -73,29 +73,29 @@ impl Count {
 }
 
 #[derive(Default, Debug)]
-pub struct Counter(AtomicU64);
+pub struct WindowCounter(AtomicU64);
 
-impl Counter {
+impl WindowCounter {
     /// Continues from a stored count.
-    pub fn from_count(count: Count) -> Self {
+    pub fn from_count(count: WindowCount) -> Self {
         Self(AtomicU64::new(count.word()))
     }
 
-    pub fn count(&self, window: u32) -> Count {
-        Count::of_word(self.0.load(Ordering::Acquire)).seen_from(window)
+    pub fn count(&self, window: u32) -> WindowCount {
+        WindowCount::of_word(self.0.load(Ordering::Acquire)).seen_from(window)
     }
 
     /// The count of the last window in which anything was counted.
-    pub fn latest(&self) -> Count {
-        Count::of_word(self.0.load(Ordering::Acquire))
+    pub fn latest(&self) -> WindowCount {
+        WindowCount::of_word(self.0.load(Ordering::Acquire))
     }
 
     /// Counts one; false if `limit` leaves no room.
     pub fn take(&self, window: u32, limit: u32) -> bool {
         let more = |word| {
-            let count = Count::of_word(word).seen_from(window);
+            let count = WindowCount::of_word(word).seen_from(window);
             let used = count.used.checked_add(1).filter(|used| *used <= limit)?;
-            Some(Count { used, ..count }.word())
+            Some(WindowCount { used, ..count }.word())
         };
         self.0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
@@ -106,11 +106,11 @@ impl Counter {
     pub fn take_share(&self, window: u32, limit: u32, share: impl Fn(u32, u32) -> u32) -> u32 {
         let mut taken = 0;
         let more = |word| {
-            let count = Count::of_word(word).seen_from(window);
+            let count = WindowCount::of_word(word).seen_from(window);
             let left = limit.saturating_sub(count.used);
             taken = share(limit, left).min(left);
             let used = count.used.saturating_add(taken);
-            (taken > 0).then(|| Count { used, ..count }.word())
+            (taken > 0).then(|| WindowCount { used, ..count }.word())
         };
         // Nothing is counted where nothing is left.
         let _ = self
@@ -127,8 +127,8 @@ impl Counter {
     /// Raises the count of this window to at least `used`, which is counted elsewhere.
     pub fn raise_to(&self, window: u32, used: u32) {
         let higher = |word| {
-            let count = Count::of_word(word).seen_from(window);
-            (count.used < used).then(|| Count { used, ..count }.word())
+            let count = WindowCount::of_word(word).seen_from(window);
+            (count.used < used).then(|| WindowCount { used, ..count }.word())
         };
         // The count may be that high already.
         let _ = self
@@ -139,9 +139,9 @@ impl Counter {
     /// Gives back one that was counted in this window; does nothing once the window has ended.
     pub fn give_back(&self, window: u32) {
         let less = |word| {
-            let count = Count::of_word(word);
+            let count = WindowCount::of_word(word);
             let used = count.used.checked_sub(1)?;
-            (count.window == window).then(|| Count { used, ..count }.word())
+            (count.window == window).then(|| WindowCount { used, ..count }.word())
         };
         // There may be nothing to give back.
         let _ = self
@@ -165,23 +165,26 @@ mod tests {
         // 2026-11-21T10:01:48Z
         let now_s = 1_795_255_308;
         assert_eq!(
-            Period::Minute.ends_s(Period::Minute.window(now_s)),
+            WindowPeriod::Minute.ends_s(WindowPeriod::Minute.window(now_s)),
             1_795_255_320
         );
         assert_eq!(
-            Period::QuarterHour.ends_s(Period::QuarterHour.window(now_s)),
+            WindowPeriod::QuarterHour.ends_s(WindowPeriod::QuarterHour.window(now_s)),
             1_795_256_100
         );
         assert_eq!(
-            Period::Day.begins_s(Period::Day.window(now_s)),
+            WindowPeriod::Day.begins_s(WindowPeriod::Day.window(now_s)),
             1_795_219_200
         );
-        assert_eq!(Period::Day.ends_s(Period::Day.window(now_s)), 1_795_305_600);
+        assert_eq!(
+            WindowPeriod::Day.ends_s(WindowPeriod::Day.window(now_s)),
+            1_795_305_600
+        );
     }
 
     #[test]
     fn a_new_window_begins_with_nothing() {
-        let counter = Counter::default();
+        let counter = WindowCounter::default();
         for _ in 0..3 {
             assert!(counter.take(7, 3));
         }
@@ -194,21 +197,21 @@ mod tests {
 
     #[test]
     fn a_late_request_counts_in_the_window_that_has_begun() {
-        let counter = Counter::default();
+        let counter = WindowCounter::default();
         assert!(counter.take(8, 2));
         assert!(counter.take(7, 2));
         assert!(!counter.take(7, 2));
-        assert_eq!(counter.count(7), Count { window: 8, used: 2 });
+        assert_eq!(counter.count(7), WindowCount { window: 8, used: 2 });
     }
 
     #[test]
     fn a_clock_that_was_set_back_shuts_nobody_out() {
-        let counter = Counter::default();
+        let counter = WindowCounter::default();
         assert!(counter.take(1_000, 1));
         assert!(counter.take(500, 1));
         assert_eq!(
             counter.count(500),
-            Count {
+            WindowCount {
                 window: 500,
                 used: 1
             }
@@ -217,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_is_given_back_can_be_taken_again_in_its_window_alone() {
-        let counter = Counter::default();
+        let counter = WindowCounter::default();
         assert!(counter.take(7, 1));
         counter.give_back(7);
         assert!(counter.take(7, 1));
@@ -233,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_share_is_of_what_is_left_in_its_window() {
-        let counter = Counter::default();
+        let counter = WindowCounter::default();
         let half = |_: u32, left: u32| left.div_ceil(2);
         assert_eq!(counter.take_share(7, 5, half), 3);
         assert_eq!(counter.take_share(7, 5, |_, _| 100), 2);
@@ -247,13 +250,13 @@ mod tests {
         counter.raise_to(8, 9);
         assert_eq!(counter.count(8).used, 9);
         counter.raise_to(9, 1);
-        assert_eq!(counter.count(9), Count { window: 9, used: 1 });
+        assert_eq!(counter.count(9), WindowCount { window: 9, used: 1 });
     }
 
     #[test]
     fn parallel_requests_get_exactly_the_limit() {
         const LIMIT: u32 = 1_000;
-        let counter = Counter::default();
+        let counter = WindowCounter::default();
         let taken: u32 = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
                 .map(|_| scope.spawn(|| (0..500).filter(|_| counter.take(3, LIMIT)).count() as u32))
@@ -274,7 +277,7 @@ mod tests {
             limit in 0u32..5,
             steps in prop::collection::vec((0u32..4, any::<bool>()), 0..60),
         ) {
-            let counter = Counter::default();
+            let counter = WindowCounter::default();
             let (mut now, mut used) = (10u32, 0u32);
             for (forward, takes) in steps {
                 // Windows only move forward here, and most steps stay in the same one.

@@ -86,14 +86,14 @@ impl fmt::Display for EventType {
 ///
 /// Text form: `17` for index 0, `17.501` for others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Position {
+pub struct EventPosition {
     /// Sequence of the log; 0 before the first action.
     pub sequence: u64,
     /// Index among the events at the sequence.
     pub index: u32,
 }
 
-impl Position {
+impl EventPosition {
     /// Index of the batch that ends at the sequence: above every index of an action's event.
     pub const BATCH: u32 = VARIATIONS_MAX as u32;
     /// The first index of events outside the log.
@@ -113,7 +113,7 @@ impl Position {
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for EventPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.index {
             0 => write!(f, "{}", self.sequence),
@@ -127,7 +127,7 @@ impl fmt::Display for Position {
 #[error("a position is a sequence, or a sequence, a dot and an index")]
 pub struct PositionError;
 
-impl FromStr for Position {
+impl FromStr for EventPosition {
     type Err = PositionError;
 
     fn from_str(text: &str) -> Result<Self, PositionError> {
@@ -148,13 +148,13 @@ impl FromStr for Position {
     }
 }
 
-impl From<Position> for u128 {
-    fn from(position: Position) -> Self {
+impl From<EventPosition> for u128 {
+    fn from(position: EventPosition) -> Self {
         Self::from(position.sequence) << 32 | Self::from(position.index)
     }
 }
 
-impl TryFrom<u128> for Position {
+impl TryFrom<u128> for EventPosition {
     type Error = PositionError;
 
     fn try_from(number: u128) -> Result<Self, PositionError> {
@@ -177,24 +177,24 @@ mod tests {
 
     use super::*;
 
-    fn position() -> impl Strategy<Value = Position> {
+    fn position() -> impl Strategy<Value = EventPosition> {
         let small = (0..4u64, 0..4u32);
         prop_oneof![small, (any::<u64>(), any::<u32>())]
-            .prop_map(|(sequence, index)| Position { sequence, index })
+            .prop_map(|(sequence, index)| EventPosition { sequence, index })
     }
 
     proptest! {
         #[test]
         fn a_position_has_one_text_and_one_number(one in position(), other in position()) {
             prop_assert_eq!(one.to_string().parse(), Ok(one));
-            prop_assert_eq!(Position::try_from(u128::from(one)), Ok(one));
+            prop_assert_eq!(EventPosition::try_from(u128::from(one)), Ok(one));
             prop_assert_eq!(one.cmp(&other), u128::from(one).cmp(&u128::from(other)));
             prop_assert_eq!(one == other, one.to_string() == other.to_string());
         }
 
         #[test]
         fn other_texts_are_no_position(text in "[0-9+. -]{0,6}") {
-            if let Ok(position) = text.parse::<Position>() {
+            if let Ok(position) = text.parse::<EventPosition>() {
                 prop_assert_eq!(position.to_string(), text);
             }
         }
@@ -217,22 +217,22 @@ mod tests {
             "18446744073709551616",
             "1.4294967296",
         ] {
-            assert_eq!(bad.parse::<Position>(), Err(PositionError), "{bad}");
+            assert_eq!(bad.parse::<EventPosition>(), Err(PositionError), "{bad}");
         }
-        assert!(Position::try_from(u128::MAX).is_err());
+        assert!(EventPosition::try_from(u128::MAX).is_err());
     }
 
     #[test]
     fn what_is_told_at_a_sequence_has_its_order() {
-        let at = |index| Position { sequence: 9, index };
+        let at = |index| EventPosition { sequence: 9, index };
         let order = [
-            Position::end_of(8),
-            Position::start_of(9),
+            EventPosition::end_of(8),
+            EventPosition::start_of(9),
             at(VARIATIONS_MAX as u32 - 1),
-            at(Position::BATCH),
-            at(Position::SIDE),
-            Position::end_of(9),
-            Position::start_of(10),
+            at(EventPosition::BATCH),
+            at(EventPosition::SIDE),
+            EventPosition::end_of(9),
+            EventPosition::start_of(10),
         ];
         assert!(order.is_sorted_by(|a, b| a < b));
     }

@@ -8,9 +8,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 /// A struct that is read only from a JSON object.
-pub struct Object<T>(pub T);
+pub struct JsonObject<T>(pub T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ObjectVisitor(PhantomData))
     }
@@ -20,23 +20,23 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    Object::deserialize(deserializer).map(|Object(value)| value)
+    JsonObject::deserialize(deserializer).map(|JsonObject(value)| value)
 }
 
 /// For a member that is a list of structs.
 pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    let items: Vec<Object<T>> = Vec::deserialize(deserializer)?;
-    Ok(items.into_iter().map(|Object(value)| value).collect())
+    let items: Vec<JsonObject<T>> = Vec::deserialize(deserializer)?;
+    Ok(items.into_iter().map(|JsonObject(value)| value).collect())
 }
 
 /// For a member that is a struct or null, and must be present.
 pub fn object_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    let read: Option<Object<T>> = Option::deserialize(deserializer)?;
-    Ok(read.map(|Object(value)| value))
+    let read: Option<JsonObject<T>> = Option::deserialize(deserializer)?;
+    Ok(read.map(|JsonObject(value)| value))
 }
 
 /// For a member that is a struct or absent, with `default`: null is refused.
@@ -56,14 +56,14 @@ pub fn value_or_absent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 struct ObjectVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = Object<T>;
+    type Value = JsonObject<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(members)).map(Object)
+        T::deserialize(MapAccessDeserializer::new(members)).map(JsonObject)
     }
 }
 
@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn structs_are_objects_alone() {
-        let read = |text| serde_json::from_str::<Object<Outer>>(text);
+        let read = |text| serde_json::from_str::<JsonObject<Outer>>(text);
         let inner = || Inner { a: 1, b: 2 };
-        let Object(outer) = read(r#"{"one":{"a":1,"b":2},"many":[{"b":2,"a":1}]}"#).unwrap();
+        let JsonObject(outer) = read(r#"{"one":{"a":1,"b":2},"many":[{"b":2,"a":1}]}"#).unwrap();
         let expected = Outer {
             one: inner(),
             many: vec![inner()],

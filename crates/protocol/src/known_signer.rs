@@ -9,7 +9,7 @@ use k256::{FieldBytes, ProjectivePoint, Scalar};
 
 use crate::address::Address;
 use crate::hash::Hash;
-use crate::multiples::{self, GENERATOR, Multiples, Terms};
+use crate::multiples::{self, GENERATOR, PointMultiples, PointTerms};
 use crate::signature::{PublicKey, Signature};
 
 /// Bits of half a scalar per window of a signer's table: 26 windows of 16 points, 37 KB.
@@ -18,7 +18,7 @@ const SIGNER_WINDOW_BITS: u32 = 5;
 /// A signer's key, with its multiples: 37 KB.
 pub struct KnownSigner {
     address: Address,
-    multiples: Multiples,
+    multiples: PointMultiples,
 }
 
 impl std::fmt::Debug for KnownSigner {
@@ -32,7 +32,7 @@ impl KnownSigner {
     pub fn new(key: &PublicKey) -> Self {
         Self {
             address: key.address(),
-            multiples: Multiples::new(ProjectivePoint::from(*key.point()), SIGNER_WINDOW_BITS),
+            multiples: PointMultiples::new(ProjectivePoint::from(*key.point()), SIGNER_WINDOW_BITS),
         }
     }
 
@@ -60,7 +60,7 @@ impl KnownSigner {
             return false;
         };
         let z = <Scalar as Reduce<FieldBytes>>::reduce(&FieldBytes::from(digest.0));
-        let mut terms = Terms::new();
+        let mut terms = PointTerms::new();
         terms.add(&GENERATOR, &(z * s_inverted));
         terms.add(&self.multiples, &(*r * s_inverted));
         let point = terms.sum();

@@ -26,7 +26,7 @@ const STATE_WORDS: usize = 25;
 const MESSAGES_MIN: usize = 3;
 
 /// State of `N` messages: for each word its value in every message's state.
-type State<const N: usize> = [[u64; N]; STATE_WORDS];
+type KeccakLanes<const N: usize> = [[u64; N]; STATE_WORDS];
 
 /// Appends keccak256 of each message, in order, to `out`.
 pub fn keccak_each<M: AsRef<[u8]>>(messages: &[M], out: &mut Vec<Hash>) {
@@ -56,8 +56,8 @@ pub(crate) fn keccak_one(message: &[u8]) -> Hash {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn hash_one(message: &[u8], permute: impl Fn(&mut State<1>)) -> Hash {
-    let mut state: State<1> = [[0]; STATE_WORDS];
+fn hash_one(message: &[u8], permute: impl Fn(&mut KeccakLanes<1>)) -> Hash {
+    let mut state: KeccakLanes<1> = [[0]; STATE_WORDS];
     for block in 0..=message.len() / RATE_BYTES {
         absorb(&mut state, 0, message, block);
         permute(&mut state);
@@ -73,7 +73,7 @@ fn hash_one(message: &[u8], permute: impl Fn(&mut State<1>)) -> Hash {
 fn hash_chunks<'m, M: AsRef<[u8]>, const N: usize>(
     messages: &'m [M],
     out: &mut Vec<Hash>,
-    permute: impl Fn(&mut State<N>),
+    permute: impl Fn(&mut KeccakLanes<N>),
 ) -> &'m [M] {
     let mut rest = messages;
     while rest.len() >= MESSAGES_MIN.min(N) {
@@ -87,9 +87,9 @@ fn hash_chunks<'m, M: AsRef<[u8]>, const N: usize>(
 fn hash_chunk<M: AsRef<[u8]>, const N: usize>(
     chunk: &[M],
     out: &mut Vec<Hash>,
-    permute: &impl Fn(&mut State<N>),
+    permute: &impl Fn(&mut KeccakLanes<N>),
 ) {
-    let mut state: State<N> = [[0; N]; STATE_WORDS];
+    let mut state: KeccakLanes<N> = [[0; N]; STATE_WORDS];
     let first = out.len();
     out.resize(first + chunk.len(), Hash::ZERO);
     // The padding always takes a byte, so a full last block is followed by one more.
@@ -116,7 +116,7 @@ fn hash_chunk<M: AsRef<[u8]>, const N: usize>(
     }
 }
 
-fn absorb<const N: usize>(state: &mut State<N>, lane: usize, message: &[u8], block: usize) {
+fn absorb<const N: usize>(state: &mut KeccakLanes<N>, lane: usize, message: &[u8], block: usize) {
     let rest = &message[block * RATE_BYTES..];
     let is_last = rest.len() < RATE_BYTES;
     let (words, tail) = rest[..rest.len().min(RATE_BYTES)].as_chunks::<8>();
@@ -144,7 +144,7 @@ mod x86 {
     };
     use core::mem::transmute;
 
-    use super::{STATE_WORDS, State};
+    use super::{KeccakLanes, STATE_WORDS};
 
     /// FIPS 202, 3.2.5: what iota adds to the first word, round by round.
     const ROUND_CONSTANTS: [u64; 24] = [
@@ -175,28 +175,28 @@ mod x86 {
     ];
 
     /// Permutes eight states.
-    pub(super) fn permute_8(state: &mut State<8>) {
+    pub(super) fn permute_8(state: &mut KeccakLanes<8>) {
         // SAFETY: the caller has detected AVX-512F; a vector of 512 bits is eight words in order, and every bit
         // pattern is valid for both.
         unsafe {
-            let mut vectors = transmute::<State<8>, [__m512i; STATE_WORDS]>(*state);
+            let mut vectors = transmute::<KeccakLanes<8>, [__m512i; STATE_WORDS]>(*state);
             permute_512(&mut vectors);
-            *state = transmute::<[__m512i; STATE_WORDS], State<8>>(vectors);
+            *state = transmute::<[__m512i; STATE_WORDS], KeccakLanes<8>>(vectors);
         }
     }
 
     /// Permutes four states.
-    pub(super) fn permute_4(state: &mut State<4>) {
+    pub(super) fn permute_4(state: &mut KeccakLanes<4>) {
         // SAFETY: as above, with AVX2 and four words in 256 bits.
         unsafe {
-            let mut vectors = transmute::<State<4>, [__m256i; STATE_WORDS]>(*state);
+            let mut vectors = transmute::<KeccakLanes<4>, [__m256i; STATE_WORDS]>(*state);
             permute_256(&mut vectors);
-            *state = transmute::<[__m256i; STATE_WORDS], State<4>>(vectors);
+            *state = transmute::<[__m256i; STATE_WORDS], KeccakLanes<4>>(vectors);
         }
     }
 
     /// Permutes one state.
-    pub(super) fn permute_1(state: &mut State<1>) {
+    pub(super) fn permute_1(state: &mut KeccakLanes<1>) {
         // SAFETY: the caller has detected AVX-512VL.
         unsafe { permute_128(state) }
     }
@@ -297,7 +297,7 @@ mod x86 {
 
     /// The lower half of each vector is a word of the state.
     #[target_feature(enable = "avx512f,avx512vl")]
-    fn permute_128(state: &mut State<1>) {
+    fn permute_128(state: &mut KeccakLanes<1>) {
         let mut a: [__m128i; STATE_WORDS] =
             core::array::from_fn(|word| _mm_cvtsi64_si128(state[word][0].cast_signed()));
         keccak_f!(
@@ -356,7 +356,7 @@ mod tests {
         lengths.map(of).collect()
     }
 
-    fn check<const N: usize>(permute: impl Fn(&mut State<N>)) {
+    fn check<const N: usize>(permute: impl Fn(&mut KeccakLanes<N>)) {
         let messages = messages();
         for count in [1, 2, 3, N - 1, N, N + 1, 3 * N + 2, messages.len()] {
             for start in [0, 130, 270] {

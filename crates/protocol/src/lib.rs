@@ -36,4 +36,4 @@ pub use hash::Hash;
 pub use ids::{Id, Prefix};
 pub use log::{batch, chain, checkpoint, key_proof, log_tree, merkle, sequencer_keys};
 pub use request::{action, nonce, payload, possession, record};
-pub use sequencer_keys::{KeyFrom, KeyOfBatch, SequencerKeys};
+pub use sequencer_keys::{BatchKeys, KeyActivation, SequencerKeys};

@@ -20,18 +20,18 @@ const TERMS: usize = 48;
 const HALF_BITS: u32 = 129;
 
 /// The generator's multiples.
-pub(crate) static GENERATOR: LazyLock<Multiples> =
-    LazyLock::new(|| Multiples::new(ProjectivePoint::GENERATOR, GENERATOR_WINDOW_BITS));
+pub(crate) static GENERATOR: LazyLock<PointMultiples> =
+    LazyLock::new(|| PointMultiples::new(ProjectivePoint::GENERATOR, GENERATOR_WINDOW_BITS));
 
 /// A point's multiples.
-pub(crate) struct Multiples {
+pub(crate) struct PointMultiples {
     window_bits: u32,
     /// `digit · 2^(window_bits · window) · point`, by window and digit. Digits run from 1 to half of a window's
     /// values; negative digits use their negatives.
     points: Vec<AffinePoint>,
 }
 
-impl Multiples {
+impl PointMultiples {
     /// The multiples of `point` for windows of this many bits, at most 14.
     pub(crate) fn new(point: ProjectivePoint, window_bits: u32) -> Self {
         let digits = 1usize << (window_bits - 1);
@@ -53,7 +53,7 @@ impl Multiples {
     }
 
     /// The multiples that add up to `half` times the point.
-    fn of(&self, half: Half) -> impl Iterator<Item = AffinePoint> {
+    fn of(&self, half: ScalarHalf) -> impl Iterator<Item = AffinePoint> {
         let windows = self.points.chunks_exact(1 << (self.window_bits - 1));
         let digits = digits(half.size, self.window_bits);
         windows.zip(digits).filter_map(move |(multiples, digit)| {
@@ -70,12 +70,12 @@ impl Multiples {
 
 /// Multiples of several points to be added up. They are copied first: a cache miss on a table then costs one wait and
 /// not one for each addition.
-pub(crate) struct Terms {
+pub(crate) struct PointTerms {
     /// Multiples of the first halves and of the second halves.
     halves: [Vec<AffinePoint>; 2],
 }
 
-impl Terms {
+impl PointTerms {
     /// None yet.
     pub(crate) fn new() -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Terms {
     }
 
     /// Adds `scalar` times the point of `multiples`.
-    pub(crate) fn add(&mut self, multiples: &Multiples, scalar: &Scalar) {
+    pub(crate) fn add(&mut self, multiples: &PointMultiples, scalar: &Scalar) {
         for (terms, half) in self.halves.iter_mut().zip(split(scalar)) {
             terms.extend(multiples.of(half));
         }
@@ -109,12 +109,12 @@ pub(crate) fn affine(point: ProjectivePoint) -> AffinePoint {
 
 /// Half of a scalar, between -2^128 and 2^128.
 #[derive(Clone, Copy, Debug)]
-struct Half {
+struct ScalarHalf {
     is_negative: bool,
     size: u128,
 }
 
-impl Half {
+impl ScalarHalf {
     fn of(scalar: Scalar) -> Self {
         let is_negative = bool::from(scalar.is_high());
         let [low, next, ..] = limbs(&if is_negative { -scalar } else { scalar });
@@ -127,13 +127,13 @@ impl Half {
 
 /// Splits a scalar into halves: a + λ · b. The constants are libsecp256k1's; `k256` repeats its proof of the halves'
 /// size.
-fn split(scalar: &Scalar) -> [Half; 2] {
+fn split(scalar: &Scalar) -> [ScalarHalf; 2] {
     let limbs = limbs(scalar);
     let c1 = Scalar::from(times_shifted(&limbs, &G1));
     let c2 = Scalar::from(times_shifted(&limbs, &G2));
     let second = c1 * Scalar::from(MINUS_B1) - c2 * Scalar::from(B2);
     let first = scalar - &(second * *LAMBDA);
-    [first, second].map(Half::of)
+    [first, second].map(ScalarHalf::of)
 }
 
 const MINUS_B1: u128 = 0xe443_7ed6_010e_8828_6f54_7fa9_0abf_e4c3;
@@ -223,7 +223,7 @@ mod tests {
         prop_oneof![any, prop::sample::select(edges())]
     }
 
-    fn value(half: Half) -> Scalar {
+    fn value(half: ScalarHalf) -> Scalar {
         let size = Scalar::from(half.size);
         if half.is_negative { -size } else { size }
     }
@@ -279,9 +279,9 @@ mod tests {
                 (generator, a),
                 (generator * point, Scalar::ZERO),
             ] {
-                let mut terms = Terms::new();
+                let mut terms = PointTerms::new();
                 terms.add(&GENERATOR, &a);
-                terms.add(&Multiples::new(point, bits), &b);
+                terms.add(&PointMultiples::new(point, bits), &b);
                 let sum = generator * a + point * b;
                 prop_assert_eq!(terms.sum(), sum);
                 prop_assert_eq!(affine(terms.sum()), sum.to_affine());

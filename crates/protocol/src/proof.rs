@@ -14,7 +14,7 @@ use crate::limits::BATCH_ACTIONS_MAX;
 use crate::log_tree;
 use crate::merkle::{ProofError, verify_proof};
 use crate::receipt::{ReceiptError, ReceiptLeaf, check_header, check_place};
-use crate::sequencer_keys::KeyOfBatch;
+use crate::sequencer_keys::BatchKeys;
 use crate::signature::{Signature, SignatureError};
 
 /// The proof file format's version.
@@ -92,7 +92,7 @@ impl BatchPath {
         &self,
         batch: &SignedBatch,
         domain: &Domain,
-        sequencer: &impl KeyOfBatch,
+        sequencer: &impl BatchKeys,
         (sequence, timestamp_ms): (u64, u64),
         leaf: impl FnOnce() -> Result<Hash, ReceiptError>,
     ) -> Result<(), ReceiptError> {
@@ -136,7 +136,7 @@ impl AnchorProof {
         &self,
         header: &BatchHeader,
         domain: &Domain,
-        sequencer: &impl KeyOfBatch,
+        sequencer: &impl BatchKeys,
     ) -> Result<(), ProofFileError> {
         let checkpoint = &self.checkpoint.checkpoint;
         let digest = checkpoint.digest(&domain.separator());
@@ -231,7 +231,7 @@ pub struct ProofFile {
 
 /// Result of a valid proof file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shown {
+pub struct ProofSummary {
     /// Whether the file reaches a checkpoint; only the chain can confirm that checkpoint.
     pub anchored: bool,
     /// Whether the signer's signature was checked.
@@ -244,8 +244,8 @@ impl ProofFile {
     pub fn verify(
         &self,
         domain: &Domain,
-        sequencer: &impl KeyOfBatch,
-    ) -> Result<Shown, ProofFileError> {
+        sequencer: &impl BatchKeys,
+    ) -> Result<ProofSummary, ProofFileError> {
         if self.version != PROOF_VERSION {
             return Err(ProofFileError::Version(self.version));
         }
@@ -260,7 +260,7 @@ impl ProofFile {
         if let Some(authorship) = &self.authorship {
             self.check_authorship(authorship, &words)?;
         }
-        Ok(Shown {
+        Ok(ProofSummary {
             anchored: self.anchor.is_some(),
             authorship: self.authorship.is_some(),
         })
@@ -280,7 +280,7 @@ impl ProofFile {
         Ok(words)
     }
 
-    fn check_inclusion(&self, sequencer: &impl KeyOfBatch) -> Result<(), ProofFileError> {
+    fn check_inclusion(&self, sequencer: &impl BatchKeys) -> Result<(), ProofFileError> {
         let placed = (self.leaf.sequence, self.leaf.timestamp_ms);
         let leaf = || self.leaf.hash();
         self.inclusion

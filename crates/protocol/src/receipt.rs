@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
 use crate::batch::{BatchHeader, SignedBatch};
-use crate::chain::{self, Leaf};
+use crate::chain::{self, LogLeaf};
 use crate::eip712::Domain;
 use crate::hash::Hash;
 use crate::json::{object, objects};
 use crate::limits::BATCH_ACTIONS_MAX;
 use crate::merkle::{ProofError, verify_proof};
-use crate::sequencer_keys::KeyOfBatch;
+use crate::sequencer_keys::BatchKeys;
 use crate::signature::SignatureError;
 
 /// The receipt format's version.
@@ -98,7 +98,7 @@ impl ReceiptLeaf {
         if chain::next_integrity(&self.previous_integrity, &self.content) != self.integrity {
             return Err(ReceiptError::Integrity);
         }
-        Ok(Leaf {
+        Ok(LogLeaf {
             sequence: self.sequence,
             timestamp_ms: self.timestamp_ms,
             content: self.content,
@@ -133,7 +133,7 @@ pub struct Receipt {
 impl Receipt {
     /// Makes all offline checks: the sequencer signed a batch with this leaf at this index, and the leaf hashes to the
     /// stated values.
-    pub fn verify(&self, domain: &Domain, sequencer: &impl KeyOfBatch) -> Result<(), ReceiptError> {
+    pub fn verify(&self, domain: &Domain, sequencer: &impl BatchKeys) -> Result<(), ReceiptError> {
         check_version(self.version)?;
         check_domain(&self.domain, domain)?;
         check_header(&self.batch, domain, sequencer)?;
@@ -197,7 +197,7 @@ impl BatchReceipt {
     pub fn verify(
         &self,
         domain: &Domain,
-        sequencer: &impl KeyOfBatch,
+        sequencer: &impl BatchKeys,
         contents: &[Hash],
     ) -> Result<(), ReceiptError> {
         check_version(self.version)?;
@@ -226,7 +226,7 @@ impl BatchReceipt {
                 action.timestamp_ms,
                 action.leaf_index,
             )?;
-            let leaf = Leaf {
+            let leaf = LogLeaf {
                 sequence: action.sequence,
                 timestamp_ms: action.timestamp_ms,
                 content: *content,
@@ -267,7 +267,7 @@ fn check_domain(named: &Domain, expected: &Domain) -> Result<(), ReceiptError> {
 pub fn check_header(
     batch: &SignedBatch,
     domain: &Domain,
-    sequencer: &impl KeyOfBatch,
+    sequencer: &impl BatchKeys,
 ) -> Result<(), ReceiptError> {
     let count = batch.header.count;
     if count == 0 || count as usize > BATCH_ACTIONS_MAX {

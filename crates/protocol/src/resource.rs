@@ -10,14 +10,14 @@ use crate::address::Address;
 use crate::chain::{first_integrity, next_integrity};
 use crate::hash::Hash;
 use crate::ids::Id;
-use crate::sequencer_keys::KeyFrom;
+use crate::sequencer_keys::KeyActivation;
 
 pub use api_key::{ApiKey, Area, Crud, Permission};
 pub use invitation::Invitation;
 
 /// Position of a resource in its history and in the log; every resource has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Trace {
+pub struct ResourceTrace {
     /// Number of actions on the resource; 1 after the first.
     pub version: u64,
     /// The hash over the contents of those actions.
@@ -32,7 +32,7 @@ pub struct Trace {
     pub updated_at_ms: u64,
 }
 
-impl Trace {
+impl ResourceTrace {
     /// The trace before the first action.
     pub const NEW: Self = Self {
         version: 0,
@@ -177,7 +177,7 @@ pub struct Organization {
     /// Its subscription.
     pub tier: Tier,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }
 
 /// A wallet: a person's or a machine's account, with the keys that sign for it.
@@ -198,7 +198,7 @@ pub struct Wallet {
     /// The keys that sign for it now. A wallet without keys was removed from its organization.
     pub keys: Vec<Address>,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }
 
 impl Wallet {
@@ -257,7 +257,7 @@ pub struct Template {
     /// How many variations it has.
     pub variation_count: u64,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }
 
 /// A variation: different initial properties for objects of the same template.
@@ -314,7 +314,7 @@ pub struct Object {
     /// The actions that it allows now.
     pub status: ObjectStatus,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }
 
 /// A webhook: where an organization's events are sent.
@@ -339,12 +339,12 @@ pub struct Webhook {
     /// Whether it was deleted.
     pub deleted: bool,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }
 
 /// Description of a file. Its bytes are stored outside the log, under their digest.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct File {
+pub struct FileRecord {
     /// Its identifier.
     pub id: Id,
     /// The organization that it belongs to.
@@ -360,7 +360,7 @@ pub struct File {
     /// Its media type, as detected from the bytes.
     pub media_type: String,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }
 
 /// Subject matter of a dispute, and the key to find it by.
@@ -392,7 +392,7 @@ pub struct Dispute {
     /// The verdict as the log holds it: compact JSON, the evidence or claim included.
     pub verdict: String,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }
 
 /// A key of the sequencer that the log names. Its identifier is that of the action that named it.
@@ -401,9 +401,9 @@ pub struct SequencerKey {
     /// Its identifier.
     pub id: Id,
     /// The key, and the first batch that it signs.
-    pub entry: KeyFrom,
+    pub entry: KeyActivation,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }
 
 #[cfg(test)]
@@ -415,10 +415,10 @@ mod tests {
     #[test]
     fn a_trace_follows_the_actions_of_its_resource() {
         let contents = [keccak(b"first"), keccak(b"second")];
-        let mut trace = Trace::made_by(&contents[0], 3);
+        let mut trace = ResourceTrace::made_by(&contents[0], 3);
         assert_eq!(trace.integrity, first_integrity(&contents[0], 3));
         trace.place(10, 1_000);
-        let made = Trace {
+        let made = ResourceTrace {
             version: 1,
             integrity: trace.integrity,
             created_sequence: 10,
@@ -429,7 +429,7 @@ mod tests {
         assert_eq!(trace, made);
         let mut next = trace.next(&contents[1]);
         next.place(12, 1_200);
-        let changed = Trace {
+        let changed = ResourceTrace {
             version: 2,
             integrity: next_integrity(&made.integrity, &contents[1]),
             sequence: 12,
@@ -479,7 +479,7 @@ mod tests {
             email: String::new(),
             address: Address::ZERO,
             keys: vec![Address::ZERO],
-            trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
         };
         assert!(!wallet.is_removed());
         wallet.keys.clear();

@@ -10,7 +10,7 @@ use k256::{AffinePoint, FieldBytes, ProjectivePoint, Scalar};
 
 use crate::address::Address;
 use crate::hash::{Hash, HexError, from_hex, keccak, text_serde};
-use crate::multiples::{self, GENERATOR, Terms};
+use crate::multiples::{self, GENERATOR, PointTerms};
 
 /// r ‖ s ‖ v, v stored as 27 or 28. Signatures with a high s are neither made nor read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,7 +78,7 @@ fn recovered(ecdsa: &EcdsaSignature, y_is_odd: bool, digest: &Hash) -> Option<Ve
     let point = AffinePoint::decompress(&r.to_bytes(), u8::from(y_is_odd).into());
     let point = ProjectivePoint::from(Option::<AffinePoint>::from(point)?);
     let r_inverted = Option::<Scalar>::from(r.invert_vartime())?;
-    let mut terms = Terms::new();
+    let mut terms = PointTerms::new();
     terms.add(&GENERATOR, &-(z * r_inverted));
     let key = terms.sum() + point.mul_vartime(&(*s * r_inverted));
     VerifyingKey::from_affine(multiples::affine(key)).ok()
@@ -139,12 +139,12 @@ pub struct SigningKey {
 /// The bytes are not a private key: zero, or not below the curve's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not a secp256k1 private key")]
-pub struct KeyError;
+pub struct SigningKeyError;
 
 impl SigningKey {
     /// Accepts the 32 bytes of a private key.
-    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, KeyError> {
-        let key = EcdsaKey::from_slice(bytes).map_err(|_| KeyError)?;
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, SigningKeyError> {
+        let key = EcdsaKey::from_slice(bytes).map_err(|_| SigningKeyError)?;
         let address = address_of(key.verifying_key());
         Ok(Self { key, address })
     }
@@ -310,6 +310,9 @@ mod tests {
         let shown = format!("{:?}", key());
         assert_eq!(shown, format!("SigningKey({})", key().address()));
         assert_eq!(key().to_bytes(), [0xa1; 32]);
-        assert_eq!(SigningKey::from_bytes(&[0; 32]).unwrap_err(), KeyError);
+        assert_eq!(
+            SigningKey::from_bytes(&[0; 32]).unwrap_err(),
+            SigningKeyError
+        );
     }
 }

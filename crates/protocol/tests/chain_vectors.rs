@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
-use kedge_protocol::claim::{Mask, Opening, Statement};
+use kedge_protocol::claim::{ClaimOpening, ClaimStatement, DisclosureMask};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::{Hash, keccak};
 use kedge_protocol::log_tree;
@@ -171,7 +171,7 @@ fn records_follow_from_their_requests() {
         standing.insert(resource, hash(&record["integrity"]));
         let integrity = chain::next_integrity(&hash(&record["previous_integrity"]), &content);
         assert_eq!(integrity, hash(&record["integrity"]));
-        let leaf = Leaf {
+        let leaf = LogLeaf {
             sequence: number(&record["sequence"]),
             timestamp_ms: number(&record["timestamp_ms"]),
             content,
@@ -290,7 +290,7 @@ fn the_log_only_grows() {
         .map(|batch| signed_batch(batch).header)
         .collect();
     let root_of = |size: u64| {
-        let mut frontier = log_tree::Frontier::default();
+        let mut frontier = log_tree::TreeFrontier::default();
         for header in &headers[..size as usize] {
             assert_eq!(frontier.root(), header.history);
             frontier.append(log_tree::leaf(&header.hash()));
@@ -344,7 +344,7 @@ fn records_open_to_their_words() {
             payload,
         } = words(action);
         let signer: Address = text(&request["message"]["signer"]).parse().unwrap();
-        let opening = Opening {
+        let opening = ClaimOpening {
             disclosable: [kind, target, payload, Hash(signer.to_word())],
             authority: hash(&record["authority"]),
         };
@@ -353,10 +353,10 @@ fn records_open_to_their_words() {
 
         let context = keccak(b"context");
         for bits in 0..16u8 {
-            let mask = Mask::new(bits).unwrap();
+            let mask = DisclosureMask::new(bits).unwrap();
             let disclosed: Vec<bool> = (0..4).map(|word| mask.discloses(word)).collect();
             assert_eq!(disclosed, [1, 2, 4, 8].map(|bit| bits & bit != 0));
-            let statement = Statement::of(&opening, mask, context);
+            let statement = ClaimStatement::of(&opening, mask, context);
             assert_eq!(statement.content, content);
             let shown = |word: usize| disclosed[word].then_some(opening.disclosable[word]);
             let words = [0, 1, 2, 3].map(|word| shown(word).unwrap_or(Hash::ZERO));
@@ -382,5 +382,5 @@ fn records_open_to_their_words() {
             }
         }
     }
-    assert_eq!(Mask::new(16), None);
+    assert_eq!(DisclosureMask::new(16), None);
 }

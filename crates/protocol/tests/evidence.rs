@@ -13,12 +13,12 @@ use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
-    Coverage, Evidence, EvidenceFile, EvidenceFileError, Fault, HeaderEvidence, KeyTerm, NoFault,
-    Trust,
+    ContractCoverage, ContractView, Evidence, EvidenceFile, EvidenceFileError, Fault,
+    HeaderEvidence, KeyTerm, NoFault,
 };
 use kedge_protocol::hash::keccak;
 use kedge_protocol::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX, SEQUENCER_KEYS_MAX};
-use kedge_protocol::{Hash, Id, KeyFrom, Prefix, SequencerKeys};
+use kedge_protocol::{Hash, Id, KeyActivation, Prefix, SequencerKeys};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -183,12 +183,12 @@ fn the_empty_log_begins_every_log_without_a_proof() {
 
 #[test]
 fn known_keys_sign_until_the_next_one() {
-    let entry = |number, from_batch| KeyFrom {
+    let entry = |number, from_batch| KeyActivation {
         key: key(number).address(),
         from_batch,
     };
     let keys = SequencerKeys::new(vec![entry(1, 0), entry(2, 7), entry(3, 9)]).unwrap();
-    let trust = Trust::of_known_keys(domain(), &keys);
+    let trust = ContractView::of_known_keys(domain(), &keys);
     let term = |number, from_batch, until_batch| KeyTerm {
         from_batch,
         until_batch,
@@ -199,21 +199,21 @@ fn known_keys_sign_until_the_next_one() {
     assert_eq!(trust.anchored, BTreeMap::from([(0, keccak(b""))]));
 
     // A single key may have any index in the contract's list.
-    let only = Trust::of_known_keys(domain(), &SequencerKeys::from(key(1).address()));
+    let only = ContractView::of_known_keys(domain(), &SequencerKeys::from(key(1).address()));
     assert_eq!(only.keys, vec![term(1, 0, u64::MAX); SEQUENCER_KEYS_MAX]);
     assert_eq!(only.domain, domain());
 }
 
 #[test]
 fn a_contract_anchors_its_own_batches() {
-    let coverage = Coverage {
+    let coverage = ContractCoverage {
         from_batch: 2,
         until_batch: 4,
         retired_at_s: 50,
     };
     let held: Vec<u64> = (0..6).filter(|batch| coverage.holds(*batch)).collect();
     assert_eq!(held, [2, 3]);
-    assert!(Coverage::ALL.holds(0));
+    assert!(ContractCoverage::ALL.holds(0));
 }
 
 fn json_of(file: &EvidenceFile) -> Value {
@@ -318,7 +318,7 @@ fn another_logs_evidence_proves_nothing() {
     let trust = trust(&log());
     let foreign = EvidenceFile::new(other, equivocation().evidence);
     assert_eq!(foreign.check(&trust), Err(NoFault::OtherDomain));
-    let elsewhere = Trust {
+    let elsewhere = ContractView {
         domain: other,
         ..trust
     };
@@ -329,7 +329,7 @@ fn another_logs_evidence_proves_nothing() {
 }
 
 /// The verdict on two headers of batch `number`, signed by the first or the second key.
-fn verdict_at(trust: &Trust, number: u64, signer: u8) -> Result<(), NoFault> {
+fn verdict_at(trust: &ContractView, number: u64, signer: u8) -> Result<(), NoFault> {
     let log = log();
     let index = u32::from(signer == SECOND_KEY);
     let header = |ms: u64| {
@@ -382,7 +382,7 @@ fn a_replaced_key_counts_for_a_time() {
 fn a_contract_answers_for_its_own_batches() {
     let mut trust = trust(&log());
     trust.evidence_age_s = 100;
-    trust.coverage = Coverage {
+    trust.coverage = ContractCoverage {
         from_batch: 2,
         until_batch: 4,
         retired_at_s: 50,
@@ -404,7 +404,7 @@ fn a_contract_answers_for_its_own_batches() {
     assert_eq!(verdict_at(&trust, 1, faults::FIRST_KEY), outside(1));
     assert_eq!(verdict_at(&trust, 4, faults::FIRST_KEY), Ok(()));
     trust.keys.truncate(1);
-    trust.coverage = Coverage::ALL;
+    trust.coverage = ContractCoverage::ALL;
     let unknown = verdict_at(&trust, ROTATED_AT, SECOND_KEY);
     assert_eq!(unknown, Err(NoFault::UnknownKey(1)));
 }

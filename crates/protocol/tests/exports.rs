@@ -7,19 +7,21 @@ mod export;
 #[path = "support/requests.rs"]
 mod requests;
 
-use kedge_protocol::export::{Checked, Checker, ExportError, Line, RequestLine, Shown};
+use kedge_protocol::export::{
+    ExportChecker, ExportError, ExportLine, ExportLineKind, ExportSummary, RequestLine,
+};
 use kedge_protocol::hash::keccak;
-use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::log_tree::TreeFrontier;
 use kedge_protocol::receipt::{ReceiptError, check_header};
-use kedge_protocol::{Hash, KeyFrom, SequencerKeys};
+use kedge_protocol::{Hash, KeyActivation, SequencerKeys};
 
 use export::{Export, keys};
 use requests::{SEALED_AT_MS, domain, key};
 
 type Edit = fn(&mut Export);
 
-fn checked(export: &Export, keys: &SequencerKeys) -> Result<Shown, ExportError> {
-    let mut checker = Checker::new(domain(), keys);
+fn checked(export: &Export, keys: &SequencerKeys) -> Result<ExportSummary, ExportError> {
+    let mut checker = ExportChecker::new(domain(), keys);
     for line in &export.lines {
         checker.line(&serde_json::to_string(line).unwrap())?;
     }
@@ -30,7 +32,7 @@ fn checked(export: &Export, keys: &SequencerKeys) -> Result<Shown, ExportError> 
 fn an_export_shows_what_it_holds() {
     let export = Export::new();
     let shown = checked(&export, &keys()).unwrap();
-    let Shown {
+    let ExportSummary {
         from,
         batches,
         actions,
@@ -41,28 +43,28 @@ fn an_export_shows_what_it_holds() {
     } = shown;
     assert_eq!((from, batches, actions), (0, 3, 7));
     assert_eq!((requests, opened, additions_without_consent), (3, 4, 0));
-    assert_eq!(Line::Checkpoint(checkpoint), export.lines[7]);
+    assert_eq!(ExportLine::Checkpoint(checkpoint), export.lines[7]);
 }
 
 #[test]
 fn a_checker_says_how_far_it_is() {
     let export = Export::new();
-    let mut checker = Checker::new(domain(), keys());
-    let mut frontier = Frontier::default();
+    let mut checker = ExportChecker::new(domain(), keys());
+    let mut frontier = TreeFrontier::default();
     let mut reached = (0, domain().separator(), frontier.root());
     for line in &export.lines {
         let text = serde_json::to_string(line).unwrap();
         match (checker.line(&text).unwrap(), line) {
-            (Checked::Log(read), Line::Log(written)) => assert_eq!(read, *written),
-            (Checked::Batch, Line::Batch(written)) => {
+            (ExportLineKind::Log(read), ExportLine::Log(written)) => assert_eq!(read, *written),
+            (ExportLineKind::Batch, ExportLine::Batch(written)) => {
                 let header = &written.batch.header;
                 frontier.append(kedge_protocol::log_tree::leaf(&header.hash()));
                 reached = (header.last_sequence(), header.head, frontier.root());
             }
-            (Checked::Request(read), Line::Request(written)) => {
+            (ExportLineKind::Request(read), ExportLine::Request(written)) => {
                 assert_eq!(RequestLine::from(read), **written);
             }
-            (Checked::Checkpoint, Line::Checkpoint(_)) => (),
+            (ExportLineKind::Checkpoint, ExportLine::Checkpoint(_)) => (),
             (read, written) => panic!("{read:?} of {written:?}"),
         }
         assert_eq!(checker.batches(), frontier.size());
@@ -123,7 +125,7 @@ fn lines_have_an_order() {
         }),
         (0, 0, "ends before its checkpoint", |e| e.lines.clear()),
     ]);
-    let mut checker = Checker::new(domain(), keys());
+    let mut checker = ExportChecker::new(domain(), keys());
     let error = checker.line("[]").unwrap_err();
     assert!(error.what.contains("not a line of an export"), "{error}");
     assert_eq!(error.line, 1);
@@ -152,7 +154,7 @@ fn the_first_line_describes_the_trusted_log() {
 
 #[test]
 fn the_named_keys_continue_the_trusted_ones_or_the_other_way_round() {
-    let entry = |number, from_batch| KeyFrom {
+    let entry = |number, from_batch| KeyActivation {
         key: key(number).address(),
         from_batch,
     };

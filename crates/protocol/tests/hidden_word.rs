@@ -6,7 +6,7 @@
 
 use kedge_protocol::Hash;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::{keccak, keccak_parts, sha256};
 use kedge_protocol::signature::{Signature, SigningKey};
@@ -27,7 +27,7 @@ struct Known {
     action_hashes: [Hash; 2],
     neighbour_salt: Hash,
     /// Preimage of the hidden action's leaf.
-    leaf: Leaf,
+    leaf: LogLeaf,
     published: Hash,
     previous_integrity: Hash,
 }
@@ -53,7 +53,7 @@ fn request(bit: &str, seed: &Hash) -> Known {
     let authority = chain::authority(&signature, &salt(seed, 0));
     let content = chain::content(&words(bit), &head.signer, &authority);
     let previous_integrity = keccak(b"before");
-    let leaf = Leaf {
+    let leaf = LogLeaf {
         sequence: 9,
         timestamp_ms: 1_790_000_000_000,
         content,
@@ -78,7 +78,7 @@ impl Known {
             let words = words(bit);
             let authority = chain::authority(&self.signature, guess);
             let content = chain::content(&words, &self.head.signer, &authority);
-            let leaf = Leaf {
+            let leaf = LogLeaf {
                 content,
                 integrity: chain::next_integrity(&self.previous_integrity, &content),
                 ..self.leaf

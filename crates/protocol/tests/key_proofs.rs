@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::key_proof::KeyProofError;
@@ -12,7 +12,7 @@ use kedge_protocol::proof::{BatchPath, OpenedAction, PROOF_VERSION, ProofFile};
 use kedge_protocol::receipt::ReceiptLeaf;
 use kedge_protocol::sequencer_keys::KeyListError;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash, KeyFrom, SequencerKeys};
+use kedge_protocol::{Address, Hash, KeyActivation, SequencerKeys};
 
 const DOMAIN: Domain = Domain {
     chain_id: 31_337,
@@ -39,7 +39,7 @@ fn proof(kind: &str, target: &str, payload: &str, number: u64, signer: &SigningK
     };
     let content = chain::content(&words, &action.signer, &action.authority);
     let integrity = chain::next_integrity(&Hash::ZERO, &content);
-    let leaf = Leaf {
+    let leaf = LogLeaf {
         sequence: number + 1,
         timestamp_ms: 5,
         content,
@@ -128,7 +128,7 @@ fn a_next_key_is_believed_by_its_proof_alone() {
     assert_eq!(refused, Err(late));
     assert_eq!(keys, SequencerKeys::from(first.address()));
 
-    let entry = KeyFrom {
+    let entry = KeyActivation {
         key: second.address(),
         from_batch: 9,
     };

@@ -8,9 +8,9 @@ mod requests;
 use kedge_protocol::Hash;
 use kedge_protocol::action::ActionWords;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::{NotAuthorised, Opening, check_authorised};
+use kedge_protocol::evidence::{ActionOpening, NotAuthorised, check_authorised};
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::proof::{Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile};
@@ -21,15 +21,15 @@ use kedge_protocol::signature::SignatureError;
 use requests::{SEALED_AT_MS, domain, key, organization_id, request};
 
 /// The last action of a request that had this many, opened, and its leaf.
-fn last_of(count: usize) -> (Leaf, Opening) {
+fn last_of(count: usize) -> (LogLeaf, ActionOpening) {
     let record = request(0, 2, 1, &[u16::try_from(count - 1).unwrap()]);
     assert_eq!(record.organization_id, organization_id());
-    let opening = Opening::of_record(&record, &record.actions[0]).unwrap();
+    let opening = ActionOpening::of_record(&record, &record.actions[0]).unwrap();
     assert_eq!(opening.action_hashes.len(), count);
     (record.placed(&record.hashes())[0], opening)
 }
 
-fn checked(spoil: impl FnOnce(&mut Leaf, &mut Opening)) -> Result<(), NotAuthorised> {
+fn checked(spoil: impl FnOnce(&mut LogLeaf, &mut ActionOpening)) -> Result<(), NotAuthorised> {
     let (mut leaf, mut opening) = last_of(3);
     spoil(&mut leaf, &mut opening);
     check_authorised(&leaf, &opening, &domain())
@@ -38,7 +38,7 @@ fn checked(spoil: impl FnOnce(&mut Leaf, &mut Opening)) -> Result<(), NotAuthori
 #[test]
 fn the_signer_asked_for_the_action_of_the_leaf() {
     assert_eq!(checked(|_, _| ()), Ok(()));
-    let spoiled: [fn(&mut Leaf, &mut Opening); 9] = [
+    let spoiled: [fn(&mut LogLeaf, &mut ActionOpening); 9] = [
         |leaf, _| leaf.content = keccak(b"another action"),
         |_, opening| opening.words.payload = keccak(b"another payload"),
         |_, opening| opening.salt = Hash::ZERO,
@@ -58,7 +58,7 @@ fn the_signer_asked_for_the_action_of_the_leaf() {
 
 #[test]
 fn the_signature_is_over_the_whole_request() {
-    let spoiled: [fn(&mut Opening); 5] = [
+    let spoiled: [fn(&mut ActionOpening); 5] = [
         |opening| opening.action_hashes[0] = Hash::ZERO,
         |opening| opening.action_hashes.push(Hash::ZERO),
         |opening| opening.head.nonce += 1,
@@ -92,7 +92,7 @@ fn what_is_no_signature_authorises_nothing() {
     let mut record = request(0, 2, 1, &[0]);
     record.signature.0[..32].fill(0);
     let leaf = record.placed(&record.hashes())[0];
-    let opening = Opening::of_record(&record, &record.actions[0]).unwrap();
+    let opening = ActionOpening::of_record(&record, &record.actions[0]).unwrap();
     let refused = check_authorised(&leaf, &opening, &domain());
     let expected = NotAuthorised::Signature(SignatureError::Unrecoverable);
     assert_eq!(refused, Err(expected));
@@ -224,5 +224,5 @@ fn the_action_was_placed_before_its_deadline() {
 fn a_record_with_gaps_is_not_opened() {
     let mut record = request(0, 2, 1, &[2]);
     record.failed.pop();
-    assert!(Opening::of_record(&record, &record.actions[0]).is_err());
+    assert!(ActionOpening::of_record(&record, &record.actions[0]).is_err());
 }

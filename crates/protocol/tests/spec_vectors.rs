@@ -6,11 +6,11 @@ use std::convert::Infallible;
 
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::{Hash, keccak_parts};
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes};
 use kedge_protocol::merkle::{BatchTree, empty_root, verify_consistency, verify_proof};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Id, Prefix};
@@ -57,7 +57,7 @@ fn key(spec: &Value, name: &str) -> SigningKey {
 #[derive(Default)]
 struct Memory(std::collections::HashMap<(u32, u64), Hash>);
 
-impl Nodes for Memory {
+impl TreeNodes for Memory {
     type Error = Infallible;
 
     fn node(&self, level: u32, index: u64) -> Result<Hash, Infallible> {
@@ -65,8 +65,8 @@ impl Nodes for Memory {
     }
 }
 
-fn grow(leaves: impl IntoIterator<Item = Hash>) -> (Frontier, Memory) {
-    let mut frontier = Frontier::default();
+fn grow(leaves: impl IntoIterator<Item = Hash>) -> (TreeFrontier, Memory) {
+    let mut frontier = TreeFrontier::default();
     let mut memory = Memory::default();
     for leaf in leaves {
         for node in frontier.append(leaf) {
@@ -157,7 +157,7 @@ fn records_chain() {
             let integrity = chain::next_integrity(&previous.unwrap_or_default(), &content);
             assert_eq!(integrity, hash(&record["integrity"]));
             integrities.insert(resource, integrity);
-            let leaf = Leaf {
+            let leaf = LogLeaf {
                 sequence: number(&record["sequence"]),
                 timestamp_ms: number(&record["timestamp_ms"]),
                 content,
@@ -207,7 +207,7 @@ fn batches_are_fingerprinted_and_signed() {
         .iter()
         .map(|record| hash(&record["leaf"]))
         .collect();
-    let mut log = Frontier::default();
+    let mut log = TreeFrontier::default();
     for batch in spec["batches"].as_array().unwrap() {
         let header = header(&batch["message"]);
         let first = header.first_sequence as usize - 1;
@@ -298,7 +298,7 @@ fn trees_of_many_sizes() {
         let root = hash(&tree["root"]);
         assert_eq!(frontier.root(), root);
         assert_eq!(frontier.size(), size);
-        let Ok(loaded) = Frontier::load(size, &nodes);
+        let Ok(loaded) = TreeFrontier::load(size, &nodes);
         assert_eq!(loaded, frontier);
         for (index, path) in tree["path_of"].as_object().unwrap() {
             let index: u64 = index.parse().unwrap();
@@ -365,7 +365,7 @@ fn what_must_be_refused_is() {
 
 #[test]
 fn the_empty_log_has_the_hash_of_nothing() {
-    assert_eq!(Frontier::default().root(), empty_root());
+    assert_eq!(TreeFrontier::default().root(), empty_root());
     assert_eq!(
         Id::made_by(Prefix::Object, &Hash::ZERO, 0).prefix,
         Prefix::Object

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use kedge_protocol::Hash;
 use kedge_protocol::hash::{keccak, keccak_parts};
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes};
 use kedge_protocol::merkle::{BatchTree, ProofError, verify_consistency, verify_proof};
 use serde_json::Value;
 
@@ -125,7 +125,7 @@ fn batch_trees() {
 /// The stored nodes of a log tree.
 struct Stored(HashMap<(u32, u64), Hash>);
 
-impl Nodes for Stored {
+impl TreeNodes for Stored {
     type Error = Infallible;
 
     fn node(&self, level: u32, index: u64) -> Result<Hash, Infallible> {
@@ -135,7 +135,7 @@ impl Nodes for Stored {
 
 #[test]
 fn log_trees() {
-    let mut frontier = Frontier::default();
+    let mut frontier = TreeFrontier::default();
     let mut nodes = Stored(HashMap::new());
     let mut roots = Vec::new();
     let mut leaves = Vec::new();
@@ -145,16 +145,16 @@ fn log_trees() {
         let root = frontier.root();
         assert_eq!(root, hash(&entry["root"]), "size {size}");
         assert_eq!(log_tree::root(&nodes, size), Ok(root));
-        assert_eq!(Frontier::load(size, &nodes), Ok(frontier.clone()));
+        assert_eq!(TreeFrontier::load(size, &nodes), Ok(frontier.clone()));
         let peaks = frontier.peaks().to_vec();
         assert_eq!(
-            Frontier::of_peaks(size, peaks.clone()),
+            TreeFrontier::of_peaks(size, peaks.clone()),
             Some(frontier.clone())
         );
         let more = [&peaks[..], &[Hash::ZERO]].concat();
-        assert_eq!(Frontier::of_peaks(size, more), None);
+        assert_eq!(TreeFrontier::of_peaks(size, more), None);
         if let Some((_, fewer)) = peaks.split_last() {
-            assert_eq!(Frontier::of_peaks(size, fewer.to_vec()), None);
+            assert_eq!(TreeFrontier::of_peaks(size, fewer.to_vec()), None);
         }
         roots.push(root);
 

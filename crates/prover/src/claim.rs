@@ -3,14 +3,15 @@
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::ProofFile;
-use kedge_protocol::{Hash, KeyOfBatch};
+use kedge_protocol::{BatchKeys, Hash};
 
 use crate::circuit::{ClaimCircuit, Constraints};
-use crate::groth16::{PartError, Proof, ProveError, ProvingKey, VerifyingKey};
+use crate::groth16::{Groth16Proof, ProofPartError, ProveError, ProvingKey, VerifyingKey};
 
 pub use kedge_protocol::claim::{
-    Binding, CLAIM_FORMAT, CLAIM_VERSION, ClaimFile, ClaimFileError, ClaimLeaf, ClaimShown,
-    ClaimTextError, Disclosed, DisclosedText, INPUTS, Mask, Opening, Statement, WORDS_DISCLOSABLE,
+    CLAIM_FORMAT, CLAIM_VERSION, ClaimBinding, ClaimFile, ClaimFileError, ClaimLeaf, ClaimOpening,
+    ClaimStatement, ClaimSummary, ClaimTextError, DisclosedText, DisclosedWords, DisclosureMask,
+    INPUTS, WORDS_DISCLOSABLE,
 };
 
 /// Why a claim does not hold.
@@ -21,7 +22,7 @@ pub enum ClaimError {
     File(#[from] ClaimFileError),
     /// The proof's numbers are not points.
     #[error("the proof: {0}")]
-    Point(#[from] PartError),
+    Point(#[from] ProofPartError),
     /// The proof does not match the public inputs.
     #[error("the proof does not hold for this claim")]
     ProofRefused,
@@ -29,8 +30,8 @@ pub enum ClaimError {
 
 /// The words to disclose, and their form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Choice {
-    pub mask: Mask,
+pub struct ClaimDisclosure {
+    pub mask: DisclosureMask,
     /// Discloses only the hashes of texts, without the texts.
     pub hashes_only: bool,
 }
@@ -39,11 +40,11 @@ pub struct Choice {
 pub fn prove(
     key: &ProvingKey,
     file: &ProofFile,
-    choice: Choice,
-    binding: Binding,
+    choice: ClaimDisclosure,
+    binding: ClaimBinding,
 ) -> Result<ClaimFile, ProveError> {
     let action = &file.action;
-    let opening = Opening {
+    let opening = ClaimOpening {
         disclosable: [
             keccak(action.kind.as_bytes()),
             keccak(action.target.as_bytes()),
@@ -56,7 +57,7 @@ pub fn prove(
         return Err(ProveError::OtherContent);
     }
     let context = binding.context(&file.domain.separator());
-    let statement = Statement::of(&opening, choice.mask, context);
+    let statement = ClaimStatement::of(&opening, choice.mask, context);
     let (constraints, wires) = Constraints::with_wires(ClaimCircuit::new(statement, opening))?;
     let proof = key.prove(&constraints, &wires)?;
     Ok(ClaimFile {
@@ -81,7 +82,7 @@ pub fn prove(
     })
 }
 
-fn disclosed(file: &ProofFile, choice: Choice) -> Disclosed {
+fn disclosed(file: &ProofFile, choice: ClaimDisclosure) -> DisclosedWords {
     let action = &file.action;
     let text = |place, text: &str| {
         choice.mask.discloses(place).then(|| DisclosedText {
@@ -89,7 +90,7 @@ fn disclosed(file: &ProofFile, choice: Choice) -> Disclosed {
             text: (!choice.hashes_only).then(|| text.to_owned()),
         })
     };
-    Disclosed {
+    DisclosedWords {
         kind: text(0, &action.kind),
         target: text(1, &action.target),
         payload: text(2, &action.payload),
@@ -102,9 +103,9 @@ fn disclosed(file: &ProofFile, choice: Choice) -> Disclosed {
 pub fn verify(
     claim: &ClaimFile,
     domain: &Domain,
-    sequencer: &impl KeyOfBatch,
+    sequencer: &impl BatchKeys,
     key: &VerifyingKey,
-) -> Result<ClaimShown, ClaimError> {
+) -> Result<ClaimSummary, ClaimError> {
     let shown = claim.check(domain, sequencer, &key.hash())?;
     verify_proof(claim, key)?;
     Ok(shown)
@@ -112,7 +113,7 @@ pub fn verify(
 
 /// Checks only the proof against the file's public inputs, which [`ClaimFile::check`] omits.
 pub fn verify_proof(claim: &ClaimFile, key: &VerifyingKey) -> Result<(), ClaimError> {
-    let proof = Proof::of_parts(&claim.proof)?;
+    let proof = Groth16Proof::of_parts(&claim.proof)?;
     if key.verify(&proof, &claim.public_inputs) {
         Ok(())
     } else {

@@ -34,7 +34,7 @@ pub fn dev_insecure_proving() -> Result<ProvingKey, ProveError> {
 
 /// Why a key must not check claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum KeyNotAllowed {
+pub enum CircuitKeyError {
     /// The key belongs to another circuit.
     #[error("the key is for a circuit of {0} public inputs; a claim has {INPUTS}")]
     OtherCircuit(usize),
@@ -47,14 +47,14 @@ pub enum KeyNotAllowed {
 }
 
 /// Checks whether this key may verify claims about a log on this chain.
-pub fn check_allowed(key: &VerifyingKey, chain_id: u64) -> Result<(), KeyNotAllowed> {
+pub fn check_allowed(key: &VerifyingKey, chain_id: u64) -> Result<(), CircuitKeyError> {
     if key.inputs() != INPUTS {
-        return Err(KeyNotAllowed::OtherCircuit(key.inputs()));
+        return Err(CircuitKeyError::OtherCircuit(key.inputs()));
     }
     let hash = key.hash();
     if DENIED_KEY_HASHES.contains(&hash.to_string().as_str()) && !TEST_CHAIN_IDS.contains(&chain_id)
     {
-        return Err(KeyNotAllowed::DevInsecure(hash));
+        return Err(CircuitKeyError::DevInsecure(hash));
     }
     Ok(())
 }

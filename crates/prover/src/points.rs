@@ -112,11 +112,11 @@ pub(crate) fn g2_of(x: Fq2, y: Fq2) -> Result<G2Affine, PointError> {
 }
 
 /// snarkjs' form of a G1 point: x, y and one.
-pub(crate) type G1Texts = [String; 3];
+pub(crate) type G1Json = [String; 3];
 /// snarkjs' form of a G2 point: real part of each coordinate first.
-pub(crate) type G2Texts = [[String; 2]; 3];
+pub(crate) type G2Json = [[String; 2]; 3];
 
-pub(crate) fn g1_texts(point: &G1Affine) -> G1Texts {
+pub(crate) fn g1_texts(point: &G1Affine) -> G1Json {
     let (x, y, z) = match point.xy() {
         Some((x, y)) => (x.to_string(), y.to_string(), "1"),
         None => ("0".to_owned(), "1".to_owned(), "0"),
@@ -124,7 +124,7 @@ pub(crate) fn g1_texts(point: &G1Affine) -> G1Texts {
     [x, y, z.to_owned()]
 }
 
-pub(crate) fn g2_texts(point: &G2Affine) -> G2Texts {
+pub(crate) fn g2_texts(point: &G2Affine) -> G2Json {
     let pair = |number: Fq2| [number.c0.to_string(), number.c1.to_string()];
     let constant = |number: u8| [number.to_string(), "0".to_owned()];
     match point.xy() {
@@ -133,14 +133,14 @@ pub(crate) fn g2_texts(point: &G2Affine) -> G2Texts {
     }
 }
 
-pub(crate) fn g1_of_texts(texts: &G1Texts) -> Result<G1Affine, PointError> {
+pub(crate) fn g1_of_texts(texts: &G1Json) -> Result<G1Affine, PointError> {
     if texts[2] != "1" {
         return Err(PointError::NotAffine);
     }
     g1_of(decimal(&texts[0])?, decimal(&texts[1])?)
 }
 
-pub(crate) fn g2_of_texts(texts: &G2Texts) -> Result<G2Affine, PointError> {
+pub(crate) fn g2_of_texts(texts: &G2Json) -> Result<G2Affine, PointError> {
     if texts[2] != ["1", "0"] {
         return Err(PointError::NotAffine);
     }

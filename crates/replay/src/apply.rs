@@ -2,7 +2,7 @@
 //! start, a restore, a rebuild, verification, and the check of the live engine's writes all use this code, so their
 //! results are comparable.
 //!
-//! An [`Apply`] keeps its reads and changes in memory until [`Apply::rest_on`] drops them. It writes an object that
+//! An [`LogApplier`] keeps its reads and changes in memory until [`LogApplier::rest_on`] drops them. It writes an object that
 //! changes often only once.
 
 mod before;
@@ -11,19 +11,21 @@ mod rows;
 use std::collections::HashMap;
 
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::Leaf;
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::chain::LogLeaf;
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Address, Hash, Id};
-use kedge_rules::Unavailable;
-use kedge_rules::fold::{FoldError, State};
-use kedge_storage::{CodecError, Group, LogHead, OpenError, ReadError, SideEntry, Snapshot};
+use kedge_rules::StateUnavailable;
+use kedge_rules::fold::{FoldError, FoldState};
+use kedge_storage::{
+    CodecError, LogHead, SideEntry, StoreOpenError, StoreReadError, StoreSnapshot, WriteGroup,
+};
 
-use self::before::Before;
-use self::rows::Rows;
+use self::before::PriorState;
+use self::rows::ReplayRows;
 use crate::counted;
 
-/// Why a record or a batch was not applied. The [`Apply`] is unusable afterwards.
+/// Why a record or a batch was not applied. The [`LogApplier`] is unusable afterwards.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     /// The rules do not produce the record.
@@ -31,7 +33,7 @@ pub enum ApplyError {
     Fold(#[from] FoldError),
     /// The earlier state could not be read.
     #[error("the previous state could not be read: {0}")]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     /// A request or a batch is missing, or repeated.
     #[error("the log must continue with sequence {expected}, not {found}")]
     Order {
@@ -50,9 +52,9 @@ pub enum ApplyError {
 
 impl ApplyError {
     /// Converts to an error of opening a store.
-    pub(crate) fn in_frame(&self, frame: u64) -> OpenError {
+    pub(crate) fn in_frame(&self, frame: u64) -> StoreOpenError {
         let what = self.to_string();
-        OpenError::Apply { frame, what }
+        StoreOpenError::Apply { frame, what }
     }
 }
 
@@ -73,7 +75,7 @@ const REMEMBERED_BYTES: usize = 768;
 
 /// The tables whose rows are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Extent {
+enum ApplyExtent {
     /// Only tables that are [state](kedge_storage::Table::is_state).
     State,
     /// All tables, including references to the log and its own tables.
@@ -81,50 +83,50 @@ enum Extent {
 }
 
 /// Applies requests and batches in the order of the log, and gathers the resulting rows.
-pub struct Apply {
-    state: State<Before>,
-    rows: Rows,
+pub struct LogApplier {
+    state: FoldState<PriorState>,
+    rows: ReplayRows,
     log_bytes: HashMap<Id, u64>,
-    frontier: Frontier,
+    frontier: TreeFrontier,
     /// End of the log at the last batch; `None` before the first.
     head: Option<LogHead>,
     /// Last sequence of the last request; `None` if the first request decides where the log begins.
     sequence: Option<u64>,
-    extent: Extent,
+    extent: ApplyExtent,
     is_broken: bool,
 }
 
-impl Apply {
+impl LogApplier {
     /// Begins with the log's first request. `operators` are the addresses that sign for the operator.
     pub fn from_nothing(operators: Vec<Address>) -> Self {
-        let state = State::over(Before::Nothing, operators, Vec::new());
-        Self::of(state, Frontier::default(), None, Some(0))
+        let state = FoldState::over(PriorState::Nothing, operators, Vec::new());
+        Self::of(state, TreeFrontier::default(), None, Some(0))
     }
 
     /// Continues after everything in a store.
-    pub fn over(snapshot: Snapshot) -> Result<Self, ApplyError> {
+    pub fn over(snapshot: StoreSnapshot) -> Result<Self, ApplyError> {
         let operators = snapshot.operators()?;
         let head = snapshot.head()?;
-        let frontier = Frontier::load(head.batches, &snapshot)?;
+        let frontier = TreeFrontier::load(head.batches, &snapshot)?;
         let keys = snapshot.named_sequencer_keys()?;
-        let state = State::over(Before::stored(snapshot), operators, keys);
+        let state = FoldState::over(PriorState::stored(snapshot), operators, keys);
         Ok(Self::of(state, frontier, Some(head), None))
     }
 
     fn of(
-        state: State<Before>,
-        frontier: Frontier,
+        state: FoldState<PriorState>,
+        frontier: TreeFrontier,
         head: Option<LogHead>,
         sequence: Option<u64>,
     ) -> Self {
         Self {
             state,
-            rows: Rows::default(),
+            rows: ReplayRows::default(),
             log_bytes: HashMap::new(),
             frontier,
             head,
             sequence,
-            extent: Extent::Whole,
+            extent: ApplyExtent::Whole,
             is_broken: false,
         }
     }
@@ -133,7 +135,7 @@ impl Apply {
     #[must_use]
     pub fn state_alone(self) -> Self {
         Self {
-            extent: Extent::State,
+            extent: ApplyExtent::State,
             ..self
         }
     }
@@ -142,7 +144,7 @@ impl Apply {
     pub fn request(
         &mut self,
         record: &RequestRecord<'_>,
-        leaves: &[Leaf],
+        leaves: &[LogLeaf],
     ) -> Result<(), ApplyError> {
         self.guarded(|apply| apply.apply_request(record, leaves))
     }
@@ -150,7 +152,7 @@ impl Apply {
     fn apply_request(
         &mut self,
         record: &RequestRecord<'_>,
-        leaves: &[Leaf],
+        leaves: &[LogLeaf],
     ) -> Result<(), ApplyError> {
         let found = record.first_sequence;
         let expected = match (self.sequence, &self.head) {
@@ -162,7 +164,7 @@ impl Apply {
             return Err(ApplyError::Order { expected, found });
         }
         let Self { state, rows, .. } = self;
-        if self.extent == Extent::Whole {
+        if self.extent == ApplyExtent::Whole {
             let contents: Vec<Hash> = leaves.iter().map(|leaf| leaf.content).collect();
             rows.group.put_request(record, &contents);
         }
@@ -183,12 +185,12 @@ impl Apply {
             rows.group.put_spent(signer, record.head.nonce, found);
         }
         self.count(record.organization_id, added)
-            .map_err(|Unavailable| unread(self.state.source(), found))?;
+            .map_err(|StateUnavailable| unread(self.state.source(), found))?;
         self.sequence = Some(record.last_sequence());
         Ok(())
     }
 
-    fn count(&mut self, organization: Id, added: i64) -> Result<(), Unavailable> {
+    fn count(&mut self, organization: Id, added: i64) -> Result<(), StateUnavailable> {
         let before = match self.log_bytes.get(&organization) {
             Some(bytes) => *bytes,
             None => self.state.source().log_bytes(organization)?,
@@ -216,7 +218,7 @@ impl Apply {
             let found = header.first_sequence;
             return Err(ApplyError::Order { expected, found });
         }
-        if self.extent == Extent::Whole {
+        if self.extent == ApplyExtent::Whole {
             self.rows.group.put_batch(batch, leaves);
             for node in self.frontier.append(log_tree::leaf(&header.hash())) {
                 self.rows.group.put_node(&node);
@@ -255,13 +257,13 @@ impl Apply {
 
     /// Takes the finished rows. Objects that change often are not among them; [`Self::take_rows`] adds them, so that
     /// the rows show one state of the log.
-    pub fn take_formed(&mut self) -> Group {
-        std::mem::replace(&mut self.rows.group, Group::of_rows())
+    pub fn take_formed(&mut self) -> WriteGroup {
+        std::mem::replace(&mut self.rows.group, WriteGroup::of_rows())
     }
 
     /// Takes every row that differs from the store. Writing them brings the store to the state after the last request.
-    pub fn take_rows(&mut self) -> Result<Group, ApplyError> {
-        let mut all = Group::of_rows();
+    pub fn take_rows(&mut self) -> Result<WriteGroup, ApplyError> {
+        let mut all = WriteGroup::of_rows();
         self.finish(usize::MAX, |group| {
             all = group;
             Ok::<(), ApplyError>(())
@@ -273,7 +275,7 @@ impl Apply {
     pub fn finish<E: From<ApplyError>>(
         &mut self,
         bytes_max: usize,
-        mut write: impl FnMut(Group) -> Result<(), E>,
+        mut write: impl FnMut(WriteGroup) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.is_broken {
             return Err(ApplyError::Broken.into());
@@ -291,9 +293,9 @@ impl Apply {
     ///
     /// # Panics
     /// Some rows were not taken.
-    pub fn rest_on(&mut self, snapshot: Snapshot) {
+    pub fn rest_on(&mut self, snapshot: StoreSnapshot) {
         assert!(self.rows.is_empty(), "rows that nobody took would be lost");
-        self.state.forget(Before::stored(snapshot));
+        self.state.forget(PriorState::stored(snapshot));
         self.log_bytes.clear();
         self.rows.texts_bytes = 0;
     }
@@ -313,7 +315,7 @@ impl Apply {
 }
 
 /// Why the state before a sequence could not be read.
-fn unread(before: &Before, sequence: u64) -> ApplyError {
+fn unread(before: &PriorState, sequence: u64) -> ApplyError {
     match before.error() {
         Some(error) => ApplyError::Read(error),
         None => ApplyError::Fold(FoldError::Unavailable { sequence }),

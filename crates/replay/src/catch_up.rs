@@ -1,9 +1,11 @@
 //! Opens a store: applies all frames of the log after the last applied one, by the rules, before the store serves
 //! anything.
 
-use kedge_storage::{Group, MissingMark, OpenError, Opening, Store, StoreOptions, StoredFrame};
+use kedge_storage::{
+    MissingMark, Store, StoreOpenError, StoreOpening, StoreOptions, StoredFrame, WriteGroup,
+};
 
-use crate::apply::{Apply, ApplyError};
+use crate::apply::{ApplyError, LogApplier};
 use crate::hashed::{self, HashedFrame};
 
 /// Bytes of rows that are gathered before they are written.
@@ -13,7 +15,7 @@ pub const MEMORY_BYTES: usize = 160 * 1024 * 1024;
 
 /// Result of a catch-up.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct CaughtUp {
+pub struct CatchUpReport {
     /// Number of applied frames.
     pub frames: u64,
     /// Number of actions in them.
@@ -27,8 +29,8 @@ pub struct CaughtUp {
 /// Opens a store, or creates one in empty directories, and applies the frames that its rows lack.
 ///
 /// # Errors
-/// [`OpenError`] if the log is damaged, the rules refuse a record, or the log's end is inconsistent.
-pub fn open_store(options: StoreOptions) -> Result<Store, OpenError> {
+/// [`StoreOpenError`] if the log is damaged, the rules refuse a record, or the log's end is inconsistent.
+pub fn open_store(options: StoreOptions) -> Result<Store, StoreOpenError> {
     open_store_where(options, MissingMark::ReadOnly)
 }
 
@@ -36,7 +38,10 @@ pub fn open_store(options: StoreOptions) -> Result<Store, OpenError> {
 ///
 /// # Errors
 /// The errors of [`open_store`].
-pub fn open_store_where(options: StoreOptions, missing: MissingMark) -> Result<Store, OpenError> {
+pub fn open_store_where(
+    options: StoreOptions,
+    missing: MissingMark,
+) -> Result<Store, StoreOpenError> {
     open_store_within(options, missing, MEMORY_BYTES, |_| {})
 }
 
@@ -48,12 +53,12 @@ pub fn open_store_within(
     options: StoreOptions,
     missing: MissingMark,
     memory_bytes: usize,
-    progress: impl FnMut(CaughtUp),
-) -> Result<Store, OpenError> {
+    progress: impl FnMut(CatchUpReport),
+) -> Result<Store, StoreOpenError> {
     let opening = Store::begin(options, missing)?;
     let done = catch_up(&opening, memory_bytes, progress)?;
     if done.frames > 0 {
-        let CaughtUp {
+        let CatchUpReport {
             frames,
             actions,
             sequence,
@@ -75,15 +80,15 @@ pub fn open_store_within(
 /// # Errors
 /// The errors of [`open_store`].
 pub fn catch_up(
-    opening: &Opening,
+    opening: &StoreOpening,
     memory_bytes: usize,
-    mut progress: impl FnMut(CaughtUp),
-) -> Result<CaughtUp, OpenError> {
+    mut progress: impl FnMut(CatchUpReport),
+) -> Result<CatchUpReport, StoreOpenError> {
     std::thread::scope(|scope| {
         let frames = hashed::ahead(scope, opening.frames()?);
-        let frames = frames.map_err(|error| OpenError::Thread(error.to_string()))?;
-        let mut done = CaughtUp::default();
-        let mut apply: Option<Apply> = None;
+        let frames = frames.map_err(|error| StoreOpenError::Thread(error.to_string()))?;
+        let mut done = CatchUpReport::default();
+        let mut apply: Option<LogApplier> = None;
         let mut last: Option<HashedFrame> = None;
         for hashed in frames {
             let hashed = hashed?;
@@ -91,10 +96,10 @@ pub fn catch_up(
             let refused = |error: ApplyError| error.in_frame(header.number);
             let applying = match &mut apply {
                 Some(apply) => apply,
-                None => apply.insert(Apply::over(opening.snapshot()).map_err(refused)?),
+                None => apply.insert(LogApplier::over(opening.snapshot()).map_err(refused)?),
             };
             let entries = opening.side(&hashed.frame)?;
-            let operators = Group::operators_in(&entries);
+            let operators = WriteGroup::operators_in(&entries);
             if let Some(operators) = operators.map_err(|error| refused(error.into()))? {
                 applying.set_operators(operators);
             }
@@ -123,7 +128,11 @@ pub fn catch_up(
 }
 
 /// Writes everything that was applied, atomically: the rows show the state after one frame, even if the process ends.
-fn write(opening: &Opening, apply: &mut Apply, through: &StoredFrame) -> Result<(), OpenError> {
+fn write(
+    opening: &StoreOpening,
+    apply: &mut LogApplier,
+    through: &StoredFrame,
+) -> Result<(), StoreOpenError> {
     let number = through.header().number;
     let rows = apply.take_rows();
     let rows = rows.map_err(|error| error.in_frame(number))?;

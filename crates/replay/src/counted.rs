@@ -4,7 +4,7 @@
 
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::Object;
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 use kedge_rules::index::IndexChange;
 
 /// A request's head, signature and places, without its actions.
@@ -47,12 +47,12 @@ pub fn of_change(before: &str, after: &str) -> i64 {
 }
 
 /// Bytes of other resources. The texts of new ones are in the payload; variations have more.
-pub fn of_resources(are_new: bool, images: &[Image], payload: &str) -> i64 {
+pub fn of_resources(are_new: bool, images: &[ResourceState], payload: &str) -> i64 {
     if are_new {
         return signed(images.len() * RESOURCE_BYTES + payload.len());
     }
     let variations = images.iter().map(|image| match image {
-        Image::Variation(variation) => RESOURCE_BYTES + variation.properties.len(),
+        ResourceState::Variation(variation) => RESOURCE_BYTES + variation.properties.len(),
         _ => 0,
     });
     signed(variations.sum())

@@ -5,11 +5,11 @@ use std::thread::Scope;
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::merkle::BatchTree;
-use kedge_storage::{OpenError, StoredFrame};
+use kedge_storage::{StoreOpenError, StoredFrame};
 
-use crate::apply::{Apply, ApplyError};
+use crate::apply::{ApplyError, LogApplier};
 
 /// Frames that may wait to be applied: a frame has at most some tens of megabytes.
 const AHEAD_MAX: usize = 4;
@@ -18,7 +18,7 @@ const AHEAD_MAX: usize = 4;
 pub struct HashedFrame {
     pub frame: StoredFrame,
     /// Leaf preimages of each request.
-    placed: Vec<Vec<Leaf>>,
+    placed: Vec<Vec<LogLeaf>>,
     batches: Vec<HashedBatch>,
 }
 
@@ -45,7 +45,7 @@ impl HashedFrame {
         for request in frame.requests()? {
             let record = request.into_record()?;
             let made_of = record.placed(&record.hashes());
-            leaves.extend(Leaf::hash_each(&made_of));
+            leaves.extend(LogLeaf::hash_each(&made_of));
             placed.push(made_of);
             requests += 1;
             let is_last = |of: &SignedBatch| record.last_sequence() >= of.header.last_sequence();
@@ -72,7 +72,7 @@ impl HashedFrame {
     }
 }
 
-impl Apply {
+impl LogApplier {
     /// Applies the requests and batches of the log's next frame.
     ///
     /// # Errors
@@ -99,8 +99,8 @@ impl Apply {
 /// Hashes frames on another thread. It ends after the last frame, after an error, and when the receiver is gone.
 pub(crate) fn ahead<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    frames: impl Iterator<Item = Result<StoredFrame, OpenError>> + Send + 'scope,
-) -> std::io::Result<Receiver<Result<HashedFrame, OpenError>>> {
+    frames: impl Iterator<Item = Result<StoredFrame, StoreOpenError>> + Send + 'scope,
+) -> std::io::Result<Receiver<Result<HashedFrame, StoreOpenError>>> {
     let (sender, receiver) = sync_channel(AHEAD_MAX);
     let hash = move || {
         for frame in frames {

@@ -3,28 +3,32 @@
 use kedge_protocol::Id;
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
 use kedge_protocol::resource::{ApiKey, Webhook};
-use kedge_rules::{Counted, Held};
-use kedge_storage::{Page, ReadError, Resource, Snapshot};
+use kedge_rules::{CountedResource, ResourceCount};
+use kedge_storage::{RowPage, StoreReadError, StoreSnapshot, StoredResource};
 
 /// Number of resources of a type that an organization has in a store.
 ///
 /// # Errors
-/// [`ReadError`] if a row cannot be read.
-pub fn held(snapshot: &Snapshot, organization: Id, of: Counted) -> Result<Held, ReadError> {
+/// [`StoreReadError`] if a row cannot be read.
+pub fn held(
+    snapshot: &StoreSnapshot,
+    organization: Id,
+    of: CountedResource,
+) -> Result<ResourceCount, StoreReadError> {
     match of {
-        Counted::ApiKeys => tally(snapshot, organization, |key: &ApiKey| !key.deleted),
-        Counted::Webhooks => tally(snapshot, organization, |hook: &Webhook| !hook.deleted),
+        CountedResource::ApiKeys => tally(snapshot, organization, |key: &ApiKey| !key.deleted),
+        CountedResource::Webhooks => tally(snapshot, organization, |hook: &Webhook| !hook.deleted),
     }
 }
 
-fn tally<T: Resource>(
-    snapshot: &Snapshot,
+fn tally<T: StoredResource>(
+    snapshot: &StoreSnapshot,
     organization: Id,
     is_live: impl Fn(&T) -> bool,
-) -> Result<Held, ReadError> {
-    let (mut held, mut after) = (Held::default(), None);
+) -> Result<ResourceCount, StoreReadError> {
+    let (mut held, mut after) = (ResourceCount::default(), None);
     loop {
-        let page = Page {
+        let page = RowPage {
             after,
             descending: false,
             limit: PAGE_ITEMS_MAX,

@@ -1,52 +1,55 @@
 //! Maps each type of resource to its rows in the store.
 
 use kedge_protocol::{Id, Prefix};
-use kedge_rules::image::Image;
-use kedge_storage::{CodecError, Group, ReadError, ResourceRow, Snapshot};
+use kedge_rules::image::ResourceState;
+use kedge_storage::{CodecError, ResourceRow, StoreReadError, StoreSnapshot, WriteGroup};
 
 /// Writes a resource. `before` is its earlier state, whose names become free.
-pub fn put_image(group: &mut Group, image: &Image, before: Option<&Image>) {
+pub fn put_image(group: &mut WriteGroup, image: &ResourceState, before: Option<&ResourceState>) {
     match image {
-        Image::Object(object) => group.put_object(object, None),
-        Image::Wallet(wallet) => {
+        ResourceState::Object(object) => group.put_object(object, None),
+        ResourceState::Wallet(wallet) => {
             let email = match before {
-                Some(Image::Wallet(before)) => Some(before.email.as_str()),
+                Some(ResourceState::Wallet(before)) => Some(before.email.as_str()),
                 _ => None,
             };
             group.put_wallet(wallet, email);
         }
-        Image::Organization(organization) => group.put_resource(organization),
-        Image::Template(template) => {
+        ResourceState::Organization(organization) => group.put_resource(organization),
+        ResourceState::Template(template) => {
             let name = match before {
-                Some(Image::Template(before)) => Some(before.name.as_str()),
+                Some(ResourceState::Template(before)) => Some(before.name.as_str()),
                 _ => None,
             };
             group.put_template(template, name);
         }
-        Image::Variation(variation) => group.put_variation(variation),
-        Image::ApiKey(key) => group.put_resource(key),
-        Image::Webhook(webhook) => group.put_resource(webhook),
-        Image::File(file) => group.put_resource(file),
-        Image::Dispute(dispute) => group.put_dispute(dispute),
-        Image::SequencerKey(key) => group.put_sequencer_key(key),
-        Image::Invitation(invitation) => group.put_resource(invitation),
+        ResourceState::Variation(variation) => group.put_variation(variation),
+        ResourceState::ApiKey(key) => group.put_resource(key),
+        ResourceState::Webhook(webhook) => group.put_resource(webhook),
+        ResourceState::FileRecord(file) => group.put_resource(file),
+        ResourceState::Dispute(dispute) => group.put_dispute(dispute),
+        ResourceState::SequencerKey(key) => group.put_sequencer_key(key),
+        ResourceState::Invitation(invitation) => group.put_resource(invitation),
     }
 }
 
 /// Reads a resource that later actions can change or rules look up.
 ///
 /// # Errors
-/// [`ReadError`] if its row cannot be read.
-pub fn read_image(snapshot: &Snapshot, id: Id) -> Result<Option<Image>, ReadError> {
+/// [`StoreReadError`] if its row cannot be read.
+pub fn read_image(
+    snapshot: &StoreSnapshot,
+    id: Id,
+) -> Result<Option<ResourceState>, StoreReadError> {
     Ok(match id.prefix {
-        Prefix::Object => snapshot.object(id)?.map(Image::Object),
-        Prefix::Wallet => snapshot.wallet(id)?.map(Image::Wallet),
-        Prefix::Organization => snapshot.organization(id)?.map(Image::Organization),
-        Prefix::Template => snapshot.template(id)?.map(Image::Template),
-        Prefix::Key => snapshot.resource(id)?.map(Image::ApiKey),
-        Prefix::Webhook => snapshot.resource(id)?.map(Image::Webhook),
+        Prefix::Object => snapshot.object(id)?.map(ResourceState::Object),
+        Prefix::Wallet => snapshot.wallet(id)?.map(ResourceState::Wallet),
+        Prefix::Organization => snapshot.organization(id)?.map(ResourceState::Organization),
+        Prefix::Template => snapshot.template(id)?.map(ResourceState::Template),
+        Prefix::Key => snapshot.resource(id)?.map(ResourceState::ApiKey),
+        Prefix::Webhook => snapshot.resource(id)?.map(ResourceState::Webhook),
         // An invitation has the id of the action that made it.
-        Prefix::Action => snapshot.resource(id)?.map(Image::Invitation),
+        Prefix::Action => snapshot.resource(id)?.map(ResourceState::Invitation),
         // Immutable, or not a resource.
         Prefix::Variation
         | Prefix::File
@@ -59,18 +62,18 @@ pub fn read_image(snapshot: &Snapshot, id: Id) -> Result<Option<Image>, ReadErro
 }
 
 /// A resource in its stored form; `None` for types that no answer to a signed request shows.
-pub fn row(image: &Image) -> Option<ResourceRow<'_>> {
+pub fn row(image: &ResourceState) -> Option<ResourceRow<'_>> {
     Some(match image {
-        Image::Object(object) => object.into(),
-        Image::Wallet(wallet) => wallet.into(),
-        Image::Template(template) => template.into(),
-        Image::Variation(variation) => variation.into(),
-        Image::ApiKey(key) => key.into(),
-        Image::Webhook(webhook) => webhook.into(),
-        Image::File(file) => file.into(),
-        Image::Invitation(invitation) => invitation.into(),
-        Image::Organization(organization) => organization.into(),
-        Image::Dispute(_) | Image::SequencerKey(_) => return None,
+        ResourceState::Object(object) => object.into(),
+        ResourceState::Wallet(wallet) => wallet.into(),
+        ResourceState::Template(template) => template.into(),
+        ResourceState::Variation(variation) => variation.into(),
+        ResourceState::ApiKey(key) => key.into(),
+        ResourceState::Webhook(webhook) => webhook.into(),
+        ResourceState::FileRecord(file) => file.into(),
+        ResourceState::Invitation(invitation) => invitation.into(),
+        ResourceState::Organization(organization) => organization.into(),
+        ResourceState::Dispute(_) | ResourceState::SequencerKey(_) => return None,
     })
 }
 
@@ -78,17 +81,17 @@ pub fn row(image: &Image) -> Option<ResourceRow<'_>> {
 ///
 /// # Errors
 /// [`CodecError`] if it cannot be read.
-pub fn read_row(row: &ResourceRow<'_>) -> Result<Image, CodecError> {
+pub fn read_row(row: &ResourceRow<'_>) -> Result<ResourceState, CodecError> {
     Ok(match row.prefix()? {
-        Prefix::Object => Image::Object(row.object()?),
-        Prefix::Wallet => Image::Wallet(row.read()?),
-        Prefix::Template => Image::Template(row.read()?),
-        Prefix::Variation => Image::Variation(row.read()?),
-        Prefix::Key => Image::ApiKey(row.read()?),
-        Prefix::Webhook => Image::Webhook(row.read()?),
-        Prefix::File => Image::File(row.read()?),
-        Prefix::Action => Image::Invitation(row.read()?),
-        Prefix::Organization => Image::Organization(row.read()?),
+        Prefix::Object => ResourceState::Object(row.object()?),
+        Prefix::Wallet => ResourceState::Wallet(row.read()?),
+        Prefix::Template => ResourceState::Template(row.read()?),
+        Prefix::Variation => ResourceState::Variation(row.read()?),
+        Prefix::Key => ResourceState::ApiKey(row.read()?),
+        Prefix::Webhook => ResourceState::Webhook(row.read()?),
+        Prefix::File => ResourceState::FileRecord(row.read()?),
+        Prefix::Action => ResourceState::Invitation(row.read()?),
+        Prefix::Organization => ResourceState::Organization(row.read()?),
         Prefix::Dispute | Prefix::Batch | Prefix::Anchor | Prefix::Event | Prefix::Delivery => {
             return Err(row.unknown());
         }

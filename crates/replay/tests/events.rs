@@ -7,14 +7,14 @@ use std::path::Path;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::event::{EventType, Position, event_id};
+use kedge_protocol::event::{EventPosition, EventType, event_id};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{Object, ObjectStatus, Trace};
+use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_replay::events::{Filter, Span, read};
-use kedge_storage::{EventRow, Group, LogHead, Snapshot, Store};
+use kedge_replay::events::{EventFilter, EventSpan, read};
+use kedge_storage::{EventRow, LogHead, Store, StoreSnapshot, WriteGroup};
 use serde_json::json;
 
 const DOMAIN: Domain = Domain {
@@ -49,7 +49,7 @@ impl Rng {
 /// An expected event: position, type, object number, viewers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Expected {
-    position: Position,
+    position: EventPosition,
     event_type: EventType,
     object: Option<u64>,
     seen_by: Vec<u64>,
@@ -62,7 +62,7 @@ struct Log {
     all: Vec<Expected>,
     /// Number of events outside the log, by organization; the last counts public ones.
     numbers: [u64; ORGANIZATIONS as usize + 1],
-    last: Position,
+    last: EventPosition,
 }
 
 fn open(path: &Path) -> Store {
@@ -91,7 +91,7 @@ impl Log {
             head: LogHead::empty(&DOMAIN),
             all: Vec::new(),
             numbers: [0; ORGANIZATIONS as usize + 1],
-            last: Position::start_of(0),
+            last: EventPosition::start_of(0),
         };
         let mut rng = Rng(seed);
         log.objects();
@@ -106,7 +106,7 @@ impl Log {
     }
 
     fn objects(&mut self) {
-        let mut group = Group::new();
+        let mut group = WriteGroup::new();
         for number in 0..OBJECTS {
             let object = Object {
                 id: id(Prefix::Object, number),
@@ -117,7 +117,7 @@ impl Log {
                 owner_address: Address::ZERO,
                 properties: "{}".to_owned(),
                 status: ObjectStatus::Active,
-                trace: Trace::NEW,
+                trace: ResourceTrace::NEW,
             };
             group.put_object(&object, None);
         }
@@ -126,15 +126,15 @@ impl Log {
 
     /// A commit with only events outside the log.
     fn side_event(&mut self, rng: &mut Rng) {
-        let mut group = Group::new();
+        let mut group = WriteGroup::new();
         for _ in 0..=rng.below(3) {
             let scope = rng.below(ORGANIZATIONS + 1);
             let index = if self.last.sequence == self.head.sequence {
-                self.last.index.max(Position::BATCH) + 1
+                self.last.index.max(EventPosition::BATCH) + 1
             } else {
-                Position::SIDE
+                EventPosition::SIDE
             };
-            self.last = Position {
+            self.last = EventPosition {
                 sequence: self.head.sequence,
                 index,
             };
@@ -181,7 +181,7 @@ impl Log {
     }
 
     fn batch(&mut self, rng: &mut Rng) {
-        let mut group = Group::new();
+        let mut group = WriteGroup::new();
         let first_sequence = self.head.sequence + 1;
         let mut sequence = self.head.sequence;
         let mut seen_by = Vec::new();
@@ -211,9 +211,9 @@ impl Log {
         group.put_head(&self.head);
         self.store.commit(group).unwrap();
         self.all.push(Expected {
-            position: Position {
+            position: EventPosition {
                 sequence,
-                index: Position::BATCH,
+                index: EventPosition::BATCH,
             },
             event_type: EventType::BatchSealed,
             object: None,
@@ -222,7 +222,7 @@ impl Log {
     }
 
     /// Adds a request to a group after `sequence`. Returns the organizations that see its actions.
-    fn request(&mut self, rng: &mut Rng, group: &mut Group, sequence: &mut u64) -> Vec<u64> {
+    fn request(&mut self, rng: &mut Rng, group: &mut WriteGroup, sequence: &mut u64) -> Vec<u64> {
         let asker = rng.below(ORGANIZATIONS);
         let actions: Vec<(Kind, u64, u64)> = (0..=rng.below(4))
             .map(|_| match rng.below(6) {
@@ -245,7 +245,7 @@ impl Log {
             }
             for index in 0..*count {
                 self.all.push(Expected {
-                    position: Position {
+                    position: EventPosition {
                         sequence: *sequence,
                         index: index as u32,
                     },
@@ -313,7 +313,7 @@ impl Log {
     }
 }
 
-const ALL: Span = Span {
+const ALL: EventSpan = EventSpan {
     after: None,
     until: None,
     descending: false,
@@ -322,20 +322,36 @@ const ALL: Span = Span {
     rows_max: usize::MAX,
 };
 
-fn positions(snapshot: &Snapshot, viewer: u64, filter: &Filter, span: Span) -> Vec<Position> {
+fn positions(
+    snapshot: &StoreSnapshot,
+    viewer: u64,
+    filter: &EventFilter,
+    span: EventSpan,
+) -> Vec<EventPosition> {
     let piece = read(snapshot, organization(viewer), filter, span).unwrap();
     assert!(piece.ended);
     piece.events.iter().map(|event| event.position).collect()
 }
 
 /// Reads in pieces, each continuing after the previous one.
-fn in_pieces(snapshot: &Snapshot, viewer: u64, span: Span, rng: &mut Rng) -> Vec<Position> {
+fn in_pieces(
+    snapshot: &StoreSnapshot,
+    viewer: u64,
+    span: EventSpan,
+    rng: &mut Rng,
+) -> Vec<EventPosition> {
     let mut found = Vec::new();
     let mut span = span;
     loop {
         span.events_max = 1 + rng.below(5) as usize;
         span.rows_max = 1 + rng.below(7) as usize;
-        let piece = read(snapshot, organization(viewer), &Filter::default(), span).unwrap();
+        let piece = read(
+            snapshot,
+            organization(viewer),
+            &EventFilter::default(),
+            span,
+        )
+        .unwrap();
         found.extend(piece.events.iter().map(|event| event.position));
         if piece.ended {
             return found;
@@ -358,21 +374,27 @@ fn every_part_is_that_part_of_the_one_order() {
         assert_eq!(snapshot.last_position().unwrap(), last);
         for viewer in 0..ORGANIZATIONS {
             let seen = log.seen(viewer);
-            let piece = read(&snapshot, organization(viewer), &Filter::default(), ALL).unwrap();
-            let found: Vec<(Position, EventType)> = piece
+            let piece = read(
+                &snapshot,
+                organization(viewer),
+                &EventFilter::default(),
+                ALL,
+            )
+            .unwrap();
+            let found: Vec<(EventPosition, EventType)> = piece
                 .events
                 .iter()
                 .map(|event| (event.position, event.event_type))
                 .collect();
-            let expected: Vec<(Position, EventType)> = seen
+            let expected: Vec<(EventPosition, EventType)> = seen
                 .iter()
                 .map(|expected| (expected.position, expected.event_type))
                 .collect();
             assert_eq!(found, expected, "seed {seed}, viewer {viewer}");
-            let expected: Vec<Position> = seen.iter().map(|event| event.position).collect();
+            let expected: Vec<EventPosition> = seen.iter().map(|event| event.position).collect();
             let mut backwards = expected.clone();
             backwards.reverse();
-            let descending = Span {
+            let descending = EventSpan {
                 descending: true,
                 ..ALL
             };
@@ -383,22 +405,22 @@ fn every_part_is_that_part_of_the_one_order() {
             );
             // From any position, seen or not, there are no gaps and no repetitions.
             for from in log.all.iter().map(|event| event.position) {
-                let span = Span {
+                let span = EventSpan {
                     after: Some(from),
                     ..ALL
                 };
-                let rest: Vec<Position> =
+                let rest: Vec<EventPosition> =
                     expected.iter().copied().filter(|at| *at > from).collect();
                 assert_eq!(
                     in_pieces(&snapshot, viewer, span, &mut rng),
                     rest,
                     "from {from}"
                 );
-                let span = Span {
+                let span = EventSpan {
                     after: Some(from),
                     ..descending
                 };
-                let rest: Vec<Position> =
+                let rest: Vec<EventPosition> =
                     backwards.iter().copied().filter(|at| *at < from).collect();
                 assert_eq!(
                     in_pieces(&snapshot, viewer, span, &mut rng),
@@ -416,28 +438,28 @@ fn filters_and_bounds_leave_out_the_rest() {
     let snapshot = log.store.snapshot();
     for viewer in 0..ORGANIZATIONS {
         let seen = log.seen(viewer);
-        let kept = |keep: &dyn Fn(&Expected) -> bool| -> Vec<Position> {
+        let kept = |keep: &dyn Fn(&Expected) -> bool| -> Vec<EventPosition> {
             let kept = seen.iter().filter(|expected| keep(expected));
             kept.map(|expected| expected.position).collect()
         };
         let types = vec![EventType::BatchSealed, EventType::VariationCreated];
-        let filter = Filter {
+        let filter = EventFilter {
             types: types.clone(),
-            ..Filter::default()
+            ..EventFilter::default()
         };
         let expected = kept(&|event| types.contains(&event.event_type));
         assert_eq!(positions(&snapshot, viewer, &filter, ALL), expected);
         for object in 0..OBJECTS {
-            let filter = Filter {
+            let filter = EventFilter {
                 object_id: Some(id(Prefix::Object, object)),
-                ..Filter::default()
+                ..EventFilter::default()
             };
             let expected = kept(&|event| event.object == Some(object));
             assert_eq!(positions(&snapshot, viewer, &filter, ALL), expected);
         }
-        let filter = Filter {
+        let filter = EventFilter {
             template_id: Some(template(viewer)),
-            ..Filter::default()
+            ..EventFilter::default()
         };
         // A refusal names an object, but not whose it is.
         let expected = kept(&|event| {
@@ -450,16 +472,16 @@ fn filters_and_bounds_leave_out_the_rest() {
         let (low, high) = (middle - 9, middle + 9);
         let expected =
             kept(&|event| event.position.sequence > low && event.position.sequence < high);
-        let span = Span {
-            after: Some(Position::end_of(low)),
-            until: Some(Position::start_of(high)),
+        let span = EventSpan {
+            after: Some(EventPosition::end_of(low)),
+            until: Some(EventPosition::start_of(high)),
             ..ALL
         };
-        let filter = Filter::default();
+        let filter = EventFilter::default();
         assert_eq!(positions(&snapshot, viewer, &filter, span), expected);
-        let backwards = Span {
-            after: Some(Position::start_of(high)),
-            until: Some(Position::end_of(low)),
+        let backwards = EventSpan {
+            after: Some(EventPosition::start_of(high)),
+            until: Some(EventPosition::end_of(low)),
             descending: true,
             ..ALL
         };

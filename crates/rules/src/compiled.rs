@@ -12,26 +12,26 @@ use kedge_protocol::resource::{ActionRule, Template};
 use crate::index::IndexedPaths;
 use crate::refusal::Refusal;
 use crate::schema::{self, Schema};
-use crate::world::Input;
+use crate::world::ActionInput;
 
 /// A template and its lazily compiled schemas: compiled once per version of the template, not for each action. A
 /// template without schemas costs no extra memory.
 pub struct TemplateRules {
     template: Template,
-    compiled: Arc<Compiled>,
+    compiled: Arc<TemplateCompilation>,
 }
 
 /// Values derived from the texts of a template's schemas alone.
 #[derive(Default)]
-struct Compiled {
-    schemas: OnceLock<Schemas>,
+struct TemplateCompilation {
+    schemas: OnceLock<TemplateSchemas>,
     indexed: OnceLock<IndexedPaths>,
     bytes: OnceLock<usize>,
     steps: OnceLock<u64>,
 }
 
 /// `None` for a schema that cannot be read; the rules accept no template with one.
-struct Schemas {
+struct TemplateSchemas {
     properties: Option<Schema>,
     /// Schemas of the rules that have one, by the rule's index.
     payloads: Vec<(usize, Option<Schema>)>,
@@ -113,7 +113,7 @@ impl TemplateRules {
 
     /// The compiled schemas. A request pays the compile steps once for each of its templates, whether they are compiled
     /// already or not: its result must not depend on other requests.
-    fn schemas(&self, input: &Input<'_>) -> Result<&Schemas, Refusal> {
+    fn schemas(&self, input: &ActionInput<'_>) -> Result<&TemplateSchemas, Refusal> {
         if let Some(allowance) = input.allowance {
             allowance.take_once(self.template.id, || self.compile_steps())?;
         }
@@ -123,7 +123,7 @@ impl TemplateRules {
                 let text = rule.schema.as_deref()?;
                 Some((index, schema::read(text)))
             });
-            Schemas {
+            TemplateSchemas {
                 properties: self.template.schema.as_deref().and_then(schema::read),
                 payloads: payloads.collect(),
             }
@@ -141,7 +141,11 @@ impl TemplateRules {
     }
 
     /// Checks the properties that an object of the template would have.
-    pub fn check_properties(&self, properties: &str, input: &Input<'_>) -> Result<(), Refusal> {
+    pub fn check_properties(
+        &self,
+        properties: &str,
+        input: &ActionInput<'_>,
+    ) -> Result<(), Refusal> {
         if self.template.schema.is_none() {
             return Ok(());
         }
@@ -150,7 +154,7 @@ impl TemplateRules {
     }
 
     /// Checks the payload of an action of one of the template's custom kinds.
-    pub fn check_payload(&self, input: &Input<'_>) -> Result<(), Refusal> {
+    pub fn check_payload(&self, input: &ActionInput<'_>) -> Result<(), Refusal> {
         let mut rules = self.template.actions.iter();
         let has_schema = |rule: &ActionRule| rule.kind == *input.kind && rule.schema.is_some();
         let Some(index) = rules.position(has_schema) else {
@@ -168,7 +172,7 @@ fn checked(
     schema: Option<&Schema>,
     text: &str,
     pointer: &str,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<(), Refusal> {
     let schema = schema.ok_or_else(unreadable)?;
     input.take(schema.work(text))?;

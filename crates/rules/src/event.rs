@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::event::{EventType, Position, event_id};
+use kedge_protocol::event::{EventPosition, EventType, event_id};
 use kedge_protocol::limits::{EVENT_PAYLOAD_BYTES_MAX, EVENT_TEXT_CHARS_MAX};
 use kedge_protocol::record::ActionRecord;
 use kedge_protocol::time::rfc3339;
@@ -24,7 +24,7 @@ pub struct Event {
     pub id: Id,
     pub event_type: EventType,
     /// Position in the order of all events.
-    pub position: Position,
+    pub position: EventPosition,
     /// When it happened, milliseconds.
     pub timestamp_ms: u64,
     /// The acting organization; `None` if the event concerns every organization.
@@ -57,7 +57,7 @@ impl Serialize for Event {
 }
 
 /// Lookups for events. All facts are final before the action that needs them.
-pub trait Facts {
+pub trait EventFacts {
     type Error;
     /// Template of an object.
     fn template_of(&self, object: Id) -> Result<Option<Id>, Self::Error>;
@@ -67,7 +67,7 @@ pub trait Facts {
 
 /// An action of the log with the facts of its request.
 #[derive(Clone, Copy, Debug)]
-pub struct Logged<'a> {
+pub struct LoggedAction<'a> {
     pub action: &'a ActionRecord<'a>,
     /// Its place in the log.
     pub sequence: u64,
@@ -83,24 +83,24 @@ pub struct Logged<'a> {
 
 /// The members of payloads that events repeat; no others appear in events.
 #[derive(Deserialize, Default)]
-struct Reported<'a> {
+struct ReportedMembers<'a> {
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
     #[serde(borrow)]
     to: Option<Cow<'a, str>>,
     variation_id: Option<Id>,
     #[serde(borrow)]
-    variations: Option<Vec<Named<'a>>>,
+    variations: Option<Vec<EventVariation<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct EventVariation<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
-struct ActionData<'a> {
+struct ActionEventBody<'a> {
     action_type: &'a str,
     resource_id: Id,
     version: u64,
@@ -123,7 +123,7 @@ struct ActionData<'a> {
     payload_bytes: Option<usize>,
 }
 
-impl Logged<'_> {
+impl LoggedAction<'_> {
     pub fn event_type(&self) -> EventType {
         spec(&self.action.kind).event
     }
@@ -138,7 +138,7 @@ impl Logged<'_> {
         }
     }
 
-    fn reported(&self) -> Reported<'_> {
+    fn reported(&self) -> ReportedMembers<'_> {
         // The rules accepted the payload, so if it cannot be read it has no such members.
         serde_json::from_str(&self.action.payload).unwrap_or_default()
     }
@@ -150,7 +150,7 @@ impl Logged<'_> {
     }
 
     /// Template of its object, or the template of the action.
-    pub fn template_id<F: Facts>(&self, facts: &F) -> Result<Option<Id>, F::Error> {
+    pub fn template_id<F: EventFacts>(&self, facts: &F) -> Result<Option<Id>, F::Error> {
         let resource = self.action.resource;
         match (&self.action.kind, resource.prefix) {
             (Kind::Mint, _) => Ok(Id::parse_as(Prefix::Template, &self.action.target).ok()),
@@ -161,9 +161,9 @@ impl Logged<'_> {
     }
 
     /// The new owner of the object, if the action sets one.
-    fn owner_id<F: Facts>(
+    fn owner_id<F: EventFacts>(
         &self,
-        reported: &Reported<'_>,
+        reported: &ReportedMembers<'_>,
         facts: &F,
     ) -> Result<Option<Id>, F::Error> {
         let to = match (&self.action.kind, reported.to.as_deref()) {
@@ -178,7 +178,7 @@ impl Logged<'_> {
     }
 
     /// The `index`-th event of the action with this content.
-    pub fn event<F: Facts>(
+    pub fn event<F: EventFacts>(
         &self,
         content: &Hash,
         index: u32,
@@ -188,7 +188,7 @@ impl Logged<'_> {
         let reported = self.reported();
         let event_type = self.event_type();
         let template_id = self.template_id(facts)?;
-        let mut data = ActionData {
+        let mut data = ActionEventBody {
             action_type: action.kind.text(),
             resource_id: action.resource,
             version: action.version,
@@ -231,7 +231,7 @@ impl Logged<'_> {
         Ok(Event {
             id: event_id(content, index),
             event_type,
-            position: Position {
+            position: EventPosition {
                 sequence: self.sequence,
                 index,
             },
@@ -250,7 +250,7 @@ fn json<T: Serialize>(data: &T) -> String {
 }
 
 #[derive(Serialize)]
-struct BatchData {
+struct BatchEventBody {
     batch_id: Id,
     number: u64,
     first_sequence: u64,
@@ -263,7 +263,7 @@ struct BatchData {
 /// The event of a sealed batch.
 pub fn batch_sealed(batch: &SignedBatch) -> Event {
     let header = &batch.header;
-    let data = BatchData {
+    let data = BatchEventBody {
         batch_id: batch.id(),
         number: header.number,
         first_sequence: header.first_sequence,
@@ -275,9 +275,9 @@ pub fn batch_sealed(batch: &SignedBatch) -> Event {
     Event {
         id: event_id(&header.hash(), 0),
         event_type: EventType::BatchSealed,
-        position: Position {
+        position: EventPosition {
             sequence: header.last_sequence(),
-            index: Position::BATCH,
+            index: EventPosition::BATCH,
         },
         timestamp_ms: header.sealed_at_ms,
         organization_id: None,
@@ -290,7 +290,7 @@ pub fn batch_sealed(batch: &SignedBatch) -> Event {
 
 /// A refused action.
 #[derive(Clone, Copy, Debug)]
-pub struct Failed<'a> {
+pub struct RefusalEvent<'a> {
     pub kind: &'a Kind,
     pub target: &'a str,
     /// Index in the request.
@@ -305,7 +305,7 @@ pub struct Failed<'a> {
 }
 
 #[derive(Serialize)]
-struct FailedData<'a> {
+struct RefusalEventBody<'a> {
     action_type: &'a str,
     target: Cow<'a, str>,
     index: u16,
@@ -326,7 +326,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-impl Failed<'_> {
+impl RefusalEvent<'_> {
     /// The object that it names.
     pub fn object_id(&self) -> Option<Id> {
         Id::parse_as(Prefix::Object, self.target).ok()
@@ -344,7 +344,7 @@ impl Failed<'_> {
             Refusal::Invalid(fields) => fields.first().map(|field| shortened(&field.pointer)),
             _ => None,
         };
-        json(&FailedData {
+        json(&RefusalEventBody {
             action_type: self.kind.text(),
             target: shortened(self.target),
             index: self.index,

@@ -11,20 +11,23 @@ use std::hash::{BuildHasher, Hash as Hashed};
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::{NonceError, NonceWindow};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{Object, SequencerKey, Trace, Variation, Wallet};
+use kedge_protocol::resource::{Object, ResourceTrace, SequencerKey, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
-use crate::image::Image;
+use crate::image::ResourceState;
 use crate::refusal::Refusal;
-use crate::world::{Caller, Counted, Held, Input, Link, OPERATOR, Unavailable, World};
+use crate::world::{
+    ActionInput, Caller, CountedResource, IntegrityLink, OPERATOR, ResourceCount, StateUnavailable,
+    World,
+};
 use crate::{object, registration, resources};
 
-pub use source::{Nothing, Source};
+pub use source::{EmptySource, FoldSource};
 
 /// Why a record contradicts the rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,17 +75,17 @@ pub enum FoldError {
 }
 
 /// The state that follows from the log. Read and changed entries are kept in memory, over a source that holds the
-/// earlier state; [`State::forget`] empties the memory. Over [`Nothing`] all state is in memory.
+/// earlier state; [`FoldState::forget`] empties the memory. Over [`EmptySource`] all state is in memory.
 ///
 /// After an error a request is applied in part: the state is then unusable.
-pub struct State<S = Nothing> {
+pub struct FoldState<S = EmptySource> {
     source: S,
     pub wallets: IdMap<Id, Wallet>,
     pub templates: IdMap<Id, Arc<TemplateRules>>,
     pub variations: IdMap<Id, Arc<Variation>>,
     pub objects: IdMap<Id, Object>,
     /// All other resources: organizations, API keys, webhooks, files, disputes and invitations.
-    pub others: IdMap<Id, Image>,
+    pub others: IdMap<Id, ResourceState>,
     /// All keys of the sequencer that the log names, in order. Its first key is not among them.
     pub sequencer_keys: Vec<SequencerKey>,
     pub operators: Vec<Address>,
@@ -97,22 +100,22 @@ pub struct State<S = Nothing> {
     emails: HashMap<String, bool>,
     /// Whether a template has the name now.
     template_names: HashMap<(Id, String), bool>,
-    held: HashMap<(Id, Counted), Held>,
+    held: HashMap<(Id, CountedResource), ResourceCount>,
     claim_contexts: HashSet<Hash>,
     /// The batch of the request being applied.
     batch: u64,
 }
 
-impl Default for State<Nothing> {
+impl Default for FoldState<EmptySource> {
     fn default() -> Self {
         Self::new(Vec::new())
     }
 }
 
-impl State<Nothing> {
+impl FoldState<EmptySource> {
     /// The state before the first action. `operators` are the addresses that sign for the operator.
     pub fn new(operators: Vec<Address>) -> Self {
-        Self::over(Nothing, operators, Vec::new())
+        Self::over(EmptySource, operators, Vec::new())
     }
 }
 
@@ -120,8 +123,8 @@ impl State<Nothing> {
 fn recall<K: Eq + Hashed, V, H: BuildHasher>(
     memory: &mut HashMap<K, V, H>,
     key: K,
-    read: impl FnOnce() -> Result<Option<V>, Unavailable>,
-) -> Result<Option<&V>, Unavailable> {
+    read: impl FnOnce() -> Result<Option<V>, StateUnavailable>,
+) -> Result<Option<&V>, StateUnavailable> {
     match memory.entry(key) {
         Entry::Occupied(known) => Ok(Some(known.into_mut())),
         Entry::Vacant(free) => Ok(match read()? {
@@ -131,7 +134,7 @@ fn recall<K: Eq + Hashed, V, H: BuildHasher>(
     }
 }
 
-impl<S: Source> State<S> {
+impl<S: FoldSource> FoldState<S> {
     /// Continues from a source. `operators` are the addresses that sign for the operator, `sequencer_keys` the keys
     /// that the log has named so far.
     pub fn over(source: S, operators: Vec<Address>, sequencer_keys: Vec<SequencerKey>) -> Self {
@@ -185,27 +188,30 @@ impl<S: Source> State<S> {
     }
 
     /// The current version of an object.
-    pub fn recall_object(&mut self, id: Id) -> Result<Option<&Object>, Unavailable> {
+    pub fn recall_object(&mut self, id: Id) -> Result<Option<&Object>, StateUnavailable> {
         recall(&mut self.objects, id, || self.source.object(id))
     }
 
     /// The current version of a template.
-    pub fn recall_template(&mut self, id: Id) -> Result<Option<&Arc<TemplateRules>>, Unavailable> {
+    pub fn recall_template(
+        &mut self,
+        id: Id,
+    ) -> Result<Option<&Arc<TemplateRules>>, StateUnavailable> {
         recall(&mut self.templates, id, || self.source.template(id))
     }
 
-    fn recall_wallet(&mut self, id: Id) -> Result<Option<&Wallet>, Unavailable> {
+    fn recall_wallet(&mut self, id: Id) -> Result<Option<&Wallet>, StateUnavailable> {
         recall(&mut self.wallets, id, || self.source.wallet(id))
     }
 
-    fn recall_other(&mut self, id: Id) -> Result<Option<&Image>, Unavailable> {
+    fn recall_other(&mut self, id: Id) -> Result<Option<&ResourceState>, StateUnavailable> {
         recall(&mut self.others, id, || self.source.other(id))
     }
 
     /// Resources of one type among [`Self::others`] in memory.
     pub fn others_of<'a, T: 'a>(&'a self) -> impl Iterator<Item = &'a T>
     where
-        &'a T: TryFrom<&'a Image>,
+        &'a T: TryFrom<&'a ResourceState>,
     {
         self.others
             .values()
@@ -213,7 +219,10 @@ impl<S: Source> State<S> {
     }
 
     /// Applies a request's done actions. Returns the images of each action, in order.
-    pub fn apply(&mut self, record: &RequestRecord<'_>) -> Result<Vec<Vec<Image>>, FoldError> {
+    pub fn apply(
+        &mut self,
+        record: &RequestRecord<'_>,
+    ) -> Result<Vec<Vec<ResourceState>>, FoldError> {
         let leaves = record.placed(&record.hashes());
         let mut all = Vec::with_capacity(leaves.len());
         self.apply_placed(record, &leaves, |_, images| {
@@ -228,15 +237,15 @@ impl<S: Source> State<S> {
     pub fn apply_placed(
         &mut self,
         record: &RequestRecord<'_>,
-        leaves: &[Leaf],
-        mut each: impl FnMut(&mut Self, &[Image]) -> Result<(), Unavailable>,
+        leaves: &[LogLeaf],
+        mut each: impl FnMut(&mut Self, &[ResourceState]) -> Result<(), StateUnavailable>,
     ) -> Result<(), FoldError> {
         let sequence = record.first_sequence;
         self.batch = record.batch_number;
         if record.timestamp_ms > record.head.deadline_s.saturating_mul(1_000) {
             return Err(FoldError::Deadline { sequence });
         }
-        let unavailable = |Unavailable| FoldError::Unavailable { sequence };
+        let unavailable = |StateUnavailable| FoldError::Unavailable { sequence };
         let mut window = match self.nonces.get(&record.head.signer) {
             Some(window) => window.clone(),
             None => self
@@ -249,7 +258,7 @@ impl<S: Source> State<S> {
             .map_err(|error| FoldError::Nonce { sequence, error })?;
         for (action, leaf) in record.actions.iter().zip(leaves) {
             let mut images = self.decide(record, action, leaf)?;
-            Image::place_all(&mut images, leaf.sequence, record.timestamp_ms);
+            ResourceState::place_all(&mut images, leaf.sequence, record.timestamp_ms);
             each(self, &images).map_err(unavailable)?;
             for image in images {
                 self.insert(image).map_err(unavailable)?;
@@ -263,20 +272,20 @@ impl<S: Source> State<S> {
         &mut self,
         record: &RequestRecord<'_>,
         action: &ActionRecord<'_>,
-        leaf: &Leaf,
-    ) -> Result<Vec<Image>, FoldError> {
+        leaf: &LogLeaf,
+    ) -> Result<Vec<ResourceState>, FoldError> {
         let sequence = leaf.sequence;
         let refused = |refusal| match refusal {
             Refusal::Unavailable => FoldError::Unavailable { sequence },
             refusal => FoldError::Refused { sequence, refusal },
         };
-        let input = Input {
+        let input = ActionInput {
             kind: &action.kind,
             target: &action.target,
             payload: action.disclosed.as_deref().unwrap_or(&action.payload),
             signed: &action.payload,
             content: &leaf.content,
-            link: Some(Link {
+            link: Some(IntegrityLink {
                 previous: action.previous_integrity,
                 next: leaf.integrity,
             }),
@@ -292,8 +301,8 @@ impl<S: Source> State<S> {
             self.decide_for(&caller, &input).map_err(refused)?
         };
         let previous = self.trace_of(images[0].id());
-        let previous = previous.map_err(|Unavailable| FoldError::Unavailable { sequence })?;
-        let trace = images[0].trace().copied().unwrap_or(Trace::NEW);
+        let previous = previous.map_err(|StateUnavailable| FoldError::Unavailable { sequence })?;
+        let trace = images[0].trace().copied().unwrap_or(ResourceTrace::NEW);
         let fits = images[0].id() == action.resource
             && trace.version == action.version
             && previous.integrity == action.previous_integrity
@@ -313,7 +322,7 @@ impl<S: Source> State<S> {
             return Ok(Caller::operator(record.organization_id, signer));
         }
         self.recall_wallet(record.wallet_id)
-            .map_err(|Unavailable| FoldError::Unavailable { sequence })?
+            .map_err(|StateUnavailable| FoldError::Unavailable { sequence })?
             .filter(|wallet| wallet.keys.contains(&record.head.signer))
             .map(|wallet| Caller {
                 wallet_id: wallet.id,
@@ -324,7 +333,11 @@ impl<S: Source> State<S> {
             .ok_or(FoldError::Signer { sequence })
     }
 
-    fn decide_for(&mut self, caller: &Caller, input: &Input<'_>) -> Result<Vec<Image>, Refusal> {
+    fn decide_for(
+        &mut self,
+        caller: &Caller,
+        input: &ActionInput<'_>,
+    ) -> Result<Vec<ResourceState>, Refusal> {
         match input.kind {
             Kind::Mint => {
                 let object = object::mint(self, caller, input)?;
@@ -334,7 +347,7 @@ impl<S: Source> State<S> {
                 if supply.is_some_and(|max| minted >= max) {
                     return Err(Refusal::State("the template's supply is used up".into()));
                 }
-                Ok(vec![Image::Object(object)])
+                Ok(vec![ResourceState::Object(object)])
             }
             kind if kind.is_bus() => {
                 let unknown = || Refusal::not_found("object", input.target);
@@ -348,7 +361,7 @@ impl<S: Source> State<S> {
                     .get(&of)
                     .ok_or_else(|| Refusal::not_found("template", &of))?;
                 object::act(self, caller, target, template, input)
-                    .map(|object| vec![Image::Object(object)])
+                    .map(|object| vec![ResourceState::Object(object)])
             }
             kind => {
                 let base = match resources::base_id(kind, input.target)? {
@@ -365,22 +378,22 @@ impl<S: Source> State<S> {
     }
 
     /// The current version of a resource that actions change, other than an object.
-    pub fn image(&mut self, id: Id) -> Result<Option<Image>, Unavailable> {
+    pub fn image(&mut self, id: Id) -> Result<Option<ResourceState>, StateUnavailable> {
         Ok(match id.prefix {
             Prefix::Template => {
                 let template = self.recall_template(id)?;
-                template.map(|template| Image::Template(template.template().clone()))
+                template.map(|template| ResourceState::Template(template.template().clone()))
             }
-            Prefix::Wallet => self.recall_wallet(id)?.cloned().map(Image::Wallet),
+            Prefix::Wallet => self.recall_wallet(id)?.cloned().map(ResourceState::Wallet),
             _ => self.recall_other(id)?.cloned(),
         })
     }
 
-    fn trace_of(&mut self, id: Id) -> Result<Trace, Unavailable> {
+    fn trace_of(&mut self, id: Id) -> Result<ResourceTrace, StateUnavailable> {
         let trace = match id.prefix {
             Prefix::Object => self.recall_object(id)?.map(|object| object.trace),
             _ => self.image(id)?.and_then(|image| image.trace().copied()),
         };
-        Ok(trace.unwrap_or(Trace::NEW))
+        Ok(trace.unwrap_or(ResourceTrace::NEW))
     }
 }

@@ -2,8 +2,8 @@
 
 use kedge_protocol::Id;
 use kedge_protocol::resource::{
-    ApiKey, Dispute, File, Invitation, Object, Organization, SequencerKey, Template, Trace,
-    Variation, Wallet, Webhook,
+    ApiKey, Dispute, FileRecord, Invitation, Object, Organization, ResourceTrace, SequencerKey,
+    Template, Variation, Wallet, Webhook,
 };
 
 macro_rules! images {
@@ -13,12 +13,12 @@ macro_rules! images {
     ) => {
         /// A resource after an action.
         #[derive(Clone, PartialEq, Eq, Debug)]
-        pub enum Image {
+        pub enum ResourceState {
             $($(#[$traced_doc])* $traced($traced),)*
             $($(#[$once_doc])* $once($once),)*
         }
 
-        impl Image {
+        impl ResourceState {
             pub fn id(&self) -> Id {
                 match self {
                     $(Self::$traced(resource) => resource.id,)*
@@ -27,7 +27,7 @@ macro_rules! images {
             }
 
             /// The resource's trace, if it has one.
-            pub fn trace(&self) -> Option<&Trace> {
+            pub fn trace(&self) -> Option<&ResourceTrace> {
                 match self {
                     $(Self::$traced(resource) => Some(&resource.trace),)*
                     $(Self::$once(_))|* => None,
@@ -35,7 +35,7 @@ macro_rules! images {
             }
 
             /// [`Self::trace`], mutable.
-            pub fn trace_mut(&mut self) -> Option<&mut Trace> {
+            pub fn trace_mut(&mut self) -> Option<&mut ResourceTrace> {
                 match self {
                     $(Self::$traced(resource) => Some(&mut resource.trace),)*
                     $(Self::$once(_))|* => None,
@@ -59,29 +59,29 @@ macro_rules! images {
         $(images!(@conversions $once);)*
     };
     (@conversions $name:ident) => {
-        impl From<$name> for Image {
+        impl From<$name> for ResourceState {
             fn from(resource: $name) -> Self {
                 Self::$name(resource)
             }
         }
 
-        impl TryFrom<Image> for $name {
+        impl TryFrom<ResourceState> for $name {
             type Error = ();
 
-            fn try_from(image: Image) -> Result<Self, ()> {
+            fn try_from(image: ResourceState) -> Result<Self, ()> {
                 match image {
-                    Image::$name(resource) => Ok(resource),
+                    ResourceState::$name(resource) => Ok(resource),
                     _ => Err(()),
                 }
             }
         }
 
-        impl<'a> TryFrom<&'a Image> for &'a $name {
+        impl<'a> TryFrom<&'a ResourceState> for &'a $name {
             type Error = ();
 
-            fn try_from(image: &'a Image) -> Result<Self, ()> {
+            fn try_from(image: &'a ResourceState) -> Result<Self, ()> {
                 match image {
-                    Image::$name(resource) => Ok(resource),
+                    ResourceState::$name(resource) => Ok(resource),
                     _ => Err(()),
                 }
             }
@@ -104,7 +104,7 @@ images! {
         ApiKey,
         /// A webhook.
         Webhook,
-        File,
+        FileRecord,
         /// A dispute.
         Dispute,
         /// A key of the sequencer.
@@ -118,7 +118,7 @@ images! {
     }
 }
 
-impl Image {
+impl ResourceState {
     /// Places an action's images: the first one, and the new ones made with it.
     pub fn place_all(images: &mut [Self], sequence: u64, timestamp_ms: u64) {
         for (i, image) in images.iter_mut().enumerate() {
@@ -132,7 +132,7 @@ impl Image {
                 | Self::Variation(_)
                 | Self::ApiKey(_)
                 | Self::Webhook(_)
-                | Self::File(_)
+                | Self::FileRecord(_)
                 | Self::Dispute(_)
                 | Self::SequencerKey(_) => false,
             };

@@ -8,11 +8,11 @@
 
 use kedge_protocol::limits::{INDEXED_PATHS_MAX, JSON_DEPTH_MAX};
 
-use crate::json::Members;
+use crate::json::JsonMembers;
 use crate::paths::{PathTree, PropertyPath};
 use crate::pointer::escape;
 use crate::refusal::FieldError;
-use crate::scalar::{Scalar, tag};
+use crate::scalar::{JsonScalar, tag};
 
 pub const KEYWORD: &str = "x-index";
 
@@ -43,9 +43,9 @@ impl PartialEq for IndexedPaths {
 impl IndexedPaths {
     /// Reads the marks of a schema (JSON text). The error points to the wrong mark in the schema.
     pub fn of_schema(schema: &str) -> Result<Self, FieldError> {
-        let mut marks = Marks::default();
+        let mut marks = SchemaMarks::default();
         marks.collect(schema, &mut Vec::new())?;
-        let Marks { paths, count } = marks;
+        let SchemaMarks { paths, count } = marks;
         if count > INDEXED_PATHS_MAX {
             return Err(FieldError::new(
                 "",
@@ -97,7 +97,7 @@ pub fn ordered_value(json: Option<&str>) -> Vec<u8> {
     let Some(json) = json else {
         return vec![tag::ABSENT];
     };
-    match Scalar::parse(json) {
+    match JsonScalar::parse(json) {
         Some(scalar) => {
             let mut out = Vec::with_capacity(16);
             scalar.push_ordered(&mut out);
@@ -109,16 +109,16 @@ pub fn ordered_value(json: Option<&str>) -> Vec<u8> {
 
 /// Collects the marks of a schema.
 #[derive(Default)]
-struct Marks {
+struct SchemaMarks {
     /// The marked places, up to the limit.
     paths: Vec<PropertyPath>,
     count: usize,
 }
 
-impl Marks {
+impl SchemaMarks {
     fn collect(&mut self, schema: &str, keys: &mut Vec<String>) -> Result<(), FieldError> {
         // true and false are schemas too. The validity of the whole schema is checked elsewhere.
-        let Some(Members(members)) = Members::of(schema) else {
+        let Some(JsonMembers(members)) = JsonMembers::of(schema) else {
             return Ok(());
         };
         for (name, value) in &members {
@@ -146,7 +146,8 @@ impl Marks {
             return Ok(());
         }
         let properties = members.iter().find(|(name, _)| name == "properties");
-        let Some(Members(children)) = properties.and_then(|(_, value)| Members::of(value)) else {
+        let Some(JsonMembers(children)) = properties.and_then(|(_, value)| JsonMembers::of(value))
+        else {
             return Ok(());
         };
         for (key, child) in children {

@@ -16,14 +16,14 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
-pub(crate) use edits::Edits;
+pub(crate) use edits::JsonEdits;
 pub use merge::merge;
 pub(crate) use merge::merge_only;
-pub(crate) use places::Places;
+pub(crate) use places::NameIndex;
 pub(crate) use read::read_value;
-pub use read::{ReadError, read, read_accepted};
-pub(crate) use scan::Scan;
-pub use scan::{Part, walk_list};
+pub use read::{JsonReadError, read, read_accepted};
+pub(crate) use scan::JsonScan;
+pub use scan::{ListPart, walk_list};
 
 /// Why a text is not acceptable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,17 +47,17 @@ pub fn check(text: &str) -> Result<(), JsonError> {
 
 fn check_with_serde(text: &str) -> Result<(), JsonError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    Strict { depth: 0 }.deserialize(&mut deserializer)?;
+    StrictCheck { depth: 0 }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(())
 }
 
 #[derive(Clone, Copy)]
-struct Strict {
+struct StrictCheck {
     depth: usize,
 }
 
-impl Strict {
+impl StrictCheck {
     fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth == JSON_DEPTH_MAX {
             return Err(E::custom(format_args!(
@@ -70,7 +70,7 @@ impl Strict {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for StrictCheck {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -81,7 +81,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
 /// Larger objects keep their seen keys in a set.
 const LINEAR_KEYS_MAX: usize = 16;
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for StrictCheck {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for Strict {
         let inner = self.deeper()?;
         let mut few: Vec<Cow<'de, str>> = Vec::new();
         let mut many: HashSet<Cow<'de, str>> = HashSet::new();
-        while let Some(key) = members.next_key_seed(Key)? {
+        while let Some(key) = members.next_key_seed(JsonKeySeed)? {
             let fresh = if few.len() < LINEAR_KEYS_MAX && many.is_empty() {
                 let fresh = !few.contains(&key);
                 few.push(key.clone());
@@ -140,9 +140,9 @@ impl<'de> Visitor<'de> for Strict {
     }
 }
 
-struct Key;
+struct JsonKeySeed;
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for JsonKeySeed {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -150,7 +150,7 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-impl<'de> Visitor<'de> for Key {
+impl<'de> Visitor<'de> for JsonKeySeed {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -167,13 +167,13 @@ impl<'de> Visitor<'de> for Key {
 }
 
 /// A member of an object: its key, and its value as a slice of the object's text.
-type Member<'a> = (Cow<'a, str>, &'a str);
+type JsonMember<'a> = (Cow<'a, str>, &'a str);
 
 /// The members of an object in their order. Small objects need no heap allocation.
 #[derive(Default)]
-pub struct Members<'a>(pub SmallVec<[Member<'a>; 8]>);
+pub struct JsonMembers<'a>(pub SmallVec<[JsonMember<'a>; 8]>);
 
-impl<'a> Members<'a> {
+impl<'a> JsonMembers<'a> {
     /// Reads the members of a text that [`check`] accepted; `None` if it is no object.
     pub fn of(text: &'a str) -> Option<Self> {
         // Most values of a merge are no objects, and creating an error costs more than this test.
@@ -192,7 +192,7 @@ impl<'a> Members<'a> {
 struct MembersVisitor;
 
 impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
+    type Value = JsonMembers<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -200,11 +200,11 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
         let mut members = SmallVec::new();
-        while let Some(key) = access.next_key_seed(Key)? {
+        while let Some(key) = access.next_key_seed(JsonKeySeed)? {
             let value: &'de RawValue = access.next_value()?;
             members.push((key, value.get()));
         }
-        Ok(Members(members))
+        Ok(JsonMembers(members))
     }
 }
 

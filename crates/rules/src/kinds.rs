@@ -9,12 +9,12 @@ use kedge_protocol::resource::Who;
 /// Properties of a kind of action.
 #[derive(Clone, Copy, Debug)]
 pub struct KindSpec {
-    pub acts_on: ActsOn,
+    pub acts_on: ActionSubject,
     /// Who may request it for objects of a template without a rule for it; `None` for no wallet.
     pub by_default: Option<Who>,
     /// Roles of an organization that may request it, whatever it acts on.
-    pub for_role: ForRole,
-    pub rights_of: RightsOf,
+    pub for_role: RoleScope,
+    pub rights_of: RightsChange,
     /// It changes state that other decisions read without recording the read. So it is decided with no earlier request
     /// in flight, and it blocks further decisions until it is committed.
     pub is_exclusive: bool,
@@ -24,18 +24,18 @@ pub struct KindSpec {
 
 /// Target of a kind of action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ActsOn {
+pub enum ActionSubject {
     /// No existing resource: the action makes one.
     Nothing,
     /// An object, with this change.
-    Object(Change),
+    Object(ObjectChange),
     /// Another resource with ids of this prefix.
     Resource(Prefix),
 }
 
 /// Change of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
+pub enum ObjectChange {
     /// Merges a patch into its properties.
     Update,
     /// Sets some properties.
@@ -52,7 +52,7 @@ pub enum Change {
 
 /// Roles that may request an action. Rules that depend on more than a role, such as an object's owner, are separate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ForRole {
+pub enum RoleScope {
     /// Every role.
     Any,
     /// Owners and admins.
@@ -64,7 +64,7 @@ pub enum ForRole {
 /// The wallet whose rights an action changes. No request of that wallet is in flight at the same time as the action, so
 /// that every request is placed with the rights with which it was admitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RightsOf {
+pub enum RightsChange {
     /// No wallet.
     Nobody,
     Caller,
@@ -74,10 +74,10 @@ pub enum RightsOf {
 
 /// A kind that makes a resource.
 const MAKES: KindSpec = KindSpec {
-    acts_on: ActsOn::Nothing,
+    acts_on: ActionSubject::Nothing,
     by_default: None,
-    for_role: ForRole::Any,
-    rights_of: RightsOf::Nobody,
+    for_role: RoleScope::Any,
+    rights_of: RightsChange::Nobody,
     is_exclusive: false,
     event: EventType::ActionExecuted,
 };
@@ -87,9 +87,9 @@ const fn makes(event: EventType) -> KindSpec {
 }
 
 /// A kind that changes an object.
-const fn changes(change: Change, event: EventType) -> KindSpec {
+const fn changes(change: ObjectChange, event: EventType) -> KindSpec {
     KindSpec {
-        acts_on: ActsOn::Object(change),
+        acts_on: ActionSubject::Object(change),
         by_default: Some(Who::Owner),
         event,
         ..MAKES
@@ -99,12 +99,12 @@ const fn changes(change: Change, event: EventType) -> KindSpec {
 /// A kind that changes another resource.
 const fn on(prefix: Prefix) -> KindSpec {
     KindSpec {
-        acts_on: ActsOn::Resource(prefix),
+        acts_on: ActionSubject::Resource(prefix),
         ..MAKES
     }
 }
 
-const fn on_rights(prefix: Prefix, rights_of: RightsOf) -> KindSpec {
+const fn on_rights(prefix: Prefix, rights_of: RightsChange) -> KindSpec {
     KindSpec {
         rights_of,
         ..on(prefix)
@@ -114,7 +114,7 @@ const fn on_rights(prefix: Prefix, rights_of: RightsOf) -> KindSpec {
 /// A kind for owners and admins.
 const fn for_admins(of: KindSpec) -> KindSpec {
     KindSpec {
-        for_role: ForRole::Admins,
+        for_role: RoleScope::Admins,
         ..of
     }
 }
@@ -122,7 +122,7 @@ const fn for_admins(of: KindSpec) -> KindSpec {
 /// A kind that assigns a role; only owners may assign the owner's.
 const fn for_givers(of: KindSpec) -> KindSpec {
     KindSpec {
-        for_role: ForRole::AdminsAndOwnersOfOwners,
+        for_role: RoleScope::AdminsAndOwnersOfOwners,
         ..of
     }
 }
@@ -131,7 +131,7 @@ pub fn spec(kind: &Kind) -> KindSpec {
     match kind {
         Kind::WalletRegister => makes(EventType::WalletRegistered),
         Kind::WalletUpdate | Kind::WalletKeyAdd | Kind::WalletKeyRemove => {
-            on_rights(Prefix::Wallet, RightsOf::Caller)
+            on_rights(Prefix::Wallet, RightsChange::Caller)
         }
         Kind::KeyCreate | Kind::WebhookCreate => for_admins(MAKES),
         Kind::SystemVerdict => MAKES,
@@ -149,17 +149,17 @@ pub fn spec(kind: &Kind) -> KindSpec {
             by_default: Some(Who::Issuer),
             ..makes(EventType::ObjectCreated)
         },
-        Kind::Update => changes(Change::Update, EventType::ObjectUpdated),
-        Kind::SetAttributes => changes(Change::SetAttributes, EventType::ObjectUpdated),
-        Kind::DeleteAttributes => changes(Change::DeleteAttributes, EventType::ObjectUpdated),
-        Kind::Transfer => changes(Change::Transfer, EventType::ObjectTransferred),
-        Kind::Lock => changes(Change::Lock, EventType::ObjectLocked),
-        Kind::Unlock => changes(Change::Unlock, EventType::ObjectUnlocked),
-        Kind::Burn => changes(Change::Burn, EventType::ObjectBurned),
-        Kind::Emit => changes(Change::State, EventType::ActionExecuted),
+        Kind::Update => changes(ObjectChange::Update, EventType::ObjectUpdated),
+        Kind::SetAttributes => changes(ObjectChange::SetAttributes, EventType::ObjectUpdated),
+        Kind::DeleteAttributes => changes(ObjectChange::DeleteAttributes, EventType::ObjectUpdated),
+        Kind::Transfer => changes(ObjectChange::Transfer, EventType::ObjectTransferred),
+        Kind::Lock => changes(ObjectChange::Lock, EventType::ObjectLocked),
+        Kind::Unlock => changes(ObjectChange::Unlock, EventType::ObjectUnlocked),
+        Kind::Burn => changes(ObjectChange::Burn, EventType::ObjectBurned),
+        Kind::Emit => changes(ObjectChange::State, EventType::ActionExecuted),
         Kind::Custom(_) => KindSpec {
             by_default: None,
-            ..changes(Change::State, EventType::ActionExecuted)
+            ..changes(ObjectChange::State, EventType::ActionExecuted)
         },
         Kind::FileCreate => makes(EventType::FileCreated),
         Kind::WebhookUpdate | Kind::WebhookDelete | Kind::WebhookRotate => {
@@ -169,8 +169,8 @@ pub fn spec(kind: &Kind) -> KindSpec {
         Kind::SystemTier => on(Prefix::Organization),
         Kind::OrgInvite => for_givers(on(Prefix::Organization)),
         Kind::OrgInvitationRevoke => for_admins(on(Prefix::Organization)),
-        Kind::OrgRole => for_givers(on_rights(Prefix::Organization, RightsOf::Member)),
-        Kind::OrgMemberRemove => for_admins(on_rights(Prefix::Organization, RightsOf::Member)),
+        Kind::OrgRole => for_givers(on_rights(Prefix::Organization, RightsChange::Member)),
+        Kind::OrgMemberRemove => for_admins(on_rights(Prefix::Organization, RightsChange::Member)),
         Kind::SystemSequencerKey => KindSpec {
             is_exclusive: true,
             ..MAKES

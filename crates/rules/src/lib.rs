@@ -28,6 +28,6 @@ pub use field_error::FieldError;
 pub use refusal::Refusal;
 pub use resources::{dispute, file, registration, template};
 pub use world::{
-    Allowance, Caller, Counted, Held, Input, KeyPlace, Link, OPERATOR, Recipient, Unavailable,
-    World,
+    ActionInput, Caller, CountedResource, IntegrityLink, KeyPosition, OPERATOR, RecipientWallet,
+    ResourceCount, StateUnavailable, StepAllowance, World,
 };

@@ -4,22 +4,22 @@ use std::borrow::Cow;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
-use kedge_protocol::resource::{Object, ObjectStatus, Template, Trace};
+use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace, Template};
 use kedge_protocol::{Address, Id, Prefix};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::compiled::TemplateRules;
-use crate::json::{self, Edits, Members, Places};
-use crate::kinds::{ActsOn, Change, spec};
+use crate::json::{self, JsonEdits, JsonMembers, NameIndex};
+use crate::kinds::{ActionSubject, ObjectChange, spec};
 use crate::refusal::Refusal;
 use crate::rights;
-use crate::text::{self, Problems};
-use crate::world::{Caller, Input, Recipient, World};
+use crate::text::{self, PayloadProblems};
+use crate::world::{ActionInput, Caller, RecipientWallet, World};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MintPayload<'a> {
+struct ObjectMintPayload<'a> {
     template_id: Option<String>,
     variation_id: Option<String>,
     #[serde(borrow)]
@@ -29,8 +29,12 @@ struct MintPayload<'a> {
 
 /// Mints an object of the template that the action targets. The template's supply is not checked here: the
 /// organization's actor reserves it.
-pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<Object, Refusal> {
-    let payload: MintPayload<'_> = text::read(input.payload)?;
+pub fn mint<W: World>(
+    world: &W,
+    caller: &Caller,
+    input: &ActionInput<'_>,
+) -> Result<Object, Refusal> {
+    let payload: ObjectMintPayload<'_> = text::read(input.payload)?;
     if payload
         .template_id
         .as_deref()
@@ -50,7 +54,7 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
         .filter(|template| rights::sees_template(template, caller))
         .ok_or_else(|| Refusal::not_found("template", input.target))?;
     rights::check(&Kind::Mint, &template, false, caller)?;
-    let asker = Recipient {
+    let asker = RecipientWallet {
         wallet_id: caller.wallet_id,
         address: caller.address,
     };
@@ -62,12 +66,12 @@ pub fn mint<W: World>(world: &W, caller: &Caller, input: &Input<'_>) -> Result<O
 /// Builds the object of a mint that the caller may request.
 fn minted<W: World>(
     world: &W,
-    asker: Recipient,
+    asker: RecipientWallet,
     template: &Template,
-    payload: &MintPayload<'_>,
-    input: &Input<'_>,
+    payload: &ObjectMintPayload<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Object, Refusal> {
-    let mut problems = Problems::default();
+    let mut problems = PayloadProblems::default();
     let own = problems.object("/properties", payload.properties);
     problems.finish()?;
     let variation = match &payload.variation_id {
@@ -107,7 +111,7 @@ fn minted<W: World>(
         owner_address: owner.address,
         properties,
         status: ObjectStatus::Active,
-        trace: input.extend(&Trace::NEW),
+        trace: input.extend(&ResourceTrace::NEW),
     })
 }
 
@@ -121,7 +125,7 @@ fn check_size(properties: &str) -> Result<(), Refusal> {
 }
 
 /// The wallet that `to` names: by an identifier or an address.
-fn recipient<W: World>(world: &W, to: &str) -> Result<Recipient, Refusal> {
+fn recipient<W: World>(world: &W, to: &str) -> Result<RecipientWallet, Refusal> {
     let found = if to.starts_with("0x") {
         let address: Address = to
             .parse()
@@ -142,7 +146,7 @@ fn recipient<W: World>(world: &W, to: &str) -> Result<Recipient, Refusal> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UpdatePayload<'a> {
+struct ObjectUpdatePayload<'a> {
     #[serde(borrow)]
     properties: Option<&'a RawValue>,
 }
@@ -178,7 +182,7 @@ pub fn act<W: World>(
     caller: &Caller,
     object: &Object,
     template: &TemplateRules,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Object, Refusal> {
     act_in(world, caller, object, template, input, String::new())
 }
@@ -189,7 +193,7 @@ pub fn act_in<W: World>(
     caller: &Caller,
     object: &Object,
     template: &TemplateRules,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
     memory: String,
 ) -> Result<Object, Refusal> {
     if !rights::sees_object(object, template, caller) {
@@ -203,11 +207,12 @@ pub fn act_in<W: World>(
     input.take(object.properties.len() as u64)?;
     let next = after(world, object, change, input, memory)?;
     match change {
-        Change::Update | Change::SetAttributes | Change::DeleteAttributes => {
+        ObjectChange::Update | ObjectChange::SetAttributes | ObjectChange::DeleteAttributes => {
             template.check_properties(&next.properties, input)?;
         }
-        Change::State => template.check_payload(input)?,
-        Change::Transfer | Change::Lock | Change::Unlock | Change::Burn => {}
+        ObjectChange::State => template.check_payload(input)?,
+        ObjectChange::Transfer | ObjectChange::Lock | ObjectChange::Unlock | ObjectChange::Burn => {
+        }
     }
     Ok(next)
 }
@@ -220,12 +225,12 @@ pub(crate) fn again<W: World>(
     before: Option<&Object>,
     asker: Id,
     beginning: Option<&str>,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Object, Refusal> {
     if let Some(object) = before {
         return after(world, object, change(input.kind)?, input, String::new());
     }
-    let payload: MintPayload<'_> = text::read(input.payload)?;
+    let payload: ObjectMintPayload<'_> = text::read(input.payload)?;
     let template = Id::parse_as(Prefix::Template, input.target)
         .ok()
         .map(|id| world.template(id))
@@ -248,33 +253,33 @@ pub(crate) fn again<W: World>(
 
 /// [`again`] for an action that only changes properties, as one of many edits. False for other actions.
 pub(crate) fn edit_again(
-    edits: &mut Option<Edits>,
+    edits: &mut Option<JsonEdits>,
     before: &mut Object,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<bool, Refusal> {
     let change = change(input.kind)?;
-    let mut edit = |make: &dyn Fn(&mut Edits)| {
+    let mut edit = |make: &dyn Fn(&mut JsonEdits)| {
         let properties = std::mem::take(&mut before.properties);
-        make(edits.get_or_insert_with(|| Edits::of(&properties)));
+        make(edits.get_or_insert_with(|| JsonEdits::of(&properties)));
     };
     match change {
-        Change::Update => {
-            let payload: UpdatePayload<'_> = text::read(input.payload)?;
+        ObjectChange::Update => {
+            let payload: ObjectUpdatePayload<'_> = text::read(input.payload)?;
             // Without `properties`, even the spelling of keys stays.
             if let Some(patch) = payload.properties {
                 edit(&|edits| edits.merge(patch.get()));
             }
         }
-        Change::SetAttributes => {
+        ObjectChange::SetAttributes => {
             let payload: SetPayload<'_> = text::read(input.payload)?;
-            let members = Members::of(payload.attributes.get()).unwrap_or_default();
+            let members = JsonMembers::of(payload.attributes.get()).unwrap_or_default();
             edit(&|edits| {
                 for (key, value) in &members.0 {
                     edits.set(key, value);
                 }
             });
         }
-        Change::DeleteAttributes => {
+        ObjectChange::DeleteAttributes => {
             let payload: DeletePayload = text::read(input.payload)?;
             edit(&|edits| {
                 for key in &payload.attributes {
@@ -282,7 +287,11 @@ pub(crate) fn edit_again(
                 }
             });
         }
-        Change::Transfer | Change::Lock | Change::Unlock | Change::Burn | Change::State => {
+        ObjectChange::Transfer
+        | ObjectChange::Lock
+        | ObjectChange::Unlock
+        | ObjectChange::Burn
+        | ObjectChange::State => {
             return Ok(false);
         }
     }
@@ -291,10 +300,10 @@ pub(crate) fn edit_again(
 }
 
 /// The change that a kind makes to an object.
-fn change(kind: &Kind) -> Result<Change, Refusal> {
+fn change(kind: &Kind) -> Result<ObjectChange, Refusal> {
     match spec(kind).acts_on {
-        ActsOn::Object(change) => Ok(change),
-        ActsOn::Nothing | ActsOn::Resource(_) => Err(Refusal::wrong_way(kind)),
+        ActionSubject::Object(change) => Ok(change),
+        ActionSubject::Nothing | ActionSubject::Resource(_) => Err(Refusal::wrong_way(kind)),
     }
 }
 
@@ -302,8 +311,8 @@ fn change(kind: &Kind) -> Result<Change, Refusal> {
 fn after<W: World>(
     world: &W,
     object: &Object,
-    change: Change,
-    input: &Input<'_>,
+    change: ObjectChange,
+    input: &ActionInput<'_>,
     memory: String,
 ) -> Result<Object, Refusal> {
     let mut next = Object {
@@ -312,55 +321,57 @@ fn after<W: World>(
         ..*object
     };
     next.properties = match change {
-        Change::Update => update(&object.properties, input.payload, memory)?,
-        Change::SetAttributes => set_attributes(&object.properties, input.payload)?,
-        Change::DeleteAttributes => delete_attributes(&object.properties, input.payload)?,
-        Change::Transfer | Change::Lock | Change::Unlock | Change::Burn | Change::State => {
-            object.properties.clone()
-        }
+        ObjectChange::Update => update(&object.properties, input.payload, memory)?,
+        ObjectChange::SetAttributes => set_attributes(&object.properties, input.payload)?,
+        ObjectChange::DeleteAttributes => delete_attributes(&object.properties, input.payload)?,
+        ObjectChange::Transfer
+        | ObjectChange::Lock
+        | ObjectChange::Unlock
+        | ObjectChange::Burn
+        | ObjectChange::State => object.properties.clone(),
     };
     let empty = || text::read(input.payload).map(|EmptyPayload {}| ());
     match change {
-        Change::Update | Change::SetAttributes | Change::DeleteAttributes => {}
-        Change::Transfer => {
+        ObjectChange::Update | ObjectChange::SetAttributes | ObjectChange::DeleteAttributes => {}
+        ObjectChange::Transfer => {
             let payload: TransferPayload<'_> = text::read(input.payload)?;
             let owner = recipient(world, &payload.to)?;
             next.owner_id = owner.wallet_id;
             next.owner_address = owner.address;
         }
-        Change::Lock => {
+        ObjectChange::Lock => {
             empty()?;
             next.status = ObjectStatus::Locked;
         }
-        Change::Unlock => {
+        ObjectChange::Unlock => {
             empty()?;
             next.status = ObjectStatus::Active;
         }
-        Change::Burn => {
+        ObjectChange::Burn => {
             empty()?;
             next.status = ObjectStatus::Burned;
         }
-        Change::State => json::check(input.payload)
+        ObjectChange::State => json::check(input.payload)
             .map_err(|error| Refusal::field("", "syntax", error.to_string()))?,
     }
     Ok(next)
 }
 
 /// The object status that a change requires.
-fn status_for(change: Change) -> ObjectStatus {
+fn status_for(change: ObjectChange) -> ObjectStatus {
     match change {
-        Change::Unlock => ObjectStatus::Locked,
-        Change::Update
-        | Change::SetAttributes
-        | Change::DeleteAttributes
-        | Change::Transfer
-        | Change::Lock
-        | Change::Burn
-        | Change::State => ObjectStatus::Active,
+        ObjectChange::Unlock => ObjectStatus::Locked,
+        ObjectChange::Update
+        | ObjectChange::SetAttributes
+        | ObjectChange::DeleteAttributes
+        | ObjectChange::Transfer
+        | ObjectChange::Lock
+        | ObjectChange::Burn
+        | ObjectChange::State => ObjectStatus::Active,
     }
 }
 
-fn check_status(status: ObjectStatus, change: Change) -> Result<(), Refusal> {
+fn check_status(status: ObjectStatus, change: ObjectChange) -> Result<(), Refusal> {
     let why = match status {
         _ if status == status_for(change) => return Ok(()),
         ObjectStatus::Active => "the object is not locked",
@@ -377,7 +388,7 @@ fn update(properties: &str, payload: &str, memory: String) -> Result<String, Ref
         check_size(&merged)?;
         return Ok(merged);
     }
-    let payload: UpdatePayload<'_> = text::read(payload)?;
+    let payload: ObjectUpdatePayload<'_> = text::read(payload)?;
     let Some(patch) = payload.properties else {
         return Ok(properties.to_owned());
     };
@@ -396,7 +407,7 @@ fn merge_object(properties: &str, patch: &str, pointer: &str) -> Result<String, 
 /// Sets top-level members to the given values unchanged; `null` is a value here.
 fn set_attributes(properties: &str, payload: &str) -> Result<String, Refusal> {
     let payload: SetPayload<'_> = text::read(payload)?;
-    let members = Members::of(payload.attributes.get())
+    let members = JsonMembers::of(payload.attributes.get())
         .ok_or_else(|| Refusal::field("/attributes", "type", "must be a JSON object"))?;
     let changes: Vec<(&str, Option<&str>)> = members
         .0
@@ -418,8 +429,8 @@ fn delete_attributes(properties: &str, payload: &str) -> Result<String, Refusal>
 
 /// Replaces (`Some`) or removes (`None`) top-level members.
 fn edit(properties: &str, changes: &[(&str, Option<&str>)]) -> Result<String, Refusal> {
-    let Members(old) = Members::of(properties).unwrap_or_default();
-    let places = Places::of(changes, |(name, _)| *name);
+    let JsonMembers(old) = JsonMembers::of(properties).unwrap_or_default();
+    let places = NameIndex::of(changes, |(name, _)| *name);
     let mut used = vec![false; changes.len()];
     let mut edited = String::from("{");
     let mut push = |key: &str, value: &str| {

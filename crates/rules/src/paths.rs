@@ -1,6 +1,6 @@
 //! Paths inside an object's properties, read several at a time in one pass.
 
-use crate::json::Scan;
+use crate::json::JsonScan;
 
 /// The keys that lead to a value, outermost first.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -9,16 +9,16 @@ pub struct PropertyPath(pub Vec<String>);
 /// Several paths combined, so that one pass over a text finds all their values.
 #[derive(Clone, Default, Debug)]
 pub struct PathTree {
-    branches: Vec<Branch>,
+    branches: Vec<PathBranch>,
     count: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Branch {
+struct PathBranch {
     key: String,
     /// Index of the path that ends here.
     slot: Option<usize>,
-    below: Vec<Branch>,
+    below: Vec<PathBranch>,
 }
 
 impl PathTree {
@@ -37,7 +37,7 @@ impl PathTree {
     /// entered.
     pub fn pick<'a>(&self, properties: &'a str) -> Vec<Option<&'a str>> {
         let mut found = vec![None; self.count];
-        let mut scan = Scan::of(properties);
+        let mut scan = JsonScan::of(properties);
         if !self.branches.is_empty() && scan.is_at_object() {
             let picked = pick_into(&self.branches, &mut scan, &mut found);
             debug_assert!(picked.is_some(), "properties are JSON");
@@ -46,13 +46,13 @@ impl PathTree {
     }
 }
 
-fn add(branches: &mut Vec<Branch>, keys: &[String], slot: usize) {
+fn add(branches: &mut Vec<PathBranch>, keys: &[String], slot: usize) {
     let Some((first, rest)) = keys.split_first() else {
         return;
     };
     let place = branches.iter().position(|branch| branch.key == *first);
     let place = place.unwrap_or_else(|| {
-        branches.push(Branch {
+        branches.push(PathBranch {
             key: first.clone(),
             slot: None,
             below: Vec::new(),
@@ -67,7 +67,7 @@ fn add(branches: &mut Vec<Branch>, keys: &[String], slot: usize) {
 }
 
 /// Sorts the branches of each level, for binary search.
-fn sort(branches: &mut [Branch]) {
+fn sort(branches: &mut [PathBranch]) {
     branches.sort_unstable_by(|one, other| one.key.cmp(&other.key));
     for branch in branches {
         sort(&mut branch.below);
@@ -76,8 +76,8 @@ fn sort(branches: &mut [Branch]) {
 
 /// Walks an object once, including nested ones.
 fn pick_into<'a>(
-    branches: &[Branch],
-    scan: &mut Scan<'a>,
+    branches: &[PathBranch],
+    scan: &mut JsonScan<'a>,
     found: &mut [Option<&'a str>],
 ) -> Option<()> {
     scan.each_member(|scan, key| {
@@ -85,7 +85,7 @@ fn pick_into<'a>(
         let Ok(place) = place else {
             return scan.pass_value();
         };
-        let Branch { slot, below, .. } = &branches[place];
+        let PathBranch { slot, below, .. } = &branches[place];
         let value = scan.passed(|scan| {
             if below.is_empty() || !scan.is_at_object() {
                 scan.pass_value()

@@ -7,7 +7,7 @@ use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 pub use crate::field_error::FieldError;
-use crate::json::ReadError;
+use crate::json::JsonReadError;
 
 /// Why an action is not done. Its JSON is stored: variants and members are never renamed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -51,11 +51,13 @@ fn object() -> Cow<'static, str> {
     "object".into()
 }
 
-impl From<ReadError> for Refusal {
-    fn from(error: ReadError) -> Self {
+impl From<JsonReadError> for Refusal {
+    fn from(error: JsonReadError) -> Self {
         match error {
-            ReadError::Json(error) => Self::field("", "syntax", error.to_string()),
-            ReadError::Member(field) | ReadError::Form(_, field) => Self::Invalid(vec![field]),
+            JsonReadError::Json(error) => Self::field("", "syntax", error.to_string()),
+            JsonReadError::Member(field) | JsonReadError::Form(_, field) => {
+                Self::Invalid(vec![field])
+            }
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::ActionRecord;
-use kedge_protocol::resource::{Object, Trace};
+use kedge_protocol::resource::{Object, ResourceTrace};
 use kedge_protocol::{Hash, Id};
 
 use crate::fold::FoldError;
-use crate::json::Edits;
+use crate::json::JsonEdits;
 use crate::object;
 use crate::refusal::Refusal;
-use crate::world::{Input, World};
+use crate::world::{ActionInput, World};
 
 /// An action of the object in the log.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub struct PastAction<'a> {
 pub struct ObjectReplay {
     /// Without its properties, once they are in `edits`.
     object: Option<Object>,
-    edits: Option<Edits>,
+    edits: Option<JsonEdits>,
     beginning: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl ObjectReplay {
         let sequence = past.sequence;
         let action = past.action;
         let before = self.object.as_ref();
-        let previous = before.map_or(Trace::NEW, |object| object.trace);
+        let previous = before.map_or(ResourceTrace::NEW, |object| object.trace);
         let fits = before.is_none() == (action.kind == Kind::Mint)
             && previous.version + 1 == action.version
             && previous.integrity == action.previous_integrity
@@ -65,7 +65,7 @@ impl ObjectReplay {
         if !fits {
             return Err(FoldError::Differs { sequence });
         }
-        let input = Input {
+        let input = ActionInput {
             link: None,
             allowance: None,
             kind: &action.kind,
@@ -91,7 +91,7 @@ impl ObjectReplay {
         &mut self,
         world: &W,
         asker: Id,
-        input: &Input<'_>,
+        input: &ActionInput<'_>,
     ) -> Result<Object, Refusal> {
         let Some(mut before) = self.object.take() else {
             return object::again(world, None, asker, self.beginning.as_deref(), input);

@@ -19,28 +19,28 @@ use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::resource::{DisputeMatter, Organization, Template, Wallet};
 use serde::Deserialize;
 
-use crate::image::Image;
-use crate::kinds::{ActsOn, RightsOf, spec};
+use crate::image::ResourceState;
+use crate::kinds::{ActionSubject, RightsChange, spec};
 use crate::refusal::Refusal;
-use crate::sequencer::Key;
+use crate::sequencer::VersionKey;
 use crate::text;
-use crate::world::{Caller, Counted, Input, OPERATOR, World};
+use crate::world::{ActionInput, Caller, CountedResource, OPERATOR, World};
 
 /// Effects of an action.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Decision {
+pub struct RuleDecision {
     /// The resources after it, its own first.
-    pub images: Vec<Image>,
+    pub images: Vec<ResourceState>,
     /// Names that must not exist yet.
-    pub claims: Vec<Key>,
+    pub claims: Vec<VersionKey>,
     /// Names that become free.
-    pub releases: Vec<Key>,
+    pub releases: Vec<VersionKey>,
     /// Keys that it read without owning them, with the versions seen.
-    pub reads: Vec<(Key, u64)>,
+    pub reads: Vec<(VersionKey, u64)>,
 }
 
-impl Decision {
-    fn of(images: Vec<Image>) -> Self {
+impl RuleDecision {
+    fn of(images: Vec<ResourceState>) -> Self {
         Self {
             images,
             claims: Vec::new(),
@@ -53,27 +53,27 @@ impl Decision {
 /// Id of the resource that an action changes; `None` if it makes one.
 pub fn base_id(kind: &Kind, target: &str) -> Result<Option<Id>, Refusal> {
     match spec(kind).acts_on {
-        ActsOn::Resource(prefix) => Id::parse_as(prefix, target)
+        ActionSubject::Resource(prefix) => Id::parse_as(prefix, target)
             .map(Some)
             .map_err(|_| Refusal::not_found(prefix.noun(), target)),
-        ActsOn::Nothing | ActsOn::Object(_) => Ok(None),
+        ActionSubject::Nothing | ActionSubject::Object(_) => Ok(None),
     }
 }
 
 /// The wallet whose rights an action changes.
 pub fn rights_subject(kind: &Kind, caller: &Caller, payload: &str) -> Option<Id> {
     match spec(kind).rights_of {
-        RightsOf::Nobody => None,
-        RightsOf::Caller => Some(caller.wallet_id),
-        RightsOf::Member => text::read(payload)
+        RightsChange::Nobody => None,
+        RightsChange::Caller => Some(caller.wallet_id),
+        RightsChange::Member => text::read(payload)
             .ok()
-            .map(|Member { wallet_id }| wallet_id),
+            .map(|MemberPayload { wallet_id }| wallet_id),
     }
 }
 
 /// Part of a payload about a member; its rule reads the rest.
 #[derive(Deserialize)]
-struct Member {
+struct MemberPayload {
     wallet_id: Id,
 }
 
@@ -81,15 +81,15 @@ struct Member {
 pub fn decide<W: World>(
     world: &W,
     caller: &Caller,
-    base: Option<&Image>,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    base: Option<&ResourceState>,
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     if input.kind.is_system() && caller.wallet_id != OPERATOR {
         return Err(Refusal::Forbidden(
             "only the operator's key may sign this".into(),
         ));
     }
-    let one = |image: Image| Ok(Decision::of(vec![image]));
+    let one = |image: ResourceState| Ok(RuleDecision::of(vec![image]));
     match input.kind {
         Kind::TemplateCreate => template_create(world, caller, input),
         Kind::TemplateUpdate => template_update(world, caller, of(base, input)?, input),
@@ -129,9 +129,9 @@ pub fn decide<W: World>(
 }
 
 /// The resource of the action, as the type that the kind expects.
-fn of<'a, T>(base: Option<&'a Image>, input: &Input<'_>) -> Result<&'a T, Refusal>
+fn of<'a, T>(base: Option<&'a ResourceState>, input: &ActionInput<'_>) -> Result<&'a T, Refusal>
 where
-    &'a T: TryFrom<&'a Image>,
+    &'a T: TryFrom<&'a ResourceState>,
 {
     base.and_then(|base| base.try_into().ok())
         .ok_or_else(|| Refusal::wrong_way(input.kind))
@@ -140,13 +140,13 @@ where
 fn template_create<W: World>(
     world: &W,
     caller: &Caller,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let made = template::create(world, caller, input)?;
-    let claims = vec![Key::template_name(made.organization_id, &made.name)];
-    Ok(Decision {
+    let claims = vec![VersionKey::template_name(made.organization_id, &made.name)];
+    Ok(RuleDecision {
         claims,
-        ..Decision::of(vec![made.into()])
+        ..RuleDecision::of(vec![made.into()])
     })
 }
 
@@ -154,42 +154,42 @@ fn template_update<W: World>(
     world: &W,
     caller: &Caller,
     before: &Template,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let after = template::update(world, caller, before, input)?;
     let is_renamed = after.name != before.name;
-    let name = |of: &Template| Key::template_name(before.organization_id, &of.name);
-    Ok(Decision {
+    let name = |of: &Template| VersionKey::template_name(before.organization_id, &of.name);
+    Ok(RuleDecision {
         claims: is_renamed.then(|| name(&after)).into_iter().collect(),
         releases: is_renamed.then(|| name(before)).into_iter().collect(),
-        ..Decision::of(vec![after.into()])
+        ..RuleDecision::of(vec![after.into()])
     })
 }
 
 fn template_variations(
     caller: &Caller,
     before: &Template,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let (after, variations) = template::add_variations(caller, before, input)?;
-    let variations = variations.into_iter().map(Image::from);
+    let variations = variations.into_iter().map(ResourceState::from);
     let images = std::iter::once(after.into()).chain(variations);
-    Ok(Decision::of(images.collect()))
+    Ok(RuleDecision::of(images.collect()))
 }
 
 fn wallet_update<W: World>(
     world: &W,
     caller: &Caller,
     before: &Wallet,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let after = wallet::update(world, caller, before, input)?;
     let is_moved = after.email != before.email;
-    let email = |of: &Wallet| Key::email(&of.email);
-    Ok(Decision {
+    let email = |of: &Wallet| VersionKey::email(&of.email);
+    Ok(RuleDecision {
         claims: is_moved.then(|| email(&after)).into_iter().collect(),
         releases: is_moved.then(|| email(before)).into_iter().collect(),
-        ..Decision::of(vec![after.into()])
+        ..RuleDecision::of(vec![after.into()])
     })
 }
 
@@ -197,51 +197,51 @@ fn wallet_key_add<W: World>(
     world: &W,
     caller: &Caller,
     before: &Wallet,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let after = wallet::add_key(world, caller, before, input)?;
     let added = after.keys.last().copied().unwrap_or(after.address);
     // If this wallet had it before, it was claimed then.
     let is_known = world.wallet_by_address(added)?.is_some();
-    Ok(Decision {
+    Ok(RuleDecision {
         claims: (!is_known)
-            .then(|| Key::address(added))
+            .then(|| VersionKey::address(added))
             .into_iter()
             .collect(),
-        ..Decision::of(vec![after.into()])
+        ..RuleDecision::of(vec![after.into()])
     })
 }
 
 fn org_invite(
     caller: &Caller,
     before: &Organization,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let (after, invitation) = organization::invite(caller, before, input)?;
-    Ok(Decision::of(vec![after.into(), invitation.into()]))
+    Ok(RuleDecision::of(vec![after.into(), invitation.into()]))
 }
 
 fn org_role<W: World>(
     world: &W,
     caller: &Caller,
     before: &Organization,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let (after, member) = organization::set_role(world, caller, before, input)?;
-    Ok(Decision::of(vec![after.into(), member.into()]))
+    Ok(RuleDecision::of(vec![after.into(), member.into()]))
 }
 
 fn org_revoke<W: World>(
     world: &W,
     caller: &Caller,
     before: &Organization,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let (after, invitation) = organization::revoke(world, caller, before, input)?;
     // Using and revoking it exclude each other.
-    Ok(Decision {
-        claims: vec![Key::resource(invitation.id)],
-        ..Decision::of(vec![after.into(), invitation.into()])
+    Ok(RuleDecision {
+        claims: vec![VersionKey::resource(invitation.id)],
+        ..RuleDecision::of(vec![after.into(), invitation.into()])
     })
 }
 
@@ -249,54 +249,66 @@ fn org_member_remove<W: World>(
     world: &W,
     caller: &Caller,
     before: &Organization,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let (after, member) = organization::remove_member(world, caller, before, input)?;
-    Ok(Decision {
-        releases: vec![Key::email(&member.email)],
-        ..Decision::of(vec![after.into(), member.into()])
+    Ok(RuleDecision {
+        releases: vec![VersionKey::email(&member.email)],
+        ..RuleDecision::of(vec![after.into(), member.into()])
     })
 }
 
 fn key_create<W: World>(
     world: &W,
     caller: &Caller,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let made = api_key::create(caller, input)?;
-    let place = place(world, caller, Counted::ApiKeys, KEYS_MAX, "API keys")?;
-    Ok(Decision {
+    let place = place(
+        world,
+        caller,
+        CountedResource::ApiKeys,
+        KEYS_MAX,
+        "API keys",
+    )?;
+    Ok(RuleDecision {
         claims: vec![place],
-        ..Decision::of(vec![made.into()])
+        ..RuleDecision::of(vec![made.into()])
     })
 }
 
 fn webhook_create<W: World>(
     world: &W,
     caller: &Caller,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let made = webhook::create(caller, input)?;
-    let place = place(world, caller, Counted::Webhooks, WEBHOOKS_MAX, "webhooks")?;
-    Ok(Decision {
+    let place = place(
+        world,
+        caller,
+        CountedResource::Webhooks,
+        WEBHOOKS_MAX,
+        "webhooks",
+    )?;
+    Ok(RuleDecision {
         claims: vec![place],
-        ..Decision::of(vec![made.into()])
+        ..RuleDecision::of(vec![made.into()])
     })
 }
 
 fn system_verdict<W: World>(
     world: &W,
     caller: &Caller,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
     let made = dispute::decided(world, caller, input)?;
     let claims = match &made.matter {
-        DisputeMatter::Claim { context } => vec![Key::claim_context(context)],
+        DisputeMatter::Claim { context } => vec![VersionKey::claim_context(context)],
         DisputeMatter::Fault { .. } => Vec::new(),
     };
-    Ok(Decision {
+    Ok(RuleDecision {
         claims,
-        ..Decision::of(vec![made.into()])
+        ..RuleDecision::of(vec![made.into()])
     })
 }
 
@@ -305,14 +317,14 @@ fn system_verdict<W: World>(
 fn place<W: World>(
     world: &W,
     caller: &Caller,
-    of: Counted,
+    of: CountedResource,
     most: usize,
     called: &str,
-) -> Result<Key, Refusal> {
+) -> Result<VersionKey, Refusal> {
     let held = world.held(caller.organization_id, of)?;
     if held.live >= most {
         let message = format!("the organization has {most} {called}; end one first");
         return Err(Refusal::State(message.into()));
     }
-    Ok(Key::place(caller.organization_id, of, held.made))
+    Ok(VersionKey::place(caller.organization_id, of, held.made))
 }

@@ -4,7 +4,7 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::resource::{Object, Role, Template, Who};
 use serde::Deserialize;
 
-use crate::kinds::{ForRole, spec};
+use crate::kinds::{RoleScope, spec};
 use crate::refusal::Refusal;
 use crate::world::Caller;
 
@@ -30,15 +30,15 @@ pub fn may_administer(role: Role) -> bool {
 pub fn check_role(kind: &Kind, role: Role, payload: &str) -> Result<(), Refusal> {
     /// Part of a payload that assigns a role.
     #[derive(Deserialize)]
-    struct Granted {
+    struct GrantedRole {
         role: Option<Role>,
     }
 
     let needed = match spec(kind).for_role {
-        ForRole::Any => return Ok(()),
-        ForRole::Admins => Role::Admin,
-        ForRole::AdminsAndOwnersOfOwners => match serde_json::from_str(payload) {
-            Ok(Granted {
+        RoleScope::Any => return Ok(()),
+        RoleScope::Admins => Role::Admin,
+        RoleScope::AdminsAndOwnersOfOwners => match serde_json::from_str(payload) {
+            Ok(GrantedRole {
                 role: Some(Role::Owner),
             }) => Role::Owner,
             _ => Role::Admin,

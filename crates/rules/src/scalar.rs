@@ -13,14 +13,14 @@ const EXPONENT_MAX: i64 = 1_000_000_000_000_000_000;
 
 /// An exact JSON number: 0.d₁d₂…dₙ × 10^exponent, where neither the first nor the last digit is 0. Zero has no digits.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Decimal {
+pub struct ExactDecimal {
     is_negative: bool,
     exponent: i64,
     /// Digits 0 to 9.
     digits: Vec<u8>,
 }
 
-impl Decimal {
+impl ExactDecimal {
     /// Parses a number (RFC 8259, 6); `None` if the text is none.
     pub fn parse(text: &str) -> Option<Self> {
         let (is_negative, unsigned) = match text.strip_prefix('-') {
@@ -111,7 +111,7 @@ impl Decimal {
     }
 }
 
-impl From<u64> for Decimal {
+impl From<u64> for ExactDecimal {
     fn from(number: u64) -> Self {
         let text = number.to_string();
         let digits = text.trim_end_matches('0').bytes();
@@ -146,13 +146,13 @@ fn parse_power(text: &str) -> Option<i64> {
     Some(if is_negative { -power } else { power })
 }
 
-impl PartialOrd for Decimal {
+impl PartialOrd for ExactDecimal {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Decimal {
+impl Ord for ExactDecimal {
     fn cmp(&self, other: &Self) -> Ordering {
         self.sign().cmp(&other.sign()).then_with(|| {
             if self.is_negative {
@@ -197,18 +197,18 @@ const CUT: u8 = 2;
 
 /// A JSON value that is neither an array nor an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Scalar<'a> {
+pub enum JsonScalar<'a> {
     /// `null`
     Null,
     /// `true` or `false`
     Bool(bool),
     /// A number.
-    Number(Decimal),
+    Number(ExactDecimal),
     /// A string, unescaped.
     Text(Cow<'a, str>),
 }
 
-impl<'a> Scalar<'a> {
+impl<'a> JsonScalar<'a> {
     /// Parses a value, which must be valid JSON without surrounding white space; `None` for arrays and objects.
     pub fn parse(json: &'a str) -> Option<Self> {
         match json.as_bytes().first()? {
@@ -216,7 +216,7 @@ impl<'a> Scalar<'a> {
             b't' => Some(Self::Bool(true)),
             b'f' => Some(Self::Bool(false)),
             b'"' => parse_text(json).map(Self::Text),
-            _ => Decimal::parse(json).map(Self::Number),
+            _ => ExactDecimal::parse(json).map(Self::Number),
         }
     }
 
@@ -291,8 +291,8 @@ mod tests {
 
     use super::*;
 
-    fn decimal(text: &str) -> Decimal {
-        Decimal::parse(text).unwrap()
+    fn decimal(text: &str) -> ExactDecimal {
+        ExactDecimal::parse(text).unwrap()
     }
 
     #[test]
@@ -334,12 +334,12 @@ mod tests {
             assert_eq!(decimal(same[0]), decimal(same[1]), "{same:?}");
         }
         for number in [0, 7, 100, 1_020, u64::MAX] {
-            assert_eq!(Decimal::from(number), decimal(&number.to_string()));
+            assert_eq!(ExactDecimal::from(number), decimal(&number.to_string()));
         }
         for bad in [
             "", "-", "1.", ".5", "e1", "1e", "1e+", "1x", "+1", "0x1", "1 ",
         ] {
-            assert_eq!(Decimal::parse(bad), None, "{bad}");
+            assert_eq!(ExactDecimal::parse(bad), None, "{bad}");
         }
     }
 
@@ -383,7 +383,7 @@ mod tests {
             .map(|json| {
                 let mut out = Vec::new();
                 assert!(
-                    Scalar::parse(json).unwrap().push_ordered(&mut out),
+                    JsonScalar::parse(json).unwrap().push_ordered(&mut out),
                     "{json}"
                 );
                 out
@@ -400,9 +400,9 @@ mod tests {
         let all = ["null", "false", "1", "\"a\""];
         for (i, one) in all.iter().enumerate() {
             for (j, other) in all.iter().enumerate() {
-                let order = Scalar::parse(one)
+                let order = JsonScalar::parse(one)
                     .unwrap()
-                    .cmp_same_type(&Scalar::parse(other).unwrap());
+                    .cmp_same_type(&JsonScalar::parse(other).unwrap());
                 assert_eq!(
                     order,
                     (i == j).then_some(Ordering::Equal),
@@ -422,8 +422,8 @@ mod tests {
             (format!("-{digits}.1"), format!("-{digits}")),
         ] {
             let (mut one, mut other) = (Vec::new(), Vec::new());
-            let first = Scalar::parse(&whole).unwrap().push_ordered(&mut one);
-            let second = Scalar::parse(&cut).unwrap().push_ordered(&mut other);
+            let first = JsonScalar::parse(&whole).unwrap().push_ordered(&mut one);
+            let second = JsonScalar::parse(&cut).unwrap().push_ordered(&mut other);
             assert!(one < other, "{whole}");
             assert_ne!(first, second, "{whole}");
         }
@@ -451,12 +451,12 @@ mod tests {
         ]
     }
 
-    fn rank(scalar: &Scalar<'_>) -> u8 {
+    fn rank(scalar: &JsonScalar<'_>) -> u8 {
         match scalar {
-            Scalar::Null => 0,
-            Scalar::Bool(_) => 1,
-            Scalar::Number(_) => 2,
-            Scalar::Text(_) => 3,
+            JsonScalar::Null => 0,
+            JsonScalar::Bool(_) => 1,
+            JsonScalar::Number(_) => 2,
+            JsonScalar::Text(_) => 3,
         }
     }
 
@@ -466,7 +466,7 @@ mod tests {
         /// Byte order is value order; after a cut, only the non-strict order remains.
         #[test]
         fn byte_order_is_value_order(one in json(), other in json()) {
-            let (one, other) = (Scalar::parse(&one).unwrap(), Scalar::parse(&other).unwrap());
+            let (one, other) = (JsonScalar::parse(&one).unwrap(), JsonScalar::parse(&other).unwrap());
             let (mut left, mut right) = (Vec::new(), Vec::new());
             let whole = one.push_ordered(&mut left) && other.push_ordered(&mut right);
             if right.is_empty() {

@@ -1,16 +1,16 @@
 //! The sequencer's step: checks that a decision is still valid, and assigns sequences, times, leaves and heads to the
 //! decided actions. It never reads the store.
 
-use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::chain::{LogLeaf, next_head};
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::{Address, Hash, Id};
 
-use crate::world::Counted;
+use crate::world::CountedResource;
 
 /// Key of a version that the sequencer compares: a resource, or a name that must stay unique.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Key {
+pub struct VersionKey {
     tag: u8,
     bytes: [u8; 16],
 }
@@ -21,7 +21,7 @@ const TAG_TEMPLATE_NAME: u8 = 130;
 const TAG_PLACE: u8 = 131;
 const TAG_CLAIM_CONTEXT: u8 = 132;
 
-impl Key {
+impl VersionKey {
     pub fn resource(id: Id) -> Self {
         Self {
             tag: id.prefix as u8,
@@ -62,10 +62,10 @@ impl Key {
     }
 }
 
-impl Key {
+impl VersionKey {
     /// Key of the `number`th resource of a limited type in an organization. Two decisions that saw the same count claim
     /// the same number, so only one of them is placed.
-    pub fn place(organization: Id, of: Counted, number: u64) -> Self {
+    pub fn place(organization: Id, of: CountedResource, number: u64) -> Self {
         let parts: [&[u8]; 3] = [&organization.bytes, &[of as u8], &number.to_be_bytes()];
         Self {
             tag: TAG_PLACE,
@@ -74,12 +74,12 @@ impl Key {
     }
 }
 
-type Versions = IdMap<Key, u64>;
+type VersionMap = IdMap<VersionKey, u64>;
 
 /// A key that a unit writes, with the versions before and after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyWrite {
-    pub key: Key,
+    pub key: VersionKey,
     /// The version that the decision read; 0 for a key that must not exist yet.
     pub base_version: u64,
     /// The version after the unit.
@@ -88,7 +88,7 @@ pub struct KeyWrite {
 
 impl KeyWrite {
     /// A key that a unit only reads: it must still be at this version.
-    pub fn read(key: Key, version: u64) -> Self {
+    pub fn read(key: VersionKey, version: u64) -> Self {
         Self {
             key,
             base_version: version,
@@ -104,30 +104,30 @@ impl KeyWrite {
 
 /// The decision is outdated and must be repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stale {
+pub struct StaleDecision {
     /// The changed key; `None` if the decision is older than the remembered versions.
-    pub key: Option<Key>,
+    pub key: Option<VersionKey>,
 }
 
 /// Versions of recently written keys, bounded: two generations, the older one dropped as a whole.
-struct Recent {
-    current: Versions,
-    previous: Versions,
+struct RecentVersions {
+    current: VersionMap,
+    previous: VersionMap,
     generation_keys_max: usize,
     /// All writes at or after this sequence are remembered.
     floor_sequence: u64,
     current_since_sequence: u64,
 }
 
-impl Recent {
-    fn version(&self, key: &Key) -> Option<u64> {
+impl RecentVersions {
+    fn version(&self, key: &VersionKey) -> Option<u64> {
         self.current
             .get(key)
             .or_else(|| self.previous.get(key))
             .copied()
     }
 
-    fn record(&mut self, key: Key, version: u64, sequence: u64) {
+    fn record(&mut self, key: VersionKey, version: u64, sequence: u64) {
         if self.current.len() >= self.generation_keys_max {
             self.previous = std::mem::take(&mut self.current);
             self.floor_sequence = self.current_since_sequence;
@@ -139,7 +139,7 @@ impl Recent {
 
 /// End of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tip {
+pub struct LogTip {
     /// Sequence of the last action; 0 before the first.
     pub sequence: u64,
     /// Head of the hash chain.
@@ -150,7 +150,7 @@ pub struct Tip {
 
 /// A decided action without a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ToPlace {
+pub struct SequencerInput {
     pub content: Hash,
     /// The resource's integrity after the action.
     pub integrity: Hash,
@@ -158,7 +158,7 @@ pub struct ToPlace {
 
 /// A placed action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Placed {
+pub struct SequencedAction {
     pub sequence: u64,
     pub leaf: Hash,
     /// The log's head after the action.
@@ -167,18 +167,18 @@ pub struct Placed {
 
 /// The end of the log and the versions of recent writes.
 pub struct Sequencer {
-    tip: Tip,
-    recent: Recent,
+    tip: LogTip,
+    recent: RecentVersions,
 }
 
 impl Sequencer {
     /// Continues from a tip. `recent_keys_max` bounds the remembered keys.
-    pub fn new(tip: Tip, recent_keys_max: usize) -> Self {
+    pub fn new(tip: LogTip, recent_keys_max: usize) -> Self {
         Self {
             tip,
-            recent: Recent {
-                current: Versions::default(),
-                previous: Versions::default(),
+            recent: RecentVersions {
+                current: VersionMap::default(),
+                previous: VersionMap::default(),
                 generation_keys_max: (recent_keys_max / 2).max(1),
                 floor_sequence: tip.sequence,
                 current_since_sequence: tip.sequence,
@@ -186,7 +186,7 @@ impl Sequencer {
         }
     }
 
-    pub fn tip(&self) -> Tip {
+    pub fn tip(&self) -> LogTip {
         self.tip
     }
 
@@ -198,16 +198,16 @@ impl Sequencer {
     /// Checks a unit's reads and writes. `read_sequence` is the sequence of the snapshot in which keys were read or
     /// found absent. Keys owned by an actor are compared only if they are remembered, because no other part writes
     /// them.
-    pub fn check(&self, writes: &[KeyWrite], read_sequence: u64) -> Result<(), Stale> {
+    pub fn check(&self, writes: &[KeyWrite], read_sequence: u64) -> Result<(), StaleDecision> {
         for write in writes {
             match self.recent.version(&write.key) {
                 Some(version) if version != write.base_version => {
-                    return Err(Stale {
+                    return Err(StaleDecision {
                         key: Some(write.key),
                     });
                 }
                 None if write.is_of_snapshot() && read_sequence < self.recent.floor_sequence => {
-                    return Err(Stale { key: None });
+                    return Err(StaleDecision { key: None });
                 }
                 _ => {}
             }
@@ -219,26 +219,26 @@ impl Sequencer {
     pub fn place(
         &mut self,
         timestamp_ms: u64,
-        actions: &[ToPlace],
+        actions: &[SequencerInput],
         writes: &[KeyWrite],
-    ) -> Vec<Placed> {
+    ) -> Vec<SequencedAction> {
         assert!(timestamp_ms >= self.tip.timestamp_ms, "time never falls");
         self.tip.timestamp_ms = timestamp_ms;
-        let leaves: Vec<Leaf> = (self.tip.sequence + 1..)
+        let leaves: Vec<LogLeaf> = (self.tip.sequence + 1..)
             .zip(actions)
-            .map(|(sequence, action)| Leaf {
+            .map(|(sequence, action)| LogLeaf {
                 sequence,
                 timestamp_ms,
                 content: action.content,
                 integrity: action.integrity,
             })
             .collect();
-        let placed = Leaf::hash_each(&leaves)
+        let placed = LogLeaf::hash_each(&leaves)
             .into_iter()
             .map(|leaf| {
                 self.tip.sequence += 1;
                 self.tip.head = next_head(&self.tip.head, &leaf);
-                Placed {
+                SequencedAction {
                     sequence: self.tip.sequence,
                     leaf,
                     head: self.tip.head,
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     fn sequencer(recent_keys_max: usize) -> Sequencer {
-        let tip = Tip {
+        let tip = LogTip {
             sequence: 10,
             head: Hash::ZERO,
             timestamp_ms: 1_000,
@@ -268,13 +268,13 @@ mod tests {
 
     fn write(name: &str, base_version: u64) -> KeyWrite {
         KeyWrite {
-            key: Key::email(name),
+            key: VersionKey::email(name),
             base_version,
             version: base_version + 1,
         }
     }
 
-    const ACTION: ToPlace = ToPlace {
+    const ACTION: SequencerInput = SequencerInput {
         content: Hash::ZERO,
         integrity: Hash::ZERO,
     };
@@ -287,7 +287,7 @@ mod tests {
         sequencer.place(1_000, &[ACTION], &claim);
         assert_eq!(
             sequencer.check(&claim, 10),
-            Err(Stale {
+            Err(StaleDecision {
                 key: Some(claim[0].key)
             })
         );
@@ -304,7 +304,7 @@ mod tests {
         // "a" and "b" are forgotten: an old reader cannot rely on their absence.
         assert_eq!(
             sequencer.check(&[write("a", 0)], 10),
-            Err(Stale { key: None })
+            Err(StaleDecision { key: None })
         );
         assert_eq!(sequencer.check(&[write("e", 0)], 14), Ok(()));
     }
@@ -312,21 +312,24 @@ mod tests {
     #[test]
     fn a_read_stands_until_somebody_writes() {
         let mut sequencer = sequencer(2);
-        let read = |version| [KeyWrite::read(Key::email("a"), version)];
+        let read = |version| [KeyWrite::read(VersionKey::email("a"), version)];
         sequencer.place(1_000, &[ACTION], &[write("a", 3)]);
         assert_eq!(sequencer.check(&read(4), 11), Ok(()));
         sequencer.place(1_000, &[ACTION], &read(4));
         assert_eq!(sequencer.check(&[write("a", 4)], 12), Ok(()));
         sequencer.place(1_000, &[ACTION], &[write("a", 4)]);
-        let key = Some(Key::email("a"));
-        assert_eq!(sequencer.check(&read(4), 12), Err(Stale { key }));
+        let key = Some(VersionKey::email("a"));
+        assert_eq!(sequencer.check(&read(4), 12), Err(StaleDecision { key }));
         assert_eq!(sequencer.check(&read(5), 13), Ok(()));
         for (i, name) in ["b", "c", "d"].into_iter().enumerate() {
             sequencer.place(1_000, &[ACTION], &[write(name, 0)]);
             assert!(sequencer.tip().sequence == 14 + i as u64);
         }
         // Forgotten: only a recent reader knows that it has not changed.
-        assert_eq!(sequencer.check(&read(5), 12), Err(Stale { key: None }));
+        assert_eq!(
+            sequencer.check(&read(5), 12),
+            Err(StaleDecision { key: None })
+        );
         assert_eq!(sequencer.check(&read(5), 16), Ok(()));
     }
 
@@ -338,7 +341,7 @@ mod tests {
         assert_eq!(placed[0].sequence, 11);
         assert_eq!(placed[1].sequence, 12);
         for action in &placed {
-            let leaf = Leaf {
+            let leaf = LogLeaf {
                 sequence: action.sequence,
                 timestamp_ms: 1_500,
                 content: ACTION.content,
@@ -358,18 +361,23 @@ mod tests {
             sequencer.place(1_000, &[ACTION], &[write(name, 0)]);
         }
         // Each generation has one key: "c" at 13 and "d" at 14 are left.
-        for (read_sequence, expected) in
-            [(12, Err(Stale { key: None })), (13, Ok(())), (14, Ok(()))]
-        {
+        for (read_sequence, expected) in [
+            (12, Err(StaleDecision { key: None })),
+            (13, Ok(())),
+            (14, Ok(())),
+        ] {
             assert_eq!(sequencer.check(&[write("e", 0)], read_sequence), expected);
-            let read = [KeyWrite::read(Key::email("e"), 7)];
+            let read = [KeyWrite::read(VersionKey::email("e"), 7)];
             assert_eq!(sequencer.check(&read, read_sequence), expected);
             // Only the owning actor writes its keys.
             assert_eq!(sequencer.check(&[write("a", 1)], read_sequence), Ok(()));
         }
         for name in ["c", "d"] {
-            let key = Some(Key::email(name));
-            assert_eq!(sequencer.check(&[write(name, 0)], 14), Err(Stale { key }));
+            let key = Some(VersionKey::email(name));
+            assert_eq!(
+                sequencer.check(&[write(name, 0)], 14),
+                Err(StaleDecision { key })
+            );
             assert_eq!(sequencer.check(&[write(name, 1)], 0), Ok(()));
         }
     }
@@ -384,24 +392,24 @@ mod tests {
         let other = id(kedge_protocol::Prefix::Organization, 2);
         let hash = Hash([1; 32]);
         let keys = [
-            Key::resource(organization),
-            Key::resource(other),
-            Key::resource(id(kedge_protocol::Prefix::Wallet, 1)),
-            Key::email("a"),
-            Key::email("b"),
-            Key::address(Address([1; 20])),
-            Key::address(Address([2; 20])),
-            Key::template_name(organization, "a"),
-            Key::template_name(organization, "b"),
-            Key::template_name(other, "a"),
-            Key::claim_context(&hash),
-            Key::claim_context(&Hash([2; 32])),
-            Key::place(organization, Counted::ApiKeys, 1),
-            Key::place(organization, Counted::ApiKeys, 2),
-            Key::place(organization, Counted::Webhooks, 1),
-            Key::place(other, Counted::ApiKeys, 1),
+            VersionKey::resource(organization),
+            VersionKey::resource(other),
+            VersionKey::resource(id(kedge_protocol::Prefix::Wallet, 1)),
+            VersionKey::email("a"),
+            VersionKey::email("b"),
+            VersionKey::address(Address([1; 20])),
+            VersionKey::address(Address([2; 20])),
+            VersionKey::template_name(organization, "a"),
+            VersionKey::template_name(organization, "b"),
+            VersionKey::template_name(other, "a"),
+            VersionKey::claim_context(&hash),
+            VersionKey::claim_context(&Hash([2; 32])),
+            VersionKey::place(organization, CountedResource::ApiKeys, 1),
+            VersionKey::place(organization, CountedResource::ApiKeys, 2),
+            VersionKey::place(organization, CountedResource::Webhooks, 1),
+            VersionKey::place(other, CountedResource::ApiKeys, 1),
         ];
-        let different: std::collections::HashSet<Key> = keys.into_iter().collect();
+        let different: std::collections::HashSet<VersionKey> = keys.into_iter().collect();
         assert_eq!(different.len(), keys.len());
     }
 }

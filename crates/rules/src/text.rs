@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use kedge_protocol::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 
-use crate::json::{self, Members};
+use crate::json::{self, JsonMembers};
 use crate::refusal::{FieldError, Refusal};
 
 /// Collects all errors of a payload, so that the caller sees them together.
 #[derive(Default)]
-pub(crate) struct Problems(Vec<FieldError>);
+pub(crate) struct PayloadProblems(Vec<FieldError>);
 
-impl Problems {
+impl PayloadProblems {
     pub(crate) fn add(
         &mut self,
         pointer: &str,
@@ -56,7 +56,7 @@ impl Problems {
         raw: Option<&serde_json::value::RawValue>,
     ) -> String {
         let Some(raw) = raw else { return "{}".into() };
-        if Members::of(raw.get()).is_none() {
+        if JsonMembers::of(raw.get()).is_none() {
             self.add(pointer, "type", "must be a JSON object");
             return "{}".into();
         }
@@ -74,7 +74,7 @@ impl Problems {
 
 /// Reads a payload into a type that refuses unknown fields.
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T, Refusal> {
-    json::check(payload).map_err(json::ReadError::from)?;
+    json::check(payload).map_err(json::JsonReadError::from)?;
     // serde also reads a struct from an array of its members. Here that would be another text with the same meaning.
     if !payload.trim_start().starts_with('{') {
         return Err(Refusal::field("", "type", "must be a JSON object"));
@@ -86,10 +86,10 @@ pub(crate) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T,
 pub(crate) fn empty(payload: &str) -> Result<(), Refusal> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Empty {}
+    struct AbsentPayload {}
 
     if !payload.is_empty() {
-        let Empty {} = read(payload)?;
+        let AbsentPayload {} = read(payload)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{REQUEST_READ_BYTES_MAX, REQUEST_STEPS_MAX};
-use kedge_protocol::resource::{Invitation, Organization, Role, Trace, Variation, Wallet};
+use kedge_protocol::resource::{Invitation, Organization, ResourceTrace, Role, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use crate::compiled::TemplateRules;
@@ -44,14 +44,14 @@ pub const OPERATOR: Id = Id {
 
 /// A wallet as the recipient of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Recipient {
+pub struct RecipientWallet {
     pub wallet_id: Id,
     pub address: Address,
 }
 
 /// Types of resources whose number per organization is limited.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Counted {
+pub enum CountedResource {
     /// API keys.
     ApiKeys,
     /// Webhooks.
@@ -60,7 +60,7 @@ pub enum Counted {
 
 /// Number of resources of one type in an organization.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Held {
+pub struct ResourceCount {
     /// Those not ended.
     pub live: usize,
     /// All ever made.
@@ -69,7 +69,7 @@ pub struct Held {
 
 /// Position of an action that names a key of the sequencer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct KeyPlace {
+pub struct KeyPosition {
     /// Number of the batch that holds the action.
     pub batch: u64,
     /// First batch of the last key that the log names; 0 while there is only its first key.
@@ -80,7 +80,7 @@ pub struct KeyPlace {
 
 /// One action, as signed.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct ActionInput<'a> {
     pub kind: &'a Kind,
     pub target: &'a str,
     /// The signed payload or, if that is a digest, its disclosed members.
@@ -89,23 +89,23 @@ pub struct Input<'a> {
     pub signed: &'a str,
     pub content: &'a Hash,
     /// The resource's next integrity, if it was hashed already.
-    pub link: Option<Link>,
+    pub link: Option<IntegrityLink>,
     /// Remaining steps of the request. `None` in a replay: logged actions were within the limits once.
-    pub allowance: Option<&'a Allowance>,
+    pub allowance: Option<&'a StepAllowance>,
 }
 
 /// Steps that one request may take: one for each byte of the objects that it changes, and those of compiling and
 /// checking schemas. The limit bounds how long a request of any length delays others, and its memory. Objects read for
 /// it count separately, because a refused action leaves no object.
 #[derive(Debug)]
-pub struct Allowance {
+pub struct StepAllowance {
     left: Cell<u64>,
     unread: Cell<u64>,
     /// Resources whose one-time steps were taken.
     taken_for: RefCell<BTreeSet<Id>>,
 }
 
-impl Default for Allowance {
+impl Default for StepAllowance {
     fn default() -> Self {
         Self {
             left: Cell::new(REQUEST_STEPS_MAX),
@@ -115,7 +115,7 @@ impl Default for Allowance {
     }
 }
 
-impl Allowance {
+impl StepAllowance {
     /// Takes some steps, or refuses.
     pub fn take(&self, steps: u64) -> Result<(), Refusal> {
         let Some(left) = self.left.get().checked_sub(steps) else {
@@ -158,12 +158,12 @@ impl Allowance {
 
 /// A precomputed step of a resource's integrity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Link {
+pub struct IntegrityLink {
     pub previous: Hash,
     pub next: Hash,
 }
 
-impl Input<'_> {
+impl ActionInput<'_> {
     /// Takes steps of the request's allowance, or refuses.
     pub(crate) fn take(&self, steps: u64) -> Result<(), Refusal> {
         self.allowance
@@ -172,7 +172,7 @@ impl Input<'_> {
 
     /// The trace of a resource with this action appended.
     #[must_use]
-    pub fn extend(&self, trace: &Trace) -> Trace {
+    pub fn extend(&self, trace: &ResourceTrace) -> ResourceTrace {
         match self.link {
             Some(link) if link.previous == trace.integrity => trace.linked(link.next),
             _ => trace.next(self.content),
@@ -182,10 +182,10 @@ impl Input<'_> {
 
 /// A read failed, so the action was not judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unavailable;
+pub struct StateUnavailable;
 
-impl From<Unavailable> for Refusal {
-    fn from(_: Unavailable) -> Self {
+impl From<StateUnavailable> for Refusal {
+    fn from(_: StateUnavailable) -> Self {
         Self::Unavailable
     }
 }
@@ -193,32 +193,39 @@ impl From<Unavailable> for Refusal {
 /// Lookups of decisions, besides the resource that they change. All of it is either final once it exists (a wallet's
 /// address, a template's rules) or named in the decision's reads, so that the sequencer notices a change in between.
 pub trait World {
-    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable>;
+    fn wallet(&self, id: Id) -> Result<Option<RecipientWallet>, StateUnavailable>;
     /// A wallet by one of its addresses.
-    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable>;
+    fn wallet_by_address(
+        &self,
+        address: Address,
+    ) -> Result<Option<RecipientWallet>, StateUnavailable>;
     /// The whole wallet, as committed.
-    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable>;
+    fn member(&self, id: Id) -> Result<Option<Wallet>, StateUnavailable>;
     /// An organization, as committed.
-    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable>;
-    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable>;
+    fn organization(&self, id: Id) -> Result<Option<Organization>, StateUnavailable>;
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, StateUnavailable>;
     /// Number of objects minted from a template, as committed.
-    fn minted(&self, template: Id) -> Result<u64, Unavailable>;
+    fn minted(&self, template: Id) -> Result<u64, StateUnavailable>;
     /// Number of objects burned of a template, as committed.
-    fn burned(&self, template: Id) -> Result<u64, Unavailable>;
+    fn burned(&self, template: Id) -> Result<u64, StateUnavailable>;
     /// A template, with its schemas ready for use.
-    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable>;
-    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable>;
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, StateUnavailable>;
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, StateUnavailable>;
     /// Whether a wallet has the e-mail address.
-    fn email_taken(&self, email: &str) -> Result<bool, Unavailable>;
+    fn email_taken(&self, email: &str) -> Result<bool, StateUnavailable>;
     /// Whether a wallet has the address.
-    fn address_taken(&self, address: Address) -> Result<bool, Unavailable>;
+    fn address_taken(&self, address: Address) -> Result<bool, StateUnavailable>;
     /// Number of resources of a type in an organization.
-    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable>;
+    fn held(
+        &self,
+        organization: Id,
+        of: CountedResource,
+    ) -> Result<ResourceCount, StateUnavailable>;
     /// Whether the organization has a template with this name.
-    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable>;
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, StateUnavailable>;
     /// Position of an action that names a key of the sequencer. Valid only for an exclusive decision, after everything
     /// before it is committed.
-    fn key_place(&self) -> Result<KeyPlace, Unavailable>;
+    fn key_place(&self) -> Result<KeyPosition, StateUnavailable>;
     /// Whether the log holds a verdict on a claim with this context.
-    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable>;
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, StateUnavailable>;
 }

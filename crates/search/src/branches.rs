@@ -2,7 +2,7 @@
 //! down to the conditions. A part that would exceed 32 branches stays a single literal, which does not narrow the
 //! search and is tested on each object.
 
-use super::filter::{Condition, Filter, Node};
+use super::filter::{FilterNode, SearchCondition, SearchFilter};
 
 /// Limit of branches. Each is planned, and its entries are counted, separately.
 const BRANCHES_MAX: usize = 32;
@@ -10,53 +10,53 @@ const BRANCHES_MAX: usize = 32;
 /// A part of a filter, possibly negated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Literal<'a> {
-    node: &'a Node,
+    node: &'a FilterNode,
     pub(super) negated: bool,
 }
 
 impl<'a> Literal<'a> {
     /// The condition, if the part is one.
-    pub(super) fn condition(&self) -> Option<&'a Condition> {
+    pub(super) fn condition(&self) -> Option<&'a SearchCondition> {
         match self.node {
-            Node::Is(condition) => Some(condition),
+            FilterNode::Is(condition) => Some(condition),
             _ => None,
         }
     }
 }
 
-type Branches<'a> = Vec<Vec<Literal<'a>>>;
+type SearchBranches<'a> = Vec<Vec<Literal<'a>>>;
 
 /// The branches of a filter; empty if nothing can match.
-pub(super) fn of(filter: &Filter) -> Branches<'_> {
+pub(super) fn of(filter: &SearchFilter) -> SearchBranches<'_> {
     branches(&filter.root, false)
 }
 
 /// The conditions outside of any `or` and `not`, which every match satisfies.
-pub(super) fn of_conjunction(filter: &Filter) -> Vec<Literal<'_>> {
+pub(super) fn of_conjunction(filter: &SearchFilter) -> Vec<Literal<'_>> {
     let mut found = Vec::new();
     add_conjuncts(&filter.root, &mut found);
     found
 }
 
-fn add_conjuncts<'a>(node: &'a Node, found: &mut Vec<Literal<'a>>) {
+fn add_conjuncts<'a>(node: &'a FilterNode, found: &mut Vec<Literal<'a>>) {
     match node {
-        Node::And(nodes) => nodes.iter().for_each(|node| add_conjuncts(node, found)),
-        Node::Is(_) => found.push(Literal {
+        FilterNode::And(nodes) => nodes.iter().for_each(|node| add_conjuncts(node, found)),
+        FilterNode::Is(_) => found.push(Literal {
             node,
             negated: false,
         }),
-        Node::Or(_) | Node::Not(_) => {}
+        FilterNode::Or(_) | FilterNode::Not(_) => {}
     }
 }
 
-fn branches(node: &Node, negated: bool) -> Branches<'_> {
+fn branches(node: &FilterNode, negated: bool) -> SearchBranches<'_> {
     match (node, negated) {
-        (Node::Is(_), _) => vec![vec![Literal { node, negated }]],
-        (Node::Not(inner), _) => branches(inner, !negated),
-        (Node::And(nodes), false) | (Node::Or(nodes), true) => all_of(nodes, negated),
-        (Node::Or(nodes), false) | (Node::And(nodes), true) => {
+        (FilterNode::Is(_), _) => vec![vec![Literal { node, negated }]],
+        (FilterNode::Not(inner), _) => branches(inner, !negated),
+        (FilterNode::And(nodes), false) | (FilterNode::Or(nodes), true) => all_of(nodes, negated),
+        (FilterNode::Or(nodes), false) | (FilterNode::And(nodes), true) => {
             let each = nodes.iter().flat_map(|node| branches(node, negated));
-            let found: Branches<'_> = each.take(BRANCHES_MAX + 1).collect();
+            let found: SearchBranches<'_> = each.take(BRANCHES_MAX + 1).collect();
             if found.len() > BRANCHES_MAX {
                 return vec![vec![Literal { node, negated }]];
             }
@@ -66,14 +66,14 @@ fn branches(node: &Node, negated: bool) -> Branches<'_> {
 }
 
 /// The branches of a conjunction.
-fn all_of(nodes: &[Node], negated: bool) -> Branches<'_> {
-    let mut parts: Vec<(&Node, Branches<'_>)> = nodes
+fn all_of(nodes: &[FilterNode], negated: bool) -> SearchBranches<'_> {
+    let mut parts: Vec<(&FilterNode, SearchBranches<'_>)> = nodes
         .iter()
         .map(|node| (node, branches(node, negated)))
         .collect();
     // The smallest parts first, so that beyond the limit the widest stay single literals.
     parts.sort_by_key(|(_, part)| part.len());
-    let mut found: Branches<'_> = vec![Vec::new()];
+    let mut found: SearchBranches<'_> = vec![Vec::new()];
     for (node, part) in parts {
         if found.len() * part.len() > BRANCHES_MAX {
             let whole = Literal { node, negated };

@@ -4,17 +4,17 @@
 use kedge_protocol::limits::{SEARCH_BYTES_MAX, SEARCH_ROWS_MAX, SEARCH_TESTED_BYTES_MAX};
 
 use crate::SearchError;
-use crate::filter::Tested;
+use crate::filter::TestedBytes;
 
 /// Reads so far.
 #[derive(Default, Debug)]
-pub(super) struct Budget {
+pub(super) struct SearchBudget {
     /// Number of index entries and objects.
     rows: usize,
     bytes: usize,
 }
 
-impl Budget {
+impl SearchBudget {
     /// Counts an index entry.
     pub(super) fn entry(&mut self) -> Result<(), SearchError> {
         self.count(1, 0)
@@ -48,7 +48,7 @@ impl Budget {
     }
 
     /// Checks the bytes tested by conditions.
-    pub(super) fn check_tested(tested: &Tested) -> Result<(), SearchError> {
+    pub(super) fn check_tested(tested: &TestedBytes) -> Result<(), SearchError> {
         if tested.bytes() <= SEARCH_TESTED_BYTES_MAX {
             return Ok(());
         }

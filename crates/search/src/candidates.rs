@@ -5,10 +5,10 @@ use std::iter::Peekable;
 use std::vec::IntoIter;
 
 use kedge_protocol::Id;
-use kedge_storage::{Listed, ReadError, Snapshot, Window};
+use kedge_storage::{ListWindow, ListedObject, StoreReadError, StoreSnapshot};
 
-use super::budget::Budget;
-use super::plan::{Choice, Cover, Slot, Source};
+use super::budget::SearchBudget;
+use super::plan::{PlanCover, PlanSlot, SearchSource, SourceChoice};
 use crate::SearchError;
 
 /// Entries to read of each source, in rounds. The first source to end is chosen, so choosing costs about as much as the
@@ -17,35 +17,39 @@ const ROUNDS: [usize; 4] = [64, 512, 4_096, 20_000];
 /// Limit of entries read for the choice; larger sources are read in order of creation.
 const CHOOSING_ROWS_MAX: usize = 20_000;
 
-type Rows<'s> = Box<dyn Iterator<Item = Result<Listed, ReadError>> + 's>;
+type CandidateRows<'s> = Box<dyn Iterator<Item = Result<ListedObject, StoreReadError>> + 's>;
 
 /// A source's entries read so far, and the rest.
-struct Stream<'s> {
-    rows: Rows<'s>,
+struct SearchSourceStream<'s> {
+    rows: CandidateRows<'s>,
     read: usize,
-    found: Vec<Listed>,
+    found: Vec<ListedObject>,
     ended: bool,
 }
 
-fn open<'s>(snapshot: &'s Snapshot, source: &Source, window: &Window) -> Stream<'s> {
-    let rows: Rows<'s> = match source {
-        Source::List(index) => Box::new(snapshot.listed_objects(*index, window)),
-        Source::Values {
+fn open<'s>(
+    snapshot: &'s StoreSnapshot,
+    source: &SearchSource,
+    window: &ListWindow,
+) -> SearchSourceStream<'s> {
+    let rows: CandidateRows<'s> = match source {
+        SearchSource::List(index) => Box::new(snapshot.listed_objects(*index, window)),
+        SearchSource::Values {
             template_id,
             path,
             values,
         } => {
             let lists = values.iter().map(|value| {
                 let rows = snapshot.objects_with_value(*template_id, *path, value, window);
-                (Box::new(rows) as Rows<'s>).peekable()
+                (Box::new(rows) as CandidateRows<'s>).peekable()
             });
-            Box::new(Merged {
+            Box::new(MergedCandidates {
                 lists: lists.collect(),
                 descending: window.descending,
             })
         }
-        Source::Objects(ids) => listed(snapshot, ids, window),
-        Source::Ranges(ranges) => {
+        SearchSource::Objects(ids) => listed(snapshot, ids, window),
+        SearchSource::Ranges(ranges) => {
             let rows: Vec<_> = ranges
                 .iter()
                 .map(|range| snapshot.indexed_objects(range, None, false))
@@ -54,7 +58,7 @@ fn open<'s>(snapshot: &'s Snapshot, source: &Source, window: &Window) -> Stream<
             Box::new(rows.map(|row| row.map(|indexed| indexed.object)))
         }
     };
-    Stream {
+    SearchSourceStream {
         rows,
         read: 0,
         found: Vec::new(),
@@ -63,15 +67,15 @@ fn open<'s>(snapshot: &'s Snapshot, source: &Source, window: &Window) -> Stream<
 }
 
 /// Given objects in order of creation.
-fn listed<'s>(snapshot: &Snapshot, ids: &[Id], window: &Window) -> Rows<'s> {
+fn listed<'s>(snapshot: &StoreSnapshot, ids: &[Id], window: &ListWindow) -> CandidateRows<'s> {
     let objects = match snapshot.multi_objects(ids) {
         Ok(objects) => objects,
         Err(error) => return Box::new(std::iter::once(Err(error))),
     };
-    let mut rows: Vec<Listed> = objects
+    let mut rows: Vec<ListedObject> = objects
         .into_iter()
         .flatten()
-        .map(|object| Listed {
+        .map(|object| ListedObject {
             created_sequence: object.trace.created_sequence,
             id: object.id,
         })
@@ -85,16 +89,16 @@ fn listed<'s>(snapshot: &Snapshot, ids: &[Id], window: &Window) -> Rows<'s> {
 }
 
 /// Merges lists in order of creation.
-struct Merged<'s> {
-    lists: Vec<Peekable<Rows<'s>>>,
+struct MergedCandidates<'s> {
+    lists: Vec<Peekable<CandidateRows<'s>>>,
     descending: bool,
 }
 
-impl Iterator for Merged<'_> {
-    type Item = Result<Listed, ReadError>;
+impl Iterator for MergedCandidates<'_> {
+    type Item = Result<ListedObject, StoreReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut first: Option<(usize, Listed)> = None;
+        let mut first: Option<(usize, ListedObject)> = None;
         for (i, list) in self.lists.iter_mut().enumerate() {
             match list.peek() {
                 None => {}
@@ -111,13 +115,13 @@ impl Iterator for Merged<'_> {
     }
 }
 
-impl Stream<'_> {
+impl SearchSourceStream<'_> {
     /// Reads up to a total of `read` entries.
     fn advance(
         &mut self,
         read: usize,
-        window: &Window,
-        budget: &mut Budget,
+        window: &ListWindow,
+        budget: &mut SearchBudget,
     ) -> Result<(), SearchError> {
         while !self.ended && self.read < read {
             match self.rows.next() {
@@ -139,15 +143,15 @@ impl Stream<'_> {
 }
 
 /// A slot whose sources are being read in turns.
-struct Probe<'p, 's> {
-    slot: &'p Slot,
-    streams: Vec<(&'p Choice, Stream<'s>)>,
+struct SlotProbe<'p, 's> {
+    slot: &'p PlanSlot,
+    streams: Vec<(&'p SourceChoice, SearchSourceStream<'s>)>,
     /// Index of the source that ended first.
     done: Option<usize>,
 }
 
-impl<'p, 's> Probe<'p, 's> {
-    fn new(snapshot: &'s Snapshot, slot: &'p Slot, window: &Window) -> Self {
+impl<'p, 's> SlotProbe<'p, 's> {
+    fn new(snapshot: &'s StoreSnapshot, slot: &'p PlanSlot, window: &ListWindow) -> Self {
         let choices = if slot.narrow.is_empty() {
             std::slice::from_ref(&slot.list)
         } else {
@@ -166,8 +170,8 @@ impl<'p, 's> Probe<'p, 's> {
     fn advance(
         &mut self,
         read: usize,
-        window: &Window,
-        budget: &mut Budget,
+        window: &ListWindow,
+        budget: &mut SearchBudget,
     ) -> Result<(), SearchError> {
         for (i, (_, stream)) in self.streams.iter_mut().enumerate() {
             if self.done.is_none() && budget.rows() < CHOOSING_ROWS_MAX {
@@ -181,37 +185,42 @@ impl<'p, 's> Probe<'p, 's> {
     }
 
     fn has_values(&self) -> bool {
-        let is_values = |choice: &Choice| matches!(choice.source, Source::Values { .. });
+        let is_values =
+            |choice: &SourceChoice| matches!(choice.source, SearchSource::Values { .. });
         self.streams.iter().any(|(choice, _)| is_values(choice))
     }
 
     /// The slot's entries in order of creation: those of the source that ended, or else of the list.
-    fn into_entries(mut self, snapshot: &'s Snapshot, window: &Window) -> (Entries<'s>, bool) {
-        let in_order = |(choice, _): &(&Choice, Stream<'_>)| !is_ranges(choice);
+    fn into_entries(
+        mut self,
+        snapshot: &'s StoreSnapshot,
+        window: &ListWindow,
+    ) -> (CandidateEntries<'s>, bool) {
+        let in_order = |(choice, _): &(&SourceChoice, SearchSourceStream<'_>)| !is_ranges(choice);
         let place = self.done.or_else(|| self.streams.iter().position(in_order));
         let Some(place) = place else {
             let rows = open(snapshot, &self.slot.list.source, window);
-            return (Entries::of(rows, window), self.slot.list.answers);
+            return (CandidateEntries::of(rows, window), self.slot.list.answers);
         };
         let (choice, stream) = self.streams.swap_remove(place);
-        (Entries::of(stream, window), choice.answers)
+        (CandidateEntries::of(stream, window), choice.answers)
     }
 }
 
 /// Entries in order of their values must be sorted, so they are useful only if they are few.
-fn is_ranges(choice: &Choice) -> bool {
-    matches!(choice.source, Source::Ranges(_))
+fn is_ranges(choice: &SourceChoice) -> bool {
+    matches!(choice.source, SearchSource::Ranges(_))
 }
 
 /// Entries in order of creation: those already read, then the rest.
-struct Entries<'s> {
-    found: IntoIter<Listed>,
-    rows: Option<Rows<'s>>,
-    head: Option<Listed>,
+struct CandidateEntries<'s> {
+    found: IntoIter<ListedObject>,
+    rows: Option<CandidateRows<'s>>,
+    head: Option<ListedObject>,
 }
 
-impl<'s> Entries<'s> {
-    fn of(stream: Stream<'s>, window: &Window) -> Self {
+impl<'s> CandidateEntries<'s> {
+    fn of(stream: SearchSourceStream<'s>, window: &ListWindow) -> Self {
         let mut found = stream.found;
         // A source in another order is read completely or not used.
         if stream.ended {
@@ -228,7 +237,7 @@ impl<'s> Entries<'s> {
     }
 
     /// Peeks at the next entry.
-    fn head(&mut self, budget: &mut Budget) -> Result<Option<Listed>, SearchError> {
+    fn head(&mut self, budget: &mut SearchBudget) -> Result<Option<ListedObject>, SearchError> {
         if self.head.is_none() {
             self.head = self.found.next();
         }
@@ -244,7 +253,7 @@ impl<'s> Entries<'s> {
 
 /// Objects that may match, in order of creation, without duplicates.
 pub(super) struct Candidates<'s> {
-    slots: Vec<Entries<'s>>,
+    slots: Vec<CandidateEntries<'s>>,
     descending: bool,
     /// Every candidate is a match.
     pub(super) answers: bool,
@@ -255,16 +264,16 @@ pub(super) struct Candidates<'s> {
 impl<'s> Candidates<'s> {
     /// Chooses the cheapest cover.
     pub(super) fn choose(
-        snapshot: &'s Snapshot,
-        covers: &[Cover],
-        window: &Window,
-        budget: &mut Budget,
+        snapshot: &'s StoreSnapshot,
+        covers: &[PlanCover],
+        window: &ListWindow,
+        budget: &mut SearchBudget,
     ) -> Result<Self, SearchError> {
-        let mut probes: Vec<(&Cover, Vec<Probe<'_, 's>>)> = covers
+        let mut probes: Vec<(&PlanCover, Vec<SlotProbe<'_, 's>>)> = covers
             .iter()
             .map(|cover| {
                 let slots = cover.slots.iter();
-                let probes = slots.map(|slot| Probe::new(snapshot, slot, window));
+                let probes = slots.map(|slot| SlotProbe::new(snapshot, slot, window));
                 (cover, probes.collect())
             })
             .collect();
@@ -288,12 +297,17 @@ impl<'s> Candidates<'s> {
             .into_iter()
             .filter(|(cover, _)| !cover.only_if_small)
             .map(|(_, probes)| probes)
-            .max_by_key(|probes| probes.iter().any(Probe::has_values));
+            .max_by_key(|probes| probes.iter().any(SlotProbe::has_values));
         let chosen = large.unwrap_or_default();
         Ok(Self::of(snapshot, chosen, window, false))
     }
 
-    fn of(snapshot: &'s Snapshot, chosen: Vec<Probe<'_, 's>>, window: &Window, few: bool) -> Self {
+    fn of(
+        snapshot: &'s StoreSnapshot,
+        chosen: Vec<SlotProbe<'_, 's>>,
+        window: &ListWindow,
+        few: bool,
+    ) -> Self {
         let mut answers = true;
         let slots = chosen.into_iter().map(|probe| {
             let (entries, is_answer) = probe.into_entries(snapshot, window);
@@ -308,8 +322,11 @@ impl<'s> Candidates<'s> {
         }
     }
 
-    pub(super) fn next(&mut self, budget: &mut Budget) -> Result<Option<Listed>, SearchError> {
-        let mut first: Option<Listed> = None;
+    pub(super) fn next(
+        &mut self,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<ListedObject>, SearchError> {
+        let mut first: Option<ListedObject> = None;
         for slot in &mut self.slots {
             let Some(head) = slot.head(budget)? else {
                 continue;

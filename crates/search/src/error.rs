@@ -1,7 +1,7 @@
 //! Errors of a search.
 
 use kedge_rules::FieldError;
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 
 /// Why a search has no result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum SearchError {
     Place,
     /// The store could not be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
 }
 
 impl SearchError {

@@ -7,29 +7,29 @@ use std::cmp::Ordering;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::{Address, Id};
 use kedge_rules::paths::{PathTree, PropertyPath};
-use kedge_rules::scalar::{Decimal, Scalar};
+use kedge_rules::scalar::{ExactDecimal, JsonScalar};
 use serde_json::value::RawValue;
 
 /// A parsed filter.
 #[derive(Debug)]
-pub struct Filter {
-    pub(super) root: Node,
+pub struct SearchFilter {
+    pub(super) root: FilterNode,
     /// Property paths of the conditions, by number.
     pub(super) paths: Vec<PropertyPath>,
     pub(super) tree: PathTree,
 }
 
 #[derive(Debug)]
-pub(super) enum Node {
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
-    Is(Condition),
+pub(super) enum FilterNode {
+    And(Vec<FilterNode>),
+    Or(Vec<FilterNode>),
+    Not(Box<FilterNode>),
+    Is(SearchCondition),
 }
 
 /// A predicate on one field of an object.
 #[derive(Debug)]
-pub(super) enum Condition {
+pub(super) enum SearchCondition {
     Id(Vec<Id>),
     Template(Vec<Id>),
     Variation(Vec<Id>),
@@ -37,8 +37,8 @@ pub(super) enum Condition {
     Owner(Vec<Id>),
     OwnerAddress(Vec<Address>),
     Status(Vec<ObjectStatus>),
-    Version(Comparison<Decimal>),
-    Sequence(Comparison<Decimal>),
+    Version(Comparison<ExactDecimal>),
+    Sequence(Comparison<ExactDecimal>),
     /// In nanoseconds since the epoch.
     CreatedAt(Comparison<u128>),
     UpdatedAt(Comparison<u128>),
@@ -62,10 +62,10 @@ pub(super) enum Relation {
 
 #[derive(Debug)]
 pub(super) enum PropertyTest {
-    Compare(Comparison<Scalar<'static>>),
+    Compare(Comparison<JsonScalar<'static>>),
     Exists(bool),
     Prefix(String),
-    Contains(Scalar<'static>),
+    Contains(JsonScalar<'static>),
 }
 
 impl Relation {
@@ -108,18 +108,18 @@ impl<T: Ord> Comparison<T> {
 }
 
 /// An object's properties, parsed for the first condition that needs them.
-struct Properties<'a> {
+struct LazyProperties<'a> {
     tree: &'a PathTree,
     text: &'a str,
     picked: OnceCell<Vec<Option<&'a str>>>,
-    tested: &'a Tested,
+    tested: &'a TestedBytes,
 }
 
 /// Bytes of values tested in a search. Each condition counts, because many may test one value.
 #[derive(Default, Debug)]
-pub struct Tested(Cell<usize>);
+pub struct TestedBytes(Cell<usize>);
 
-impl Tested {
+impl TestedBytes {
     fn add(&self, bytes: usize) {
         self.0.set(self.0.get().saturating_add(bytes));
     }
@@ -129,27 +129,27 @@ impl Tested {
     }
 }
 
-impl<'a> Properties<'a> {
+impl<'a> LazyProperties<'a> {
     fn get(&self, place: usize) -> Option<&'a str> {
         self.picked.get_or_init(|| self.tree.pick(self.text))[place]
     }
 }
 
-impl Filter {
+impl SearchFilter {
     /// Whether an object matches the filter.
-    pub fn matches(&self, object: &Object, tested: &Tested) -> bool {
+    pub fn matches(&self, object: &Object, tested: &TestedBytes) -> bool {
         self.root.holds(object, &self.properties(object, tested))
     }
 
     /// Whether the filter matches by naming the object: by a condition on its id, template or owner, and not by a
     /// negation. Public objects of other organizations are found only in this way.
-    pub fn names(&self, object: &Object, tested: &Tested) -> bool {
+    pub fn names(&self, object: &Object, tested: &TestedBytes) -> bool {
         let properties = self.properties(object, tested);
         self.root.names(object, &properties, false)
     }
 
-    fn properties<'a>(&'a self, object: &'a Object, tested: &'a Tested) -> Properties<'a> {
-        Properties {
+    fn properties<'a>(&'a self, object: &'a Object, tested: &'a TestedBytes) -> LazyProperties<'a> {
+        LazyProperties {
             tree: &self.tree,
             text: &object.properties,
             picked: OnceCell::new(),
@@ -158,8 +158,8 @@ impl Filter {
     }
 }
 
-impl Node {
-    fn holds(&self, object: &Object, properties: &Properties<'_>) -> bool {
+impl FilterNode {
+    fn holds(&self, object: &Object, properties: &LazyProperties<'_>) -> bool {
         match self {
             Self::And(nodes) => nodes.iter().all(|node| node.holds(object, properties)),
             Self::Or(nodes) => nodes.iter().any(|node| node.holds(object, properties)),
@@ -169,7 +169,7 @@ impl Node {
     }
 
     /// Whether the node (or its negation, if `negated`) matches by naming the object.
-    fn names(&self, object: &Object, properties: &Properties<'_>, negated: bool) -> bool {
+    fn names(&self, object: &Object, properties: &LazyProperties<'_>, negated: bool) -> bool {
         let holds = |node: &Self| node.holds(object, properties) != negated;
         let names = |node: &Self| node.names(object, properties, negated);
         match (self, negated) {
@@ -189,7 +189,7 @@ pub(super) fn nanoseconds(ms: u64) -> u128 {
     u128::from(ms) * 1_000_000
 }
 
-impl Condition {
+impl SearchCondition {
     fn is_name(&self) -> bool {
         matches!(
             self,
@@ -197,7 +197,7 @@ impl Condition {
         )
     }
 
-    fn holds(&self, object: &Object, properties: &Properties<'_>) -> bool {
+    fn holds(&self, object: &Object, properties: &LazyProperties<'_>) -> bool {
         let trace = &object.trace;
         match self {
             Self::Id(ids) => ids.contains(&object.id),
@@ -207,8 +207,8 @@ impl Condition {
             Self::Owner(ids) => ids.contains(&object.owner_id),
             Self::OwnerAddress(addresses) => addresses.contains(&object.owner_address),
             Self::Status(any_of) => any_of.contains(&object.status),
-            Self::Version(test) => test.holds(&Decimal::from(trace.version)),
-            Self::Sequence(test) => test.holds(&Decimal::from(trace.sequence)),
+            Self::Version(test) => test.holds(&ExactDecimal::from(trace.version)),
+            Self::Sequence(test) => test.holds(&ExactDecimal::from(trace.sequence)),
             Self::CreatedAt(test) => test.holds(&nanoseconds(trace.created_at_ms)),
             Self::UpdatedAt(test) => test.holds(&nanoseconds(trace.updated_at_ms)),
             Self::Property(place, test) => test.holds(properties.get(*place), properties.tested),
@@ -218,7 +218,7 @@ impl Condition {
 
 impl PropertyTest {
     /// Tests the existing value's JSON text.
-    fn holds(&self, json: Option<&str>, tested: &Tested) -> bool {
+    fn holds(&self, json: Option<&str>, tested: &TestedBytes) -> bool {
         let Some(json) = json else {
             return matches!(self, Self::Exists(false));
         };
@@ -228,15 +228,15 @@ impl PropertyTest {
         match self {
             Self::Exists(wanted) => *wanted,
             Self::Compare(test) => {
-                let value = Scalar::parse(json);
-                let compare = |value: &Scalar<'_>, other: &Scalar<'_>| {
+                let value = JsonScalar::parse(json);
+                let compare = |value: &JsonScalar<'_>, other: &JsonScalar<'_>| {
                     tested.add(other.size().min(json.len()));
                     value.cmp_same_type(other)
                 };
                 value.is_some_and(|value| test.holds_by(|other| compare(&value, other)))
             }
-            Self::Prefix(start) => match Scalar::parse(json) {
-                Some(Scalar::Text(text)) => text.starts_with(start.as_str()),
+            Self::Prefix(start) => match JsonScalar::parse(json) {
+                Some(JsonScalar::Text(text)) => text.starts_with(start.as_str()),
                 _ => false,
             },
             Self::Contains(part) => contains(json, part),
@@ -245,17 +245,17 @@ impl PropertyTest {
 }
 
 /// True for a substring of a text, or an element of an array.
-fn contains(json: &str, part: &Scalar<'_>) -> bool {
+fn contains(json: &str, part: &JsonScalar<'_>) -> bool {
     if json.starts_with('[') {
         let elements: Result<Vec<&RawValue>, _> = serde_json::from_str(json);
         return elements.is_ok_and(|elements| {
             elements
                 .iter()
-                .any(|element| Scalar::parse(element.get()).as_ref() == Some(part))
+                .any(|element| JsonScalar::parse(element.get()).as_ref() == Some(part))
         });
     }
-    match (Scalar::parse(json), part) {
-        (Some(Scalar::Text(text)), Scalar::Text(part)) => text.contains(part.as_ref()),
+    match (JsonScalar::parse(json), part) {
+        (Some(JsonScalar::Text(text)), JsonScalar::Text(part)) => text.contains(part.as_ref()),
         _ => false,
     }
 }

@@ -25,5 +25,5 @@ mod tests;
 mod union;
 
 pub use error::SearchError;
-pub use filter::{Filter, Tested};
-pub use run::{Counted, Found, Wanted, count, search};
+pub use filter::{SearchFilter, TestedBytes};
+pub use run::{SearchCount, SearchPage, SearchPageRequest, count, search};

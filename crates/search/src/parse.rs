@@ -6,16 +6,18 @@ use kedge_protocol::limits::{SEARCH_DEPTH_MAX, SEARCH_PARTS_MAX, SEARCH_PATH_KEY
 use kedge_protocol::resource::ObjectStatus;
 use kedge_protocol::time::parse_bound_ns;
 use kedge_protocol::{Address, Id, Prefix};
-use kedge_rules::json::Members;
+use kedge_rules::json::JsonMembers;
 use kedge_rules::paths::{PathTree, PropertyPath};
 use kedge_rules::pointer::escape;
-use kedge_rules::scalar::{Decimal, Scalar};
+use kedge_rules::scalar::{ExactDecimal, JsonScalar};
 use serde_json::value::RawValue;
 
-use super::filter::{Comparison, Condition, Filter, Node, PropertyTest, Relation};
+use super::filter::{
+    Comparison, FilterNode, PropertyTest, Relation, SearchCondition, SearchFilter,
+};
 use crate::SearchError;
 
-pub(super) enum Field {
+pub(super) enum FilterField {
     Id,
     Template,
     Variation,
@@ -32,7 +34,7 @@ pub(super) enum Field {
 const FIELDS: &str = "id, template_id, variation_id, owner_id, owner_address, status, version, \
                       sequence, created_at, updated_at, or properties. and keys separated by dots";
 
-impl Field {
+impl FilterField {
     /// Parses a field's name; the error describes the fault.
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         Ok(match name {
@@ -112,19 +114,19 @@ pub(super) fn elements<'a>(json: &'a str, pointer: &str) -> Result<Vec<&'a RawVa
 
 /// Parses a JSON string.
 pub(super) fn text<'a>(json: &'a str, pointer: &str) -> Result<Cow<'a, str>, SearchError> {
-    match Scalar::parse(json) {
-        Some(Scalar::Text(text)) => Ok(text),
+    match JsonScalar::parse(json) {
+        Some(JsonScalar::Text(text)) => Ok(text),
         _ => refuse(pointer, "type", "must be a text"),
     }
 }
 
 /// Parses an owned scalar.
-fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
-    match Scalar::parse(json) {
-        Some(Scalar::Null) => Ok(Scalar::Null),
-        Some(Scalar::Bool(value)) => Ok(Scalar::Bool(value)),
-        Some(Scalar::Number(number)) => Ok(Scalar::Number(number)),
-        Some(Scalar::Text(text)) => Ok(Scalar::Text(Cow::Owned(text.into_owned()))),
+fn scalar(json: &str, pointer: &str) -> Result<JsonScalar<'static>, SearchError> {
+    match JsonScalar::parse(json) {
+        Some(JsonScalar::Null) => Ok(JsonScalar::Null),
+        Some(JsonScalar::Bool(value)) => Ok(JsonScalar::Bool(value)),
+        Some(JsonScalar::Number(number)) => Ok(JsonScalar::Number(number)),
+        Some(JsonScalar::Text(text)) => Ok(JsonScalar::Text(Cow::Owned(text.into_owned()))),
         None => refuse(
             pointer,
             "type",
@@ -134,10 +136,10 @@ fn scalar(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
 }
 
 /// Parses `filter`, a value of a body that is valid JSON.
-pub fn filter(json: &str) -> Result<Filter, SearchError> {
+pub fn filter(json: &str) -> Result<SearchFilter, SearchError> {
     let mut reader = FilterReader::default();
     let root = reader.node(json, "/filter", 1)?;
-    Ok(Filter {
+    Ok(SearchFilter {
         tree: PathTree::new(&reader.paths),
         root,
         paths: reader.paths,
@@ -160,23 +162,23 @@ impl FilterReader {
         Ok(())
     }
 
-    fn node(&mut self, json: &str, pointer: &str, depth: usize) -> Result<Node, SearchError> {
+    fn node(&mut self, json: &str, pointer: &str, depth: usize) -> Result<FilterNode, SearchError> {
         self.count(1)?;
         if depth > SEARCH_DEPTH_MAX {
             let message = format!("is nested more than {SEARCH_DEPTH_MAX} levels deep");
             return refuse(pointer, "range", message);
         }
-        let Some(Members(members)) = Members::of(json) else {
+        let Some(JsonMembers(members)) = JsonMembers::of(json) else {
             return refuse(pointer, "type", "must be a JSON object");
         };
         if let [(name, value)] = members.as_slice() {
             let inner = format!("{pointer}/{name}");
             match name.as_ref() {
-                "and" => return Ok(Node::And(self.nodes(value, &inner, depth)?)),
-                "or" => return Ok(Node::Or(self.nodes(value, &inner, depth)?)),
+                "and" => return Ok(FilterNode::And(self.nodes(value, &inner, depth)?)),
+                "or" => return Ok(FilterNode::Or(self.nodes(value, &inner, depth)?)),
                 "not" => {
                     let node = self.node(value, &inner, depth + 1)?;
-                    return Ok(Node::Not(Box::new(node)));
+                    return Ok(FilterNode::Not(Box::new(node)));
                 }
                 _ => {}
             }
@@ -184,7 +186,12 @@ impl FilterReader {
         self.condition(&members, pointer)
     }
 
-    fn nodes(&mut self, json: &str, pointer: &str, depth: usize) -> Result<Vec<Node>, SearchError> {
+    fn nodes(
+        &mut self,
+        json: &str,
+        pointer: &str,
+        depth: usize,
+    ) -> Result<Vec<FilterNode>, SearchError> {
         elements(json, pointer)?
             .into_iter()
             .enumerate()
@@ -196,7 +203,7 @@ impl FilterReader {
         &mut self,
         members: &[(Cow<'_, str>, &str)],
         pointer: &str,
-    ) -> Result<Node, SearchError> {
+    ) -> Result<FilterNode, SearchError> {
         let known = ["field", "op", "value"];
         for (name, _) in members {
             if !known.contains(&name.as_ref()) {
@@ -216,7 +223,7 @@ impl FilterReader {
         let (name, field_at) = get("field")?;
         let (op, op_at) = get("op")?;
         let (value, value_at) = get("value")?;
-        let field = Field::parse(&text(name, &field_at)?)
+        let field = FilterField::parse(&text(name, &field_at)?)
             .or_else(|message| refuse(&field_at, "range", message))?;
         let op = text(op, &op_at)?;
         let test = FilterOperator::parse(&op, &field)
@@ -224,7 +231,7 @@ impl FilterReader {
         match test {
             FilterOperator::Not => {
                 let equal = self.compare(&field, FilterOperator::Equal, value, &value_at)?;
-                Ok(Node::Not(Box::new(Node::Is(equal))))
+                Ok(FilterNode::Not(Box::new(FilterNode::Is(equal))))
             }
             FilterOperator::Exists => {
                 let wanted = match value {
@@ -242,7 +249,9 @@ impl FilterReader {
                 let part = scalar(value, &value_at)?;
                 Ok(self.property(field, PropertyTest::Contains(part)))
             }
-            other => Ok(Node::Is(self.compare(&field, other, value, &value_at)?)),
+            other => Ok(FilterNode::Is(
+                self.compare(&field, other, value, &value_at)?,
+            )),
         }
     }
 
@@ -256,34 +265,36 @@ impl FilterReader {
     }
 
     /// Property operators match nothing on other fields.
-    fn property(&mut self, field: Field, test: PropertyTest) -> Node {
+    fn property(&mut self, field: FilterField, test: PropertyTest) -> FilterNode {
         match field {
-            Field::Property(path) => Node::Is(Condition::Property(self.place(path), test)),
-            _ => Node::Or(Vec::new()),
+            FilterField::Property(path) => {
+                FilterNode::Is(SearchCondition::Property(self.place(path), test))
+            }
+            _ => FilterNode::Or(Vec::new()),
         }
     }
 
-    fn exists(&mut self, field: Field, wanted: bool) -> Node {
+    fn exists(&mut self, field: FilterField, wanted: bool) -> FilterNode {
         let found = match field {
-            Field::Property(_) => return self.property(field, PropertyTest::Exists(wanted)),
-            Field::Variation => Node::Is(Condition::HasVariation),
+            FilterField::Property(_) => return self.property(field, PropertyTest::Exists(wanted)),
+            FilterField::Variation => FilterNode::Is(SearchCondition::HasVariation),
             // Every object has all other fields.
-            _ => Node::And(Vec::new()),
+            _ => FilterNode::And(Vec::new()),
         };
         if wanted {
             found
         } else {
-            Node::Not(Box::new(found))
+            FilterNode::Not(Box::new(found))
         }
     }
 
     fn compare(
         &mut self,
-        field: &Field,
+        field: &FilterField,
         op: FilterOperator,
         value: &str,
         pointer: &str,
-    ) -> Result<Condition, SearchError> {
+    ) -> Result<SearchCondition, SearchError> {
         let values = match op {
             FilterOperator::In => {
                 let values = elements(value, pointer)?;
@@ -293,26 +304,26 @@ impl FilterReader {
             }
             _ => vec![(value, pointer.to_owned())],
         };
-        let values = Values { op, values };
+        let values = ConditionValues { op, values };
         Ok(match field {
-            Field::Id => Condition::Id(values.ids(Prefix::Object)?),
-            Field::Template => Condition::Template(values.ids(Prefix::Template)?),
-            Field::Variation => Condition::Variation(values.ids(Prefix::Variation)?),
-            Field::Owner => Condition::Owner(values.ids(Prefix::Wallet)?),
-            Field::OwnerAddress => Condition::OwnerAddress(values.each(address)?),
-            Field::Status => Condition::Status(values.each(status)?),
-            Field::Version => Condition::Version(values.comparison(number)?),
-            Field::Sequence => Condition::Sequence(values.comparison(number)?),
-            Field::CreatedAt => Condition::CreatedAt(values.comparison(time)?),
-            Field::UpdatedAt => Condition::UpdatedAt(values.comparison(time)?),
-            Field::Property(path) => {
+            FilterField::Id => SearchCondition::Id(values.ids(Prefix::Object)?),
+            FilterField::Template => SearchCondition::Template(values.ids(Prefix::Template)?),
+            FilterField::Variation => SearchCondition::Variation(values.ids(Prefix::Variation)?),
+            FilterField::Owner => SearchCondition::Owner(values.ids(Prefix::Wallet)?),
+            FilterField::OwnerAddress => SearchCondition::OwnerAddress(values.each(address)?),
+            FilterField::Status => SearchCondition::Status(values.each(status)?),
+            FilterField::Version => SearchCondition::Version(values.comparison(number)?),
+            FilterField::Sequence => SearchCondition::Sequence(values.comparison(number)?),
+            FilterField::CreatedAt => SearchCondition::CreatedAt(values.comparison(time)?),
+            FilterField::UpdatedAt => SearchCondition::UpdatedAt(values.comparison(time)?),
+            FilterField::Property(path) => {
                 let read = if matches!(values.op, FilterOperator::Order(_)) {
                     ordered
                 } else {
                     scalar
                 };
                 let test = PropertyTest::Compare(values.comparison(read)?);
-                Condition::Property(self.place(path.clone()), test)
+                SearchCondition::Property(self.place(path.clone()), test)
             }
         })
     }
@@ -331,7 +342,7 @@ enum FilterOperator {
 }
 
 impl FilterOperator {
-    fn parse(name: &str, field: &Field) -> Result<Self, String> {
+    fn parse(name: &str, field: &FilterField) -> Result<Self, String> {
         let op = match name {
             "eq" => Self::Equal,
             "ne" => Self::Not,
@@ -351,7 +362,7 @@ impl FilterOperator {
         let fits = match op {
             Self::Equal | Self::Not | Self::In | Self::Exists => true,
             Self::Order(_) => field.has_order(),
-            Self::Prefix | Self::Contains => matches!(field, Field::Property(_)),
+            Self::Prefix | Self::Contains => matches!(field, FilterField::Property(_)),
         };
         if fits {
             Ok(op)
@@ -363,12 +374,12 @@ impl FilterOperator {
     }
 }
 
-struct Values<'a> {
+struct ConditionValues<'a> {
     op: FilterOperator,
     values: Vec<(&'a str, String)>,
 }
 
-impl Values<'_> {
+impl ConditionValues<'_> {
     fn each<T>(
         &self,
         read: impl Fn(&str, &str) -> Result<T, SearchError>,
@@ -417,9 +428,9 @@ pub fn parse_status(text: &str) -> Result<ObjectStatus, &'static str> {
     }
 }
 
-fn number(json: &str, pointer: &str) -> Result<Decimal, SearchError> {
-    match Scalar::parse(json) {
-        Some(Scalar::Number(number)) => Ok(number),
+fn number(json: &str, pointer: &str) -> Result<ExactDecimal, SearchError> {
+    match JsonScalar::parse(json) {
+        Some(JsonScalar::Number(number)) => Ok(number),
         _ => refuse(pointer, "type", "must be a number"),
     }
 }
@@ -431,9 +442,9 @@ fn time(json: &str, pointer: &str) -> Result<u128, SearchError> {
 }
 
 /// Parses a value of an ordered type.
-fn ordered(json: &str, pointer: &str) -> Result<Scalar<'static>, SearchError> {
+fn ordered(json: &str, pointer: &str) -> Result<JsonScalar<'static>, SearchError> {
     match scalar(json, pointer)? {
-        value @ (Scalar::Number(_) | Scalar::Text(_)) => Ok(value),
+        value @ (JsonScalar::Number(_) | JsonScalar::Text(_)) => Ok(value),
         _ => refuse(
             pointer,
             "type",

@@ -6,17 +6,17 @@ use std::rc::Rc;
 
 use kedge_protocol::Id;
 use kedge_rules::Caller;
-use kedge_storage::{ObjectIndex, PropertyRange, Snapshot};
+use kedge_storage::{ObjectIndex, PropertyRange, StoreSnapshot};
 
 use super::branches::Literal;
-use super::filter::{Comparison, Condition, Filter, Relation};
-use super::ranges::Ranges;
-use super::templates::{IndexedTemplate, Templates};
+use super::filter::{Comparison, Relation, SearchCondition, SearchFilter};
+use super::ranges::ValueRanges;
+use super::templates::{IndexedTemplate, SearchTemplates};
 use crate::SearchError;
 
 /// Source of objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(super) enum SearchSource {
     /// One of the store's lists.
     List(ObjectIndex),
     /// Single values of an indexed path, each in order of creation.
@@ -31,7 +31,7 @@ pub(super) enum Source {
     Objects(Vec<Id>),
 }
 
-impl Source {
+impl SearchSource {
     /// Whether the source uses the index of this path.
     pub(super) fn is_of(&self, number: u8) -> bool {
         match self {
@@ -44,28 +44,28 @@ impl Source {
 
 /// A source, and whether its entries in the window are exactly the matches, all visible to the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Choice {
-    pub(super) source: Source,
+pub(super) struct SourceChoice {
+    pub(super) source: SearchSource,
     pub(super) answers: bool,
 }
 
 /// A subset of the objects, and alternative sources for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Slot {
+pub(super) struct PlanSlot {
     /// Sources with fewer objects than `list`.
-    pub(super) narrow: Vec<Choice>,
-    pub(super) list: Choice,
+    pub(super) narrow: Vec<SourceChoice>,
+    pub(super) list: SourceChoice,
 }
 
 /// Slots whose union contains every match.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Cover {
-    pub(super) slots: Vec<Slot>,
+pub(super) struct PlanCover {
+    pub(super) slots: Vec<PlanSlot>,
     /// Usable only if all of it was read and found small.
     pub(super) only_if_small: bool,
 }
 
-impl Cover {
+impl PlanCover {
     /// Requires a test of each entry, because it may not match.
     pub(super) fn answer_nothing(&mut self) {
         for slot in &mut self.slots {
@@ -78,10 +78,10 @@ impl Cover {
 
     /// Removes slots that others contain.
     pub(super) fn without_what_is_in_others(self) -> Self {
-        let mut slots: Vec<Slot> = Vec::with_capacity(self.slots.len());
+        let mut slots: Vec<PlanSlot> = Vec::with_capacity(self.slots.len());
         for slot in &self.slots {
             // A completely read list contains every source narrowed from it.
-            let whole = |other: &Slot| {
+            let whole = |other: &PlanSlot| {
                 other.narrow.is_empty()
                     && other.list.source == slot.list.source
                     && !slot.narrow.is_empty()
@@ -96,17 +96,17 @@ impl Cover {
 
 /// Superset of the matches.
 #[derive(Debug)]
-pub(super) enum Scope {
+pub(super) enum PlanScope {
     /// These objects.
     Ids(Vec<Id>),
     /// Any one of these covers.
-    Covers(Vec<Cover>),
+    Covers(Vec<PlanCover>),
 }
 
 /// Restrictions that a filter puts on its matches.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) scope: Scope,
+pub(super) struct SearchPlan {
+    pub(super) scope: PlanScope,
     /// Range of creation sequences.
     pub(super) created: RangeInclusive<u64>,
     /// The only possible template, if the caller sees it.
@@ -116,26 +116,26 @@ pub(super) struct Plan {
 /// Restrictions of one branch.
 #[derive(Debug)]
 pub(super) struct BranchPlan {
-    pub(super) scope: Scope,
+    pub(super) scope: PlanScope,
     pub(super) created: RangeInclusive<u64>,
 }
 
 /// Possible values of every match at one path.
-struct Narrowed {
+struct PathRanges {
     path: usize,
-    ranges: Ranges,
+    ranges: ValueRanges,
     /// The ranges cover all conditions on the path.
     complete: bool,
 }
 
 /// A conjunction of literals.
-pub(super) struct Branch<'a> {
-    snapshot: &'a Snapshot,
-    templates: Rc<Templates<'a>>,
-    filter: &'a Filter,
+pub(super) struct SearchBranch<'a> {
+    snapshot: &'a StoreSnapshot,
+    templates: Rc<SearchTemplates<'a>>,
+    filter: &'a SearchFilter,
     caller: &'a Caller,
     literals: Vec<Literal<'a>>,
-    narrowed: Vec<Narrowed>,
+    narrowed: Vec<PathRanges>,
 }
 
 /// Intersection of two lists of ids; the second one if there is no first yet.
@@ -149,10 +149,10 @@ fn both(known: Option<Vec<Id>>, more: &[Id]) -> Vec<Id> {
     ids
 }
 
-impl<'a> Branch<'a> {
+impl<'a> SearchBranch<'a> {
     pub(super) fn new(
-        (snapshot, templates): (&'a Snapshot, &Rc<Templates<'a>>),
-        filter: &'a Filter,
+        (snapshot, templates): (&'a StoreSnapshot, &Rc<SearchTemplates<'a>>),
+        filter: &'a SearchFilter,
         caller: &'a Caller,
         literals: Vec<Literal<'a>>,
     ) -> Self {
@@ -170,7 +170,7 @@ impl<'a> Branch<'a> {
     }
 
     /// The conditions that every match satisfies.
-    fn conjuncts(&self) -> impl Iterator<Item = &'a Condition> {
+    fn conjuncts(&self) -> impl Iterator<Item = &'a SearchCondition> {
         let literals = self.literals.iter().filter(|literal| !literal.negated);
         literals.filter_map(Literal::condition)
     }
@@ -179,9 +179,9 @@ impl<'a> Branch<'a> {
         let (mut ids, mut owners) = (None, None);
         for condition in self.conjuncts() {
             match condition {
-                Condition::Id(any_of) => ids = Some(both(ids, any_of)),
-                Condition::Owner(any_of) => owners = Some(both(owners, any_of)),
-                Condition::OwnerAddress(any_of) => {
+                SearchCondition::Id(any_of) => ids = Some(both(ids, any_of)),
+                SearchCondition::Owner(any_of) => owners = Some(both(owners, any_of)),
+                SearchCondition::OwnerAddress(any_of) => {
                     let mut wallets = Vec::new();
                     for address in any_of {
                         let wallet = self.snapshot.wallet_by_address(*address)?;
@@ -193,8 +193,8 @@ impl<'a> Branch<'a> {
             }
         }
         let scope = match ids {
-            Some(ids) => Scope::Ids(ids),
-            None => Scope::Covers(self.covers(self.named_templates(), owners)?),
+            Some(ids) => PlanScope::Ids(ids),
+            None => PlanScope::Covers(self.covers(self.named_templates(), owners)?),
         };
         Ok(BranchPlan {
             scope,
@@ -206,7 +206,7 @@ impl<'a> Branch<'a> {
     fn named_templates(&self) -> Option<Vec<Id>> {
         let mut templates = None;
         for condition in self.conjuncts() {
-            if let Condition::Template(any_of) = condition {
+            if let SearchCondition::Template(any_of) = condition {
                 templates = Some(both(templates, any_of));
             }
         }
@@ -222,7 +222,7 @@ impl<'a> Branch<'a> {
     }
 
     /// Possible values of every match at a path.
-    pub(super) fn ranges_of(&self, place: Option<usize>) -> Option<&Ranges> {
+    pub(super) fn ranges_of(&self, place: Option<usize>) -> Option<&ValueRanges> {
         let mut narrowed = self.narrowed.iter();
         let found = narrowed.find(|narrowed| Some(narrowed.path) == place);
         found.map(|narrowed| &narrowed.ranges)
@@ -232,7 +232,7 @@ impl<'a> Branch<'a> {
         &self,
         templates: Option<Vec<Id>>,
         owners: Option<Vec<Id>>,
-    ) -> Result<Vec<Cover>, SearchError> {
+    ) -> Result<Vec<PlanCover>, SearchError> {
         let mut covers = Vec::new();
         let is_unnamed = templates.is_none() && owners.is_none();
         if let Some(templates) = templates {
@@ -248,13 +248,13 @@ impl<'a> Branch<'a> {
             if any_unseen {
                 slots.push(self.of_owner(self.caller.wallet_id));
             }
-            covers.push(Cover {
+            covers.push(PlanCover {
                 slots,
                 only_if_small: false,
             });
         }
         if let Some(owners) = owners {
-            covers.push(Cover {
+            covers.push(PlanCover {
                 slots: owners.into_iter().map(|id| self.of_owner(id)).collect(),
                 only_if_small: false,
             });
@@ -262,11 +262,11 @@ impl<'a> Branch<'a> {
         if is_unnamed {
             covers.extend(self.by_own_templates()?);
             let organization = ObjectIndex::Organization(self.caller.organization_id);
-            let own = Slot {
+            let own = PlanSlot {
                 narrow: Vec::new(),
                 list: self.list(organization, |_| false),
             };
-            covers.push(Cover {
+            covers.push(PlanCover {
                 slots: vec![own, self.of_owner(self.caller.wallet_id)],
                 only_if_small: false,
             });
@@ -276,7 +276,7 @@ impl<'a> Branch<'a> {
 
     /// The organization's objects by template, if an index of one of the templates helps. The caller's objects are read
     /// as a list, so this suits callers with few of them.
-    fn by_own_templates(&self) -> Result<Option<Cover>, SearchError> {
+    fn by_own_templates(&self) -> Result<Option<PlanCover>, SearchError> {
         if self.narrowed.is_empty() {
             return Ok(None);
         }
@@ -284,60 +284,64 @@ impl<'a> Branch<'a> {
             return Ok(None);
         };
         let slots = templates.iter().map(|template| self.of_template(template));
-        let mut slots: Vec<Slot> = slots.collect();
+        let mut slots: Vec<PlanSlot> = slots.collect();
         if slots.iter().all(|slot| slot.narrow.is_empty()) {
             return Ok(None);
         }
         slots.push(self.of_owner(self.caller.wallet_id));
-        Ok(Some(Cover {
+        Ok(Some(PlanCover {
             slots,
             only_if_small: true,
         }))
     }
 
-    fn list(&self, index: ObjectIndex, is_answered: impl Fn(&Condition) -> bool) -> Choice {
-        Choice {
-            source: Source::List(index),
+    fn list(
+        &self,
+        index: ObjectIndex,
+        is_answered: impl Fn(&SearchCondition) -> bool,
+    ) -> SourceChoice {
+        SourceChoice {
+            source: SearchSource::List(index),
             answers: self.answers(is_answered, None),
         }
     }
 
-    fn of_owner(&self, owner: Id) -> Slot {
+    fn of_owner(&self, owner: Id) -> PlanSlot {
         let mut list = self.list(
             ObjectIndex::Owner(owner),
-            |condition| matches!(condition, Condition::Owner(any_of) if any_of.contains(&owner)),
+            |condition| matches!(condition, SearchCondition::Owner(any_of) if any_of.contains(&owner)),
         );
         list.answers &= owner == self.caller.wallet_id;
-        Slot {
+        PlanSlot {
             narrow: Vec::new(),
             list,
         }
     }
 
-    fn of_template(&self, (template, indexed): &IndexedTemplate) -> Slot {
-        let is_named = |condition: &Condition| matches!(condition, Condition::Template(any_of) if any_of.contains(&template.id));
+    fn of_template(&self, (template, indexed): &IndexedTemplate) -> PlanSlot {
+        let is_named = |condition: &SearchCondition| matches!(condition, SearchCondition::Template(any_of) if any_of.contains(&template.id));
         let narrow = self.narrowed.iter().filter_map(|narrowed| {
             let path = indexed.number(&self.filter.paths[narrowed.path])?;
-            Some(Choice {
+            Some(SourceChoice {
                 source: source(template.id, path, &narrowed.ranges),
                 answers: self.answers(is_named, narrowed.complete.then_some(narrowed.path)),
             })
         });
-        Slot {
+        PlanSlot {
             narrow: narrow.collect(),
             list: self.list(ObjectIndex::Template(template.id), is_named),
         }
     }
 
     /// Whether a source that satisfies these conditions, and all on this path, satisfies the whole branch.
-    fn answers(&self, is_answered: impl Fn(&Condition) -> bool, path: Option<usize>) -> bool {
+    fn answers(&self, is_answered: impl Fn(&SearchCondition) -> bool, path: Option<usize>) -> bool {
         self.literals
             .iter()
             .all(|literal| match literal.condition() {
                 None => false,
                 // The window ensures these.
-                Some(Condition::CreatedAt(Comparison::Is(..))) => true,
-                Some(Condition::Property(of, _)) => Some(*of) == path,
+                Some(SearchCondition::CreatedAt(Comparison::Is(..))) => true,
+                Some(SearchCondition::Property(of, _)) => Some(*of) == path,
                 Some(condition) => !literal.negated && is_answered(condition),
             })
     }
@@ -346,7 +350,7 @@ impl<'a> Branch<'a> {
     fn created(&self) -> Result<RangeInclusive<u64>, SearchError> {
         let mut created = 1..=u64::MAX;
         for literal in &self.literals {
-            let Some(Condition::CreatedAt(test)) = literal.condition() else {
+            let Some(SearchCondition::CreatedAt(test)) = literal.condition() else {
                 continue;
             };
             let (from_ms, until_ms) = match (test, literal.negated) {
@@ -370,17 +374,17 @@ impl<'a> Branch<'a> {
     }
 }
 
-fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<Narrowed> {
-    let mut found: Option<Ranges> = None;
+fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<PathRanges> {
+    let mut found: Option<ValueRanges> = None;
     let mut complete = true;
     for literal in literals {
-        let Some(Condition::Property(place, test)) = literal.condition() else {
+        let Some(SearchCondition::Property(place, test)) = literal.condition() else {
             continue;
         };
         if *place != path {
             continue;
         }
-        let ranges = match Ranges::of(test) {
+        let ranges = match ValueRanges::of(test) {
             Some(ranges) if literal.negated => ranges.contrary(),
             ranges => ranges,
         };
@@ -394,7 +398,7 @@ fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<Narrowed> {
             None => complete = false,
         }
     }
-    found.map(|ranges| Narrowed {
+    found.map(|ranges| PathRanges {
         path,
         complete: complete && ranges.exact,
         ranges,
@@ -402,19 +406,23 @@ fn narrowed(literals: &[Literal<'_>], path: usize) -> Option<Narrowed> {
 }
 
 /// Index entries with these values.
-fn source(template_id: Id, path: u8, ranges: &Ranges) -> Source {
+fn source(template_id: Id, path: u8, ranges: &ValueRanges) -> SearchSource {
     if ranges.points {
         let values = ranges.ranges.iter().map(|range| range.start.clone());
-        return Source::Values {
+        return SearchSource::Values {
             template_id,
             path,
             values: values.collect(),
         };
     }
-    Source::Ranges(property_ranges(template_id, path, ranges))
+    SearchSource::Ranges(property_ranges(template_id, path, ranges))
 }
 
-pub(super) fn property_ranges(template_id: Id, path: u8, ranges: &Ranges) -> Vec<PropertyRange> {
+pub(super) fn property_ranges(
+    template_id: Id,
+    path: u8,
+    ranges: &ValueRanges,
+) -> Vec<PropertyRange> {
     let ranges = ranges.ranges.iter();
     ranges
         .map(|values| PropertyRange {

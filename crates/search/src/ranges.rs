@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use kedge_rules::scalar::{Scalar, push_text_start, tag};
+use kedge_rules::scalar::{JsonScalar, push_text_start, tag};
 
 use super::filter::{Comparison, PropertyTest, Relation};
 
 /// Ordered values, as sorted disjoint ranges.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Ranges {
+pub(super) struct ValueRanges {
     pub(super) ranges: Vec<Range<Vec<u8>>>,
     /// Each range is a single value, with entries in order of creation.
     pub(super) points: bool,
@@ -28,7 +28,7 @@ fn past(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-impl Ranges {
+impl ValueRanges {
     /// The whole index.
     pub(super) fn all() -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Ranges {
         })
     }
 
-    fn points(values: &[Scalar<'_>]) -> Self {
+    fn points(values: &[JsonScalar<'_>]) -> Self {
         let mut exact = true;
         let mut places: Vec<Vec<u8>> = values
             .iter()
@@ -85,7 +85,7 @@ impl Ranges {
         }
     }
 
-    fn side(relation: Relation, to: &Scalar<'_>) -> Self {
+    fn side(relation: Relation, to: &JsonScalar<'_>) -> Self {
         let mut place = Vec::new();
         let exact = to.push_ordered(&mut place);
         let tag = place[0];
@@ -172,20 +172,20 @@ mod tests {
     use kedge_protocol::limits::INDEXED_TEXT_BYTES_MAX;
     use kedge_rules::index::ordered_value;
 
-    use super::super::filter::{Condition, Node};
+    use super::super::filter::{FilterNode, SearchCondition};
     use super::*;
     use crate::parse;
 
-    fn ranges(op: &str, value: &str) -> Ranges {
+    fn ranges(op: &str, value: &str) -> ValueRanges {
         let json = format!(r#"{{"field":"properties.p","op":"{op}","value":{value}}}"#);
         let filter = parse::filter(&json).unwrap();
-        let Node::Is(Condition::Property(_, test)) = &filter.root else {
+        let FilterNode::Is(SearchCondition::Property(_, test)) = &filter.root else {
             panic!("{filter:?}")
         };
-        Ranges::of(test).unwrap()
+        ValueRanges::of(test).unwrap()
     }
 
-    fn holds(ranges: &Ranges, json: Option<&str>) -> bool {
+    fn holds(ranges: &ValueRanges, json: Option<&str>) -> bool {
         let value = ordered_value(json);
         ranges.ranges.iter().any(|range| range.contains(&value))
     }
@@ -255,7 +255,11 @@ mod tests {
             assert!(!holds(&found, None), "{op} {value}");
         }
         assert!(holds(&ranges("exists", "false"), None));
-        assert!(values.iter().all(|json| holds(&Ranges::all(), Some(json))));
+        assert!(
+            values
+                .iter()
+                .all(|json| holds(&ValueRanges::all(), Some(json)))
+        );
     }
 
     #[test]
@@ -287,8 +291,8 @@ mod tests {
                     "{op} {value} {json:?}"
                 );
             }
-            let all = Ranges::any_of(&[&ranges, &contrary]);
-            assert_eq!(all.ranges, Ranges::all().ranges, "{op} {value}");
+            let all = ValueRanges::any_of(&[&ranges, &contrary]);
+            assert_eq!(all.ranges, ValueRanges::all().ranges, "{op} {value}");
         }
         let long = format!("\"{}\"", "x".repeat(INDEXED_TEXT_BYTES_MAX + 1));
         assert_eq!(ranges("eq", &long).contrary(), None);

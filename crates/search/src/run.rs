@@ -8,13 +8,13 @@ use kedge_rules::Caller;
 use kedge_rules::index::ordered_value;
 use kedge_rules::paths::{PathTree, PropertyPath};
 use kedge_rules::rights::{sees_object, sees_template};
-use kedge_storage::{Listed, ObjectIndex, PropertyRange, Snapshot, Window};
+use kedge_storage::{ListWindow, ListedObject, ObjectIndex, PropertyRange, StoreSnapshot};
 
-use super::budget::Budget;
+use super::budget::SearchBudget;
 use super::candidates::Candidates;
-use super::filter::{Filter, Tested};
-use super::plan::{Cover, Plan, Scope, Source};
-use super::sort::{Sort, SortBy};
+use super::filter::{SearchFilter, TestedBytes};
+use super::plan::{PlanCover, PlanScope, SearchPlan, SearchSource};
+use super::sort::{SearchSort, SortBy};
 use super::union::Planner;
 use crate::SearchError;
 
@@ -23,8 +23,8 @@ const PIECE_OBJECTS: usize = 64;
 
 /// The requested page.
 #[derive(Debug)]
-pub struct Wanted {
-    pub sort: Sort,
+pub struct SearchPageRequest {
+    pub sort: SearchSort,
     /// Limit of matches.
     pub limit: usize,
     /// Limit of the matches' bytes, after which the page ends early.
@@ -34,7 +34,7 @@ pub struct Wanted {
 }
 
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchPage {
     pub objects: Vec<Object>,
     /// Place of the last match, if more follow.
     pub place: Option<Vec<u8>>,
@@ -44,7 +44,7 @@ pub struct Found {
 
 /// Number of matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Counted {
+pub struct SearchCount {
     pub count: u64,
     /// Number of rows read.
     pub rows: usize,
@@ -52,20 +52,20 @@ pub struct Counted {
 
 /// Finds a page of the matches visible to the caller.
 pub fn search(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     caller: &Caller,
-    filter: &Filter,
-    wanted: &Wanted,
-) -> Result<Found, SearchError> {
+    filter: &SearchFilter,
+    wanted: &SearchPageRequest,
+) -> Result<SearchPage, SearchError> {
     let planner = Planner::new(snapshot, filter, caller);
     let plan = planner.plan()?;
-    let mut run = Run::new(snapshot, caller, filter);
+    let mut run = SearchRun::new(snapshot, caller, filter);
     let page = match &wanted.sort.by {
         SortBy::Created => run.by_creation(&plan, wanted)?,
         SortBy::Updated => run.sorted(&plan, wanted, &|object| place(object.trace.sequence))?,
         SortBy::Property(path) => run.by_property(&planner, &plan, wanted, path)?,
     };
-    Ok(Found {
+    Ok(SearchPage {
         objects: page.objects,
         place: page.place,
         rows: run.budget.rows(),
@@ -74,15 +74,15 @@ pub fn search(
 
 /// Counts the matches visible to the caller.
 pub fn count(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     caller: &Caller,
-    filter: &Filter,
-) -> Result<Counted, SearchError> {
+    filter: &SearchFilter,
+) -> Result<SearchCount, SearchError> {
     let plan = Planner::new(snapshot, filter, caller).plan()?;
-    let mut run = Run::new(snapshot, caller, filter);
+    let mut run = SearchRun::new(snapshot, caller, filter);
     let count = run.count(&plan)?;
     let rows = run.budget.rows();
-    Ok(Counted { count, rows })
+    Ok(SearchCount { count, rows })
 }
 
 /// An object's place in an order by sequence.
@@ -91,16 +91,16 @@ fn place(sequence: u64) -> Vec<u8> {
 }
 
 #[derive(Default)]
-struct Page {
+struct SearchPageBuilder {
     objects: Vec<Object>,
     bytes: usize,
     last: Vec<u8>,
     place: Option<Vec<u8>>,
 }
 
-impl Page {
+impl SearchPageBuilder {
     /// Adds an object; false if the page is full, so more follow.
-    fn add(&mut self, object: Object, place: Vec<u8>, wanted: &Wanted) -> bool {
+    fn add(&mut self, object: Object, place: Vec<u8>, wanted: &SearchPageRequest) -> bool {
         if self.objects.len() == wanted.limit || self.bytes > wanted.bytes_max {
             self.place = Some(std::mem::take(&mut self.last));
             return false;
@@ -112,24 +112,24 @@ impl Page {
     }
 }
 
-struct Run<'a> {
-    snapshot: &'a Snapshot,
+struct SearchRun<'a> {
+    snapshot: &'a StoreSnapshot,
     caller: &'a Caller,
-    filter: &'a Filter,
+    filter: &'a SearchFilter,
     templates: HashMap<Id, Option<Template>>,
-    budget: Budget,
-    tested: Tested,
+    budget: SearchBudget,
+    tested: TestedBytes,
 }
 
-impl<'a> Run<'a> {
-    fn new(snapshot: &'a Snapshot, caller: &'a Caller, filter: &'a Filter) -> Self {
+impl<'a> SearchRun<'a> {
+    fn new(snapshot: &'a StoreSnapshot, caller: &'a Caller, filter: &'a SearchFilter) -> Self {
         Self {
             snapshot,
             caller,
             filter,
             templates: HashMap::new(),
-            budget: Budget::default(),
-            tested: Tested::default(),
+            budget: SearchBudget::default(),
+            tested: TestedBytes::default(),
         }
     }
 
@@ -157,13 +157,17 @@ impl<'a> Run<'a> {
             if self.filter.matches(&object, &self.tested) && self.sees(&object)? {
                 matches.push(object);
             }
-            Budget::check_tested(&self.tested)?;
+            SearchBudget::check_tested(&self.tested)?;
         }
         Ok(matches)
     }
 
-    fn by_creation(&mut self, plan: &Plan, wanted: &Wanted) -> Result<Page, SearchError> {
-        let Scope::Covers(covers) = &plan.scope else {
+    fn by_creation(
+        &mut self,
+        plan: &SearchPlan,
+        wanted: &SearchPageRequest,
+    ) -> Result<SearchPageBuilder, SearchError> {
+        let PlanScope::Covers(covers) = &plan.scope else {
             return self.sorted(plan, wanted, &|object| place(object.trace.created_sequence));
         };
         let descending = wanted.sort.descending;
@@ -181,12 +185,12 @@ impl<'a> Run<'a> {
                 first = first.max(after.saturating_add(1));
             }
         }
-        let window = Window {
+        let window = ListWindow {
             sequences: first..=last,
             descending,
         };
         let mut candidates = self.choose(covers, &window)?;
-        let mut page = Page::default();
+        let mut page = SearchPageBuilder::default();
         loop {
             let piece = self.piece(&mut candidates)?;
             let ended = piece.len() < PIECE_OBJECTS;
@@ -205,14 +209,18 @@ impl<'a> Run<'a> {
     fn piece(&mut self, candidates: &mut Candidates<'_>) -> Result<Vec<Id>, SearchError> {
         let mut piece = Vec::with_capacity(PIECE_OBJECTS);
         while piece.len() < PIECE_OBJECTS
-            && let Some(Listed { id, .. }) = candidates.next(&mut self.budget)?
+            && let Some(ListedObject { id, .. }) = candidates.next(&mut self.budget)?
         {
             piece.push(id);
         }
         Ok(piece)
     }
 
-    fn choose(&mut self, covers: &[Cover], window: &Window) -> Result<Candidates<'a>, SearchError> {
+    fn choose(
+        &mut self,
+        covers: &[PlanCover],
+        window: &ListWindow,
+    ) -> Result<Candidates<'a>, SearchError> {
         Candidates::choose(self.snapshot, covers, window, &mut self.budget)
     }
 
@@ -234,15 +242,15 @@ impl<'a> Run<'a> {
     /// Reads and sorts all matches, for orders without an index.
     fn sorted(
         &mut self,
-        plan: &Plan,
-        wanted: &Wanted,
+        plan: &SearchPlan,
+        wanted: &SearchPageRequest,
         place: &dyn Fn(&Object) -> Vec<u8>,
-    ) -> Result<Page, SearchError> {
-        let mut first = First::new(wanted);
+    ) -> Result<SearchPageBuilder, SearchError> {
+        let mut first = FirstPlaces::new(wanted);
         let mut add = |object: Object| first.add(place(&object), object.id);
         match &plan.scope {
-            Scope::Ids(ids) => self.matches(ids)?.into_iter().for_each(add),
-            Scope::Covers(covers) => {
+            PlanScope::Ids(ids) => self.matches(ids)?.into_iter().for_each(add),
+            PlanScope::Covers(covers) => {
                 let mut candidates = self.choose(covers, &all(plan))?;
                 self.each_match(&mut candidates, &mut add)?;
             }
@@ -251,8 +259,12 @@ impl<'a> Run<'a> {
     }
 
     /// Reads the objects of a page again, because sorting kept only places.
-    fn page_of(&mut self, first: First<'_>, wanted: &Wanted) -> Result<Page, SearchError> {
-        let mut page = Page::default();
+    fn page_of(
+        &mut self,
+        first: FirstPlaces<'_>,
+        wanted: &SearchPageRequest,
+    ) -> Result<SearchPageBuilder, SearchError> {
+        let mut page = SearchPageBuilder::default();
         let mut places: Vec<(Vec<u8>, Id)> = first.places.into_iter().collect();
         if wanted.sort.descending {
             places.reverse();
@@ -272,10 +284,10 @@ impl<'a> Run<'a> {
     fn by_property(
         &mut self,
         planner: &Planner<'_>,
-        plan: &Plan,
-        wanted: &Wanted,
+        plan: &SearchPlan,
+        wanted: &SearchPageRequest,
         path: &PropertyPath,
-    ) -> Result<Page, SearchError> {
+    ) -> Result<SearchPageBuilder, SearchError> {
         let indexed = plan
             .template
             .as_ref()
@@ -294,7 +306,7 @@ impl<'a> Run<'a> {
             place.extend_from_slice(&object.trace.created_sequence.to_be_bytes());
             place
         };
-        let Scope::Covers(covers) = &plan.scope else {
+        let PlanScope::Covers(covers) = &plan.scope else {
             return self.sorted(plan, wanted, &place);
         };
         let place_of_path = self.filter.paths.iter().position(|known| known == path);
@@ -309,7 +321,7 @@ impl<'a> Run<'a> {
         if !candidates.few {
             return self.along(&ranges, wanted);
         }
-        let mut first = First::new(wanted);
+        let mut first = FirstPlaces::new(wanted);
         self.each_match(&mut candidates, |object| {
             first.add(place(&object), object.id);
         })?;
@@ -317,7 +329,11 @@ impl<'a> Run<'a> {
     }
 
     /// Reads an index in its order.
-    fn along(&mut self, ranges: &[PropertyRange], wanted: &Wanted) -> Result<Page, SearchError> {
+    fn along(
+        &mut self,
+        ranges: &[PropertyRange],
+        wanted: &SearchPageRequest,
+    ) -> Result<SearchPageBuilder, SearchError> {
         let descending = wanted.sort.descending;
         let after = wanted.after.as_deref();
         let snapshot = self.snapshot;
@@ -329,7 +345,7 @@ impl<'a> Run<'a> {
             entries.reverse();
         }
         let mut entries = entries.into_iter().flatten();
-        let mut page = Page::default();
+        let mut page = SearchPageBuilder::default();
         loop {
             let mut places = Vec::with_capacity(PIECE_OBJECTS);
             let mut ids = Vec::with_capacity(PIECE_OBJECTS);
@@ -354,13 +370,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn count(&mut self, plan: &Plan) -> Result<u64, SearchError> {
+    fn count(&mut self, plan: &SearchPlan) -> Result<u64, SearchError> {
         if let Some(count) = self.minted(plan)? {
             return Ok(count);
         }
         let covers = match &plan.scope {
-            Scope::Ids(ids) => return Ok(self.matches(ids)?.len() as u64),
-            Scope::Covers(covers) => covers,
+            PlanScope::Ids(ids) => return Ok(self.matches(ids)?.len() as u64),
+            PlanScope::Covers(covers) => covers,
         };
         let mut count = 0;
         let mut candidates = self.choose(covers, &all(plan))?;
@@ -375,12 +391,12 @@ impl<'a> Run<'a> {
     }
 
     /// A template's stored object count, which is final because objects never disappear.
-    fn minted(&mut self, plan: &Plan) -> Result<Option<u64>, SearchError> {
-        let (Scope::Covers(covers), Some(seen)) = (&plan.scope, &plan.template) else {
+    fn minted(&mut self, plan: &SearchPlan) -> Result<Option<u64>, SearchError> {
+        let (PlanScope::Covers(covers), Some(seen)) = (&plan.scope, &plan.template) else {
             return Ok(None);
         };
         let template = &seen.0;
-        let list = Source::List(ObjectIndex::Template(template.id));
+        let list = SearchSource::List(ObjectIndex::Template(template.id));
         // Without slots nothing matches.
         let is_whole = plan.created == (1..=u64::MAX)
             && covers.iter().all(|cover| !cover.slots.is_empty())
@@ -395,21 +411,21 @@ impl<'a> Run<'a> {
     }
 }
 
-fn all(plan: &Plan) -> Window {
-    Window {
+fn all(plan: &SearchPlan) -> ListWindow {
+    ListWindow {
         sequences: plan.created.clone(),
         descending: false,
     }
 }
 
 /// The first places after a given one, and one more to detect a next page.
-struct First<'a> {
-    wanted: &'a Wanted,
+struct FirstPlaces<'a> {
+    wanted: &'a SearchPageRequest,
     places: BTreeMap<Vec<u8>, Id>,
 }
 
-impl<'a> First<'a> {
-    fn new(wanted: &'a Wanted) -> Self {
+impl<'a> FirstPlaces<'a> {
+    fn new(wanted: &'a SearchPageRequest) -> Self {
         Self {
             wanted,
             places: BTreeMap::new(),

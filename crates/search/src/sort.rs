@@ -2,16 +2,16 @@
 //! entry.
 
 use kedge_rules::FieldError;
-use kedge_rules::json::Members;
+use kedge_rules::json::JsonMembers;
 use kedge_rules::paths::PropertyPath;
 use kedge_rules::pointer::escape;
 
-use super::parse::{Field, elements, refuse, text};
+use super::parse::{FilterField, elements, refuse, text};
 use crate::SearchError;
 
 /// Order of matches.
 #[derive(Debug)]
-pub struct Sort {
+pub struct SearchSort {
     pub by: SortBy,
     /// Highest first.
     pub descending: bool,
@@ -28,8 +28,8 @@ pub enum SortBy {
 }
 
 /// Parses `sort`; by default by creation, oldest first.
-pub fn read(json: Option<&str>) -> Result<Sort, SearchError> {
-    let default = Sort {
+pub fn read(json: Option<&str>) -> Result<SearchSort, SearchError> {
+    let default = SearchSort {
         by: SortBy::Created,
         descending: false,
     };
@@ -42,7 +42,7 @@ pub fn read(json: Option<&str>) -> Result<Sort, SearchError> {
             "must hold exactly one entry, {field, order}",
         );
     };
-    let Some(Members(members)) = Members::of(entry.get()) else {
+    let Some(JsonMembers(members)) = JsonMembers::of(entry.get()) else {
         return refuse("/sort/0", "type", "must be a JSON object");
     };
     let mut sort = None;
@@ -62,16 +62,16 @@ pub fn read(json: Option<&str>) -> Result<Sort, SearchError> {
         }
     }
     match sort {
-        Some(by) => Ok(Sort { by, descending }),
+        Some(by) => Ok(SearchSort { by, descending }),
         None => refuse("/sort/0/field", "required", "is required"),
     }
 }
 
 fn sort_field(name: &str) -> Result<SortBy, SearchError> {
-    match Field::parse(name) {
-        Ok(Field::CreatedAt) => Ok(SortBy::Created),
-        Ok(Field::UpdatedAt) => Ok(SortBy::Updated),
-        Ok(Field::Property(path)) => Ok(SortBy::Property(path)),
+    match FilterField::parse(name) {
+        Ok(FilterField::CreatedAt) => Ok(SortBy::Created),
+        Ok(FilterField::UpdatedAt) => Ok(SortBy::Updated),
+        Ok(FilterField::Property(path)) => Ok(SortBy::Property(path)),
         _ => refuse(
             "/sort/0/field",
             "range",

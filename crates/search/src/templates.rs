@@ -10,25 +10,25 @@ use kedge_protocol::resource::Template;
 use kedge_rules::Caller;
 use kedge_rules::index::IndexedPaths;
 use kedge_rules::rights::sees_template;
-use kedge_storage::{Page, Snapshot};
+use kedge_storage::{RowPage, StoreSnapshot};
 
-use super::budget::Budget;
+use super::budget::SearchBudget;
 use crate::SearchError;
 
 /// A template with its indexed paths.
 pub(super) type IndexedTemplate = (Template, IndexedPaths);
 
-pub(super) struct Templates<'a> {
-    snapshot: &'a Snapshot,
+pub(super) struct SearchTemplates<'a> {
+    snapshot: &'a StoreSnapshot,
     caller: &'a Caller,
     /// By id; `None` for templates that are hidden from the caller.
     seen: RefCell<HashMap<Id, Option<Rc<IndexedTemplate>>>>,
     own: OnceCell<Option<Rc<[IndexedTemplate]>>>,
-    budget: RefCell<Budget>,
+    budget: RefCell<SearchBudget>,
 }
 
-impl<'a> Templates<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, caller: &'a Caller) -> Self {
+impl<'a> SearchTemplates<'a> {
+    pub(super) fn new(snapshot: &'a StoreSnapshot, caller: &'a Caller) -> Self {
         Self {
             snapshot,
             caller,
@@ -58,7 +58,7 @@ impl<'a> Templates<'a> {
         if let Some(own) = self.own.get() {
             return Ok(own.clone());
         }
-        let page = Page {
+        let page = RowPage {
             after: None,
             descending: false,
             limit: SEARCH_TEMPLATES_MAX + 1,

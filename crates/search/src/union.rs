@@ -5,35 +5,42 @@ use std::rc::Rc;
 
 use kedge_protocol::Id;
 use kedge_rules::Caller;
-use kedge_storage::{PropertyRange, Snapshot};
+use kedge_storage::{PropertyRange, StoreSnapshot};
 
 use super::branches;
-use super::filter::Filter;
-use super::plan::{Branch, BranchPlan, Choice, Cover, Plan, Scope, Slot, Source, property_ranges};
-use super::ranges::Ranges;
-use super::templates::Templates;
+use super::filter::SearchFilter;
+use super::plan::{
+    BranchPlan, PlanCover, PlanScope, PlanSlot, SearchBranch, SearchPlan, SearchSource,
+    SourceChoice, property_ranges,
+};
+use super::ranges::ValueRanges;
+use super::templates::SearchTemplates;
 use crate::SearchError;
 
 /// Plans a search.
 pub(super) struct Planner<'a> {
-    branches: Vec<Branch<'a>>,
+    branches: Vec<SearchBranch<'a>>,
     /// The conditions of the whole filter that every match satisfies.
-    whole: Branch<'a>,
+    whole: SearchBranch<'a>,
 }
 
 impl<'a> Planner<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, filter: &'a Filter, caller: &'a Caller) -> Self {
-        let templates = Rc::new(Templates::new(snapshot, caller));
-        let branch = |literals| Branch::new((snapshot, &templates), filter, caller, literals);
+    pub(super) fn new(
+        snapshot: &'a StoreSnapshot,
+        filter: &'a SearchFilter,
+        caller: &'a Caller,
+    ) -> Self {
+        let templates = Rc::new(SearchTemplates::new(snapshot, caller));
+        let branch = |literals| SearchBranch::new((snapshot, &templates), filter, caller, literals);
         Self {
             branches: branches::of(filter).into_iter().map(branch).collect(),
             whole: branch(branches::of_conjunction(filter)),
         }
     }
 
-    pub(super) fn plan(&self) -> Result<Plan, SearchError> {
+    pub(super) fn plan(&self) -> Result<SearchPlan, SearchError> {
         let plans: Result<Vec<BranchPlan>, SearchError> =
-            self.branches.iter().map(Branch::plan).collect();
+            self.branches.iter().map(SearchBranch::plan).collect();
         let mut plans = plans?;
         let template = self.whole.only_template()?;
         let (scope, created) = match plans.len() {
@@ -43,7 +50,7 @@ impl<'a> Planner<'a> {
             }
             _ => union(&plans),
         };
-        Ok(Plan {
+        Ok(SearchPlan {
             scope,
             created,
             template,
@@ -58,23 +65,23 @@ impl<'a> Planner<'a> {
         place: Option<usize>,
     ) -> Vec<PropertyRange> {
         let each = self.branches.iter().map(|branch| branch.ranges_of(place));
-        let ranges = each.collect::<Option<Vec<&Ranges>>>();
-        let ranges = ranges.map_or_else(Ranges::all, |ranges| Ranges::any_of(&ranges));
+        let ranges = each.collect::<Option<Vec<&ValueRanges>>>();
+        let ranges = ranges.map_or_else(ValueRanges::all, |ranges| ValueRanges::any_of(&ranges));
         property_ranges(template_id, path, &ranges)
     }
 }
 
 /// Scope and range of creation sequences that contain the matches of all these plans.
-fn union(plans: &[BranchPlan]) -> (Scope, RangeInclusive<u64>) {
+fn union(plans: &[BranchPlan]) -> (PlanScope, RangeInclusive<u64>) {
     let Some(first) = plans.first() else {
-        return (Scope::Ids(Vec::new()), 1..=u64::MAX);
+        return (PlanScope::Ids(Vec::new()), 1..=u64::MAX);
     };
     let is_one_window = plans.iter().all(|plan| plan.created == first.created);
     let starts = plans.iter().map(|plan| *plan.created.start());
     let ends = plans.iter().map(|plan| *plan.created.end());
     let created = starts.min().unwrap_or(1)..=ends.max().unwrap_or(u64::MAX);
     if let Some(ids) = all_ids(plans) {
-        return (Scope::Ids(ids), created);
+        return (PlanScope::Ids(ids), created);
     }
     // A branch's first cover is the named one; its last one always contains everything.
     let mut covers = vec![join(plans, |covers| covers.first())];
@@ -84,17 +91,17 @@ fn union(plans: &[BranchPlan]) -> (Scope, RangeInclusive<u64>) {
     }
     if !is_one_window {
         // Entries in the common window may lie outside their branch's window.
-        covers.iter_mut().for_each(Cover::answer_nothing);
+        covers.iter_mut().for_each(PlanCover::answer_nothing);
     }
-    (Scope::Covers(covers), created)
+    (PlanScope::Covers(covers), created)
 }
 
 fn all_ids(plans: &[BranchPlan]) -> Option<Vec<Id>> {
     let mut all = Vec::new();
     for plan in plans {
         match &plan.scope {
-            Scope::Ids(ids) => all.extend(ids),
-            Scope::Covers(_) => return None,
+            PlanScope::Ids(ids) => all.extend(ids),
+            PlanScope::Covers(_) => return None,
         }
     }
     all.sort_unstable();
@@ -102,21 +109,24 @@ fn all_ids(plans: &[BranchPlan]) -> Option<Vec<Id>> {
     Some(all)
 }
 
-fn join<'p>(plans: &'p [BranchPlan], pick: impl Fn(&'p [Cover]) -> Option<&'p Cover>) -> Cover {
-    let mut joined = Cover {
+fn join<'p>(
+    plans: &'p [BranchPlan],
+    pick: impl Fn(&'p [PlanCover]) -> Option<&'p PlanCover>,
+) -> PlanCover {
+    let mut joined = PlanCover {
         slots: Vec::new(),
         only_if_small: false,
     };
     for plan in plans {
         match &plan.scope {
-            Scope::Ids(ids) => joined.slots.push(Slot {
+            PlanScope::Ids(ids) => joined.slots.push(PlanSlot {
                 narrow: Vec::new(),
-                list: Choice {
-                    source: Source::Objects(ids.clone()),
+                list: SourceChoice {
+                    source: SearchSource::Objects(ids.clone()),
                     answers: false,
                 },
             }),
-            Scope::Covers(covers) => {
+            PlanScope::Covers(covers) => {
                 if let Some(cover) = pick(covers) {
                     joined.only_if_small |= cover.only_if_small;
                     joined.slots.extend(cover.slots.iter().cloned());

@@ -23,14 +23,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Idle timeout of a connection.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
-pub(crate) struct Collector {
+pub(crate) struct SpanCollector {
     http: Connections<Full<Bytes>>,
     timeout: Duration,
     /// Spans refused in answers, until they are read from here.
     rejected: Arc<AtomicU64>,
 }
 
-impl Collector {
+impl SpanCollector {
     /// Trusts the system's roots, and those of a file. `timeout` bounds one attempt.
     pub(crate) fn new(
         ca_file: Option<&Path>,
@@ -67,14 +67,14 @@ impl Collector {
     }
 }
 
-impl std::fmt::Debug for Collector {
+impl std::fmt::Debug for SpanCollector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Collector").finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl HttpClient for Collector {
+impl HttpClient for SpanCollector {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         tokio::time::timeout(self.timeout, self.exchange(request)).await?
     }

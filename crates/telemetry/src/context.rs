@@ -23,12 +23,12 @@ const STATE_BYTES_MAX: usize = 1_024;
 const STATE_MEMBERS_MAX: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Parent {
+pub(crate) struct ParentSpan {
     pub(crate) span: SpanRef,
     pub(crate) flags: u8,
 }
 
-impl Parent {
+impl ParentSpan {
     /// The caller records its part of the trace.
     pub(crate) fn is_sampled(self) -> bool {
         self.flags & SAMPLED != 0
@@ -129,8 +129,8 @@ mod tests {
         headers
     }
 
-    fn parent(value: &str) -> Option<Parent> {
-        Parent::of(&headers(&[("traceparent", value)]))
+    fn parent(value: &str) -> Option<ParentSpan> {
+        ParentSpan::of(&headers(&[("traceparent", value)]))
     }
 
     #[test]
@@ -211,10 +211,10 @@ mod tests {
         }
         let value = format!("00-{TRACE}-{SPAN}-01");
         let twice = headers(&[("traceparent", &value), ("TraceParent", &value)]);
-        assert_eq!(Parent::of(&twice), None);
-        assert_eq!(Parent::of(&HeaderMap::new()), None);
-        assert!(Parent::of(&headers(&[("TrAcEpArEnT", &value)])).is_some());
-        assert!(Parent::of(&headers(&[("trace-parent", &value)])).is_none());
+        assert_eq!(ParentSpan::of(&twice), None);
+        assert_eq!(ParentSpan::of(&HeaderMap::new()), None);
+        assert!(ParentSpan::of(&headers(&[("TrAcEpArEnT", &value)])).is_some());
+        assert!(ParentSpan::of(&headers(&[("trace-parent", &value)])).is_none());
     }
 
     #[test]

@@ -6,31 +6,36 @@ use std::time::Instant;
 
 use hyper::HeaderMap;
 use kedge_actors::timing::SpanRef;
-use kedge_actors::webhooks::Verdict;
+use kedge_actors::webhooks::DeliveryVerdict;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanKind, Status};
 
 use super::context::{RANDOM, SAMPLED, TRACEPARENT, traceparent};
-use super::span::{Epoch, Span};
-use super::tracer::Inner;
+use super::span::{ClockEpoch, SpanRecord};
+use super::tracer::TracerState;
 
 /// An attempt in flight. Dropped without an end, it was given up.
-pub struct Delivery {
-    tracer: Arc<Inner>,
+pub struct TracedDelivery {
+    tracer: Arc<TracerState>,
     span: SpanRef,
     request: SpanRef,
     sequence: u64,
-    epoch: Epoch,
+    epoch: ClockEpoch,
 }
 
-impl Delivery {
-    pub(crate) fn new(tracer: Arc<Inner>, span: SpanRef, request: SpanRef, sequence: u64) -> Self {
+impl TracedDelivery {
+    pub(crate) fn new(
+        tracer: Arc<TracerState>,
+        span: SpanRef,
+        request: SpanRef,
+        sequence: u64,
+    ) -> Self {
         Self {
             tracer,
             span,
             request,
             sequence,
-            epoch: Epoch::now(),
+            epoch: ClockEpoch::now(),
         }
     }
 
@@ -48,12 +53,12 @@ impl Delivery {
     }
 
     /// Ends the attempt. `event` is the event's type; the receiver's URL is private and left out.
-    pub fn end(self, event: &str, webhook: String, delivery: String, verdict: &Verdict) {
+    pub fn end(self, event: &str, webhook: String, delivery: String, verdict: &DeliveryVerdict) {
         let times = (
             self.epoch.time(self.epoch.instant()),
             self.epoch.time(Instant::now()),
         );
-        let mut span = Span::new(self.span, None, format!("webhook {event}"), times);
+        let mut span = SpanRecord::new(self.span, None, format!("webhook {event}"), times);
         span.kind = SpanKind::Client;
         span.links = vec![self.request];
         let sequence = i64::try_from(self.sequence).unwrap_or(i64::MAX);
@@ -65,16 +70,16 @@ impl Delivery {
             KeyValue::new("kedge.delivery", delivery),
         ];
         let status = match verdict {
-            Verdict::Delivered { status } => Some(*status),
-            Verdict::Failed { status, .. } => *status,
-            Verdict::Gone => Some(410),
+            DeliveryVerdict::Delivered { status } => Some(*status),
+            DeliveryVerdict::Failed { status, .. } => *status,
+            DeliveryVerdict::Gone => Some(410),
         };
         if let Some(status) = status {
             let status = i64::from(status);
             span.attributes
                 .push(KeyValue::new("http.response.status_code", status));
         }
-        if !matches!(verdict, Verdict::Delivered { .. }) {
+        if !matches!(verdict, DeliveryVerdict::Delivered { .. }) {
             let kind = status.map_or_else(|| "no_answer".to_owned(), |status| status.to_string());
             span.attributes.push(KeyValue::new("error.type", kind));
             span.status = Status::error("");

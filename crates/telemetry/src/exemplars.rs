@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 
 /// A traced request and its measured value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exemplar {
+pub(crate) struct RequestExemplar {
     of: SpanRef,
     seconds: f64,
     at_s: f64,
 }
 
-impl Exemplar {
+impl RequestExemplar {
     /// Measured now.
     pub(crate) fn now(of: SpanRef, seconds: f64) -> Self {
         let at = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -35,12 +35,12 @@ impl Exemplar {
 }
 
 /// The newest exemplar of each bucket; bounded by the number of buckets.
-pub(crate) struct Exemplars {
+pub(crate) struct BucketExemplars {
     bounds: &'static [f64],
-    kept: Mutex<BTreeMap<String, Vec<Option<Exemplar>>>>,
+    kept: Mutex<BTreeMap<String, Vec<Option<RequestExemplar>>>>,
 }
 
-impl Exemplars {
+impl BucketExemplars {
     /// `bounds` are the histograms' upper bounds.
     pub(crate) fn new(bounds: &'static [f64]) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Exemplars {
     }
 
     /// Stores an exemplar of this histogram; `labels` in its order.
-    pub(crate) fn note(&self, metric: &str, labels: &[(&str, &str)], exemplar: Exemplar) {
+    pub(crate) fn note(&self, metric: &str, labels: &[(&str, &str)], exemplar: RequestExemplar) {
         let mut series = format!("{metric}_bucket{{");
         for (name, value) in labels {
             // Writing to memory does not fail.
@@ -67,7 +67,7 @@ impl Exemplars {
     }
 
     /// The exemplar of a bucket: its line up to `le`, and its upper bound.
-    pub(crate) fn of(&self, series: &str, bound: f64) -> Option<Exemplar> {
+    pub(crate) fn of(&self, series: &str, bound: f64) -> Option<RequestExemplar> {
         let bucket = self.bounds.partition_point(|own| *own < bound);
         *self.kept.lock().get(series)?.get(bucket)?
     }

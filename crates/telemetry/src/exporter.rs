@@ -14,25 +14,27 @@ use super::metric_definitions::{DROPPED, EXPORTED, FAILED, REJECTED, count};
 /// Interval of log lines while the collector fails.
 const LOG_AGAIN_AFTER: Duration = Duration::from_mins(5);
 
-enum Message {
+enum ExporterMessage {
     Spans(Vec<SpanData>),
     /// Sends everything queued before it; then the thread ends.
     Stop(oneshot::Sender<()>),
 }
 
-pub(crate) struct Queue {
-    sender: mpsc::UnboundedSender<Message>,
+pub(crate) struct SpanQueue {
+    sender: mpsc::UnboundedSender<ExporterMessage>,
     /// Unsent spans.
     waiting: Arc<AtomicUsize>,
     waiting_max: usize,
 }
 
-impl Queue {
+impl SpanQueue {
     /// Queues the spans of one occasion: all of them, or none.
     pub(crate) fn put(&self, spans: Vec<SpanData>) {
         let many = spans.len();
         let before = self.waiting.fetch_add(many, Ordering::Relaxed);
-        if before + many > self.waiting_max || self.sender.send(Message::Spans(spans)).is_err() {
+        if before + many > self.waiting_max
+            || self.sender.send(ExporterMessage::Spans(spans)).is_err()
+        {
             self.waiting.fetch_sub(many, Ordering::Relaxed);
             count(DROPPED, many);
         }
@@ -41,7 +43,7 @@ impl Queue {
     /// Flushes the queue and stops the thread, for at most `patience`.
     pub(crate) async fn stop(&self, patience: Duration) {
         let (done, stopped) = oneshot::channel();
-        if self.sender.send(Message::Stop(done)).is_err() {
+        if self.sender.send(ExporterMessage::Stop(done)).is_err() {
             return;
         }
         if tokio::time::timeout(patience, stopped).await.is_err() {
@@ -52,7 +54,7 @@ impl Queue {
 }
 
 /// State of the thread.
-pub(crate) struct Sending {
+pub(crate) struct ExportWorker {
     pub(crate) exporter: opentelemetry_otlp::SpanExporter,
     /// Spans that the collector refused.
     pub(crate) rejected: Arc<AtomicU64>,
@@ -63,37 +65,37 @@ pub(crate) struct Sending {
 }
 
 /// Starts the thread. `waiting_max` bounds the spans in memory.
-pub(crate) fn start(sending: Sending, waiting_max: usize) -> std::io::Result<Queue> {
+pub(crate) fn start(sending: ExportWorker, waiting_max: usize) -> std::io::Result<SpanQueue> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let waiting = Arc::new(AtomicUsize::new(0));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let mut thread = Thread {
+    let mut thread = ExporterThread {
         sending,
         receiver,
         waiting: Arc::clone(&waiting),
-        health: Health::default(),
+        health: CollectorHealth::default(),
     };
     // Detached; it ends with the process at the latest.
     let _detached = std::thread::Builder::new()
         .name("tracing".to_owned())
         .spawn(move || runtime.block_on(thread.run()))?;
-    Ok(Queue {
+    Ok(SpanQueue {
         sender,
         waiting,
         waiting_max,
     })
 }
 
-struct Thread {
-    sending: Sending,
-    receiver: mpsc::UnboundedReceiver<Message>,
+struct ExporterThread {
+    sending: ExportWorker,
+    receiver: mpsc::UnboundedReceiver<ExporterMessage>,
     waiting: Arc<AtomicUsize>,
-    health: Health,
+    health: CollectorHealth,
 }
 
-impl Thread {
+impl ExporterThread {
     async fn run(&mut self) {
         while let Some(first) = self.receiver.recv().await {
             let mut spans = Vec::new();
@@ -141,23 +143,23 @@ impl Thread {
 }
 
 /// Adds spans; returns the waiting caller if this is the end.
-fn add(spans: &mut Vec<SpanData>, message: Message) -> Option<oneshot::Sender<()>> {
+fn add(spans: &mut Vec<SpanData>, message: ExporterMessage) -> Option<oneshot::Sender<()>> {
     match message {
-        Message::Spans(more) => {
+        ExporterMessage::Spans(more) => {
             spans.extend(more);
             None
         }
-        Message::Stop(done) => Some(done),
+        ExporterMessage::Stop(done) => Some(done),
     }
 }
 
 /// State of the collector; changes are logged, and failures repeated now and then.
 #[derive(Default)]
-struct Health {
+struct CollectorHealth {
     logged: Option<Instant>,
 }
 
-impl Health {
+impl CollectorHealth {
     fn works(&mut self) {
         if self.logged.take().is_some() {
             tracing::info!("tracing: the collector takes spans again");

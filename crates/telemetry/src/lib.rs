@@ -28,7 +28,7 @@ mod settings;
 mod span;
 mod tracer;
 
-pub use delivery::Delivery;
-pub use request::{Answered, Traced};
+pub use delivery::TracedDelivery;
+pub use request::{AnswerSummary, RequestTrace};
 pub use settings::TracingError;
 pub use tracer::Tracer;

@@ -2,7 +2,7 @@
 
 use metrics::{Unit, counter, describe_counter};
 
-use super::sampling::Why;
+use super::sampling::SamplingReason;
 
 /// Traced requests, by reason.
 pub const TRACES: &str = "kedge_traces_total";
@@ -25,7 +25,7 @@ pub(crate) fn describe() {
         Unit::Count,
         "Spans, by outcome: exported, dropped because the queue was full, failed to reach the collector, rejected by it"
     );
-    for why in Why::ALL {
+    for why in SamplingReason::ALL {
         counter!(TRACES, "reason" => why.name()).increment(0);
     }
     for outcome in [EXPORTED, DROPPED, FAILED, REJECTED] {

@@ -3,27 +3,29 @@
 
 use std::time::SystemTime;
 
-use kedge_actors::timing::{AnchorRound, GroupPassed, GroupTiming, Member, Observer, SpanRef};
+use kedge_actors::timing::{
+    AnchorRound, GroupStage, GroupTiming, SampledRequest, SpanObserver, SpanRef,
+};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::Status;
 
-use super::span::{Epoch, Span, nth, unix_ms};
-use super::tracer::{Inner, new_span};
+use super::span::{ClockEpoch, SpanRecord, nth, unix_ms};
+use super::tracer::{TracerState, new_span};
 
 /// Spans of a group: name, begin and end.
-const PARTS: [(&str, GroupPassed, GroupPassed); 5] = [
-    ("form", GroupPassed::Begun, GroupPassed::Formed),
-    ("append", GroupPassed::Formed, GroupPassed::Appended),
-    ("sync", GroupPassed::Appended, GroupPassed::Synced),
-    ("apply", GroupPassed::Synced, GroupPassed::Applied),
-    ("publish", GroupPassed::Applied, GroupPassed::Published),
+const PARTS: [(&str, GroupStage, GroupStage); 5] = [
+    ("form", GroupStage::Begun, GroupStage::Formed),
+    ("append", GroupStage::Formed, GroupStage::Appended),
+    ("sync", GroupStage::Appended, GroupStage::Synced),
+    ("apply", GroupStage::Synced, GroupStage::Applied),
+    ("publish", GroupStage::Applied, GroupStage::Published),
 ];
 
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-impl Observer for Inner {
+impl SpanObserver for TracerState {
     fn group_span(&self) -> SpanRef {
         // Without randomness the group has no spans.
         new_span().unwrap_or(SpanRef {
@@ -32,18 +34,18 @@ impl Observer for Inner {
         })
     }
 
-    fn placed(&self, members: &[Member]) {
+    fn placed(&self, members: &[SampledRequest]) {
         self.recent.add(members);
     }
 
-    fn committed(&self, group: &GroupTiming, members: &[Member]) {
-        let epoch = Epoch::now();
+    fn committed(&self, group: &GroupTiming, members: &[SampledRequest]) {
+        let epoch = ClockEpoch::now();
         let at = |step| group.at(step).map(|moment| epoch.time(moment));
-        let (begun, ended) = (at(GroupPassed::Begun), at(GroupPassed::Published));
+        let (begun, ended) = (at(GroupStage::Begun), at(GroupStage::Published));
         let (Some(begun), Some(ended), true) = (begun, ended, group.span.trace_id != 0) else {
             return;
         };
-        let mut whole = Span::new(group.span, None, "commit group", (begun, ended));
+        let mut whole = SpanRecord::new(group.span, None, "commit group", (begun, ended));
         whole.links = members.iter().map(|member| member.span).collect();
         whole.attributes = attributes(members);
         let mut spans = vec![whole];
@@ -51,7 +53,7 @@ impl Observer for Inner {
             let times: (Option<SystemTime>, Option<SystemTime>) = (at(from), at(to));
             if let (Some(from), Some(to)) = times {
                 let of = nth(group.span, index);
-                spans.push(Span::new(of, Some(group.span), name, (from, to)));
+                spans.push(SpanRecord::new(of, Some(group.span), name, (from, to)));
             }
         }
         self.export(spans);
@@ -62,7 +64,7 @@ impl Observer for Inner {
             return;
         };
         let times = (unix_ms(round.begun_ms), unix_ms(round.ended_ms));
-        let mut span = Span::new(of, None, "anchor", times);
+        let mut span = SpanRecord::new(of, None, "anchor", times);
         span.attributes = vec![
             KeyValue::new("kedge.anchor.status", round.status),
             KeyValue::new("kedge.anchor.batches", number(round.batches)),
@@ -79,7 +81,7 @@ impl Observer for Inner {
 }
 
 /// The batches of a group's sampled requests, and the number of requests.
-fn attributes(members: &[Member]) -> Vec<KeyValue> {
+fn attributes(members: &[SampledRequest]) -> Vec<KeyValue> {
     let sampled = number(members.len() as u64);
     let mut attributes = vec![KeyValue::new("kedge.requests.sampled", sampled)];
     let batches = members.iter().filter_map(|member| member.batch);

@@ -1,7 +1,7 @@
 //! Conversion of Prometheus's text format, as `metrics-exporter-prometheus` writes it, to OpenMetrics 1.0 with
 //! exemplars. The formats differ in counter names, bounds, empty lines and the end.
 
-use super::exemplars::Exemplars;
+use super::exemplars::BucketExemplars;
 
 /// Media type of the result of [`of`].
 pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -23,7 +23,7 @@ pub(crate) fn is_asked_for(accept: &str) -> bool {
     })
 }
 
-pub(crate) fn of(text: &str, exemplars: &Exemplars) -> String {
+pub(crate) fn of(text: &str, exemplars: &BucketExemplars) -> String {
     let mut out = String::with_capacity(text.len() + 1_024);
     let mut help = None;
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -62,7 +62,7 @@ fn declare(out: &mut String, declared: &str, help: Option<&str>) {
 }
 
 /// Writes a bucket: its bound as a number with a point, then its exemplar.
-fn bucket(out: &mut String, series: &str, rest: &str, exemplars: &Exemplars) {
+fn bucket(out: &mut String, series: &str, rest: &str, exemplars: &BucketExemplars) {
     let (bound, count) = rest.split_once('"').unwrap_or((rest, ""));
     let is_whole = bound.bytes().all(|byte| byte.is_ascii_digit());
     let point = if is_whole { ".0" } else { "" };
@@ -82,7 +82,7 @@ fn bucket(out: &mut String, series: &str, rest: &str, exemplars: &Exemplars) {
 mod tests {
     use kedge_actors::timing::SpanRef;
 
-    use super::super::exemplars::Exemplar;
+    use super::super::exemplars::RequestExemplar;
     use super::*;
 
     const PLAIN: &str = "\
@@ -104,13 +104,13 @@ kedge_x_seconds_count{route=\"/a\"} 2
 
     #[test]
     fn the_formats_differ_in_names_bounds_exemplars_and_the_end() {
-        let exemplars = Exemplars::new(&[0.5, 1.0]);
+        let exemplars = BucketExemplars::new(&[0.5, 1.0]);
         let of = SpanRef {
             trace_id: 10,
             span_id: 11,
         };
         for seconds in [0.5, 7.0] {
-            let exemplar = Exemplar::now(of, seconds);
+            let exemplar = RequestExemplar::now(of, seconds);
             exemplars.note("kedge_x_seconds", &[("route", "/a")], exemplar);
         }
         let text = super::of(PLAIN, &exemplars);

@@ -3,18 +3,18 @@
 
 use std::collections::VecDeque;
 
-use kedge_actors::timing::{Member, SpanRef};
+use kedge_actors::timing::{SampledRequest, SpanRef};
 use parking_lot::Mutex;
 
 const REQUESTS_MAX: usize = 16_384;
 
 /// The newest sampled requests, in the log's order.
 #[derive(Default)]
-pub(crate) struct Recent(Mutex<VecDeque<Member>>);
+pub(crate) struct RecentSamples(Mutex<VecDeque<SampledRequest>>);
 
-impl Recent {
+impl RecentSamples {
     /// Adds committed requests.
-    pub(crate) fn add(&self, members: &[Member]) {
+    pub(crate) fn add(&self, members: &[SampledRequest]) {
         let mut all = self.0.lock();
         for member in members.iter().filter(|member| member.count > 0) {
             // A node that follows again may commit what is known already.
@@ -45,8 +45,8 @@ impl Recent {
 mod tests {
     use super::*;
 
-    fn member(first_sequence: u64, count: u32) -> Member {
-        Member {
+    fn member(first_sequence: u64, count: u32) -> SampledRequest {
+        SampledRequest {
             span: SpanRef {
                 trace_id: u128::from(first_sequence),
                 span_id: 1,
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_action_leads_to_its_request_and_the_oldest_are_forgotten() {
-        let recent = Recent::default();
+        let recent = RecentSamples::default();
         recent.add(&[member(1, 2), member(0, 0), member(5, 3)]);
         let found = |sequence| recent.of(sequence).map(|span| span.trace_id);
         assert_eq!([1, 2, 3, 4].map(found), [Some(1), Some(1), None, None]);

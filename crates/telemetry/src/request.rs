@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hyper::{HeaderMap, Version};
-use kedge_actors::timing::{GroupPassed, Passed, RequestTiming, SpanRef};
+use kedge_actors::timing::{GroupStage, RequestStage, RequestTiming, SpanRef};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanKind, Status, TraceState};
 
-use super::context::{self, Parent, RANDOM, SAMPLED, TRACEPARENT};
-use super::span::{Epoch, Span, nth};
-use super::tracer::Inner;
+use super::context::{self, ParentSpan, RANDOM, SAMPLED, TRACEPARENT};
+use super::span::{ClockEpoch, SpanRecord, nth};
+use super::tracer::TracerState;
 
 /// Status of a request whose caller disconnected, as proxies log it.
 const GONE: &str = "cancelled";
@@ -20,29 +20,33 @@ const GONE: &str = "cancelled";
 const ENGINE_SPANS: u64 = 1_000;
 
 /// The engine's steps: the span's name, and where it begins and ends.
-const STEPS: [(&str, Passed, Passed); 4] = [
-    ("queue", Passed::Sent, Passed::Begun),
-    ("decide", Passed::Begun, Passed::Decided),
-    ("sequence", Passed::Decided, Passed::Placed),
-    ("wait for committer", Passed::Placed, Passed::Taken),
+const STEPS: [(&str, RequestStage, RequestStage); 4] = [
+    ("queue", RequestStage::Sent, RequestStage::Begun),
+    ("decide", RequestStage::Begun, RequestStage::Decided),
+    ("sequence", RequestStage::Decided, RequestStage::Placed),
+    (
+        "wait for committer",
+        RequestStage::Placed,
+        RequestStage::Taken,
+    ),
 ];
 
 /// A phase of the request's handling at the edge.
-struct Phase {
+struct RequestPhase {
     name: &'static str,
     begun: Instant,
     kind: SpanKind,
 }
 
 /// A traced request. Dropped without an end, its caller disconnected.
-pub struct Traced {
-    tracer: Arc<Inner>,
+pub struct RequestTrace {
+    tracer: Arc<TracerState>,
     span: SpanRef,
     flags: u8,
     state: TraceState,
-    parent: Option<Parent>,
-    epoch: Epoch,
-    phases: Vec<Phase>,
+    parent: Option<ParentSpan>,
+    epoch: ClockEpoch,
+    phases: Vec<RequestPhase>,
     /// The phase in which the engine works.
     engine: Option<(usize, Arc<RequestTiming>)>,
     name: Cow<'static, str>,
@@ -53,7 +57,7 @@ pub struct Traced {
 
 /// Attributes of an answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Answered<'a> {
+pub struct AnswerSummary<'a> {
     pub status: u16,
     pub code: Option<&'static str>,
     pub version: Version,
@@ -63,11 +67,11 @@ pub struct Answered<'a> {
     pub path: &'a str,
 }
 
-impl Traced {
+impl RequestTrace {
     pub(crate) fn new(
-        tracer: Arc<Inner>,
+        tracer: Arc<TracerState>,
         own: SpanRef,
-        parent: Option<Parent>,
+        parent: Option<ParentSpan>,
         state: TraceState,
         method: &'static str,
     ) -> Self {
@@ -79,7 +83,7 @@ impl Traced {
             flags: SAMPLED | random,
             state,
             parent,
-            epoch: Epoch::now(),
+            epoch: ClockEpoch::now(),
             phases: Vec::with_capacity(6),
             engine: None,
             name: Cow::Borrowed(method),
@@ -107,7 +111,7 @@ impl Traced {
 
     /// Begins a phase, which ends the previous one.
     pub fn phase(&mut self, name: &'static str) {
-        self.phases.push(Phase {
+        self.phases.push(RequestPhase {
             name,
             begun: Instant::now(),
             kind: SpanKind::Internal,
@@ -139,7 +143,7 @@ impl Traced {
     }
 
     /// Ends the request.
-    pub fn end(mut self: Box<Self>, answered: &Answered<'_>) {
+    pub fn end(mut self: Box<Self>, answered: &AnswerSummary<'_>) {
         let status = i64::from(answered.status);
         let version = match answered.version {
             Version::HTTP_2 => "2",
@@ -185,7 +189,7 @@ impl Traced {
         );
         let parent = self.parent.map(|parent| parent.span);
         let name = std::mem::replace(&mut self.name, Cow::Borrowed(""));
-        let mut server = Span::new(self.span, parent, name, times);
+        let mut server = SpanRecord::new(self.span, parent, name, times);
         server.kind = SpanKind::Server;
         server.is_remote = parent.is_some();
         server.status = outcome;
@@ -196,7 +200,7 @@ impl Traced {
         for (number, (phase, end)) in (1..).zip(self.phases.iter().zip(ends)) {
             let times = (self.epoch.time(phase.begun), self.epoch.time(end));
             let of = nth(self.span, number);
-            let mut span = Span::new(of, Some(self.span), phase.name, times);
+            let mut span = SpanRecord::new(of, Some(self.span), phase.name, times);
             span.kind = phase.kind.clone();
             spans.push(span);
         }
@@ -212,13 +216,13 @@ impl Traced {
     }
 
     /// Adds the engine's steps, as far as the request got.
-    fn engine_spans(&self, within: SpanRef, timing: &RequestTiming, spans: &mut Vec<Span>) {
+    fn engine_spans(&self, within: SpanRef, timing: &RequestTiming, spans: &mut Vec<SpanRecord>) {
         let mut number = ENGINE_SPANS;
         let mut add = |name, begun: Option<Instant>, ended: Option<Instant>, links| {
             number += 1;
             if let (Some(begun), Some(ended)) = (begun, ended) {
                 let times = (self.epoch.time(begun), self.epoch.time(ended));
-                let mut span = Span::new(nth(self.span, number), Some(within), name, times);
+                let mut span = SpanRecord::new(nth(self.span, number), Some(within), name, times);
                 span.links = links;
                 spans.push(span);
             }
@@ -229,17 +233,22 @@ impl Traced {
         let Some(group) = timing.group() else {
             return;
         };
-        let formed = group.at(GroupPassed::Formed);
-        let synced = group.at(GroupPassed::Synced);
-        add("form group", timing.at(Passed::Taken), formed, Vec::new());
+        let formed = group.at(GroupStage::Formed);
+        let synced = group.at(GroupStage::Synced);
+        add(
+            "form group",
+            timing.at(RequestStage::Taken),
+            formed,
+            Vec::new(),
+        );
         // Many requests share the group's spans.
         add("commit", formed, synced, vec![group.span]);
-        let published = group.at(GroupPassed::Published);
+        let published = group.at(GroupStage::Published);
         add("release", synced, published, Vec::new());
     }
 }
 
-impl Drop for Traced {
+impl Drop for RequestTrace {
     fn drop(&mut self) {
         if !self.is_ended {
             self.attributes.push(KeyValue::new("error.type", GONE));

@@ -6,18 +6,18 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::context::Parent;
+use super::context::ParentSpan;
 
 /// Reason for tracing a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Why {
+pub(crate) enum SamplingReason {
     /// Chosen at random.
     Ratio,
     /// The caller traces it.
     Caller,
 }
 
-impl Why {
+impl SamplingReason {
     pub(crate) const ALL: [Self; 2] = [Self::Ratio, Self::Caller];
 
     pub(crate) fn name(self) -> &'static str {
@@ -29,7 +29,7 @@ impl Why {
 }
 
 /// Decides which requests are traced.
-pub(crate) struct Sampler {
+pub(crate) struct RequestSampler {
     /// A random number below this chooses a request; `None` chooses all.
     threshold: Option<u64>,
     state: AtomicU64,
@@ -40,7 +40,7 @@ pub(crate) struct Sampler {
     window: AtomicU64,
 }
 
-impl Sampler {
+impl RequestSampler {
     /// `ratio` is the traced part of all requests, from 0 to 1.
     pub(crate) fn new(ratio: f64, callers_per_s: u32, seed: u64) -> Self {
         Self {
@@ -53,18 +53,18 @@ impl Sampler {
     }
 
     /// The reason for tracing a request; `None` if it is not traced.
-    pub(crate) fn decide(&self, parent: Option<Parent>) -> Option<Why> {
+    pub(crate) fn decide(&self, parent: Option<ParentSpan>) -> Option<SamplingReason> {
         match parent {
             Some(parent) if self.callers_per_s > 0 => {
                 if !parent.is_sampled() {
                     return None;
                 }
                 if self.accepts(self.began.elapsed().as_secs()) {
-                    return Some(Why::Caller);
+                    return Some(SamplingReason::Caller);
                 }
-                self.is_chosen().then_some(Why::Ratio)
+                self.is_chosen().then_some(SamplingReason::Ratio)
             }
-            _ => self.is_chosen().then_some(Why::Ratio),
+            _ => self.is_chosen().then_some(SamplingReason::Ratio),
         }
     }
 
@@ -114,18 +114,18 @@ mod tests {
 
     use super::*;
 
-    fn caller(flags: u8) -> Parent {
+    fn caller(flags: u8) -> ParentSpan {
         let span = SpanRef {
             trace_id: 1,
             span_id: 1,
         };
-        Parent { span, flags }
+        ParentSpan { span, flags }
     }
 
     #[test]
     fn the_ratio_is_met_and_its_ends_are_none_and_all() {
         let chosen = |ratio| {
-            let sampler = Sampler::new(ratio, 0, 7);
+            let sampler = RequestSampler::new(ratio, 0, 7);
             (0..100_000)
                 .filter(|_| sampler.decide(None).is_some())
                 .count()
@@ -143,18 +143,24 @@ mod tests {
 
     #[test]
     fn a_caller_decides_only_as_often_as_it_may() {
-        let sampler = Sampler::new(0.0, 3, 7);
+        let sampler = RequestSampler::new(0.0, 3, 7);
         assert!((0..3).all(|_| sampler.accepts(5)));
         assert!(!sampler.accepts(5));
         assert!(sampler.accepts(6));
-        let decided = |sampler: &Sampler, flags| sampler.decide(Some(caller(flags)));
-        assert_eq!(decided(&Sampler::new(0.0, 3, 7), 1), Some(Why::Caller));
-        assert_eq!(decided(&Sampler::new(1.0, 3, 7), 0), None);
+        let decided = |sampler: &RequestSampler, flags| sampler.decide(Some(caller(flags)));
+        assert_eq!(
+            decided(&RequestSampler::new(0.0, 3, 7), 1),
+            Some(SamplingReason::Caller)
+        );
+        assert_eq!(decided(&RequestSampler::new(1.0, 3, 7), 0), None);
         // Not permitted: the flag means nothing.
-        assert_eq!(decided(&Sampler::new(0.0, 0, 7), 1), None);
-        assert_eq!(decided(&Sampler::new(1.0, 0, 7), 0), Some(Why::Ratio));
-        let exhausted = Sampler::new(1.0, 1, 7);
-        assert_eq!(decided(&exhausted, 1), Some(Why::Caller));
-        assert_eq!(decided(&exhausted, 1), Some(Why::Ratio));
+        assert_eq!(decided(&RequestSampler::new(0.0, 0, 7), 1), None);
+        assert_eq!(
+            decided(&RequestSampler::new(1.0, 0, 7), 0),
+            Some(SamplingReason::Ratio)
+        );
+        let exhausted = RequestSampler::new(1.0, 1, 7);
+        assert_eq!(decided(&exhausted, 1), Some(SamplingReason::Caller));
+        assert_eq!(decided(&exhausted, 1), Some(SamplingReason::Ratio));
     }
 }

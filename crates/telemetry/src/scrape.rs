@@ -19,7 +19,7 @@ const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// State of the listener.
-struct Page<R> {
+struct ScrapePage<R> {
     render: R,
     tracer: Option<Tracer>,
 }
@@ -37,12 +37,12 @@ pub async fn serve<R>(
 where
     R: Fn() -> String + Send + Sync + 'static,
 {
-    let page = Page { render, tracer };
+    let page = ScrapePage { render, tracer };
     let answer = move |request: Request<Incoming>| std::future::ready(page.answer(&request));
     kedge_net::page::serve(address, PATIENCE, answer).await
 }
 
-impl<R: Fn() -> String> Page<R> {
+impl<R: Fn() -> String> ScrapePage<R> {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let accept = request.headers().get(ACCEPT);
         let accept = accept.and_then(|value| value.to_str().ok());

@@ -15,8 +15,8 @@ use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttp
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;
 
-use super::collector::Collector;
-use super::exporter::Sending;
+use super::collector::SpanCollector;
+use super::exporter::ExportWorker;
 
 /// The path of traces at a collector (OTLP/HTTP).
 const TRACES_PATH: &str = "/v1/traces";
@@ -45,11 +45,11 @@ pub enum TracingError {
     System(#[from] std::io::Error),
 }
 
-pub(crate) fn sending(config: &Config, endpoint: &str) -> Result<Sending, TracingError> {
+pub(crate) fn sending(config: &Config, endpoint: &str) -> Result<ExportWorker, TracingError> {
     let timeout = Duration::from_secs(config.tracing_timeout_s);
     let rejected = Arc::new(AtomicU64::new(0));
     let ca_file = config.tracing_ca_file.as_deref();
-    let collector = Collector::new(ca_file, timeout, Arc::clone(&rejected))?;
+    let collector = SpanCollector::new(ca_file, timeout, Arc::clone(&rejected))?;
     let mut exporter = SpanExporter::builder()
         .with_http()
         .with_protocol(Protocol::HttpBinary)
@@ -60,7 +60,7 @@ pub(crate) fn sending(config: &Config, endpoint: &str) -> Result<Sending, Tracin
         .build()
         .map_err(|error| TracingError::Endpoint(error.to_string()))?;
     exporter.set_resource(&resource(config));
-    Ok(Sending {
+    Ok(ExportWorker {
         exporter,
         rejected,
         batch_max: config.tracing_batch_max,

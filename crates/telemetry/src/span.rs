@@ -18,12 +18,12 @@ const LINKS_MAX: usize = 128;
 
 /// Maps the steady clock to wall-clock time.
 #[derive(Clone, Copy)]
-pub(crate) struct Epoch {
+pub(crate) struct ClockEpoch {
     instant: Instant,
     time: SystemTime,
 }
 
-impl Epoch {
+impl ClockEpoch {
     pub(crate) fn now() -> Self {
         Self {
             instant: Instant::now(),
@@ -58,7 +58,7 @@ pub(crate) fn nth(span: SpanRef, number: u64) -> SpanRef {
 }
 
 /// Attributes of a span.
-pub(crate) struct Span {
+pub(crate) struct SpanRecord {
     pub(crate) of: SpanRef,
     pub(crate) flags: u8,
     pub(crate) state: TraceState,
@@ -74,7 +74,7 @@ pub(crate) struct Span {
     pub(crate) status: Status,
 }
 
-impl Span {
+impl SpanRecord {
     /// A span inside the process.
     pub(crate) fn new(
         of: SpanRef,

@@ -4,42 +4,42 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::HeaderMap;
-use kedge_actors::timing::{Observer, SpanRef};
+use kedge_actors::timing::{SpanObserver, SpanRef};
 use kedge_config::Config;
 use kedge_config::secrets;
 use metrics::counter;
 use opentelemetry::InstrumentationScope;
 
-use super::context::{self, Parent};
-use super::delivery::Delivery;
-use super::exemplars::{Exemplar, Exemplars};
-use super::exporter::{self, Queue};
+use super::context::{self, ParentSpan};
+use super::delivery::TracedDelivery;
+use super::exemplars::{BucketExemplars, RequestExemplar};
+use super::exporter::{self, SpanQueue};
 use super::metric_definitions::{self as metric, TRACES};
 use super::openmetrics;
-use super::recent::Recent;
-use super::request::Traced;
-use super::sampling::Sampler;
+use super::recent::RecentSamples;
+use super::request::RequestTrace;
+use super::sampling::RequestSampler;
 use super::settings::{self, TracingError};
-use super::span::Span;
+use super::span::SpanRecord;
 
 /// Time for sending the last spans at the end of the process.
 const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Traces requests. Cheap to clone.
 #[derive(Clone)]
-pub struct Tracer(pub(crate) Arc<Inner>);
+pub struct Tracer(pub(crate) Arc<TracerState>);
 
-pub(crate) struct Inner {
-    sampler: Sampler,
-    queue: Queue,
+pub(crate) struct TracerState {
+    sampler: RequestSampler,
+    queue: SpanQueue,
     scope: InstrumentationScope,
-    pub(crate) recent: Recent,
-    exemplars: Exemplars,
+    pub(crate) recent: RecentSamples,
+    exemplars: BucketExemplars,
 }
 
-impl Inner {
+impl TracerState {
     /// Hands spans to the exporter.
-    pub(crate) fn export(&self, spans: Vec<Span>) {
+    pub(crate) fn export(&self, spans: Vec<SpanRecord>) {
         let data = spans.into_iter().map(|span| span.data(&self.scope));
         self.queue.put(data.collect());
     }
@@ -68,8 +68,8 @@ impl Tracer {
         let sending = settings::sending(config, endpoint)?;
         metric::describe();
         let version = env!("CARGO_PKG_VERSION");
-        Ok(Some(Self(Arc::new(Inner {
-            sampler: Sampler::new(
+        Ok(Some(Self(Arc::new(TracerState {
+            sampler: RequestSampler::new(
                 config.tracing_sample_ratio,
                 config.tracing_callers_per_s,
                 u64::from_le_bytes(seed),
@@ -78,31 +78,33 @@ impl Tracer {
             scope: InstrumentationScope::builder("kedge")
                 .with_version(version)
                 .build(),
-            recent: Recent::default(),
-            exemplars: Exemplars::new(bounds),
+            recent: RecentSamples::default(),
+            exemplars: BucketExemplars::new(bounds),
         }))))
     }
 
     /// Begins to trace a request if it is sampled. `method` is a known one, or `_OTHER`.
-    pub fn begin(&self, headers: &HeaderMap, method: &'static str) -> Option<Box<Traced>> {
-        let parent = Parent::of(headers);
+    pub fn begin(&self, headers: &HeaderMap, method: &'static str) -> Option<Box<RequestTrace>> {
+        let parent = ParentSpan::of(headers);
         let why = self.0.sampler.decide(parent)?;
         let state = parent.map(|_| context::trace_state(headers));
         let own = new_span()?;
         counter!(TRACES, "reason" => why.name()).increment(1);
         let (inner, state) = (Arc::clone(&self.0), state.unwrap_or_default());
-        Some(Box::new(Traced::new(inner, own, parent, state, method)))
+        Some(Box::new(RequestTrace::new(
+            inner, own, parent, state, method,
+        )))
     }
 
     /// Receiver of the engine's reports.
-    pub fn observer(&self) -> Arc<dyn Observer> {
-        Arc::clone(&self.0) as Arc<dyn Observer>
+    pub fn observer(&self) -> Arc<dyn SpanObserver> {
+        Arc::clone(&self.0) as Arc<dyn SpanObserver>
     }
 
     /// Begins to trace a delivery attempt, if the action's request is traced and still known.
-    pub fn delivery(&self, sequence: u64) -> Option<Delivery> {
+    pub fn delivery(&self, sequence: u64) -> Option<TracedDelivery> {
         let request = self.0.recent.of(sequence)?;
-        Some(Delivery::new(
+        Some(TracedDelivery::new(
             Arc::clone(&self.0),
             new_span()?,
             request,
@@ -112,7 +114,7 @@ impl Tracer {
 
     /// Notes the value that a traced request added to a time histogram.
     pub fn exemplify(&self, metric: &str, labels: &[(&str, &str)], seconds: f64, of: SpanRef) {
-        let exemplar = Exemplar::now(of, seconds);
+        let exemplar = RequestExemplar::now(of, seconds);
         self.0.exemplars.note(metric, labels, exemplar);
     }
 

@@ -15,14 +15,14 @@ use kedge_config::durable;
 use kedge_log::SealedFile;
 use kedge_protocol::Hash;
 use kedge_protocol::proof::ProofFile;
-use kedge_storage::{ARCHIVED_LIST, CommitError, HeldSegments, Store};
+use kedge_storage::{ARCHIVED_LIST, CommitError, LogUsage, Store};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::backup::{BackupError, Listed, digest};
+use crate::backup::{BackupError, BackupFile, digest};
 
 pub use local::LocalArchive;
-pub use proofs::{KeptProofs, NamedKeys};
+pub use proofs::{KeyActionSource, KeyProofFiles};
 
 /// Format version of the list.
 const FORMAT: u32 = 1;
@@ -42,7 +42,7 @@ pub trait Archive {
     ///
     /// # Errors
     /// The I/O error, for instance if the file is missing.
-    fn digest(&self, name: &str) -> io::Result<Listed>;
+    fn digest(&self, name: &str) -> io::Result<BackupFile>;
 
     /// Copies a file to a free path.
     ///
@@ -53,7 +53,7 @@ pub trait Archive {
 
 /// An archived segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Archived {
+pub struct ArchivedSegment {
     pub name: String,
     /// Sequence of its first action; of the log's next action if it holds none.
     pub first_sequence: u64,
@@ -72,10 +72,10 @@ pub struct Archived {
 
 /// The log's archived segments: `ARCHIVED.json` in the log's directory.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Record {
+pub struct ArchiveRecord {
     format: u32,
     /// In the log's order.
-    pub segments: Vec<Archived>,
+    pub segments: Vec<ArchivedSegment>,
     /// Proof files of archived actions that name a key of the sequencer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub key_proofs: Vec<ProofFile>,
@@ -83,7 +83,7 @@ pub struct Record {
 
 /// Selection of segments to archive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Older {
+pub enum ArchiveSelection {
     /// Segments that end before this sequence.
     ThanSequence(u64),
     /// All sealed segments but this number of the newest.
@@ -136,7 +136,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
     }
 }
 
-impl Record {
+impl ArchiveRecord {
     /// Reads the list in a log's directory; empty if there is none.
     ///
     /// # Errors
@@ -159,7 +159,8 @@ impl Record {
         };
         let record: Self =
             serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
-        let is_file = |segment: &Archived| kedge_log::SegmentName::of_file(&segment.name).is_some();
+        let is_file =
+            |segment: &ArchivedSegment| kedge_log::SegmentName::of_file(&segment.name).is_some();
         if record.format != FORMAT || !record.segments.iter().all(is_file) {
             return Err(wrong(format!(
                 "it is not a list of segments in format {FORMAT}"
@@ -175,8 +176,8 @@ impl Record {
     }
 
     /// Segments that are missing from the log's directory.
-    pub fn missing(&self, log: &Path) -> Vec<&Archived> {
-        let is_missing = |segment: &&Archived| !log.join(&segment.name).exists();
+    pub fn missing(&self, log: &Path) -> Vec<&ArchivedSegment> {
+        let is_missing = |segment: &&ArchivedSegment| !log.join(&segment.name).exists();
         self.segments.iter().filter(is_missing).collect()
     }
 
@@ -191,8 +192,8 @@ impl Record {
 ///
 /// # Errors
 /// [`ArchiveError`] if the list cannot be read.
-pub fn announce(store: &Store, data: &Path) -> Result<Record, ArchiveError> {
-    let record = Record::read(&data.join("log"))?;
+pub fn announce(store: &Store, data: &Path) -> Result<ArchiveRecord, ArchiveError> {
+    let record = ArchiveRecord::read(&data.join("log"))?;
     if !record.segments.is_empty() {
         store.set_archive(record.places());
     }
@@ -201,15 +202,15 @@ pub fn announce(store: &Store, data: &Path) -> Result<Record, ArchiveError> {
 
 /// Amounts of a running server's log by form, and the store's size.
 #[derive(Debug, Serialize)]
-pub struct Forms {
-    raw: Form,
+pub struct SegmentForms {
+    raw: RawForm,
     sealed: SealedForm,
     archived: ArchivedForm,
     store_bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct Form {
+struct RawForm {
     segments: u64,
     bytes: u64,
 }
@@ -233,13 +234,13 @@ struct ArchivedForm {
 ///
 /// # Errors
 /// [`ArchiveError`] if the list cannot be read.
-pub fn forms(store: &Store, data: &Path) -> Result<Forms, ArchiveError> {
-    let HeldSegments { raw, sealed } = store.held_segments().unwrap_or_default();
+pub fn forms(store: &Store, data: &Path) -> Result<SegmentForms, ArchiveError> {
+    let LogUsage { raw, sealed } = store.held_segments().unwrap_or_default();
     let log = data.join("log");
-    let record = Record::read(&log)?;
+    let record = ArchiveRecord::read(&log)?;
     let archived = record.missing(&log);
-    Ok(Forms {
-        raw: Form {
+    Ok(SegmentForms {
+        raw: RawForm {
             segments: raw.segments,
             bytes: raw.bytes,
         },
@@ -269,17 +270,17 @@ pub fn archive(
     store: &Store,
     data: &Path,
     to: &dyn Archive,
-    older: Older,
-    named: &dyn NamedKeys,
-) -> Result<Vec<Archived>, ArchiveError> {
+    older: ArchiveSelection,
+    named: &dyn KeyActionSource,
+) -> Result<Vec<ArchivedSegment>, ArchiveError> {
     let _one_at_a_time = ARCHIVING.lock();
     let log = data.join("log");
     let files = store.settled_segments()?;
     let count = match older {
-        Older::ThanSequence(sequence) => {
+        ArchiveSelection::ThanSequence(sequence) => {
             files.partition_point(|file| file.next_sequence <= sequence)
         }
-        Older::ThanNewest(count) => files.len().saturating_sub(count),
+        ArchiveSelection::ThanNewest(count) => files.len().saturating_sub(count),
     };
     let files = &files[..count];
     let Some(last) = files.last() else {
@@ -290,8 +291,8 @@ pub fn archive(
         key_proofs.map_err(|error| ArchiveError::KeyProofs(error.message.into_owned()))?;
     let archived = files.iter().map(|file| put(to, file));
     let archived = archived.collect::<Result<Vec<_>, _>>()?;
-    let mut record = Record::read(&log)?;
-    let is_new = |of: &Archived| archived.iter().all(|new| new.name != of.name);
+    let mut record = ArchiveRecord::read(&log)?;
+    let is_new = |of: &ArchivedSegment| archived.iter().all(|new| new.name != of.name);
     record.segments.retain(is_new);
     record.segments.extend(archived.iter().cloned());
     record.segments.sort_by_key(|segment| segment.first_frame);
@@ -304,7 +305,7 @@ pub fn archive(
 }
 
 /// Stores one segment in the archive and reads it back.
-fn put(to: &dyn Archive, file: &SealedFile) -> Result<Archived, ArchiveError> {
+fn put(to: &dyn Archive, file: &SealedFile) -> Result<ArchivedSegment, ArchiveError> {
     let name = file.header.name().file_name(kedge_log::SegmentKind::Sealed);
     let failed = |source| ArchiveError::Archive {
         name: name.clone(),
@@ -314,7 +315,7 @@ fn put(to: &dyn Archive, file: &SealedFile) -> Result<Archived, ArchiveError> {
     let expected = digest(&file.path)?;
     to.put(&name, &file.path).map_err(failed)?;
     same(to, &name, &expected)?;
-    Ok(Archived {
+    Ok(ArchivedSegment {
         first_sequence: file.header.first_sequence,
         last_sequence: file.next_sequence - 1,
         first_batch: file.header.first_batch,
@@ -329,7 +330,7 @@ fn put(to: &dyn Archive, file: &SealedFile) -> Result<Archived, ArchiveError> {
 }
 
 /// Checks that the archive's file has this digest.
-fn same(archive: &dyn Archive, name: &str, expected: &Listed) -> Result<(), ArchiveError> {
+fn same(archive: &dyn Archive, name: &str, expected: &BackupFile) -> Result<(), ArchiveError> {
     let found = archive.digest(name);
     let found = found.map_err(|source| ArchiveError::Archive {
         name: name.to_owned(),
@@ -354,9 +355,9 @@ fn same(archive: &dyn Archive, name: &str, expected: &Listed) -> Result<(), Arch
 /// # Errors
 /// [`ArchiveError`] if a segment is missing or has another digest.
 pub fn put_back(log: &Path, from: &dyn Archive) -> Result<(), ArchiveError> {
-    let record = Record::read(log)?;
+    let record = ArchiveRecord::read(log)?;
     for segment in record.missing(log) {
-        let expected = Listed {
+        let expected = BackupFile {
             bytes: segment.bytes,
             sha256: segment.sha256,
         };

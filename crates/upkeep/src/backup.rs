@@ -19,13 +19,13 @@ use kedge_config::secrets::{SecretError, make_private_dir};
 use kedge_http::files;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
-use kedge_storage::{ARCHIVED_LIST, CopyError, ReadError, Store};
+use kedge_storage::{ARCHIVED_LIST, Store, StoreCopyError, StoreReadError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::older::Older;
+use self::older::BaseBackup;
 
-pub use restore::{CutTo, restore};
+pub use restore::{RestorePoint, restore};
 
 /// The manifest's file name.
 const LIST: &str = "BACKUP.json";
@@ -41,7 +41,7 @@ const FIRST: [&str; 2] = ["chain.journal", "contract"];
 
 /// A backup's manifest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct List {
+pub struct BackupManifest {
     format: u32,
     /// Version of the program that made it.
     pub version: String,
@@ -58,12 +58,12 @@ pub struct List {
     /// Head of the hash chain.
     pub head: Hash,
     /// Every file by path inside the data directory.
-    files: BTreeMap<String, Listed>,
+    files: BTreeMap<String, BackupFile>,
 }
 
 /// Length and digest of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct BackupFile {
     pub bytes: u64,
     pub sha256: Hash,
 }
@@ -93,9 +93,9 @@ pub enum BackupError {
     )]
     OtherLog { path: PathBuf, what: String },
     #[error(transparent)]
-    Copy(#[from] CopyError),
+    Copy(#[from] StoreCopyError),
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     /// The log cannot be cut at the requested point.
     #[error("{0}")]
     Cut(String),
@@ -126,7 +126,7 @@ fn must_be_free(path: &Path) -> Result<(), BackupError> {
 
 /// The backed-up server.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct BackupSource<'a> {
     /// The open store, which accepts commits.
     pub store: &'a Store,
     /// The store's data directory.
@@ -139,8 +139,8 @@ pub struct Source<'a> {
 
 /// A finished backup.
 #[derive(Debug)]
-pub struct Made {
-    pub list: List,
+pub struct BackupSummary {
+    pub list: BackupManifest,
     /// Total of all files.
     pub bytes: u64,
     /// Files copied from the server; the others come from the older backup.
@@ -153,19 +153,21 @@ pub struct Made {
 /// # Errors
 /// [`BackupError`]; `to` then has no manifest and is no backup.
 pub fn make(
-    source: Source<'_>,
+    source: BackupSource<'_>,
     to: &Path,
     older: Option<&Path>,
     now_ms: u64,
-) -> Result<Made, BackupError> {
-    let Source {
+) -> Result<BackupSummary, BackupError> {
+    let BackupSource {
         store,
         data,
         domain,
         sequencer,
     } = source;
     must_be_free(to)?;
-    let mut older = older.map(|path| Older::open(path, &source)).transpose()?;
+    let mut older = older
+        .map(|path| BaseBackup::open(path, &source))
+        .transpose()?;
     make_private_dir(to)?;
     let absolute = |path: &Path| path.canonicalize().map_err(at(path));
     if absolute(to)?.starts_with(absolute(data)?) {
@@ -189,11 +191,11 @@ pub fn make(
     }
     // A content is in place before the store names it, and stays, so every named content is present.
     copy_contents(data, &copy, older.as_mut())?;
-    let taken = older.map(Older::taken).unwrap_or_default();
+    let taken = older.map(BaseBackup::taken).unwrap_or_default();
     let files = listed(&copy, &taken)?;
     let bytes = files.values().map(|file| file.bytes).sum();
     let taken_bytes: u64 = taken.values().map(|file| file.bytes).sum();
-    let list = List {
+    let list = BackupManifest {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         made_at_ms: now_ms,
@@ -210,7 +212,7 @@ pub fn make(
         what: error.to_string(),
     })?;
     durable::put_new(&path, &text).map_err(at(&path))?;
-    Ok(Made {
+    Ok(BackupSummary {
         list,
         bytes,
         new_bytes: bytes - taken_bytes,
@@ -239,7 +241,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), BackupError> {
 fn copy_contents(
     data: &Path,
     copy: &Path,
-    mut older: Option<&mut Older>,
+    mut older: Option<&mut BaseBackup>,
 ) -> Result<(), BackupError> {
     let (from, to) = (data.join(files::FOLDER), copy.join(files::FOLDER));
     make_private_dir(&to)?;
@@ -269,8 +271,8 @@ fn copy_contents(
 /// Lists every file below a directory and syncs it. `known` files are not read.
 fn listed(
     root: &Path,
-    known: &BTreeMap<String, Listed>,
-) -> Result<BTreeMap<String, Listed>, BackupError> {
+    known: &BTreeMap<String, BackupFile>,
+) -> Result<BTreeMap<String, BackupFile>, BackupError> {
     let mut files = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -297,11 +299,11 @@ fn listed(
 }
 
 /// Reads a file to its end, copies it to `to`, and returns its digest.
-fn read_through(path: &Path, to: impl Write) -> Result<Listed, BackupError> {
+fn read_through(path: &Path, to: impl Write) -> Result<BackupFile, BackupError> {
     copied_to(path, to).map_err(at(path))
 }
 
-fn copied_to(path: &Path, mut to: impl Write) -> io::Result<Listed> {
+fn copied_to(path: &Path, mut to: impl Write) -> io::Result<BackupFile> {
     let mut file = std::fs::File::open(path)?;
     let mut hasher = Sha256::new();
     let mut bytes = 0;
@@ -316,24 +318,24 @@ fn copied_to(path: &Path, mut to: impl Write) -> io::Result<Listed> {
             }
         }
     }
-    Ok(Listed {
+    Ok(BackupFile {
         bytes,
         sha256: Hash(hasher.finalize().into()),
     })
 }
 
 /// Length and SHA-256 of a file.
-pub(crate) fn digest_of(path: &Path) -> io::Result<Listed> {
+pub(crate) fn digest_of(path: &Path) -> io::Result<BackupFile> {
     copied_to(path, io::sink())
 }
 
 /// Like [`digest_of`]; the error names the file.
-pub(crate) fn digest(path: &Path) -> Result<Listed, BackupError> {
+pub(crate) fn digest(path: &Path) -> Result<BackupFile, BackupError> {
     read_through(path, io::sink())
 }
 
 /// Reads the manifest of the backup in `from`.
-pub fn list(from: &Path) -> Result<List, BackupError> {
+pub fn list(from: &Path) -> Result<BackupManifest, BackupError> {
     let path = from.join(LIST);
     let text = match std::fs::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -345,7 +347,8 @@ pub fn list(from: &Path) -> Result<List, BackupError> {
         path: path.clone(),
         what,
     };
-    let list: List = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    let list: BackupManifest =
+        serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
     if list.format != FORMAT {
         let what = format!(
             "it has format {}, and this program reads {FORMAT}",
@@ -372,7 +375,7 @@ pub fn data(from: &Path) -> PathBuf {
 }
 
 /// Checks that every file of a backup exists and matches the manifest.
-pub fn check(from: &Path, list: &List) -> Result<(), BackupError> {
+pub fn check(from: &Path, list: &BackupManifest) -> Result<(), BackupError> {
     for (name, expected) in &list.files {
         let path = data(from).join(name);
         let found = digest(&path)?;
@@ -381,7 +384,7 @@ pub fn check(from: &Path, list: &List) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn same(path: &Path, expected: &Listed, found: &Listed) -> Result<(), BackupError> {
+fn same(path: &Path, expected: &BackupFile, found: &BackupFile) -> Result<(), BackupError> {
     let what = if found.bytes != expected.bytes {
         format!("has {} bytes, not {}", found.bytes, expected.bytes)
     } else if found.sha256 != expected.sha256 {

@@ -16,18 +16,18 @@ const LARGE_FILES: &str = "/var/tmp";
 
 /// Limits of a check or a rebuild.
 #[derive(Clone, Debug)]
-pub struct Bounds {
+pub struct MemoryBounds {
     memory_bytes: usize,
     scratch: PathBuf,
 }
 
-impl Default for Bounds {
+impl Default for MemoryBounds {
     fn default() -> Self {
         Self::new(MEMORY_BYTES, None)
     }
 }
 
-impl Bounds {
+impl MemoryBounds {
     /// Uses about `memory_bytes`, and spills the rest to a temporary folder in `scratch`. The default of `scratch` is
     /// TMPDIR, or `/var/tmp` if that is not set.
     pub fn new(memory_bytes: usize, scratch: Option<&Path>) -> Self {

@@ -21,7 +21,7 @@ const DEPTH_MAX: u32 = 1;
      must belong to the user that runs the server, with mode 0700, and 0600 for files",
     path = .path.display()
 )]
-pub struct PrivateError {
+pub struct PrivateFileError {
     path: PathBuf,
     source: io::Error,
 }
@@ -32,7 +32,7 @@ pub fn make_private_from_now_on() {
 }
 
 /// Removes other users' permissions in the data directory; reports what was accessible.
-pub fn tighten(data: &Path) -> Result<(), PrivateError> {
+pub fn tighten(data: &Path) -> Result<(), PrivateFileError> {
     let mut tightened = Vec::new();
     directory(data, 0, &mut tightened)?;
     if let Some(first) = tightened.first() {
@@ -45,8 +45,12 @@ pub fn tighten(data: &Path) -> Result<(), PrivateError> {
     Ok(())
 }
 
-fn directory(path: &Path, depth: u32, tightened: &mut Vec<PathBuf>) -> Result<(), PrivateError> {
-    let failed = |source| PrivateError {
+fn directory(
+    path: &Path,
+    depth: u32,
+    tightened: &mut Vec<PathBuf>,
+) -> Result<(), PrivateFileError> {
+    let failed = |source| PrivateFileError {
         path: path.to_owned(),
         source,
     };
@@ -63,13 +67,13 @@ fn directory(path: &Path, depth: u32, tightened: &mut Vec<PathBuf>) -> Result<()
             // A socket, or a file that disappeared.
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(PrivateError { path, source }),
+            Err(source) => return Err(PrivateFileError { path, source }),
         }
     }
     Ok(())
 }
 
-fn one(path: &Path, mode: u32, tightened: &mut Vec<PathBuf>) -> Result<(), PrivateError> {
+fn one(path: &Path, mode: u32, tightened: &mut Vec<PathBuf>) -> Result<(), PrivateFileError> {
     let mut tighten = || -> io::Result<()> {
         let found = std::fs::metadata(path)?.permissions().mode();
         if found & OTHERS != 0 {
@@ -79,7 +83,7 @@ fn one(path: &Path, mode: u32, tightened: &mut Vec<PathBuf>) -> Result<(), Priva
         Ok(())
     };
     match tighten() {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(PrivateError {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(PrivateFileError {
             path: path.to_owned(),
             source,
         }),

@@ -9,13 +9,13 @@ use kedge_config::secrets::SecretError;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_replay::catch_up::catch_up;
-use kedge_storage::verify::Progress;
-use kedge_storage::{Access, CommitError, MissingMark, OpenError, Store, StoreOptions};
+use kedge_storage::verify::StoreVerifyProgress;
+use kedge_storage::{CommitError, MissingMark, Store, StoreAccess, StoreOpenError, StoreOptions};
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
-use crate::bounds::Bounds;
+use crate::bounds::MemoryBounds;
 use crate::side_keys;
-use crate::verify::{Checks, Summary, Verifier, VerifyError};
+use crate::verify::{StoreCheckLevel, StoreVerifier, StoreVerifySummary, VerifyError};
 
 /// The store's folder, inside the data directory.
 const STORE: &str = "store";
@@ -33,7 +33,7 @@ const DAMAGED: &str = "store.damaged";
 pub enum RebuildError {
     /// The log does not open or cannot be applied, or the new store does not open.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] StoreOpenError),
     /// A server has the store open.
     #[error("a process uses the store {0}: stop the server first")]
     InUse(PathBuf),
@@ -63,9 +63,9 @@ fn at(path: &Path) -> impl Fn(io::Error) -> RebuildError {
 
 /// Result of a rebuild.
 #[derive(Debug)]
-pub struct Rebuilt {
+pub struct RebuildSummary {
     /// Contents of the new store, as counted by its verification.
-    pub summary: Summary,
+    pub summary: StoreVerifySummary,
     /// New place of the damaged store.
     pub damaged: PathBuf,
 }
@@ -75,9 +75,9 @@ pub struct Rebuilt {
 pub fn rebuild(
     data: &Path,
     (domain, sequencer): (Domain, Address),
-    bounds: &Bounds,
-    mut progress: impl FnMut(&'static str, Progress),
-) -> Result<Rebuilt, RebuildError> {
+    bounds: &MemoryBounds,
+    mut progress: impl FnMut(&'static str, StoreVerifyProgress),
+) -> Result<RebuildSummary, RebuildError> {
     let (store, making) = (data.join(STORE), data.join(MAKING));
     let lock = locked(&store)?;
     let scratch = cleared(&data.join(SCRATCH))?;
@@ -86,7 +86,7 @@ pub fn rebuild(
     let options = || {
         bounds.of_store(StoreOptions {
             side_keys: side_keys.clone(),
-            access: Access::Derive,
+            access: StoreAccess::Derive,
             ..StoreOptions::of_store(&making, domain, sequencer)
         })
     };
@@ -102,8 +102,10 @@ pub fn rebuild(
         }
         made => made?,
     }
-    let verified = Verifier::open(&making, domain, sequencer, bounds.clone())
-        .and_then(|verifier| verifier.check(Checks::State, |at| progress("verifying", at)));
+    let verified =
+        StoreVerifier::open(&making, domain, sequencer, bounds.clone()).and_then(|verifier| {
+            verifier.check(StoreCheckLevel::State, |at| progress("verifying", at))
+        });
     let summary = match verified {
         Ok(summary) => summary,
         Err(error) => {
@@ -123,7 +125,7 @@ pub fn rebuild(
     durable::sync_directory(data).map_err(at(data))?;
     drop(lock);
     let damaged = set_aside(data, &making)?;
-    Ok(Rebuilt { summary, damaged })
+    Ok(RebuildSummary { summary, damaged })
 }
 
 /// Takes the store's lock like RocksDB, so no server can have it open.
@@ -183,12 +185,12 @@ fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
 fn make(
     options: StoreOptions,
     memory_bytes: usize,
-    mut progress: impl FnMut(Progress),
+    mut progress: impl FnMut(StoreVerifyProgress),
 ) -> Result<(), RebuildError> {
     let opening = Store::begin(options, MissingMark::ReadOnly)?;
     let batches_total = opening.log_batches();
     catch_up(&opening, memory_bytes, |done| {
-        progress(Progress {
+        progress(StoreVerifyProgress {
             batches: done.batches,
             batches_total,
             sequence: done.sequence,

@@ -17,7 +17,7 @@ const END: &str = ".key";
 
 /// Why a rotation failed.
 #[derive(Debug, thiserror::Error)]
-pub enum RotateError {
+pub enum SideKeyRotationError {
     /// The log accepts nothing, so its key numbers are unknown.
     #[error("no key was made: {0}")]
     NotMade(#[source] SealError),
@@ -31,7 +31,7 @@ pub enum RotateError {
 
 /// Result of a rotation.
 #[derive(Debug)]
-pub struct Rotated {
+pub struct SideKeyRotation {
     pub number: KeyId,
     pub path: PathBuf,
     /// Earlier keys, which still open their entries.
@@ -85,25 +85,27 @@ static ROTATING: Mutex<()> = Mutex::new(());
 /// Creates the next key, with which a running server seals from then on. The key is durable before its first use.
 ///
 /// # Errors
-/// [`RotateError`]; the previous key then stays in use.
-pub fn rotate(folder: &Path, store: &Store) -> Result<Rotated, RotateError> {
+/// [`SideKeyRotationError`]; the previous key then stays in use.
+pub fn rotate(folder: &Path, store: &Store) -> Result<SideKeyRotation, SideKeyRotationError> {
     let _one_at_a_time = ROTATING.lock();
     let keys = read(folder)?;
     // The log may seal under a key whose file was removed since the start; that number must not be reused.
-    let sealing = store.seal_with(&keys).map_err(RotateError::NotMade)?;
+    let sealing = store
+        .seal_with(&keys)
+        .map_err(SideKeyRotationError::NotMade)?;
     let number = sealing.map_or(FIRST, |sealing| sealing.saturating_add(1));
     let older: Vec<KeyId> = keys.ids().collect();
     let lost = sealing.filter(|sealing| !older.contains(sealing));
     let keys = make(folder, number)?;
     let path = folder.join(name(number));
     match store.seal_with(&keys) {
-        Ok(_) => Ok(Rotated {
+        Ok(_) => Ok(SideKeyRotation {
             number,
             path,
             older,
             lost,
         }),
-        Err(source) => Err(RotateError::NotUsed { path, source }),
+        Err(source) => Err(SideKeyRotationError::NotUsed { path, source }),
     }
 }
 

@@ -6,24 +6,24 @@ use std::path::Path;
 
 use kedge_config::secrets::SecretError;
 use kedge_http::files::place;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::File;
+use kedge_protocol::resource::FileRecord;
 use kedge_protocol::{Hash, SequencerKeys};
-use kedge_replay::apply::{Apply, ApplyError};
+use kedge_replay::apply::{ApplyError, LogApplier};
 use kedge_replay::catch_up::open_store_within;
-use kedge_storage::verify::{self as log, Plan, Progress};
-use kedge_storage::{Access, CommitError, MissingMark, OpenError, Store, StoreOptions};
+use kedge_storage::verify::{self as log, StoreVerifyPlan, StoreVerifyProgress};
+use kedge_storage::{CommitError, MissingMark, Store, StoreAccess, StoreOpenError, StoreOptions};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::archive::{self, ArchiveError};
-use crate::bounds::Bounds;
+use crate::bounds::MemoryBounds;
 use crate::side_keys;
 
 /// Counts of verified items.
-pub use kedge_storage::verify::Summary;
+pub use kedge_storage::verify::StoreVerifySummary;
 
 /// Bytes that the replay buffers before writing.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -33,19 +33,19 @@ const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub enum VerifyError {
     /// The store does not open.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] StoreOpenError),
     /// The first wrong sequence of the log, or its unreadable range.
     #[error(transparent)]
-    Log(#[from] kedge_storage::Fault),
+    Log(#[from] kedge_storage::StoreFault),
     #[error("the stored state differs from a replay of the log: {0}")]
-    State(#[from] log::Difference),
+    State(#[from] log::StoreDifference),
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// Keys of the log's side entries cannot be read.
     #[error(transparent)]
     Keys(#[from] SecretError),
     #[error(transparent)]
-    Read(#[from] kedge_storage::ReadError),
+    Read(#[from] kedge_storage::StoreReadError),
     #[error("the replay could not be written: {0}")]
     Replay(#[from] CommitError),
     #[error(transparent)]
@@ -57,7 +57,7 @@ pub enum VerifyError {
 
 /// Depth of a check. Each level includes the previous ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Checks {
+pub enum StoreCheckLevel {
     /// Every hash, tree, chain and index of the log, and the signatures of batches and anchors.
     Hashes,
     /// The signature of every request.
@@ -67,10 +67,10 @@ pub enum Checks {
 }
 
 /// A store opened for verification. It is never modified, and no server may have it open.
-pub struct Verifier {
+pub struct StoreVerifier {
     store: Store,
-    plan: Plan,
-    bounds: Bounds,
+    plan: StoreVerifyPlan,
+    bounds: MemoryBounds,
     /// Directory of the view, if the store lags its log.
     _scratch: Option<TempDir>,
 }
@@ -80,21 +80,22 @@ pub fn store(
     path: &Path,
     domain: Domain,
     keys: impl Into<SequencerKeys>,
-    progress: impl FnMut(Progress),
-) -> Result<Summary, VerifyError> {
-    Verifier::open(path, domain, keys, Bounds::default())?.check(Checks::State, progress)
+    progress: impl FnMut(StoreVerifyProgress),
+) -> Result<StoreVerifySummary, VerifyError> {
+    StoreVerifier::open(path, domain, keys, MemoryBounds::default())?
+        .check(StoreCheckLevel::State, progress)
 }
 
-impl Verifier {
+impl StoreVerifier {
     /// Opens the store in `path`, which must hold the log of these keys: all of them, or the first ones, which the log
     /// continues.
     pub fn open(
         path: &Path,
         domain: Domain,
         keys: impl Into<SequencerKeys>,
-        bounds: Bounds,
+        bounds: MemoryBounds,
     ) -> Result<Self, VerifyError> {
-        let plan = Plan::new(domain, keys);
+        let plan = StoreVerifyPlan::new(domain, keys);
         let options = StoreOptions::of_store(path, plan.domain, plan.keys.first());
         let options = bounds.of_store(options);
         match Store::open_to_verify(options) {
@@ -107,14 +108,18 @@ impl Verifier {
                     _scratch: None,
                 })
             }
-            Err(OpenError::Behind { .. }) => Self::brought_up(path, plan, bounds),
+            Err(StoreOpenError::Behind { .. }) => Self::brought_up(path, plan, bounds),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Verifies a store that lags its log, as after a crash. A view of it in another directory is first brought up to
     /// date, like the store itself at a start.
-    fn brought_up(path: &Path, plan: Plan, bounds: Bounds) -> Result<Self, VerifyError> {
+    fn brought_up(
+        path: &Path,
+        plan: StoreVerifyPlan,
+        bounds: MemoryBounds,
+    ) -> Result<Self, VerifyError> {
         let scratch = bounds.folder()?;
         let view = scratch.path().join("store");
         std::fs::create_dir(&view)?;
@@ -147,14 +152,14 @@ impl Verifier {
         data: &Path,
         path: &Path,
         (domain, keys): (Domain, impl Into<SequencerKeys>),
-        bounds: Bounds,
+        bounds: MemoryBounds,
         mut progress: impl FnMut(u64),
     ) -> Result<Self, VerifyError> {
-        let plan = Plan::new(domain, keys);
+        let plan = StoreVerifyPlan::new(domain, keys);
         let options = bounds.of_store(StoreOptions {
             log_path: data.join("log"),
             side_keys: side_keys::read(&data.join("keys"))?,
-            access: Access::Derive,
+            access: StoreAccess::Derive,
             ..StoreOptions::of_store(path, plan.domain, plan.keys.first())
         });
         let (missing, rows_bytes) = (MissingMark::ReadOnly, bounds.rows_bytes());
@@ -175,24 +180,24 @@ impl Verifier {
     /// Checks the store to this level. Calls `progress` after each batch of the log.
     pub fn check(
         &self,
-        checks: Checks,
-        progress: impl FnMut(Progress),
-    ) -> Result<Summary, VerifyError> {
+        checks: StoreCheckLevel,
+        progress: impl FnMut(StoreVerifyProgress),
+    ) -> Result<StoreVerifySummary, VerifyError> {
         let snapshot = self.store.snapshot();
         let scratch = self.bounds.folder()?;
-        let plan = Plan {
-            request_signatures: checks >= Checks::Signatures,
+        let plan = StoreVerifyPlan {
+            request_signatures: checks >= StoreCheckLevel::Signatures,
             ..self.plan.clone()
         };
         let plan = plan.within(self.bounds.compared_bytes(), scratch.path());
-        if checks < Checks::State {
+        if checks < StoreCheckLevel::State {
             return Ok(log::verify(&snapshot, &plan, progress, |_, _| Ok(()))?);
         }
         let replay_path = scratch.path().join("replay");
         let made = StoreOptions::of_store(&replay_path, plan.domain, plan.keys.first());
         let made = Store::scratch(self.bounds.of_store(made))?;
-        let mut replay = Replay {
-            apply: Apply::from_nothing(snapshot.operators()?).state_alone(),
+        let mut replay = StoreVerifyReplay {
+            apply: LogApplier::from_nothing(snapshot.operators()?).state_alone(),
             made: &made,
             memory_bytes: self.bounds.rows_bytes(),
         };
@@ -210,11 +215,11 @@ impl Verifier {
     pub fn contents(
         &self,
         folder: &Path,
-        mut finding: impl FnMut(&File, &str),
+        mut finding: impl FnMut(&FileRecord, &str),
     ) -> Result<u64, VerifyError> {
         let snapshot = self.store.snapshot();
         let mut count = 0;
-        for file in snapshot.every::<File>() {
+        for file in snapshot.every::<FileRecord>() {
             let file = file?;
             count += 1;
             match digest_of(&place(folder, &file.sha256)) {
@@ -228,14 +233,18 @@ impl Verifier {
 }
 
 /// A replay of the log into a store of rows, which spills rows to disk and reads them back.
-struct Replay<'a> {
-    apply: Apply,
+struct StoreVerifyReplay<'a> {
+    apply: LogApplier,
     made: &'a Store,
     memory_bytes: usize,
 }
 
-impl Replay<'_> {
-    fn request(&mut self, record: &RequestRecord<'_>, leaves: &[Leaf]) -> Result<(), VerifyError> {
+impl StoreVerifyReplay<'_> {
+    fn request(
+        &mut self,
+        record: &RequestRecord<'_>,
+        leaves: &[LogLeaf],
+    ) -> Result<(), VerifyError> {
         self.apply.request(record, leaves)?;
         if self.apply.memory_bytes() >= self.memory_bytes {
             self.write()?;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use kedge_chain::contract::{AnchorContract, AnchoredEvent};
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ const FINALITY_FALLBACK_DEPTH: u64 = 64;
 
 /// A final checkpoint, as stored on disk.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Final {
+struct FinalCheckpoint {
     batches: u64,
     history: Hash,
     block_number: u64,
@@ -30,7 +30,7 @@ pub(crate) struct AnchoredLog {
     file: File,
     kept: BTreeMap<u64, Hash>,
     /// Final checkpoints that are not in the file yet.
-    unwritten: Vec<Final>,
+    unwritten: Vec<FinalCheckpoint>,
     /// Checkpoints for the next [`Self::take_signed`].
     signed: Vec<SignedCheckpoint>,
     /// Checkpoints in blocks that are not final yet.
@@ -42,7 +42,7 @@ pub(crate) struct AnchoredLog {
 impl AnchoredLog {
     pub(crate) fn open(directory: &Path) -> Result<Self, WatchError> {
         let path = directory.join("anchored.ndjson");
-        let kept: Vec<Final> = lines(&path)?;
+        let kept: Vec<FinalCheckpoint> = lines(&path)?;
         Ok(Self {
             file: append(&path)?,
             path,
@@ -72,7 +72,12 @@ impl AnchoredLog {
 
     /// Reads new checkpoints from the contract.
     pub(crate) async fn read(&mut self, contract: &AnchorContract) -> Result<(), WatchError> {
-        let Some(head) = contract.rpc().block(At::Latest).await.map_err(refused)? else {
+        let Some(head) = contract
+            .rpc()
+            .block(BlockTag::Latest)
+            .await
+            .map_err(refused)?
+        else {
             return Ok(());
         };
         let head = head.number.as_u64();
@@ -114,7 +119,7 @@ impl AnchoredLog {
             batches, history, ..
         } = event.checkpoint;
         if self.kept.insert(batches, history) != Some(history) {
-            self.unwritten.push(Final {
+            self.unwritten.push(FinalCheckpoint {
                 batches,
                 history,
                 block_number: event.block_number,

@@ -2,24 +2,24 @@
 
 use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::bond::{BondContract, BondTerms};
-use kedge_chain::rpc::{At, Endpoint, RpcClient, RpcOptions};
+use kedge_chain::rpc::{BlockTag, RpcClient, RpcEndpoint, RpcOptions};
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::Trust;
+use kedge_protocol::evidence::ContractView;
 use kedge_protocol::merkle::empty_root;
 
 use crate::anchored::AnchoredLog;
 use crate::report::WatchError;
 
-pub(crate) struct Contracts {
+pub(crate) struct WatchedContracts {
     pub(crate) domain: Domain,
     pub(crate) anchor: AnchorContract,
     pub(crate) bond: Option<(BondContract, BondTerms)>,
 }
 
-impl Contracts {
+impl WatchedContracts {
     pub(crate) async fn open(
-        endpoint: Endpoint,
+        endpoint: RpcEndpoint,
         contract: Address,
         domain: Option<Domain>,
     ) -> Result<Self, WatchError> {
@@ -59,23 +59,23 @@ impl Contracts {
 
     /// Time of the newest block, Unix seconds.
     pub(crate) async fn now_s(&self) -> Result<u64, WatchError> {
-        let head = self.anchor.rpc().block(At::Latest).await;
+        let head = self.anchor.rpc().block(BlockTag::Latest).await;
         let head = head.map_err(WatchError::failed)?;
         Ok(head.map_or(0, |head| head.timestamp.low_u64()))
     }
 
     /// Inputs for checking evidence: the keys, and every known anchored checkpoint.
-    pub(crate) async fn trust(&self, anchored: &AnchoredLog) -> Result<Trust, WatchError> {
+    pub(crate) async fn trust(&self, anchored: &AnchoredLog) -> Result<ContractView, WatchError> {
         let latest = self
             .anchor
-            .latest(At::Latest)
+            .latest(BlockTag::Latest)
             .await
             .map_err(WatchError::contract)?;
         let mut histories = anchored.histories();
         // A successor contract may begin with a first checkpoint that it did not anchor.
         histories.insert(0, empty_root());
         histories.insert(latest.batches, latest.history);
-        Ok(Trust {
+        Ok(ContractView {
             domain: self.domain,
             keys: self
                 .anchor

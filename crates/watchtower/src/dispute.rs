@@ -10,44 +10,46 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::evidence::Evidence;
 use kedge_protocol::hash::keccak;
 
-use crate::tower::{Challenge, Finding, Withheld};
+use crate::tower::{ActionChallenge, Finding, WithheldLeaves};
 use serde::{Deserialize, Serialize};
 
-use crate::chain::Contracts;
+use crate::chain::WatchedContracts;
 use crate::report::WatchError;
 
 /// Content of a dispute.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Subject {
+pub(crate) enum DisputeSubject {
     /// Reports a fault.
     Report(Box<Evidence>),
     /// Demands the anchoring of a signed header.
     Demand(Box<SignedBatch>),
     /// Demands the leaves of an anchored batch.
-    Leaves(Withheld),
+    Leaves(WithheldLeaves),
     /// Challenges an action.
-    Challenge(Box<Challenge>),
+    Challenge(Box<ActionChallenge>),
 }
 
 /// A dispute, as stored on disk.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Dispute {
-    pub(crate) subject: Subject,
+pub(crate) struct FiledDispute {
+    pub(crate) subject: DisputeSubject,
     pub(crate) salt: Hash,
     /// Ended disputes stay, because their deposits still count.
     #[serde(default)]
     pub(crate) is_over: bool,
 }
 
-impl Dispute {
+impl FiledDispute {
     pub(crate) fn new(finding: &Finding) -> Result<Self, WatchError> {
         Ok(Self {
             subject: match finding {
-                Finding::Fault(evidence) => Subject::Report(evidence.clone()),
-                Finding::Missing(batch) | Finding::Overdue(batch) => Subject::Demand(batch.clone()),
-                Finding::Withheld(withheld) => Subject::Leaves(*withheld),
-                Finding::Unauthorised(challenge) => Subject::Challenge(challenge.clone()),
+                Finding::Fault(evidence) => DisputeSubject::Report(evidence.clone()),
+                Finding::Missing(batch) | Finding::Overdue(batch) => {
+                    DisputeSubject::Demand(batch.clone())
+                }
+                Finding::Withheld(withheld) => DisputeSubject::Leaves(*withheld),
+                Finding::Unauthorised(challenge) => DisputeSubject::Challenge(challenge.clone()),
             },
             salt: Hash(kedge_client::random::bytes()?),
             is_over: false,
@@ -57,10 +59,10 @@ impl Dispute {
     /// Hash for the commitment.
     pub(crate) fn subject_hash(&self) -> Hash {
         match &self.subject {
-            Subject::Report(evidence) => keccak(&evidence_calldata(evidence)),
-            Subject::Demand(batch) => inclusion_case_id(batch.header.hash()),
-            Subject::Leaves(withheld) => leaves_case_id(withheld.number),
-            Subject::Challenge(challenge) => {
+            DisputeSubject::Report(evidence) => keccak(&evidence_calldata(evidence)),
+            DisputeSubject::Demand(batch) => inclusion_case_id(batch.header.hash()),
+            DisputeSubject::Leaves(withheld) => leaves_case_id(withheld.number),
+            DisputeSubject::Challenge(challenge) => {
                 let action = &challenge.action;
                 action_case_id(action.batch.header.hash(), action.leaf.hash())
             }
@@ -68,21 +70,24 @@ impl Dispute {
     }
 
     /// Calldata that opens the case.
-    pub(crate) async fn opening(&self, contracts: &Contracts) -> Result<Vec<u8>, WatchError> {
+    pub(crate) async fn opening(
+        &self,
+        contracts: &WatchedContracts,
+    ) -> Result<Vec<u8>, WatchError> {
         match &self.subject {
-            Subject::Report(evidence) => {
+            DisputeSubject::Report(evidence) => {
                 Ok(report_calldata(&evidence_calldata(evidence), self.salt))
             }
-            Subject::Demand(batch) => {
+            DisputeSubject::Demand(batch) => {
                 let key_index = key_index(contracts, batch).await?;
                 Ok(demand_inclusion_calldata(batch, key_index, self.salt))
             }
-            Subject::Leaves(withheld) => Ok(demand_leaves_calldata(
+            DisputeSubject::Leaves(withheld) => Ok(demand_leaves_calldata(
                 withheld.anchored_batches,
                 withheld.number,
                 self.salt,
             )),
-            Subject::Challenge(challenge) => {
+            DisputeSubject::Challenge(challenge) => {
                 let action = AnchoredAction {
                     anchored_batches: challenge.anchored_batches,
                     header: &challenge.action.batch.header,
@@ -98,17 +103,17 @@ impl Dispute {
     /// Id of the case against the operator; `None` for a report of a fault.
     pub(crate) fn case(&self) -> Option<Hash> {
         match self.subject {
-            Subject::Report(_) => None,
-            Subject::Demand(_) | Subject::Leaves(_) | Subject::Challenge(_) => {
-                Some(self.subject_hash())
-            }
+            DisputeSubject::Report(_) => None,
+            DisputeSubject::Demand(_)
+            | DisputeSubject::Leaves(_)
+            | DisputeSubject::Challenge(_) => Some(self.subject_hash()),
         }
     }
 
     /// The batch whose leaves are public after the case is answered.
     pub(crate) fn published(&self) -> Option<u64> {
         match self.subject {
-            Subject::Leaves(withheld) => Some(withheld.number),
+            DisputeSubject::Leaves(withheld) => Some(withheld.number),
             _ => None,
         }
     }
@@ -116,10 +121,12 @@ impl Dispute {
     /// Description of the demand, for people.
     pub(crate) fn asked(&self) -> String {
         match &self.subject {
-            Subject::Report(evidence) => evidence.fault().to_string(),
-            Subject::Demand(batch) => format!("the anchoring of batch {}", batch.header.number),
-            Subject::Leaves(withheld) => format!("the leaves of batch {}", withheld.number),
-            Subject::Challenge(challenge) => {
+            DisputeSubject::Report(evidence) => evidence.fault().to_string(),
+            DisputeSubject::Demand(batch) => {
+                format!("the anchoring of batch {}", batch.header.number)
+            }
+            DisputeSubject::Leaves(withheld) => format!("the leaves of batch {}", withheld.number),
+            DisputeSubject::Challenge(challenge) => {
                 format!("the request of action {}", challenge.action.leaf.sequence)
             }
         }
@@ -127,7 +134,7 @@ impl Dispute {
 }
 
 /// Index of a header's signing key in the contract's list.
-async fn key_index(contracts: &Contracts, batch: &SignedBatch) -> Result<u32, WatchError> {
+async fn key_index(contracts: &WatchedContracts, batch: &SignedBatch) -> Result<u32, WatchError> {
     let digest = batch.header.digest(&contracts.domain.separator());
     let signer = batch
         .signature

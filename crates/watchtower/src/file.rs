@@ -9,18 +9,18 @@ use std::time::Duration;
 use kedge_chain::contract::bond::{
     BondCase, BondContract, BondTerms, CaseState, commit_calldata, commitment, settle_calldata,
 };
-use kedge_chain::contract::{AnchorState, TransactError, transact_paying};
-use kedge_chain::rpc::At;
+use kedge_chain::contract::{AnchorContractState, TransactError, transact_paying};
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Hash;
 use kedge_protocol::signature::SigningKey;
 
 use crate::tower::Finding;
 
-use crate::chain::Contracts;
-use crate::dispute::{Dispute, Subject};
+use crate::chain::WatchedContracts;
+use crate::dispute::{DisputeSubject, FiledDispute};
 use crate::memory::{read_json, write_json};
-use crate::report::{Report, WatchError};
+use crate::report::{WatchError, WatchtowerReport};
 
 /// How long to wait for a transaction, in milliseconds.
 const PATIENCE_MS: u64 = 10 * 60 * 1000;
@@ -28,13 +28,13 @@ const PATIENCE_MS: u64 = 10 * 60 * 1000;
 const POLL: Duration = Duration::from_millis(500);
 
 pub(crate) struct Filer {
-    report: Report,
+    report: WatchtowerReport,
     key: SigningKey,
     /// Limit of all deposits together; the deposit of an answered case is lost.
     deposits_wei: u128,
     path: PathBuf,
     /// Reports before demands; all are on disk.
-    disputes: Vec<Dispute>,
+    disputes: Vec<FiledDispute>,
     /// Cases whose missing deposit was already reported.
     reported: BTreeSet<Hash>,
     is_done: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Filer {
 
 /// Result of a pass over all disputes.
 #[derive(Default)]
-pub(crate) struct Filed {
+pub(crate) struct FilingSummary {
     /// Batches whose leaves the operator published in an answer.
     pub(crate) published: Vec<u64>,
     /// Error of a dispute that made no progress.
@@ -51,7 +51,7 @@ pub(crate) struct Filed {
 
 /// State of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum FilingProgress {
     /// The commitment is too young.
     Ages,
     /// Waits for the operator, or for funds.
@@ -69,8 +69,8 @@ impl Filer {
         directory: &Path,
         key: SigningKey,
         deposits_wei: u128,
-        contracts: &Contracts,
-        report: Report,
+        contracts: &WatchedContracts,
+        report: WatchtowerReport,
     ) -> Result<Self, WatchError> {
         if contracts.bond.is_none() {
             return Err(WatchError::usage(
@@ -96,7 +96,7 @@ impl Filer {
 
     /// Stores a finding as a dispute, before anything is sent.
     pub(crate) fn queue(&mut self, finding: &Finding) -> Result<(), WatchError> {
-        let dispute = Dispute::new(finding)?;
+        let dispute = FiledDispute::new(finding)?;
         let subject = dispute.subject_hash();
         if self
             .disputes
@@ -106,7 +106,7 @@ impl Filer {
             return Ok(());
         }
         // A fault is provable immediately; a demand waits for its deadline.
-        let reports = |known: &&Dispute| known.case().is_none();
+        let reports = |known: &&FiledDispute| known.case().is_none();
         let place = match dispute.case() {
             None => self.disputes.iter().take_while(reports).count(),
             Some(_) => self.disputes.len(),
@@ -123,10 +123,10 @@ impl Filer {
     /// next call.
     pub(crate) async fn file(
         &mut self,
-        contracts: &Contracts,
+        contracts: &WatchedContracts,
         waits: bool,
-    ) -> Result<Filed, WatchError> {
-        let mut filed = Filed::default();
+    ) -> Result<FilingSummary, WatchError> {
+        let mut filed = FilingSummary::default();
         let Some((bond, terms)) = &contracts.bond else {
             return Ok(filed);
         };
@@ -140,7 +140,7 @@ impl Filer {
                     return Ok(filed);
                 }
                 let advanced = if dispute.is_over {
-                    Ok(Progress::Waits)
+                    Ok(FilingProgress::Waits)
                 } else {
                     self.advance(contracts, bond, terms, &dispute).await
                 };
@@ -150,14 +150,14 @@ impl Filer {
                         (self.report.warning)(&format!("{}: {failure}", dispute.asked()));
                         filed.failure = Some(failure);
                     }
-                    Ok(Progress::Ages) => is_aging = true,
-                    Ok(Progress::Waits) => {}
-                    Ok(Progress::Shown | Progress::Refused) => {
+                    Ok(FilingProgress::Ages) => is_aging = true,
+                    Ok(FilingProgress::Waits) => {}
+                    Ok(FilingProgress::Shown | FilingProgress::Refused) => {
                         self.disputes.remove(place);
                         self.save()?;
                         continue;
                     }
-                    Ok(Progress::Over) => {
+                    Ok(FilingProgress::Over) => {
                         self.disputes[place].is_over = true;
                         self.save()?;
                         filed.published.extend(dispute.published());
@@ -177,13 +177,13 @@ impl Filer {
     /// Batches whose leaves the operator published in an answer.
     pub(crate) fn published(&self) -> impl Iterator<Item = u64> {
         let over = self.disputes.iter().filter(|dispute| dispute.is_over);
-        over.filter_map(Dispute::published)
+        over.filter_map(FiledDispute::published)
     }
 
     /// Whether the bond is gone; recovers the deposits that it returns.
     async fn has_ended(
         &mut self,
-        contracts: &Contracts,
+        contracts: &WatchedContracts,
         bond: &BondContract,
     ) -> Result<bool, WatchError> {
         let state = contracts
@@ -191,7 +191,7 @@ impl Filer {
             .state()
             .await
             .map_err(WatchError::contract)?;
-        if state == AnchorState::Frozen && !self.is_done {
+        if state == AnchorContractState::Frozen && !self.is_done {
             self.take_back(bond).await?;
             self.is_done = true;
         }
@@ -201,7 +201,7 @@ impl Filer {
     /// Settles our cases after the bond is gone, which returns their deposits.
     async fn take_back(&self, bond: &BondContract) -> Result<(), WatchError> {
         let mut failed = None;
-        for id in self.disputes.iter().filter_map(Dispute::case) {
+        for id in self.disputes.iter().filter_map(FiledDispute::case) {
             if let Err(failure) = self.take_back_one(bond, id).await {
                 failed = Some(failure);
             }
@@ -210,7 +210,7 @@ impl Filer {
     }
 
     async fn take_back_one(&self, bond: &BondContract, id: Hash) -> Result<(), WatchError> {
-        let case = bond.case(id, At::Latest).await;
+        let case = bond.case(id, BlockTag::Latest).await;
         let case = case.map_err(WatchError::contract)?;
         if case.state == CaseState::Open && case.opener == self.key.address() {
             self.settle(bond, id).await?;
@@ -220,14 +220,16 @@ impl Filer {
 
     async fn advance(
         &mut self,
-        contracts: &Contracts,
+        contracts: &WatchedContracts,
         bond: &BondContract,
         terms: &BondTerms,
-        dispute: &Dispute,
-    ) -> Result<Progress, WatchError> {
+        dispute: &FiledDispute,
+    ) -> Result<FilingProgress, WatchError> {
         let Some(id) = dispute.case() else {
             let shown = self.show(contracts, bond, terms, dispute, 0).await?;
-            if let (Subject::Report(evidence), Progress::Shown) = (&dispute.subject, shown) {
+            if let (DisputeSubject::Report(evidence), FilingProgress::Shown) =
+                (&dispute.subject, shown)
+            {
                 let fault = evidence.fault();
                 self.report
                     .line(format_args!("proven {fault}: the bond is lost"))?;
@@ -235,7 +237,7 @@ impl Filer {
             return Ok(shown);
         };
         let case = bond
-            .case(id, At::Latest)
+            .case(id, BlockTag::Latest)
             .await
             .map_err(WatchError::contract)?;
         if case.state != CaseState::None {
@@ -247,20 +249,20 @@ impl Filer {
             .map_err(WatchError::contract)?;
         let open_cases = bond.open_cases().await.map_err(WatchError::contract)?;
         if open_cases >= terms.open_cases_max || !self.may_spend(bond, id, deposit_wei).await? {
-            return Ok(Progress::Waits);
+            return Ok(FilingProgress::Waits);
         }
         let shown = self.show(contracts, bond, terms, dispute, deposit_wei);
         let shown = shown.await?;
-        if shown == Progress::Ages {
+        if shown == FilingProgress::Ages {
             return Ok(shown);
         }
         // Another account may have opened the same case meanwhile.
         let case = bond
-            .case(id, At::Latest)
+            .case(id, BlockTag::Latest)
             .await
             .map_err(WatchError::contract)?;
         if case.state == CaseState::None {
-            return Ok(Progress::Refused);
+            return Ok(FilingProgress::Refused);
         }
         self.report
             .line(format_args!("demanded {}", dispute.asked()))?;
@@ -270,27 +272,27 @@ impl Filer {
     /// Follows a case of the bond, and settles it after its deadline.
     async fn follow(
         &self,
-        contracts: &Contracts,
+        contracts: &WatchedContracts,
         bond: &BondContract,
-        dispute: &Dispute,
+        dispute: &FiledDispute,
         id: Hash,
         case: &BondCase,
-    ) -> Result<Progress, WatchError> {
+    ) -> Result<FilingProgress, WatchError> {
         let asked = dispute.asked();
         if case.state != CaseState::Open {
             self.report
                 .line(format_args!("answered or settled: {asked}"))?;
-            return Ok(Progress::Over);
+            return Ok(FilingProgress::Over);
         }
         if contracts.now_s().await? <= case.deadline_s {
-            return Ok(Progress::Waits);
+            return Ok(FilingProgress::Waits);
         }
         if self.settle(bond, id).await? {
             self.report.line(format_args!(
                 "no answer in time ({asked}): the bond is lost"
             ))?;
         }
-        Ok(Progress::Over)
+        Ok(FilingProgress::Over)
     }
 
     /// Settles a case; false if another account was faster.
@@ -313,9 +315,9 @@ impl Filer {
         deposit_wei: u128,
     ) -> Result<bool, WatchError> {
         let mut spent_wei: u128 = 0;
-        for id in self.disputes.iter().filter_map(Dispute::case) {
+        for id in self.disputes.iter().filter_map(FiledDispute::case) {
             let known = bond
-                .case(id, At::Latest)
+                .case(id, BlockTag::Latest)
                 .await
                 .map_err(WatchError::contract)?;
             let is_out = matches!(known.state, CaseState::Open | CaseState::Answered);
@@ -339,12 +341,12 @@ impl Filer {
     /// Commits and, once the commitment is old enough, reveals.
     async fn show(
         &self,
-        contracts: &Contracts,
+        contracts: &WatchedContracts,
         bond: &BondContract,
         terms: &BondTerms,
-        dispute: &Dispute,
+        dispute: &FiledDispute,
         value_wei: u128,
-    ) -> Result<Progress, WatchError> {
+    ) -> Result<FilingProgress, WatchError> {
         let word = commitment(
             contracts.domain.chain_id,
             bond.address(),
@@ -365,15 +367,15 @@ impl Filer {
                 .map_err(WatchError::contract)?;
         }
         if contracts.now_s().await? < since_s + terms.reveal_delay_s {
-            return Ok(Progress::Ages);
+            return Ok(FilingProgress::Ages);
         }
         let opening = dispute.opening(contracts).await?;
         match self.send(bond, opening, value_wei).await {
-            Ok(()) => Ok(Progress::Shown),
+            Ok(()) => Ok(FilingProgress::Shown),
             Err(TransactError::Reverted(why)) => {
                 self.report
                     .line(format_args!("refused ({}): {why}", dispute.asked()))?;
-                Ok(Progress::Refused)
+                Ok(FilingProgress::Refused)
             }
             Err(error) => Err(WatchError::failed(error)),
         }

@@ -14,5 +14,5 @@ mod report;
 pub mod tower;
 mod watch;
 
-pub use report::{Report, WatchError};
+pub use report::{WatchError, WatchtowerReport};
 pub use watch::{WatchOptions, run};

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::evidence::EvidenceFile;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptLeaf};
 
-use crate::tower::{Finding, NotSigned, Watchtower};
+use crate::tower::{Finding, UnsignedItem, Watchtower};
 use serde::{Deserialize, Serialize};
 
-use crate::chain::Contracts;
-use crate::report::{Report, WatchError};
+use crate::chain::WatchedContracts;
+use crate::report::{WatchError, WatchtowerReport};
 
 /// Name of the file of beginnings.
 const BEGINNINGS: &str = "beginnings.json";
@@ -27,7 +27,7 @@ const BEGINNINGS: &str = "beginnings.json";
 /// A file supplied by the user.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Given {
+enum SuppliedFile {
     Receipt(Box<Receipt>),
     Batch(Box<BatchReceipt>),
     Proof(Box<ProofFile>),
@@ -37,14 +37,14 @@ enum Given {
 
 /// First batch of a followed section of the log: of the first read, or after a section that was archived meanwhile.
 #[derive(Serialize, Deserialize)]
-struct Beginning {
+struct LogBeginning {
     number: u64,
     peaks: Vec<Hash>,
 }
 
-pub(crate) struct Memory {
+pub(crate) struct WatchtowerMemory {
     directory: PathBuf,
-    beginnings: Vec<Beginning>,
+    beginnings: Vec<LogBeginning>,
     /// Batches in the order of following.
     batches: File,
     next_batch: u64,
@@ -127,7 +127,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Watc
     written.map_err(|error| failed(path, error))
 }
 
-impl Memory {
+impl WatchtowerMemory {
     /// Opens the directory, and loads its content into the tower.
     pub(crate) fn open(directory: &Path, tower: &mut Watchtower) -> Result<Self, WatchError> {
         for folder in ["given", "evidence"] {
@@ -138,7 +138,7 @@ impl Memory {
             directory.join("batches.ndjson"),
             directory.join("checkpoints.ndjson"),
         );
-        let beginnings: Vec<Beginning> =
+        let beginnings: Vec<LogBeginning> =
             read_json(&directory.join(BEGINNINGS))?.unwrap_or_default();
         let followed: Vec<SignedBatch> = lines(&batches)?;
         for batch in &followed {
@@ -189,7 +189,7 @@ impl Memory {
     /// Stores the start of a followed section; earlier batches are archived.
     pub(crate) fn keep_beginning(&mut self, number: u64, peaks: &[Hash]) -> Result<(), WatchError> {
         let peaks = peaks.to_vec();
-        self.beginnings.push(Beginning { number, peaks });
+        self.beginnings.push(LogBeginning { number, peaks });
         self.next_batch = number;
         write_json(&self.directory.join(BEGINNINGS), &self.beginnings)
     }
@@ -223,7 +223,7 @@ impl Memory {
     pub(crate) fn take_given(
         &mut self,
         tower: &mut Watchtower,
-        report: Report,
+        report: WatchtowerReport,
     ) -> Result<(), WatchError> {
         let folder = self.directory.join("given");
         let entries = fs::read_dir(&folder).map_err(|error| failed(&folder, error))?;
@@ -235,7 +235,7 @@ impl Memory {
             let path = entry.path();
             // Either error may come from a file that is still being written, so it is read again.
             let given = match fs::read_to_string(&path) {
-                Ok(text) => serde_json::from_str::<Given>(&text).ok(),
+                Ok(text) => serde_json::from_str::<SuppliedFile>(&text).ok(),
                 Err(error) => {
                     (report.warning)(&format!("{}: {error}", path.display()));
                     continue;
@@ -256,7 +256,7 @@ impl Memory {
     /// Writes a finding to a separate file; returns its path.
     pub(crate) fn keep_finding(
         &self,
-        contracts: &Contracts,
+        contracts: &WatchedContracts,
         finding: &Finding,
     ) -> Result<PathBuf, WatchError> {
         let json = match finding {
@@ -286,8 +286,8 @@ impl Memory {
     }
 }
 
-fn leaf(shown: &ReceiptLeaf) -> Leaf {
-    Leaf {
+fn leaf(shown: &ReceiptLeaf) -> LogLeaf {
+    LogLeaf {
         sequence: shown.sequence,
         timestamp_ms: shown.timestamp_ms,
         content: shown.content,
@@ -295,7 +295,7 @@ fn leaf(shown: &ReceiptLeaf) -> Leaf {
     }
 }
 
-fn take(tower: &mut Watchtower, given: &Given) -> Result<(), NotSigned> {
+fn take(tower: &mut Watchtower, given: &SuppliedFile) -> Result<(), UnsignedItem> {
     let mut action = |batch, shown: &ReceiptLeaf, index, path: &[Hash]| {
         tower.action(
             batch,
@@ -306,13 +306,13 @@ fn take(tower: &mut Watchtower, given: &Given) -> Result<(), NotSigned> {
         )
     };
     match given {
-        Given::Receipt(receipt) => action(
+        SuppliedFile::Receipt(receipt) => action(
             &receipt.batch,
             &receipt.leaf,
             receipt.leaf_index,
             &receipt.path,
         ),
-        Given::Proof(proof) => {
+        SuppliedFile::Proof(proof) => {
             action(
                 &proof.batch,
                 &proof.leaf,
@@ -324,8 +324,8 @@ fn take(tower: &mut Watchtower, given: &Given) -> Result<(), NotSigned> {
                 None => Ok(()),
             }
         }
-        Given::Batch(receipt) => tower.header(&receipt.batch),
-        Given::Header(batch) => tower.header(batch),
-        Given::Checkpoint(signed) => tower.checkpoint(signed),
+        SuppliedFile::Batch(receipt) => tower.header(&receipt.batch),
+        SuppliedFile::Header(batch) => tower.header(batch),
+        SuppliedFile::Checkpoint(signed) => tower.checkpoint(signed),
     }
 }

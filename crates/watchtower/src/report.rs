@@ -4,14 +4,14 @@ use std::fmt::Display;
 
 /// Receivers of a watchtower's reports.
 #[derive(Clone, Copy)]
-pub struct Report {
+pub struct WatchtowerReport {
     /// Receives each line about findings and filings; an error ends the round.
     pub line: fn(&str) -> Result<(), String>,
     /// Receives problems that are retried or skipped.
     pub warning: fn(&str),
 }
 
-impl Report {
+impl WatchtowerReport {
     pub(crate) fn line(&self, line: impl Display) -> Result<(), WatchError> {
         (self.line)(&line.to_string()).map_err(WatchError::Failed)
     }
@@ -43,8 +43,8 @@ impl WatchError {
     }
 }
 
-impl From<kedge_client::Error> for WatchError {
-    fn from(error: kedge_client::Error) -> Self {
+impl From<kedge_client::ClientError> for WatchError {
+    fn from(error: kedge_client::ClientError) -> Self {
         Self::failed(error)
     }
 }

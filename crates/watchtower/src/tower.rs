@@ -14,25 +14,25 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::evidence::{
-    CheckpointEvidence, Evidence, HeaderEvidence, LeafEvidence, Trust, check,
+    CheckpointEvidence, ContractView, Evidence, HeaderEvidence, LeafEvidence, check,
 };
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 
-pub use finding::{Challenge, Finding, NotSigned, Withheld};
-use tree::Tree;
+pub use finding::{ActionChallenge, Finding, UnsignedItem, WithheldLeaves};
+use tree::FollowedTree;
 
 /// A header signed by the sequencer.
 #[derive(Clone, Copy)]
-struct Known {
+struct TowerHeader {
     batch: SignedBatch,
     key_index: u32,
 }
 
-impl Known {
+impl TowerHeader {
     fn evidence(&self) -> HeaderEvidence {
         HeaderEvidence::signed(&self.batch, self.key_index)
     }
@@ -51,12 +51,12 @@ fn lead_to(header: &BatchHeader, leaves: &[Hash]) -> bool {
 
 /// State of the watchtower. It grows with the log: a few hundred bytes per batch, and per opened action.
 pub struct Watchtower {
-    trust: Trust,
+    trust: ContractView,
     separator: Hash,
     /// All seen headers, by batch number.
-    headers: BTreeMap<u64, Vec<Known>>,
+    headers: BTreeMap<u64, Vec<TowerHeader>>,
     /// Headers seen elsewhere before the operator served them, or never served.
-    aside: Vec<Known>,
+    aside: Vec<TowerHeader>,
     /// Followed batches below this number were compared with anchored checkpoints.
     reviewed: u64,
     /// Anchored checkpoints up to this batch count agree with the followed log.
@@ -69,8 +69,8 @@ pub struct Watchtower {
     /// The first followed batch; earlier ones were already archived.
     beginning: u64,
     /// The served batches, as first served.
-    followed: BTreeMap<u64, Known>,
-    tree: Tree,
+    followed: BTreeMap<u64, TowerHeader>,
+    tree: FollowedTree,
     checkpoints: BTreeMap<u64, Vec<(SignedCheckpoint, u32)>>,
     /// Checkpoints not compared with the log yet.
     unreviewed: Vec<(SignedCheckpoint, u32)>,
@@ -86,7 +86,7 @@ pub struct Watchtower {
 impl Watchtower {
     /// Creates an empty watchtower. The operator has `patience_s` seconds of the chain's time to publish the leaves of
     /// an anchored batch, and to anchor a batch that it signed.
-    pub fn new(trust: Trust, patience_s: u64) -> Self {
+    pub fn new(trust: ContractView, patience_s: u64) -> Self {
         Self {
             separator: trust.domain.separator(),
             trust,
@@ -99,7 +99,7 @@ impl Watchtower {
             patience_s,
             beginning: 0,
             followed: BTreeMap::new(),
-            tree: Tree::default(),
+            tree: FollowedTree::default(),
             checkpoints: BTreeMap::new(),
             unreviewed: Vec::new(),
             actions: BTreeMap::new(),
@@ -112,7 +112,7 @@ impl Watchtower {
     }
 
     /// Adopts the contracts' current state, with every accepted checkpoint.
-    pub fn trust(&mut self, trust: Trust) {
+    pub fn trust(&mut self, trust: ContractView) {
         self.trust = trust;
     }
 
@@ -160,7 +160,7 @@ impl Watchtower {
 
     /// Accepts the log's next served batch with its leaves. A batch with an already followed number is compared with
     /// the followed one.
-    pub fn follow(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), NotSigned> {
+    pub fn follow(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), UnsignedItem> {
         let known = self.join(batch)?;
         let number = batch.header.number;
         let is_followed = self
@@ -181,7 +181,7 @@ impl Watchtower {
     }
 
     /// Accepts a batch followed before a restart. Its leaves were checked then, unless they are recorded as missing.
-    pub fn resume(&mut self, batch: &SignedBatch) -> Result<(), NotSigned> {
+    pub fn resume(&mut self, batch: &SignedBatch) -> Result<(), UnsignedItem> {
         self.join(batch).map(|_| ())
     }
 
@@ -201,7 +201,7 @@ impl Watchtower {
         self.lacking.remove(&number);
     }
 
-    fn join(&mut self, batch: &SignedBatch) -> Result<Known, NotSigned> {
+    fn join(&mut self, batch: &SignedBatch) -> Result<TowerHeader, UnsignedItem> {
         let is_next = batch.header.number == self.tree.size();
         let known = self.see(batch, !is_next)?;
         if is_next {
@@ -212,13 +212,13 @@ impl Watchtower {
     }
 
     /// Accepts a header from any source.
-    pub fn header(&mut self, batch: &SignedBatch) -> Result<(), NotSigned> {
+    pub fn header(&mut self, batch: &SignedBatch) -> Result<(), UnsignedItem> {
         self.see(batch, true).map(|_| ())
     }
 
-    fn see(&mut self, batch: &SignedBatch, is_aside: bool) -> Result<Known, NotSigned> {
+    fn see(&mut self, batch: &SignedBatch, is_aside: bool) -> Result<TowerHeader, UnsignedItem> {
         let digest = batch.header.digest(&self.separator);
-        let known = Known {
+        let known = TowerHeader {
             batch: *batch,
             key_index: self.key_of(batch.header.number, batch.signature.recover(&digest).ok())?,
         };
@@ -265,9 +265,9 @@ impl Watchtower {
     }
 
     /// Accepts a signed checkpoint from any source.
-    pub fn checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), NotSigned> {
+    pub fn checkpoint(&mut self, signed: &SignedCheckpoint) -> Result<(), UnsignedItem> {
         let checkpoint = &signed.checkpoint;
-        let last = checkpoint.batches.checked_sub(1).ok_or(NotSigned)?;
+        let last = checkpoint.batches.checked_sub(1).ok_or(UnsignedItem)?;
         let digest = checkpoint.digest(&self.separator);
         let key_index = self.key_of(last, signed.signature.recover(&digest).ok())?;
         let same = self.checkpoints.entry(checkpoint.batches).or_default();
@@ -294,11 +294,11 @@ impl Watchtower {
     pub fn action(
         &mut self,
         batch: &SignedBatch,
-        leaf: Leaf,
+        leaf: LogLeaf,
         index: u32,
         path: Vec<Hash>,
         previous: Hash,
-    ) -> Result<(), NotSigned> {
+    ) -> Result<(), UnsignedItem> {
         let shown = LeafEvidence {
             leaf,
             index,
@@ -345,7 +345,7 @@ impl Watchtower {
         batch: &SignedBatch,
         leaves: &[Hash],
         record: &RequestRecord<'_>,
-    ) -> Result<(), NotSigned> {
+    ) -> Result<(), UnsignedItem> {
         if leaves.len() != batch.header.count as usize || leaves.is_empty() {
             return Ok(());
         }
@@ -403,8 +403,8 @@ impl Watchtower {
         &self,
         batch: u64,
         signer: Option<kedge_protocol::Address>,
-    ) -> Result<u32, NotSigned> {
-        let signer = signer.ok_or(NotSigned)?;
+    ) -> Result<u32, UnsignedItem> {
+        let signer = signer.ok_or(UnsignedItem)?;
         let place = self
             .trust
             .keys
@@ -412,7 +412,7 @@ impl Watchtower {
             .position(|term| term.key == signer && term.from_batch <= batch);
         place
             .and_then(|place| u32::try_from(place).ok())
-            .ok_or(NotSigned)
+            .ok_or(UnsignedItem)
     }
 
     /// Reports the evidence if it proves a fault.

@@ -3,27 +3,27 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kedge_chain::rpc::Endpoint;
+use kedge_chain::rpc::RpcEndpoint;
 use kedge_client::{Client, Export};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::export::Line;
+use kedge_protocol::export::ExportLine;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 
-use crate::tower::{NotSigned, Watchtower};
+use crate::tower::{UnsignedItem, Watchtower};
 
 use crate::anchored::AnchoredLog;
-use crate::chain::Contracts;
+use crate::chain::WatchedContracts;
 use crate::file::Filer;
-use crate::memory::{self, Memory};
-use crate::report::{Report, WatchError};
+use crate::memory::{self, WatchtowerMemory};
+use crate::report::{WatchError, WatchtowerReport};
 
 /// Targets and permissions of a watchtower.
 pub struct WatchOptions {
     /// The log's server.
     pub url: String,
     /// An Ethereum node.
-    pub rpc: Endpoint,
+    pub rpc: RpcEndpoint,
     /// The log's current anchor contract.
     pub contract: Address,
     /// The log's domain, if its first anchor contract is another one.
@@ -48,30 +48,30 @@ pub struct WatchOptions {
 /// Limit of batches per round whose missing leaves are requested again.
 const ASKED_AGAIN_MAX: usize = 8;
 
-fn parse(line: &[u8]) -> Result<Line, WatchError> {
+fn parse(line: &[u8]) -> Result<ExportLine, WatchError> {
     serde_json::from_slice(line).map_err(|error| WatchError::failed(format!("the export: {error}")))
 }
 
 /// The first available batch, if the server answered that older ones are archived.
-fn archived_before(refused: &kedge_client::Error) -> Option<u64> {
-    let kedge_client::Error::Refused(envelope) = refused else {
+fn archived_before(refused: &kedge_client::ClientError) -> Option<u64> {
+    let kedge_client::ClientError::Refused(envelope) = refused else {
         return None;
     };
     let announced = envelope.body.get("minimum_batch")?.as_u64();
     announced.filter(|_| envelope.status == 410)
 }
 
-fn not_signed(number: u64, error: NotSigned) -> WatchError {
+fn not_signed(number: u64, error: UnsignedItem) -> WatchError {
     WatchError::failed(format!("the server's batch {number}: {error}"))
 }
 
 /// A running watchtower.
-struct Watch {
+struct WatchtowerRun {
     options: WatchOptions,
-    report: Report,
-    contracts: Contracts,
+    report: WatchtowerReport,
+    contracts: WatchedContracts,
     tower: Watchtower,
-    memory: Memory,
+    memory: WatchtowerMemory,
     anchored: AnchoredLog,
     filer: Option<Filer>,
     findings: usize,
@@ -80,13 +80,14 @@ struct Watch {
 }
 
 /// Runs rounds until `once` or the end of the bond.
-pub async fn run(mut options: WatchOptions, report: Report) -> Result<(), WatchError> {
+pub async fn run(mut options: WatchOptions, report: WatchtowerReport) -> Result<(), WatchError> {
     let key = options.key.take();
-    let contracts = Contracts::open(options.rpc.clone(), options.contract, options.domain).await?;
+    let contracts =
+        WatchedContracts::open(options.rpc.clone(), options.contract, options.domain).await?;
     std::fs::create_dir_all(&options.data).map_err(|error| memory::failed(&options.data, error))?;
     let anchored = AnchoredLog::open(&options.data)?;
     let mut tower = Watchtower::new(contracts.trust(&anchored).await?, options.patience_s);
-    let memory = Memory::open(&options.data, &mut tower)?;
+    let memory = WatchtowerMemory::open(&options.data, &mut tower)?;
     let filer = match key {
         Some(key) => Some(Filer::open(
             &options.data,
@@ -100,7 +101,7 @@ pub async fn run(mut options: WatchOptions, report: Report) -> Result<(), WatchE
     for number in filer.iter().flat_map(Filer::published) {
         tower.published(number);
     }
-    let mut watch = Watch {
+    let mut watch = WatchtowerRun {
         options,
         report,
         contracts,
@@ -127,7 +128,7 @@ pub async fn run(mut options: WatchOptions, report: Report) -> Result<(), WatchE
     }
 }
 
-impl Watch {
+impl WatchtowerRun {
     /// One round.
     async fn round(&mut self) -> Result<(), WatchError> {
         self.read_chain().await?;
@@ -234,7 +235,7 @@ impl Watch {
     async fn ask_for(&mut self, client: &Client, number: u64) -> Result<(), WatchError> {
         let mut export = client.export(number, None).await?;
         while let Some(line) = export.line().await? {
-            if let Line::Batch(line) = parse(&line)? {
+            if let ExportLine::Batch(line) = parse(&line)? {
                 let taken = self.tower.follow(&line.batch, &line.leaves);
                 taken.map_err(|error| not_signed(number, error))?;
                 break;
@@ -248,18 +249,18 @@ impl Watch {
         let mut last = None;
         while let Some(line) = export.line().await? {
             match parse(&line)? {
-                Line::Log(line) => {
+                ExportLine::Log(line) => {
                     if Some(line.from) == archived && line.from > self.tower.batches() {
                         self.begin_at(line.from, &line.peaks)?;
                     }
                 }
-                Line::Batch(line) => {
+                ExportLine::Batch(line) => {
                     self.memory.keep_batch(&self.tower, &line.batch)?;
                     let taken = self.tower.follow(&line.batch, &line.leaves);
                     taken.map_err(|error| not_signed(line.batch.header.number, error))?;
                     last = Some(line);
                 }
-                Line::Request(line) => {
+                ExportLine::Request(line) => {
                     if let (Some(batch), Some(record)) = (&last, line.into_record()) {
                         let (leaves, batch) = (&batch.leaves, &batch.batch);
                         self.tower
@@ -267,7 +268,7 @@ impl Watch {
                             .map_err(WatchError::failed)?;
                     }
                 }
-                Line::Checkpoint(signed) => {
+                ExportLine::Checkpoint(signed) => {
                     self.memory.keep_checkpoint(&signed)?;
                     // A checkpoint over an empty log is signed but states nothing.
                     if signed.checkpoint.batches > 0 {

@@ -17,9 +17,9 @@ const TURN_BYTES: usize = 16 * 1024;
 
 /// Bytes that a receiver may still send for the current message.
 #[derive(Clone, Debug)]
-pub(super) struct Allowance(Arc<AtomicU64>);
+pub(super) struct ReceiverAllowance(Arc<AtomicU64>);
 
-impl Allowance {
+impl ReceiverAllowance {
     pub(super) fn new() -> Self {
         Self(Arc::new(AtomicU64::new(MESSAGE_BYTES_MAX)))
     }
@@ -41,15 +41,15 @@ impl Allowance {
 }
 
 /// Connection with a read limit.
-pub(super) struct Bounded<S> {
+pub(super) struct BoundedConnection<S> {
     stream: S,
-    allowance: Allowance,
+    allowance: ReceiverAllowance,
     /// Bytes read since the last yield.
     turn_bytes: usize,
 }
 
-impl<S> Bounded<S> {
-    pub(super) fn new(stream: S, allowance: Allowance) -> Self {
+impl<S> BoundedConnection<S> {
+    pub(super) fn new(stream: S, allowance: ReceiverAllowance) -> Self {
         Self {
             stream,
             allowance,
@@ -58,7 +58,7 @@ impl<S> Bounded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for BoundedConnection<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -86,7 +86,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for BoundedConnection<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -124,8 +124,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_receiver_that_sends_without_end_lets_others_run_and_is_cut_off() {
-        let allowance = Allowance::new();
-        let mut endless = Bounded::new(tokio::io::repeat(7), allowance.clone());
+        let allowance = ReceiverAllowance::new();
+        let mut endless = BoundedConnection::new(tokio::io::repeat(7), allowance.clone());
         let (mut turns, mut sent) = (0, 0);
         let reading = async {
             let mut bytes = [0; 1_024];

@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
-use kedge_actors::fair::{Turns, share};
-use kedge_config::Network;
+use kedge_actors::fair::{FairQueue, share};
+use kedge_config::IpNetwork;
 use kedge_protocol::Id;
 
 /// Concurrent lookups: a hanging resolver must not occupy every thread.
@@ -45,18 +45,18 @@ const SPECIAL: &[&str] = &[
     "3fff::/20",
 ];
 
-static SPECIAL_NETWORKS: LazyLock<Vec<Network>> = LazyLock::new(|| networks(SPECIAL));
+static SPECIAL_NETWORKS: LazyLock<Vec<IpNetwork>> = LazyLock::new(|| networks(SPECIAL));
 /// The public part of IPv6.
-static GLOBAL_UNICAST: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["2000::/3"]));
+static GLOBAL_UNICAST: LazyLock<Vec<IpNetwork>> = LazyLock::new(|| networks(&["2000::/3"]));
 /// IPv4 addresses mapped by a translator (RFC 6052).
-static TRANSLATED: LazyLock<Vec<Network>> = LazyLock::new(|| networks(&["64:ff9b::/96"]));
+static TRANSLATED: LazyLock<Vec<IpNetwork>> = LazyLock::new(|| networks(&["64:ff9b::/96"]));
 
-fn networks(texts: &[&str]) -> Vec<Network> {
+fn networks(texts: &[&str]) -> Vec<IpNetwork> {
     let parse = |text: &&str| text.parse().expect("the tables of networks are valid");
     texts.iter().map(parse).collect()
 }
 
-fn holds(networks: &[Network], address: IpAddr) -> bool {
+fn holds(networks: &[IpNetwork], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 
@@ -88,24 +88,24 @@ pub enum TargetError {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Host {
+enum TargetHost {
     Address(IpAddr),
     Name(String),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Target {
+pub struct WebhookTarget {
     pub is_https: bool,
-    /// Authority for the `Host` field.
+    /// Authority for the `TargetHost` field.
     pub authority: String,
     /// Name in the certificate.
     pub name: String,
     pub path: PathAndQuery,
-    host: Host,
+    host: TargetHost,
     port: u16,
 }
 
-impl Target {
+impl WebhookTarget {
     pub fn parse(url: &str) -> Result<Self, TargetError> {
         let uri: Uri = url.parse().map_err(|_| TargetError::Form)?;
         let is_https = match uri.scheme_str() {
@@ -128,8 +128,8 @@ impl Target {
             None => 80,
         };
         let name = match &host {
-            Host::Address(address) => address.to_string(),
-            Host::Name(name) => name.clone(),
+            TargetHost::Address(address) => address.to_string(),
+            TargetHost::Name(name) => name.clone(),
         };
         let root = PathAndQuery::from_static("/");
         Ok(Self {
@@ -144,10 +144,10 @@ impl Target {
 }
 
 /// Parses a host. Addresses are recognized in every form that a resolver accepts.
-fn host(text: &str) -> Option<Host> {
+fn host(text: &str) -> Option<TargetHost> {
     if let Some(inside) = text.strip_prefix('[') {
         let address: Ipv6Addr = inside.strip_suffix(']')?.parse().ok()?;
-        return Some(Host::Address(address.into()));
+        return Some(TargetHost::Address(address.into()));
     }
     let name = text.to_ascii_lowercase();
     let name = name.strip_suffix('.').unwrap_or(&name);
@@ -162,12 +162,12 @@ fn host(text: &str) -> Option<Host> {
     // Names under localhost are this machine (RFC 6761, 6.3).
     let last = *labels.last()?;
     if last == "localhost" {
-        return Some(Host::Address(Ipv4Addr::LOCALHOST.into()));
+        return Some(TargetHost::Address(Ipv4Addr::LOCALHOST.into()));
     }
     if last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") {
-        return number_form(&labels).map(|address| Host::Address(address.into()));
+        return number_form(&labels).map(|address| TargetHost::Address(address.into()));
     }
-    Some(Host::Name(name.to_owned()))
+    Some(TargetHost::Name(name.to_owned()))
 }
 
 /// Parses the forms of inet_aton: one to four numbers, decimal, octal or hexadecimal; the last one fills the rest of
@@ -200,23 +200,23 @@ fn number_form(labels: &[&str]) -> Option<Ipv4Addr> {
 }
 
 /// Decides which addresses may be connected to.
-pub struct Guard {
-    allowed: Vec<Network>,
-    lookups: Arc<Turns<Id>>,
+pub struct AddressGuard {
+    allowed: Vec<IpNetwork>,
+    lookups: Arc<FairQueue<Id>>,
 }
 
-impl Guard {
+impl AddressGuard {
     /// `allowed` networks are permitted too, encrypted or not. One organization may use `share_percent` of the
     /// concurrent lookups.
-    pub fn new(allowed: Vec<Network>, share_percent: u8) -> Self {
+    pub fn new(allowed: Vec<IpNetwork>, share_percent: u8) -> Self {
         let each = share(LOOKUPS_MAX, share_percent);
         Self {
             allowed,
-            lookups: Turns::new(LOOKUPS_MAX, each, usize::MAX),
+            lookups: FairQueue::new(LOOKUPS_MAX, each, usize::MAX),
         }
     }
 
-    fn check(&self, target: &Target, address: IpAddr) -> Result<(), TargetError> {
+    fn check(&self, target: &WebhookTarget, address: IpAddr) -> Result<(), TargetError> {
         if holds(&self.allowed, address) {
             Ok(())
         } else if !is_public(address) {
@@ -230,11 +230,13 @@ impl Guard {
 
     /// Checks a URL as far as possible without a lookup.
     pub fn check_url(&self, url: &str) -> Result<(), TargetError> {
-        let target = Target::parse(url)?;
+        let target = WebhookTarget::parse(url)?;
         match target.host {
-            Host::Address(address) => self.check(&target, address),
-            Host::Name(_) if !target.is_https && self.allowed.is_empty() => Err(TargetError::Plain),
-            Host::Name(_) => Ok(()),
+            TargetHost::Address(address) => self.check(&target, address),
+            TargetHost::Name(_) if !target.is_https && self.allowed.is_empty() => {
+                Err(TargetError::Plain)
+            }
+            TargetHost::Name(_) => Ok(()),
         }
     }
 
@@ -243,12 +245,12 @@ impl Guard {
     pub async fn addresses(
         &self,
         organization: Id,
-        target: &Target,
+        target: &WebhookTarget,
     ) -> Result<Vec<SocketAddr>, TargetError> {
         let port = target.port;
         let found = match &target.host {
-            Host::Address(address) => vec![SocketAddr::new(*address, port)],
-            Host::Name(name) => self.look_up(organization, name.clone(), port).await?,
+            TargetHost::Address(address) => vec![SocketAddr::new(*address, port)],
+            TargetHost::Name(name) => self.look_up(organization, name.clone(), port).await?,
         };
         for address in &found {
             self.check(target, address.ip())?;
@@ -290,8 +292,8 @@ mod tests {
         bytes: [1; 16],
     };
 
-    fn guard(allowed: &[&str]) -> Guard {
-        Guard::new(networks(allowed), 25)
+    fn guard(allowed: &[&str]) -> AddressGuard {
+        AddressGuard::new(networks(allowed), 25)
     }
 
     #[test]
@@ -429,7 +431,7 @@ mod tests {
         }
         // A name may lead into the allowed network; only the delivery shows that.
         assert_eq!(guard.check_url("http://inside.example/"), Ok(()));
-        let target = Target::parse("http://10.1.2.3:8080/a?b").unwrap();
+        let target = WebhookTarget::parse("http://10.1.2.3:8080/a?b").unwrap();
         let found = guard.addresses(ORGANIZATION, &target).await.unwrap();
         assert_eq!(found, ["10.1.2.3:8080".parse().unwrap()]);
         assert_eq!(
@@ -441,9 +443,9 @@ mod tests {
     #[tokio::test]
     async fn a_name_is_checked_by_what_it_leads_to() {
         // The only name that every machine's resolver resolves to an internal address.
-        let target = Target {
-            host: Host::Name("localhost".to_owned()),
-            ..Target::parse("https://example.com/").unwrap()
+        let target = WebhookTarget {
+            host: TargetHost::Name("localhost".to_owned()),
+            ..WebhookTarget::parse("https://example.com/").unwrap()
         };
         let refused = guard(&[]).addresses(ORGANIZATION, &target).await;
         assert_eq!(refused, Err(TargetError::Address));

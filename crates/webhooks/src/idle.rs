@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::bounded::Allowance;
+use super::bounded::ReceiverAllowance;
 
 /// Idle timeout. Many servers close theirs after five seconds.
 const IDLE_MAX: Duration = Duration::from_secs(4);
@@ -24,19 +24,19 @@ const KEPT_MAX: usize = 256;
 const KEPT_OF_ONE_MAX: usize = 8;
 
 /// A connection, closed on drop.
-pub(super) struct Connection {
+pub(super) struct ReceiverConnection {
     pub(super) sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
     /// Bytes that the receiver may send for a message.
-    pub(super) allowance: Allowance,
+    pub(super) allowance: ReceiverAllowance,
     begun: Instant,
 }
 
-impl Connection {
+impl ReceiverConnection {
     pub(super) fn new(
         sender: SendRequest<Full<Bytes>>,
         driver: AbortHandle,
-        allowance: Allowance,
+        allowance: ReceiverAllowance,
     ) -> Self {
         Self {
             sender,
@@ -51,7 +51,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for ReceiverConnection {
     fn drop(&mut self) {
         self.driver.abort();
     }
@@ -59,37 +59,37 @@ impl Drop for Connection {
 
 /// Key of a connection: connections are never shared between organizations.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Route {
+pub(super) struct ReceiverRoute {
     pub(super) organization: Id,
     pub(super) is_https: bool,
     /// Name and port.
     pub(super) authority: String,
 }
 
-struct Kept {
+struct IdleConnection {
     since: Instant,
-    connection: Connection,
+    connection: ReceiverConnection,
 }
 
-impl Kept {
+impl IdleConnection {
     fn is_usable(&self) -> bool {
         self.since.elapsed() < IDLE_MAX && self.connection.is_usable()
     }
 }
 
 #[derive(Default)]
-struct State {
-    by_route: HashMap<Route, Vec<Kept>>,
+struct IdlePoolState {
+    by_route: HashMap<ReceiverRoute, Vec<IdleConnection>>,
     count: usize,
     /// Task that closes old connections; it ends with its runtime.
     watcher: Option<AbortHandle>,
 }
 
-impl State {
+impl IdlePoolState {
     /// Closes connections that were kept for too long; true if any is left.
     fn close_old(&mut self) -> bool {
         self.by_route.retain(|_, kept| {
-            kept.retain(Kept::is_usable);
+            kept.retain(IdleConnection::is_usable);
             !kept.is_empty()
         });
         self.count = self.by_route.values().map(Vec::len).sum();
@@ -99,11 +99,11 @@ impl State {
 
 /// Pool of idle connections.
 #[derive(Clone, Default)]
-pub(super) struct IdleConnections(Arc<Mutex<State>>);
+pub(super) struct IdleConnections(Arc<Mutex<IdlePoolState>>);
 
 impl IdleConnections {
     /// Takes the most recently used connection to this receiver.
-    pub(super) fn take(&self, route: &Route) -> Option<Connection> {
+    pub(super) fn take(&self, route: &ReceiverRoute) -> Option<ReceiverConnection> {
         let mut state = self.0.lock();
         loop {
             let kept = state.by_route.get_mut(route)?.pop()?;
@@ -115,7 +115,7 @@ impl IdleConnections {
     }
 
     /// Keeps a connection that is ready for another message, if there is room.
-    pub(super) fn keep(&self, route: Route, connection: Connection) {
+    pub(super) fn keep(&self, route: ReceiverRoute, connection: ReceiverConnection) {
         let mut state = self.0.lock();
         if state.count >= KEPT_MAX || !connection.is_usable() {
             return;
@@ -124,7 +124,7 @@ impl IdleConnections {
         if kept.len() >= KEPT_OF_ONE_MAX {
             return;
         }
-        kept.push(Kept {
+        kept.push(IdleConnection {
             since: Instant::now(),
             connection,
         });
@@ -156,18 +156,18 @@ mod tests {
 
     use super::*;
 
-    async fn connection() -> (Connection, DuplexStream) {
+    async fn connection() -> (ReceiverConnection, DuplexStream) {
         let (ours, theirs) = tokio::io::duplex(1_024);
         let (sender, driver) = http1::handshake(TokioIo::new(ours)).await.unwrap();
         let driver = tokio::spawn(async {
             let _ended = driver.await;
         });
-        let one = Connection::new(sender, driver.abort_handle(), Allowance::new());
+        let one = ReceiverConnection::new(sender, driver.abort_handle(), ReceiverAllowance::new());
         (one, theirs)
     }
 
-    fn route(authority: usize) -> Route {
-        Route {
+    fn route(authority: usize) -> ReceiverRoute {
+        ReceiverRoute {
             organization: Id::of_hash(Prefix::Organization, &Hash::ZERO),
             is_https: true,
             authority: format!("receiver-{authority}.example.com"),

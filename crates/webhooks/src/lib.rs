@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use kedge_actors::Engine;
-use kedge_actors::fair::{Full, Turn, Turns, share};
-use kedge_actors::webhooks::Verdict;
+use kedge_actors::fair::{FairPermit, FairQueue, QueueFull, share};
+use kedge_actors::webhooks::DeliveryVerdict;
 use kedge_config::Config;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
 
-use post::{Poster, PosterError};
+use post::{PosterError, WebhookPoster};
 
 /// Header of the message's id, which is the delivery's.
 pub const MESSAGE_ID: HeaderName = HeaderName::from_static("webhook-id");
@@ -28,16 +28,16 @@ pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 /// Header of the signatures, separated by spaces.
 pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-pub struct Sender {
+pub struct WebhookSender {
     engine: Engine,
-    poster: Poster,
-    tests: Arc<Turns<Id>>,
+    poster: WebhookPoster,
+    tests: Arc<FairQueue<Id>>,
 }
 
-impl Sender {
+impl WebhookSender {
     /// The engine provides the webhooks' secrets and the time.
     pub fn new(config: &Config, engine: Engine) -> Result<Self, PosterError> {
-        let poster = Poster::new(
+        let poster = WebhookPoster::new(
             config.webhook_allowed_networks.clone(),
             config.organization_share_percent,
             Duration::from_secs(config.webhook_timeout_s),
@@ -50,17 +50,17 @@ impl Sender {
         Ok(Self {
             engine,
             poster,
-            tests: Turns::new(all, share(all, percent), usize::MAX),
+            tests: FairQueue::new(all, share(all, percent), usize::MAX),
         })
     }
 
     /// The guard over destinations.
-    pub fn guard(&self) -> &guard::Guard {
+    pub fn guard(&self) -> &guard::AddressGuard {
         self.poster.guard()
     }
 
     /// Takes one of an organization's places for test messages, released on drop.
-    pub fn begin_test(&self, organization: Id) -> Result<Turn<Id>, Full> {
+    pub fn begin_test(&self, organization: Id) -> Result<FairPermit<Id>, QueueFull> {
         self.tests.try_take(organization)
     }
 
@@ -76,7 +76,7 @@ impl Sender {
         id: Id,
         body: Vec<u8>,
         mut headers: HeaderMap,
-    ) -> Verdict {
+    ) -> DeliveryVerdict {
         let secrets = self.engine.published().snapshot.secret(webhook.id);
         let secrets = match secrets {
             Ok(Some(secrets)) => secrets,
@@ -109,14 +109,14 @@ impl Sender {
 /// The owner's error text when this server failed.
 const INSIDE: &str = "the message could not be made; it will be retried";
 
-fn failed(why: &str) -> Verdict {
-    Verdict::Failed {
+fn failed(why: &str) -> DeliveryVerdict {
+    DeliveryVerdict::Failed {
         status: None,
         error: why.to_owned(),
         retry_after_ms: None,
     }
 }
 
-pub fn not_made() -> Verdict {
+pub fn not_made() -> DeliveryVerdict {
     failed(INSIDE)
 }

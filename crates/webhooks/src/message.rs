@@ -14,7 +14,7 @@ use serde_json::json;
 pub const TEST_TYPE: &str = "webhook.test";
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct WebhookRequest<'a> {
     #[serde(flatten)]
     event: &'a Event,
     receipt: Option<&'a Receipt>,
@@ -22,7 +22,7 @@ struct Message<'a> {
 
 /// Makes the body for an event. Data that would make it too large is left out: the action itself contains it.
 pub fn body(mut event: Event, receipt: Option<&Receipt>) -> Result<Vec<u8>, serde_json::Error> {
-    let message = |event: &Event| serde_json::to_vec(&Message { event, receipt });
+    let message = |event: &Event| serde_json::to_vec(&WebhookRequest { event, receipt });
     let body = message(&event)?;
     if body.len() < WEBHOOK_BODY_BYTES_MAX {
         return Ok(body);
@@ -59,7 +59,7 @@ pub fn test_event_id(random: [u8; 16]) -> Id {
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::event::{EventType, Position};
+    use kedge_protocol::event::{EventPosition, EventType};
     use serde_json::Value;
 
     use super::*;
@@ -68,7 +68,7 @@ mod tests {
         Event {
             id: test_event_id([7; 16]),
             event_type: EventType::ObjectUpdated,
-            position: Position::start_of(9),
+            position: EventPosition::start_of(9),
             timestamp_ms: 1,
             organization_id: None,
             object_id: None,

@@ -13,8 +13,8 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, RETRY_AFTER, USER_AGENT};
 use hyper::rt::{Read, Write};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use kedge_actors::webhooks::Verdict;
-use kedge_config::Network;
+use kedge_actors::webhooks::DeliveryVerdict;
+use kedge_config::IpNetwork;
 use kedge_net::trust::{self, TrustError};
 use kedge_protocol::Id;
 use kedge_protocol::limits::WEBHOOK_ANSWER_BYTES_MAX;
@@ -22,9 +22,9 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::bounded::{Allowance, Bounded, MESSAGE_BYTES_MAX};
-use super::guard::{Guard, Target, TargetError};
-use super::idle::{Connection, IdleConnections, Route};
+use super::bounded::{BoundedConnection, MESSAGE_BYTES_MAX, ReceiverAllowance};
+use super::guard::{AddressGuard, TargetError, WebhookTarget};
+use super::idle::{IdleConnections, ReceiverConnection, ReceiverRoute};
 
 /// Time limit for the answer's body, which decides nothing.
 const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -32,8 +32,8 @@ const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 const BUFFER_BYTES: usize = 32 * 1024;
 const AGENT: &str = concat!("kedge-webhooks/", env!("CARGO_PKG_VERSION"));
 
-pub struct Poster {
-    guard: Guard,
+pub struct WebhookPoster {
+    guard: AddressGuard,
     tls: TlsConnector,
     timeout: Duration,
     idle: IdleConnections,
@@ -52,7 +52,7 @@ pub enum PosterError {
 /// Reasons for a missing answer. The messages are for the webhook's owner, and reveal nothing of this server's
 /// networks.
 #[derive(Debug, thiserror::Error)]
-enum NoAnswer {
+enum PostError {
     #[error("the URL {0}")]
     Target(#[from] TargetError),
     #[error("the receiver could not be connected to")]
@@ -67,11 +67,11 @@ enum NoAnswer {
     Timeout(u64),
 }
 
-impl Poster {
+impl WebhookPoster {
     /// Sends to the public internet and to the `allowed` networks, each POST within `timeout`. One organization may use
     /// the given percentage of concurrent lookups.
     pub fn new(
-        allowed: Vec<Network>,
+        allowed: Vec<IpNetwork>,
         share_percent: u8,
         timeout: Duration,
         ca_file: Option<&Path>,
@@ -81,14 +81,14 @@ impl Poster {
             None => PosterError::Tls(error),
         })?;
         Ok(Self {
-            guard: Guard::new(allowed, share_percent),
+            guard: AddressGuard::new(allowed, share_percent),
             tls: TlsConnector::from(Arc::new(tls)),
             timeout,
             idle: IdleConnections::default(),
         })
     }
 
-    pub fn guard(&self) -> &Guard {
+    pub fn guard(&self) -> &AddressGuard {
         &self.guard
     }
 
@@ -99,15 +99,15 @@ impl Poster {
         url: &str,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Verdict {
+    ) -> DeliveryVerdict {
         let exchange = self.exchange(organization, url, headers, body);
         let answer = match tokio::time::timeout(self.timeout, exchange).await {
             Ok(answer) => answer,
-            Err(_) => Err(NoAnswer::Timeout(self.timeout.as_secs())),
+            Err(_) => Err(PostError::Timeout(self.timeout.as_secs())),
         };
         match answer {
             Ok((status, headers)) => verdict(status, &headers),
-            Err(error) => Verdict::Failed {
+            Err(error) => DeliveryVerdict::Failed {
                 status: None,
                 error: error.to_string(),
                 retry_after_ms: None,
@@ -121,10 +121,10 @@ impl Poster {
         url: &str,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<(u16, HeaderMap), NoAnswer> {
-        let target = Target::parse(url)?;
+    ) -> Result<(u16, HeaderMap), PostError> {
+        let target = WebhookTarget::parse(url)?;
         let request = request(&target, headers, body)?;
-        let route = Route {
+        let route = ReceiverRoute {
             organization,
             is_https: target.is_https,
             authority: target.authority.clone(),
@@ -139,33 +139,37 @@ impl Poster {
         self.answer(connection, route, request).await
     }
 
-    async fn open(&self, organization: Id, target: Target) -> Result<Connection, NoAnswer> {
+    async fn open(
+        &self,
+        organization: Id,
+        target: WebhookTarget,
+    ) -> Result<ReceiverConnection, PostError> {
         let addresses = self.guard.addresses(organization, &target).await?;
-        let allowance = Allowance::new();
-        let stream = Bounded::new(connect(&addresses).await?, allowance.clone());
+        let allowance = ReceiverAllowance::new();
+        let stream = BoundedConnection::new(connect(&addresses).await?, allowance.clone());
         if !target.is_https {
             return begin(stream, allowance).await;
         }
         let name = ServerName::try_from(target.name).map_err(|_| TargetError::Form)?;
         let stream = self.tls.connect(name, stream).await;
-        let stream = stream.map_err(|error| NoAnswer::Tls(error.to_string()))?;
+        let stream = stream.map_err(|error| PostError::Tls(error.to_string()))?;
         begin(stream, allowance).await
     }
 
     /// Sends the request, and keeps the connection if it can be used again.
     async fn answer(
         &self,
-        mut connection: Connection,
-        route: Route,
+        mut connection: ReceiverConnection,
+        route: ReceiverRoute,
         request: Request<Full<Bytes>>,
-    ) -> Result<(u16, HeaderMap), NoAnswer> {
+    ) -> Result<(u16, HeaderMap), PostError> {
         connection.allowance.renew();
         let response = connection.sender.send_request(request).await;
         let broken = |_| {
             if connection.allowance.is_spent() {
-                NoAnswer::TooLong
+                PostError::TooLong
             } else {
-                NoAnswer::Broken
+                PostError::Broken
             }
         };
         let (parts, body) = response.map_err(broken)?.into_parts();
@@ -182,10 +186,10 @@ impl Poster {
 }
 
 fn request(
-    target: &Target,
+    target: &WebhookTarget,
     headers: HeaderMap,
     body: Vec<u8>,
-) -> Result<Request<Full<Bytes>>, NoAnswer> {
+) -> Result<Request<Full<Bytes>>, PostError> {
     let mut request = Request::new(Full::new(Bytes::from(body)));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = target.path.clone().into();
@@ -202,7 +206,7 @@ fn request(
     Ok(request)
 }
 
-async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, NoAnswer> {
+async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, PostError> {
     for address in addresses {
         if let Ok(stream) = TcpStream::connect(address).await {
             // A message is one write, so there is nothing to wait for.
@@ -210,10 +214,10 @@ async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, NoAnswer> {
             return Ok(stream);
         }
     }
-    Err(NoAnswer::Connect)
+    Err(PostError::Connect)
 }
 
-async fn begin<S>(stream: S, allowance: Allowance) -> Result<Connection, NoAnswer>
+async fn begin<S>(stream: S, allowance: ReceiverAllowance) -> Result<ReceiverConnection, PostError>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     TokioIo<S>: Read + Write,
@@ -221,24 +225,28 @@ where
     let mut protocol = http1::Builder::new();
     protocol.max_buf_size(BUFFER_BYTES);
     let begun = protocol.handshake(TokioIo::new(stream)).await;
-    let (sender, connection) = begun.map_err(|_| NoAnswer::Broken)?;
+    let (sender, connection) = begun.map_err(|_| PostError::Broken)?;
     let driver = tokio::spawn(async move {
         // The sender learns how it ended.
         let _ended = connection.await;
     });
-    Ok(Connection::new(sender, driver.abort_handle(), allowance))
+    Ok(ReceiverConnection::new(
+        sender,
+        driver.abort_handle(),
+        allowance,
+    ))
 }
 
 /// Maps an answer to a verdict.
-fn verdict(status: u16, headers: &HeaderMap) -> Verdict {
+fn verdict(status: u16, headers: &HeaderMap) -> DeliveryVerdict {
     let error = match status {
-        200..300 => return Verdict::Delivered { status },
-        410 => return Verdict::Gone,
+        200..300 => return DeliveryVerdict::Delivered { status },
+        410 => return DeliveryVerdict::Gone,
         300..400 => format!("the receiver answered {status}; redirects are not followed"),
         _ => format!("the receiver answered {status}"),
     };
     let may_ask = matches!(status, 429 | 503);
-    Verdict::Failed {
+    DeliveryVerdict::Failed {
         status: Some(status),
         error,
         retry_after_ms: headers
@@ -278,10 +286,10 @@ mod tests {
             while stream.write_all(&interim).await.is_ok() {}
         });
         let loopback = vec!["127.0.0.0/8".parse().unwrap()];
-        let poster = Poster::new(loopback, 100, Duration::from_mins(1), None).unwrap();
+        let poster = WebhookPoster::new(loopback, 100, Duration::from_mins(1), None).unwrap();
         let organization = Id::of_hash(Prefix::Organization, &Hash::ZERO);
         let posted = poster.post(organization, &url, HeaderMap::new(), b"{}".to_vec());
-        let Verdict::Failed { error, .. } = posted.await else {
+        let DeliveryVerdict::Failed { error, .. } = posted.await else {
             panic!("it never answered");
         };
         assert_eq!(error, "the receiver sent 256 KiB, and no end of its answer");
@@ -294,11 +302,11 @@ mod tests {
         headers.insert(RETRY_AFTER, "7".parse().unwrap());
         let of = |status| verdict(status, &headers);
         for status in [200, 202, 204, 299] {
-            assert_eq!(of(status), Verdict::Delivered { status });
+            assert_eq!(of(status), DeliveryVerdict::Delivered { status });
         }
-        assert_eq!(of(410), Verdict::Gone);
+        assert_eq!(of(410), DeliveryVerdict::Gone);
         for status in [301, 302, 307, 308, 400, 404, 429, 500, 503] {
-            let Verdict::Failed {
+            let DeliveryVerdict::Failed {
                 status: reported,
                 retry_after_ms,
                 ..

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use kedge_client::Client;
 use kedge_protocol::Hash;
 use kedge_protocol::checkpoint::Checkpoint;
-use kedge_protocol::export::{Checked, Checker, Line};
+use kedge_protocol::export::{ExportChecker, ExportLine, ExportLineKind};
 use serde::Serialize;
 
-use crate::checks::receipts::Trust;
-use crate::error::{Error, Result};
-use crate::load::run::Part;
+use crate::checks::receipts::ReceiptTrust;
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::load::run::PhaseResult;
 use crate::progress;
 
 /// Findings of the log check.
@@ -29,21 +29,29 @@ pub(crate) struct LogCheck {
 }
 
 /// Reads the log from its position before the run, and compares it with the acknowledged sequences.
-pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> Result<LogCheck> {
+pub(crate) async fn check(
+    client: &Client,
+    before: &Checkpoint,
+    part: &PhaseResult,
+) -> LoadtestResult<LogCheck> {
     let spinner = progress::spinner("the log is read again".to_owned());
     let mut found = LogCheck::default();
     let mut leaves: BTreeMap<u64, Hash> = part.leaves.iter().copied().collect();
     let mut headers = part.headers.clone();
     let export = client.export(before.batches, None).await;
-    let mut export = export.map_err(Error::at("the export"))?;
+    let mut export = export.map_err(LoadtestError::at("the export"))?;
     // The sequencer key may have changed since the run began.
     let updated = client.update_keys().await;
-    updated.map_err(Error::at("the sequencer's keys"))?;
-    let trust = Trust::of(client);
-    let mut checker = Checker::new(trust.domain, trust.keys);
-    while let Some(line) = export.line().await.map_err(Error::at("the export"))? {
+    updated.map_err(LoadtestError::at("the sequencer's keys"))?;
+    let trust = ReceiptTrust::of(client);
+    let mut checker = ExportChecker::new(trust.domain, trust.keys);
+    while let Some(line) = export
+        .line()
+        .await
+        .map_err(LoadtestError::at("the export"))?
+    {
         let text = std::str::from_utf8(&line)
-            .map_err(|error| Error::Answer(format!("the export: {error}")))?;
+            .map_err(|error| LoadtestError::Answer(format!("the export: {error}")))?;
         let from = checker.reached().0;
         let checked = match checker.line(text) {
             Ok(checked) => checked,
@@ -57,7 +65,7 @@ pub(crate) async fn check(client: &Client, before: &Checkpoint, part: &Part) -> 
             leaves.range(from + 1..=to).next().is_some()
                 || headers.contains_key(&(checker.batches() - 1))
         };
-        if matches!(checked, Checked::Batch) && is_wanted() {
+        if matches!(checked, ExportLineKind::Batch) && is_wanted() {
             look_up(text, &mut leaves, &mut headers, &mut found);
         }
     }
@@ -91,7 +99,7 @@ fn look_up(
     headers: &mut BTreeMap<u64, Hash>,
     found: &mut LogCheck,
 ) {
-    let Ok(Line::Batch(line)) = serde_json::from_str::<Line>(text) else {
+    let Ok(ExportLine::Batch(line)) = serde_json::from_str::<ExportLine>(text) else {
         return;
     };
     let header = &line.batch.header;
@@ -114,7 +122,7 @@ fn look_up(
 
 /// Checks that the log has grown by the acknowledged actions, each at its own position. Further growth is limited to
 /// actions with a lost answer.
-fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
+fn growth(grown: u64, reached: u64, part: &PhaseResult) -> Vec<String> {
     let (places, unknown) = (&part.places, part.unknown);
     let acknowledged = places.named;
     let mut problems = Vec::new();
@@ -151,13 +159,13 @@ fn growth(grown: u64, reached: u64, part: &Part) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::places::Places;
+    use crate::checks::places::SequenceBitmap;
 
-    fn part(places: &[(u64, u64)], unknown: u64) -> Part {
-        let mut part = Part {
-            places: Places::new(100),
+    fn part(places: &[(u64, u64)], unknown: u64) -> PhaseResult {
+        let mut part = PhaseResult {
+            places: SequenceBitmap::new(100),
             unknown,
-            ..Part::default()
+            ..PhaseResult::default()
         };
         for (first, count) in places {
             part.places.add(*first, *count);
@@ -167,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_log_must_have_grown_by_what_was_acknowledged() {
-        let check = |part: &Part, grown| growth(grown, 100 + grown, part).len();
+        let check = |part: &PhaseResult, grown| growth(grown, 100 + grown, part).len();
         let all = part(&[(101, 500)], 0);
         assert_eq!(check(&all, 500), 0);
         assert_eq!(check(&all, 501), 1, "an action too many");

@@ -9,7 +9,7 @@ const SPAN_MAX: u64 = 1 << 34;
 
 /// Sequences named by answers.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Places {
+pub(crate) struct SequenceBitmap {
     /// Last sequence of the log before the run.
     base: u64,
     #[serde(serialize_with = "write_bits", deserialize_with = "read_bits")]
@@ -23,7 +23,7 @@ pub(crate) struct Places {
     pub(crate) highest: u64,
 }
 
-impl Places {
+impl SequenceBitmap {
     pub(crate) fn new(base: u64) -> Self {
         Self {
             base,
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_place_that_two_answers_name_is_found() {
-        let mut places = Places::new(100);
+        let mut places = SequenceBitmap::new(100);
         places.add(101, 500);
         places.add(700, 1);
         assert_eq!((places.named, places.twice, places.highest), (501, 0, 700));
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn parts_of_a_run_come_together_through_a_pipe() {
-        let mut one = Places::new(7);
+        let mut one = SequenceBitmap::new(7);
         one.add(8, 64);
-        let mut other = Places::new(7);
+        let mut other = SequenceBitmap::new(7);
         other.add(71, 3);
         let text = serde_json::to_string(&other).unwrap();
         one.merge(&serde_json::from_str(&text).unwrap());

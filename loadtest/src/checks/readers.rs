@@ -10,15 +10,15 @@ use http_body_util::{BodyExt, Empty};
 use hyper::Request;
 use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
-use kedge_protocol::event::Position;
+use kedge_protocol::event::EventPosition;
 use memchr::memmem;
 use serde::Serialize;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::error::{Error, Result};
-use crate::fleet::Organization;
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::fleet::LoadOrganization;
 
 /// Streams that are silent for this long after the load are complete.
 const QUIET: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const EVENT_BYTES_MAX: usize = 4 << 20;
 
 /// Findings of the stream readers.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Streams {
+pub(crate) struct StreamFigures {
     pub(crate) readers: usize,
     pub(crate) events: u64,
     /// Repeated or reordered events.
@@ -43,7 +43,7 @@ pub(crate) struct Streams {
 }
 
 #[derive(Default)]
-struct Counts {
+struct StreamCounts {
     actions: AtomicU64,
     events: AtomicU64,
     duplicates: AtomicU64,
@@ -51,7 +51,7 @@ struct Counts {
 }
 
 struct StreamReader {
-    counts: Arc<Counts>,
+    counts: Arc<StreamCounts>,
     task: JoinHandle<()>,
 }
 
@@ -62,19 +62,19 @@ impl Drop for StreamReader {
 }
 
 /// Running stream readers.
-pub(crate) struct Readers(Vec<StreamReader>);
+pub(crate) struct StreamReaders(Vec<StreamReader>);
 
 /// Opens a stream for each of the first organizations, and waits until all are open.
 pub(crate) async fn open(
     authority: &str,
-    organizations: &[Organization],
+    organizations: &[LoadOrganization],
     count: usize,
-) -> Result<Readers> {
+) -> LoadtestResult<StreamReaders> {
     let (mut readers, mut opened) = (Vec::new(), Vec::new());
     for organization in &organizations[..count.min(organizations.len())] {
         let (sender, receiver) = oneshot::channel();
-        let counts = Arc::new(Counts::default());
-        let follower = Follower {
+        let counts = Arc::new(StreamCounts::default());
+        let follower = ReaderTask {
             authority: authority.to_owned(),
             api_key: organization.api_key.clone(),
             authorization: organization
@@ -89,20 +89,24 @@ pub(crate) async fn open(
         readers.push(StreamReader { counts, task });
         opened.push(receiver);
     }
-    let readers = Readers(readers);
+    let readers = StreamReaders(readers);
     for opened in opened {
         match tokio::time::timeout(QUIET, opened).await {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => return Err(error),
-            _ => return Err(Error::Answer("an event stream did not open".to_owned())),
+            _ => {
+                return Err(LoadtestError::Answer(
+                    "an event stream did not open".to_owned(),
+                ));
+            }
         }
     }
     Ok(readers)
 }
 
-impl Readers {
+impl StreamReaders {
     /// Waits until the streams have delivered all acknowledged actions, or no more events arrive.
-    pub(crate) async fn finish(self, acknowledged_each: &[u64]) -> Streams {
+    pub(crate) async fn finish(self, acknowledged_each: &[u64]) -> StreamFigures {
         let ended = Instant::now();
         let wanted = |number: usize| acknowledged_each.get(number).copied().unwrap_or(0);
         let seen = |reader: &StreamReader| reader.counts.actions.load(Ordering::Relaxed);
@@ -122,13 +126,13 @@ impl Readers {
             behind_s = ended.elapsed().as_secs_f64();
             tokio::time::sleep(LOOK).await;
         }
-        let sum = |of: fn(&Counts) -> &AtomicU64| {
+        let sum = |of: fn(&StreamCounts) -> &AtomicU64| {
             let readers = self.0.iter();
             readers
                 .map(|reader| of(&reader.counts).load(Ordering::Relaxed))
                 .sum()
         };
-        Streams {
+        StreamFigures {
             readers: self.0.len(),
             events: sum(|counts| &counts.events),
             duplicates: sum(|counts| &counts.duplicates),
@@ -139,16 +143,16 @@ impl Readers {
     }
 }
 
-struct Follower {
+struct ReaderTask {
     authority: String,
     api_key: Option<String>,
     authorization: Option<String>,
-    counts: Arc<Counts>,
-    last: Option<Position>,
-    opened: Option<oneshot::Sender<Result<()>>>,
+    counts: Arc<StreamCounts>,
+    last: Option<EventPosition>,
+    opened: Option<oneshot::Sender<LoadtestResult<()>>>,
 }
 
-impl Follower {
+impl ReaderTask {
     /// Follows the stream until aborted. Reconnects at the last position when the stream ends.
     async fn run(mut self) {
         loop {
@@ -163,9 +167,9 @@ impl Follower {
         }
     }
 
-    async fn follow(&mut self) -> Result<()> {
+    async fn follow(&mut self) -> LoadtestResult<()> {
         let stream = TcpStream::connect(&self.authority).await;
-        let stream = stream.map_err(Error::io("connecting for an event stream"))?;
+        let stream = stream.map_err(LoadtestError::io("connecting for an event stream"))?;
         let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
         // The body reports its error too.
         tokio::spawn(connection);
@@ -181,11 +185,13 @@ impl Follower {
         }
         let request = request
             .body(Empty::<Bytes>::new())
-            .map_err(|error| Error::Broken(error.to_string()))?;
+            .map_err(|error| LoadtestError::Broken(error.to_string()))?;
         let response = sender.send_request(request).await?;
         let status = response.status();
         if !status.is_success() {
-            return Err(Error::Answer(format!("an event stream: status {status}")));
+            return Err(LoadtestError::Answer(format!(
+                "an event stream: status {status}"
+            )));
         }
         let mut body = response.into_body();
         let mut text: VecDeque<u8> = VecDeque::new();
@@ -196,7 +202,7 @@ impl Follower {
             text.extend(data);
             self.take_events(&mut text);
             if text.len() > EVENT_BYTES_MAX {
-                return Err(Error::Answer("an event without an end".to_owned()));
+                return Err(LoadtestError::Answer("an event without an end".to_owned()));
             }
             if let Some(opened) = self.opened.take() {
                 let _ = opened.send(Ok(()));
@@ -222,7 +228,7 @@ impl Follower {
         let id = lines().find_map(|line| line.strip_prefix(b"id: "));
         let position = id
             .and_then(|id| std::str::from_utf8(id).ok())
-            .and_then(|id| id.parse::<Position>().ok());
+            .and_then(|id| id.parse::<EventPosition>().ok());
         let Some(position) = position else {
             return;
         };
@@ -248,7 +254,7 @@ mod tests {
     use super::*;
 
     fn follow(texts: &[&str]) -> (u64, u64, u64) {
-        let mut follower = Follower {
+        let mut follower = ReaderTask {
             authority: String::new(),
             api_key: None,
             authorization: None,

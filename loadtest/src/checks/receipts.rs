@@ -1,18 +1,18 @@
 //! Verification of receipts against the sent requests.
 
-use kedge_client::sign::{ActionText, RequestTerms, SignedRequest, sign};
+use kedge_client::sign::{RequestTerms, SignableAction, SignedRequest, sign};
 use kedge_client::{Client, VerificationError};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use kedge_protocol::{Hash, Id, Prefix, SequencerKeys};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 use crate::load::workload::Workload;
 
 /// An answer to verify, with the parameters that rebuild its request.
-pub(crate) struct Sample {
+pub(crate) struct AnswerSample {
     pub(crate) number: u64,
     pub(crate) seed: Hash,
     pub(crate) body: Vec<u8>,
@@ -20,12 +20,12 @@ pub(crate) struct Sample {
 
 /// The trusted log: its domain, and the keys that sign its batches.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Trust {
+pub(crate) struct ReceiptTrust {
     pub(crate) domain: Domain,
     pub(crate) keys: SequencerKeys,
 }
 
-impl Trust {
+impl ReceiptTrust {
     /// The current trust of a client.
     pub(crate) fn of(client: &Client) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Trust {
 
 /// Positions in the log proven by a valid receipt.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct ReceiptPositions {
     /// Number and hash of the signed header.
     pub(crate) batch: (u64, Hash),
     /// Sequence and leaf of the first, the middle and the last action.
@@ -63,7 +63,11 @@ struct ManyResult {
     sequence: Option<u64>,
 }
 
-pub(crate) fn check(workload: &Workload, trust: &Trust, sample: &Sample) -> Result<Opened> {
+pub(crate) fn check(
+    workload: &Workload,
+    trust: &ReceiptTrust,
+    sample: &AnswerSample,
+) -> LoadtestResult<ReceiptPositions> {
     let signed = sign_again(workload, trust, sample)?;
     if signed.contents.len() > 1 {
         open_many(trust, &signed, &sample.body)
@@ -73,14 +77,18 @@ pub(crate) fn check(workload: &Workload, trust: &Trust, sample: &Sample) -> Resu
 }
 
 /// Signs the request again. Signatures are deterministic, so this yields the contents, which were not stored.
-fn sign_again(workload: &Workload, trust: &Trust, sample: &Sample) -> Result<SignedRequest> {
+fn sign_again(
+    workload: &Workload,
+    trust: &ReceiptTrust,
+    sample: &AnswerSample,
+) -> LoadtestResult<SignedRequest> {
     let texts = workload.texts(sample.number);
     let targets: Vec<String> = texts.iter().map(|(target, _)| target.to_string()).collect();
     let kind = workload.kind();
-    let actions: Vec<ActionText<'_>> = texts
+    let actions: Vec<SignableAction<'_>> = texts
         .iter()
         .zip(&targets)
-        .map(|((_, payload), target)| ActionText {
+        .map(|((_, payload), target)| SignableAction {
             kind: &kind,
             target,
             payload: payload.as_bytes(),
@@ -96,10 +104,14 @@ fn sign_again(workload: &Workload, trust: &Trust, sample: &Sample) -> Result<Sig
         atomic: head.atomic,
         seed: sample.seed,
     };
-    sign(&terms, &actions).map_err(Error::at("signing"))
+    sign(&terms, &actions).map_err(LoadtestError::at("signing"))
 }
 
-fn open_single(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opened> {
+fn open_single(
+    trust: &ReceiptTrust,
+    signed: &SignedRequest,
+    body: &[u8],
+) -> LoadtestResult<ReceiptPositions> {
     let SingleAnswer {
         id,
         action_id,
@@ -114,13 +126,17 @@ fn open_single(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Ope
     }
     let leaf = receipt.leaf.hash().map_err(not_verified)?;
     let header = &receipt.batch.header;
-    Ok(Opened {
+    Ok(ReceiptPositions {
         batch: (header.number, header.hash()),
         leaves: vec![(receipt.leaf.sequence, leaf)],
     })
 }
 
-fn open_many(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opened> {
+fn open_many(
+    trust: &ReceiptTrust,
+    signed: &SignedRequest,
+    body: &[u8],
+) -> LoadtestResult<ReceiptPositions> {
     let ManyAnswer { results, receipt } = read(body)?;
     let reported = results.iter().filter_map(|result| result.sequence);
     let proven = receipt.actions.iter().map(|action| action.sequence);
@@ -142,7 +158,7 @@ fn open_many(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opene
     chosen.dedup();
     let place = |index: usize| {
         let (action, content) = (&receipt.actions[index], contents[index]);
-        let leaf = Leaf {
+        let leaf = LogLeaf {
             sequence: action.sequence,
             timestamp_ms: action.timestamp_ms,
             content,
@@ -151,29 +167,29 @@ fn open_many(trust: &Trust, signed: &SignedRequest, body: &[u8]) -> Result<Opene
         (action.sequence, leaf.hash())
     };
     let header = &receipt.batch.header;
-    Ok(Opened {
+    Ok(ReceiptPositions {
         batch: (header.number, header.hash()),
         leaves: chosen.into_iter().map(place).collect(),
     })
 }
 
-fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
+fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> LoadtestResult<T> {
     serde_json::from_slice(body)
-        .map_err(|error| Error::Answer(format!("the answer cannot be read: {error}")))
+        .map_err(|error| LoadtestError::Answer(format!("the answer cannot be read: {error}")))
 }
 
-fn wrong<T>(why: &str) -> Result<T> {
-    Err(Error::Answer(why.to_owned()))
+fn wrong<T>(why: &str) -> LoadtestResult<T> {
+    Err(LoadtestError::Answer(why.to_owned()))
 }
 
-fn not_verified(error: impl Into<VerificationError>) -> Error {
+fn not_verified(error: impl Into<VerificationError>) -> LoadtestError {
     let error: VerificationError = error.into();
-    Error::Answer(format!("the receipt does not verify: {error}"))
+    LoadtestError::Answer(format!("the receipt does not verify: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::KeyFrom;
+    use kedge_protocol::KeyActivation;
     use kedge_protocol::batch::BatchHeader;
     use kedge_protocol::merkle::BatchTree;
     use kedge_protocol::receipt::{RECEIPT_VERSION, ReceiptLeaf};
@@ -187,8 +203,8 @@ mod tests {
         SigningKey::from_bytes(&[9; 32]).unwrap()
     }
 
-    fn trust() -> Trust {
-        Trust {
+    fn trust() -> ReceiptTrust {
+        ReceiptTrust {
             domain: Domain {
                 chain_id: 31337,
                 verifying_contract: sequencer().address(),
@@ -198,7 +214,7 @@ mod tests {
     }
 
     /// A server's answer to request 3, as JSON, from batch number `batch`.
-    fn answer(workload: &Workload, sample: &Sample, batch: u64) -> Value {
+    fn answer(workload: &Workload, sample: &AnswerSample, batch: u64) -> Value {
         let signed = sign_again(workload, &trust(), sample).unwrap();
         let content = signed.contents[0];
         let leaf = ReceiptLeaf {
@@ -236,7 +252,7 @@ mod tests {
     #[test]
     fn each_batch_has_its_own_key() {
         let workload = workload("single-updates", 2, 4);
-        let mut sample = Sample {
+        let mut sample = AnswerSample {
             number: 3,
             seed: Hash([7; 32]),
             body: Vec::new(),
@@ -248,8 +264,8 @@ mod tests {
             let mut keys = SequencerKeys::from(first.address());
             let key = second.address();
             let from_batch = 5;
-            keys.push(KeyFrom { key, from_batch }).unwrap();
-            let trust = Trust { keys, ..trust() };
+            keys.push(KeyActivation { key, from_batch }).unwrap();
+            let trust = ReceiptTrust { keys, ..trust() };
             check(&workload, &trust, &sample).is_ok()
         };
         for (batch, is_first) in [(0, true), (4, true), (5, false), (6, false)] {
@@ -261,7 +277,7 @@ mod tests {
     #[test]
     fn a_spoiled_receipt_is_found() {
         let workload = workload("single-updates", 2, 4);
-        let mut sample = Sample {
+        let mut sample = AnswerSample {
             number: 3,
             seed: Hash([7; 32]),
             body: Vec::new(),
@@ -286,7 +302,7 @@ mod tests {
             assert!(check(&workload, &trust(), &sample).is_err(), "{spoiled}");
         }
         // The answer does not fit another request.
-        let other = Sample {
+        let other = AnswerSample {
             number: 4,
             seed: sample.seed,
             body: good.to_string().into_bytes(),

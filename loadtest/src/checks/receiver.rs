@@ -25,9 +25,9 @@ use sha2::Sha256;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::checks::places::Places;
-use crate::error::{Error, Result};
-use crate::load::interval::Interval;
+use crate::checks::places::SequenceBitmap;
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::load::interval::LoadInterval;
 
 /// Event types of the webhooks: those that the load causes.
 const EVENTS: [&str; 3] = ["object.created", "object.updated", "object.transferred"];
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Findings of the receiver.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Deliveries {
+pub(crate) struct DeliveryFigures {
     pub(crate) webhooks: usize,
     /// Messages with a valid signature.
     pub(crate) delivered: u64,
@@ -54,44 +54,44 @@ pub(crate) struct Deliveries {
     pub(crate) lag_max_ms: f64,
 }
 
-struct Hook {
+struct ReceiverHook {
     secret: Vec<u8>,
-    places: Places,
+    places: SequenceBitmap,
 }
 
 #[derive(Default)]
-struct Received {
-    hooks: Vec<Hook>,
+struct ReceiverState {
+    hooks: Vec<ReceiverHook>,
     refused: u64,
-    lag: Interval,
+    lag: LoadInterval,
 }
 
 /// A listening receiver, stopped on drop.
-pub(crate) struct Receiver {
+pub(crate) struct WebhookReceiver {
     address: SocketAddr,
-    received: Arc<Mutex<Received>>,
+    received: Arc<Mutex<ReceiverState>>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Receiver {
+impl Drop for WebhookReceiver {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct DeliveryMessage {
     sequence: u64,
     timestamp: String,
 }
 
-impl Receiver {
+impl WebhookReceiver {
     /// Listens on a free local port.
-    pub(crate) async fn listen() -> Result<Self> {
-        let failed = || Error::io("listening for webhooks");
+    pub(crate) async fn listen() -> LoadtestResult<Self> {
+        let failed = || LoadtestError::io("listening for webhooks");
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed())?;
         let address = listener.local_addr().map_err(failed())?;
-        let received = Arc::new(Mutex::new(Received::default()));
+        let received = Arc::new(Mutex::new(ReceiverState::default()));
         let task = tokio::spawn(accept(listener, Arc::clone(&received)));
         Ok(Self {
             address,
@@ -101,7 +101,7 @@ impl Receiver {
     }
 
     /// Creates a webhook of an account's organization with this receiver as its target.
-    pub(crate) async fn register(&self, account: &Account) -> Result<()> {
+    pub(crate) async fn register(&self, account: &Account) -> LoadtestResult<()> {
         let number = lock(&self.received).hooks.len();
         let webhook = NewWebhook {
             url: format!("http://{}/{number}", self.address),
@@ -110,16 +110,16 @@ impl Receiver {
             description: String::new(),
         };
         let made = account.create_webhook(&webhook).await;
-        let made = made.map_err(Error::at("making a webhook"))?;
+        let made = made.map_err(LoadtestError::at("making a webhook"))?;
         let secret = made.resource.secret.as_deref().and_then(|text| {
             let text = text.strip_prefix("whsec_")?;
             BASE64.decode(text).ok()
         });
         let secret =
-            secret.ok_or_else(|| Error::Answer("a webhook without a secret".to_owned()))?;
-        lock(&self.received).hooks.push(Hook {
+            secret.ok_or_else(|| LoadtestError::Answer("a webhook without a secret".to_owned()))?;
+        lock(&self.received).hooks.push(ReceiverHook {
             secret,
-            places: Places::default(),
+            places: SequenceBitmap::default(),
         });
         Ok(())
     }
@@ -128,14 +128,18 @@ impl Receiver {
     pub(crate) fn begin(&self, base: u64) {
         let mut received = lock(&self.received);
         received.refused = 0;
-        received.lag = Interval::default();
+        received.lag = LoadInterval::default();
         for hook in &mut received.hooks {
-            hook.places = Places::new(base);
+            hook.places = SequenceBitmap::new(base);
         }
     }
 
     /// Waits until messages of all acknowledged actions have arrived, at most for `wait`.
-    pub(crate) async fn finish(&self, acknowledged_each: &[u64], wait: Duration) -> Deliveries {
+    pub(crate) async fn finish(
+        &self,
+        acknowledged_each: &[u64],
+        wait: Duration,
+    ) -> DeliveryFigures {
         let ended = Instant::now();
         loop {
             let deliveries = self.look(acknowledged_each, ended);
@@ -146,16 +150,16 @@ impl Receiver {
         }
     }
 
-    fn look(&self, acknowledged_each: &[u64], ended: Instant) -> Deliveries {
+    fn look(&self, acknowledged_each: &[u64], ended: Instant) -> DeliveryFigures {
         let received = lock(&self.received);
-        let mut deliveries = Deliveries {
+        let mut deliveries = DeliveryFigures {
             webhooks: received.hooks.len(),
             refused: received.refused,
             behind_s: ended.elapsed().as_secs_f64(),
             lag_p50_ms: received.lag.latency_us.value_at_quantile(0.5) as f64 / 1e3,
             lag_p99_ms: received.lag.latency_us.value_at_quantile(0.99) as f64 / 1e3,
             lag_max_ms: received.lag.latency_us.max() as f64 / 1e3,
-            ..Deliveries::default()
+            ..DeliveryFigures::default()
         };
         for (hook, acknowledged) in received.hooks.iter().zip(acknowledged_each) {
             let places = &hook.places;
@@ -168,11 +172,11 @@ impl Receiver {
     }
 }
 
-fn lock(received: &Mutex<Received>) -> parking_lot::MutexGuard<'_, Received> {
+fn lock(received: &Mutex<ReceiverState>) -> parking_lot::MutexGuard<'_, ReceiverState> {
     received.lock()
 }
 
-async fn accept(listener: TcpListener, received: Arc<Mutex<Received>>) {
+async fn accept(listener: TcpListener, received: Arc<Mutex<ReceiverState>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let received = Arc::clone(&received);
         tokio::spawn(async move {
@@ -187,8 +191,8 @@ async fn accept(listener: TcpListener, received: Arc<Mutex<Received>>) {
 
 async fn answer(
     request: Request<Incoming>,
-    received: &Mutex<Received>,
-) -> std::result::Result<Response<Empty<Bytes>>, Infallible> {
+    received: &Mutex<ReceiverState>,
+) -> Result<Response<Empty<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
     let hook = parts.uri.path().trim_start_matches('/').parse::<usize>();
     let body = Limited::new(body, WEBHOOK_BODY_BYTES_MAX).collect().await;
@@ -215,13 +219,13 @@ async fn answer(
 
 /// Accepts a message; `None` if it is invalid.
 fn take(
-    received: &mut Received,
+    received: &mut ReceiverState,
     hook: usize,
     headers: &HeaderMap,
     body: &[u8],
     now_ms: u64,
 ) -> Option<()> {
-    let Received { hooks, lag, .. } = received;
+    let ReceiverState { hooks, lag, .. } = received;
     let hook = hooks.get_mut(hook)?;
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let (id, timestamp) = (header("webhook-id")?, header("webhook-timestamp")?);
@@ -238,7 +242,7 @@ fn take(
     if !holds {
         return None;
     }
-    let message: Message = serde_json::from_slice(body).ok()?;
+    let message: DeliveryMessage = serde_json::from_slice(body).ok()?;
     let sent_ms = parse_rfc3339(&message.timestamp)?;
     hook.places.add(message.sequence, 1);
     lag.record(Duration::from_millis(now_ms.saturating_sub(sent_ms)));
@@ -252,10 +256,10 @@ mod tests {
     #[test]
     fn signatures_are_checked_and_duplicates_counted() {
         let secret = b"a secret of twenty-four.".to_vec();
-        let mut received = Received::default();
-        received.hooks.push(Hook {
+        let mut received = ReceiverState::default();
+        received.hooks.push(ReceiverHook {
             secret: secret.clone(),
-            places: Places::new(0),
+            places: SequenceBitmap::new(0),
         });
         let body = br#"{"sequence":7,"timestamp":"2026-11-21T10:00:00.000Z"}"#;
         let mut mac = Hmac::<Sha256>::new_from_slice(&secret).unwrap();

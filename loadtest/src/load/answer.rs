@@ -5,39 +5,39 @@ use serde::Deserialize;
 
 /// Consecutive positions of a request's actions in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NamedPlaces {
+pub(crate) struct AnswerSequences {
     pub(crate) first: u64,
     pub(crate) count: u64,
 }
 
 #[derive(Deserialize)]
-struct Results {
-    results: Vec<Placed>,
+struct AnswerResults {
+    results: Vec<ResultSequence>,
 }
 
 #[derive(Deserialize)]
-struct Placed {
+struct ResultSequence {
     sequence: Option<u64>,
 }
 
 /// The positions in a successful answer; `None` if there are none, or they are not consecutive.
-pub(crate) fn named_places(body: &[u8], actions: u64) -> Option<NamedPlaces> {
+pub(crate) fn named_places(body: &[u8], actions: u64) -> Option<AnswerSequences> {
     let refused = actions > 1 && memmem::find(body, br#""error":"#).is_some();
     if !refused {
         let first = first_sequence(body)?;
-        return Some(NamedPlaces {
+        return Some(AnswerSequences {
             first,
             count: actions,
         });
     }
-    let Results { results } = serde_json::from_slice(body).ok()?;
+    let AnswerResults { results } = serde_json::from_slice(body).ok()?;
     let done: Vec<u64> = results
         .iter()
         .filter_map(|placed| placed.sequence)
         .collect();
     let (first, count) = (*done.first()?, done.len() as u64);
     let in_a_row = done.iter().copied().eq(first..first + count);
-    in_a_row.then_some(NamedPlaces { first, count })
+    in_a_row.then_some(AnswerSequences { first, count })
 }
 
 /// The number after the first `"sequence":`. Only ids and texts of this program come before it.
@@ -75,7 +75,7 @@ mod tests {
         let all = br#"{"results":[{"sequence":41,"leaf_index":0,"object_version":2},{"sequence":42}],"receipt":{}}"#;
         assert_eq!(
             named_places(all, 2),
-            Some(NamedPlaces {
+            Some(AnswerSequences {
                 first: 41,
                 count: 2
             })
@@ -84,7 +84,7 @@ mod tests {
             br#"{"results":[{"error":{"code":"CONFLICT"}},{"sequence":41},{"sequence":42}]}"#;
         assert_eq!(
             named_places(some, 3),
-            Some(NamedPlaces {
+            Some(AnswerSequences {
                 first: 41,
                 count: 2
             })
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(named_places(none, 2), None);
         assert_eq!(
             named_places(br#"{"id":"act_1","sequence":7}"#, 1),
-            Some(NamedPlaces { first: 7, count: 1 })
+            Some(AnswerSequences { first: 7, count: 1 })
         );
         assert_eq!(named_places(br#"{"sequence":}"#, 1), None);
     }

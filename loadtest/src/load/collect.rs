@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::load::interval::Interval;
-use crate::load::processes::Watch;
-use crate::machine::{self, CoresUsed, Usage};
+use crate::load::interval::LoadInterval;
+use crate::load::processes::ProgressObserver;
+use crate::machine::{self, CoreUsage, CpuTicks};
 use crate::progress;
 
 const MIB: f64 = 1_048_576.0;
 
 /// One second of the measurement.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Second {
+pub(crate) struct SecondFigures {
     /// End of the second, counted from the start of the measurement.
     pub(crate) second: i64,
     pub(crate) requests: u64,
@@ -33,26 +33,26 @@ pub(crate) struct Second {
 }
 
 /// Collects the figures of a phase.
-pub(crate) struct Collector {
+pub(crate) struct IntervalCollector {
     server_pid: Option<u32>,
     data: Option<PathBuf>,
     generator_pids: Vec<u32>,
     duration_s: u64,
     bar: ProgressBar,
-    total: Interval,
-    seconds: Vec<Second>,
+    total: LoadInterval,
+    seconds: Vec<SecondFigures>,
     /// Usage and written bytes at the start of the measurement, and at the last second.
-    begun: Option<(Usage, u64)>,
-    last: Option<Usage>,
+    begun: Option<(CpuTicks, u64)>,
+    last: Option<CpuTicks>,
 }
 
-pub(crate) struct Collected {
-    pub(crate) total: Interval,
-    pub(crate) seconds: Vec<Second>,
-    pub(crate) cores_used: Option<CoresUsed>,
+pub(crate) struct LoadFigures {
+    pub(crate) total: LoadInterval,
+    pub(crate) seconds: Vec<SecondFigures>,
+    pub(crate) cores_used: Option<CoreUsage>,
 }
 
-impl Collector {
+impl IntervalCollector {
     pub(crate) fn new(
         server_pid: Option<u32>,
         data: Option<PathBuf>,
@@ -65,32 +65,32 @@ impl Collector {
             generator_pids: Vec::new(),
             duration_s,
             bar: progress::live(warm_up_s + duration_s),
-            total: Interval::default(),
+            total: LoadInterval::default(),
             seconds: Vec::new(),
             begun: None,
             last: None,
         }
     }
 
-    pub(crate) fn finish(self) -> Collected {
+    pub(crate) fn finish(self) -> LoadFigures {
         self.bar.finish_and_clear();
         let begun = self.begun.map(|(usage, _)| usage);
-        Collected {
+        LoadFigures {
             cores_used: self.last.zip(begun).map(|(last, begun)| last.since(&begun)),
             total: self.total,
             seconds: self.seconds,
         }
     }
 
-    fn usage(&self) -> Usage {
-        Usage::now(self.server_pid, &self.generator_pids)
+    fn usage(&self) -> CpuTicks {
+        CpuTicks::now(self.server_pid, &self.generator_pids)
     }
 
     fn written(&self) -> u64 {
         self.server_pid.map_or(0, machine::written_bytes)
     }
 
-    fn push(&mut self, interval: &Interval) -> Second {
+    fn push(&mut self, interval: &LoadInterval) -> SecondFigures {
         let usage = self.usage();
         let before = self
             .last
@@ -99,7 +99,7 @@ impl Collector {
         let cores = before.map(|before| usage.since(before));
         let written_before = self.begun.as_ref().map_or(0, |(_, written)| *written);
         let at = |quantile| interval.latency_us.value_at_quantile(quantile) as f64 / 1e3;
-        let second = Second {
+        let second = SecondFigures {
             second: interval.second,
             requests: interval.requests,
             actions: interval.actions,
@@ -125,7 +125,7 @@ impl Collector {
         second
     }
 
-    fn tell(&self, interval: &Interval, second: &Second) {
+    fn tell(&self, interval: &LoadInterval, second: &SecondFigures) {
         let (requests, actions) = (second.requests, second.actions);
         let rate = if actions > requests {
             format!("{actions} actions/s, {requests} requests/s")
@@ -152,14 +152,14 @@ impl Collector {
     }
 }
 
-impl Watch for Collector {
+impl ProgressObserver for IntervalCollector {
     fn begin(&mut self, generator_pids: &[u32]) {
         self.generator_pids = generator_pids.to_vec();
         self.begun = Some((self.usage(), self.written()));
         self.bar.set_message("warming up");
     }
 
-    fn second(&mut self, interval: Interval) {
+    fn second(&mut self, interval: LoadInterval) {
         self.bar.inc(1);
         self.total.merge(&interval);
         if interval.second <= 0 {
@@ -174,7 +174,7 @@ impl Watch for Collector {
 
 /// Growth of memory in MiB a minute over the second half of a measurement. During the first half, bounded structures
 /// fill up.
-pub(crate) fn resident_slope_mib_per_min(seconds: &[Second]) -> Option<f64> {
+pub(crate) fn resident_slope_mib_per_min(seconds: &[SecondFigures]) -> Option<f64> {
     let half = &seconds[seconds.len() / 2..];
     let points: Vec<(f64, f64)> = half
         .iter()
@@ -200,15 +200,15 @@ mod tests {
 
     #[test]
     fn slopes_are_those_of_the_second_half() {
-        let seconds: Vec<Second> = (1..=120)
-            .map(|second| Second {
+        let seconds: Vec<SecondFigures> = (1..=120)
+            .map(|second| SecondFigures {
                 second,
                 server_resident_mib: Some(if second < 60 {
                     1000.0
                 } else {
                     500.0 + second as f64
                 }),
-                ..Second::default()
+                ..SecondFigures::default()
             })
             .collect();
         let slope = resident_slope_mib_per_min(&seconds).unwrap();

@@ -15,7 +15,7 @@ const DIGITS: u8 = 3;
 
 /// Counts of a time span.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Interval {
+pub(crate) struct LoadInterval {
     /// End of the span, in seconds since the measurement began.
     pub(crate) second: i64,
     /// Successful requests during the measurement.
@@ -44,7 +44,7 @@ pub(crate) struct Interval {
     pub(crate) latency_us: Histogram<u64>,
 }
 
-impl Default for Interval {
+impl Default for LoadInterval {
     fn default() -> Self {
         Self {
             second: 0,
@@ -69,7 +69,7 @@ fn histogram() -> Histogram<u64> {
     bounded.unwrap_or_else(|_| unreachable!("1 to an hour, three digits"))
 }
 
-impl Interval {
+impl LoadInterval {
     pub(crate) fn record(&mut self, latency: Duration) {
         self.latency_us
             .saturating_record((latency.as_micros() as u64).max(1));
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn parts_come_together_through_a_pipe() {
         let part = |latencies_ms: &[u64], code: &str| {
-            let mut part = Interval::default();
+            let mut part = LoadInterval::default();
             for ms in latencies_ms {
                 part.record(Duration::from_millis(*ms));
                 part.requests += 1;

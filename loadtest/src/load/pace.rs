@@ -10,13 +10,13 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 
 /// Time that an open loop continues to send requests due before the end.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Hands out request numbers.
-pub(crate) struct Pace {
+pub(crate) struct LoadPace {
     start: Instant,
     end: Instant,
     /// Seconds between requests of an open loop.
@@ -28,12 +28,12 @@ pub(crate) struct Pace {
 
 /// A request's number and due time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct PaceSlot {
     pub(crate) number: u64,
     pub(crate) due: Option<Instant>,
 }
 
-impl Pace {
+impl LoadPace {
     /// A pace from `start` to `end`. `rate`, in requests a second, makes it an open loop.
     pub(crate) fn new(start: Instant, end: Instant, rate: Option<f64>, limit: Option<u64>) -> Self {
         let due = rate.map(|rate| ((end - start).as_secs_f64() * rate).ceil() as u64);
@@ -52,7 +52,7 @@ impl Pace {
     }
 
     /// The next request; `None` at the end.
-    pub(crate) fn next(&self) -> Option<Slot> {
+    pub(crate) fn next(&self) -> Option<PaceSlot> {
         let now = Instant::now();
         let grace = if self.period_s.is_some() {
             GRACE
@@ -63,7 +63,7 @@ impl Pace {
             return None;
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        (number < self.limit).then(|| Slot {
+        (number < self.limit).then(|| PaceSlot {
             number,
             due: self.due(number),
         })
@@ -87,11 +87,11 @@ impl Pace {
 
 /// Timer with microsecond precision. The runtime's timers have a resolution of milliseconds, which would show in every
 /// latency.
-pub(crate) struct Alarm(AsyncFd<OwnedFd>);
+pub(crate) struct PreciseTimer(AsyncFd<OwnedFd>);
 
-impl Alarm {
-    pub(crate) fn new() -> Result<Self> {
-        let failed = || Error::io("making a timer");
+impl PreciseTimer {
+    pub(crate) fn new() -> LoadtestResult<Self> {
+        let failed = || LoadtestError::io("making a timer");
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
             .map_err(|error| failed()(error.into()))?;
@@ -103,7 +103,7 @@ impl Alarm {
     }
 
     /// Sleeps until a time; returns immediately if it has passed.
-    pub(crate) async fn until(&self, time: Instant) -> Result<()> {
+    pub(crate) async fn until(&self, time: Instant) -> LoadtestResult<()> {
         let rest = time.saturating_duration_since(Instant::now());
         if rest.is_zero() {
             return Ok(());
@@ -118,7 +118,7 @@ impl Alarm {
                 tv_nsec: i64::from(rest.subsec_nanos()),
             },
         };
-        let failed = || Error::io("waiting for a timer");
+        let failed = || LoadtestError::io("waiting for a timer");
         timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once)
             .map_err(|error| failed()(error.into()))?;
         loop {
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn an_open_loop_tells_when_each_request_was_due() {
         let start = Instant::now();
-        let pace = Pace::new(start, start + Duration::from_secs(1), Some(4.0), None);
+        let pace = LoadPace::new(start, start + Duration::from_secs(1), Some(4.0), None);
         let dues: Vec<u64> = std::iter::from_fn(|| pace.next())
             .take(3)
             .map(|slot| (slot.due.unwrap() - start).as_millis() as u64)
@@ -155,18 +155,18 @@ mod tests {
     #[test]
     fn a_closed_loop_ends_at_its_end_or_its_limit() {
         let now = Instant::now();
-        let limited = Pace::new(now, now + Duration::from_mins(1), None, Some(2));
+        let limited = LoadPace::new(now, now + Duration::from_mins(1), None, Some(2));
         let numbers: Vec<u64> = std::iter::from_fn(|| limited.next())
             .map(|slot| slot.number)
             .collect();
         assert_eq!(numbers, [0, 1]);
         assert_eq!(limited.never_begun().count(), 0);
-        assert_eq!(Pace::new(now, now, None, None).next(), None);
+        assert_eq!(LoadPace::new(now, now, None, None).next(), None);
     }
 
     #[tokio::test]
     async fn alarms_do_not_ring_early() {
-        let alarm = Alarm::new().unwrap();
+        let alarm = PreciseTimer::new().unwrap();
         for wait_us in [0, 300, 1_700] {
             let time = Instant::now() + Duration::from_micros(wait_us);
             alarm.until(time).await.unwrap();

@@ -13,12 +13,12 @@ use kedge_protocol::Id;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::receipts::Trust;
-use crate::error::{Error, Result};
-use crate::fleet::Organization;
-use crate::load::interval::Interval;
-use crate::load::run::{Part, Phase, drive, sign_beforehand};
-use crate::load::workload::{Signed, Workload};
+use crate::checks::receipts::ReceiptTrust;
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::fleet::LoadOrganization;
+use crate::load::interval::LoadInterval;
+use crate::load::run::{LoadPhase, PhaseResult, drive, sign_beforehand};
+use crate::load::workload::{PresignedHead, Workload};
 use crate::options::RunOptions;
 use crate::progress;
 
@@ -27,51 +27,51 @@ pub(crate) const WORKER: &str = "worker";
 
 /// Parameters of a load process.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct LoadOrder {
     pub(crate) options: RunOptions,
-    pub(crate) organizations: Vec<Organization>,
+    pub(crate) organizations: Vec<LoadOrganization>,
     /// The object that all connections update.
     pub(crate) hot: Option<Id>,
-    pub(crate) trust: Trust,
+    pub(crate) trust: ReceiptTrust,
     pub(crate) authority: String,
-    pub(crate) phase: Phase,
+    pub(crate) phase: LoadPhase,
     /// Number of requests to sign beforehand.
     pub(crate) prepared: usize,
 }
 
 /// Observer of a run's progress.
-pub(crate) trait Watch {
+pub(crate) trait ProgressObserver {
     /// Called when the warm-up begins, with the processes that generate the load.
     fn begin(&mut self, generator_pids: &[u32]);
     /// Called after each second.
-    fn second(&mut self, interval: Interval);
+    fn second(&mut self, interval: LoadInterval);
 }
 
 /// A message from a process.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Message {
+enum LoadMessage {
     Ready { signed: usize },
-    Interval(Box<Interval>),
-    Part { part: Box<Part>, rounds: u64 },
+    Interval(Box<LoadInterval>),
+    Part { part: Box<PhaseResult>, rounds: u64 },
     Failed(String),
 }
 
-pub(crate) struct Done {
-    pub(crate) part: Part,
+pub(crate) struct OrderOutcome {
+    pub(crate) part: PhaseResult,
     pub(crate) signed_beforehand: usize,
     /// Number of nonces that each organization has advanced by.
     pub(crate) rounds: Vec<u64>,
 }
 
-struct Worker {
-    order: Order,
+struct LoadWorker {
+    order: LoadOrder,
     workload: Arc<Workload>,
-    prepared: Vec<Signed>,
+    prepared: Vec<PresignedHead>,
 }
 
-impl Worker {
-    fn new(mut order: Order, bar: &ProgressBar) -> Result<Self> {
+impl LoadWorker {
+    fn new(mut order: LoadOrder, bar: &ProgressBar) -> LoadtestResult<Self> {
         raise_open_files();
         let organizations = std::mem::take(&mut order.organizations);
         let separator = order.trust.domain.separator();
@@ -90,8 +90,11 @@ impl Worker {
         })
     }
 
-    fn run(self, report: &mut dyn FnMut(Interval) -> Result<()>) -> Result<Part> {
-        let Order {
+    fn run(
+        self,
+        report: &mut dyn FnMut(LoadInterval) -> LoadtestResult<()>,
+    ) -> LoadtestResult<PhaseResult> {
+        let LoadOrder {
             trust,
             authority,
             phase,
@@ -120,12 +123,16 @@ fn raise_open_files() {
 }
 
 /// Carries out an order, in this process or in several.
-pub(crate) fn carry_out(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Done> {
+pub(crate) fn carry_out(
+    order: LoadOrder,
+    processes: usize,
+    watch: &mut dyn ProgressObserver,
+) -> LoadtestResult<OrderOutcome> {
     if processes > 1 {
         return together(order, processes, watch);
     }
     let bar = progress::bar("requests signed", order.prepared);
-    let worker = Worker::new(order, &bar)?;
+    let worker = LoadWorker::new(order, &bar)?;
     let workload = Arc::clone(&worker.workload);
     let signed_beforehand = worker.prepared.len();
     watch.begin(&[std::process::id()]);
@@ -134,7 +141,7 @@ pub(crate) fn carry_out(order: Order, processes: usize, watch: &mut dyn Watch) -
         Ok(())
     })?;
     let rounds = vec![workload.rounds_of(part.slots); workload.organizations.len()];
-    Ok(Done {
+    Ok(OrderOutcome {
         part,
         signed_beforehand,
         rounds,
@@ -142,7 +149,7 @@ pub(crate) fn carry_out(order: Order, processes: usize, watch: &mut dyn Watch) -
 }
 
 /// One process's share of an order.
-fn share(order: &Order, process: usize, processes: usize) -> Order {
+fn share(order: &LoadOrder, process: usize, processes: usize) -> LoadOrder {
     let part = |whole: usize| whole / processes + usize::from(process < whole % processes);
     let organizations = &order.organizations;
     let from: usize = (0..process)
@@ -161,42 +168,46 @@ fn share(order: &Order, process: usize, processes: usize) -> Order {
 }
 
 /// Reports of a run's processes so far.
-struct Gathered {
+struct ProcessReports {
     /// Processes that are ready to send.
     ready: usize,
     signed_beforehand: usize,
     /// Seconds that not all processes have reported: the number that have, and the sum.
-    seconds: BTreeMap<i64, (usize, Interval)>,
+    seconds: BTreeMap<i64, (usize, LoadInterval)>,
     /// Result of each process, and the number of nonces its organizations have advanced by.
-    parts: Vec<Option<(Part, u64)>>,
+    parts: Vec<Option<(PhaseResult, u64)>>,
 }
 
-fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Done> {
+fn together(
+    order: LoadOrder,
+    processes: usize,
+    watch: &mut dyn ProgressObserver,
+) -> LoadtestResult<OrderOutcome> {
     let (sender, messages) = mpsc::channel();
     let (mut children, mut organizations) = (Vec::new(), Vec::new());
     for process in 0..processes {
         let share = share(&order, process, processes);
         organizations.push(share.organizations.len());
-        children.push(Process::start(&share, process, &sender)?);
+        children.push(LoadProcess::start(&share, process, &sender)?);
     }
     drop((sender, order));
-    let mut gathered = Gathered {
+    let mut gathered = ProcessReports {
         ready: 0,
         signed_beforehand: 0,
         seconds: BTreeMap::new(),
         parts: vec![None; processes],
     };
     while gathered.parts.iter().any(Option::is_none) {
-        let (process, message) = messages
-            .recv()
-            .map_err(|_| Error::Broken("a process of the run ended too early".to_owned()))?;
+        let (process, message) = messages.recv().map_err(|_| {
+            LoadtestError::Broken("a process of the run ended too early".to_owned())
+        })?;
         gathered.add(process, message, &mut children, watch)?;
     }
     // If requests ran out, the processes have reported different seconds.
     for (_, (_, interval)) in gathered.seconds {
         watch.second(interval);
     }
-    let mut whole: Option<Part> = None;
+    let mut whole: Option<PhaseResult> = None;
     let mut rounds = Vec::new();
     for ((part, further), organizations) in gathered.parts.into_iter().flatten().zip(organizations)
     {
@@ -206,24 +217,24 @@ fn together(order: Order, processes: usize, watch: &mut dyn Watch) -> Result<Don
             Some(whole) => whole.merge(part),
         }
     }
-    Ok(Done {
+    Ok(OrderOutcome {
         part: whole.unwrap_or_default(),
         signed_beforehand: gathered.signed_beforehand,
         rounds,
     })
 }
 
-impl Gathered {
+impl ProcessReports {
     /// Adds a message. Starts the load when all processes are ready, and passes a second on when all have reported it.
     fn add(
         &mut self,
         process: usize,
-        message: Message,
-        children: &mut [Process],
-        watch: &mut dyn Watch,
-    ) -> Result<()> {
+        message: LoadMessage,
+        children: &mut [LoadProcess],
+        watch: &mut dyn ProgressObserver,
+    ) -> LoadtestResult<()> {
         match message {
-            Message::Ready { signed } => {
+            LoadMessage::Ready { signed } => {
                 self.signed_beforehand += signed;
                 self.ready += 1;
                 if self.ready == children.len() {
@@ -234,7 +245,7 @@ impl Gathered {
                     }
                 }
             }
-            Message::Interval(interval) => {
+            LoadMessage::Interval(interval) => {
                 let (reported, sum) = self.seconds.entry(interval.second).or_default();
                 *reported += 1;
                 sum.second = interval.second;
@@ -248,21 +259,25 @@ impl Gathered {
                     watch.second(first.remove().1);
                 }
             }
-            Message::Part { part, rounds } => self.parts[process] = Some((*part, rounds)),
-            Message::Failed(error) => return Err(Error::Broken(error)),
+            LoadMessage::Part { part, rounds } => self.parts[process] = Some((*part, rounds)),
+            LoadMessage::Failed(error) => return Err(LoadtestError::Broken(error)),
         }
         Ok(())
     }
 }
 
 /// A child process of this program, killed on drop.
-struct Process {
+struct LoadProcess {
     child: Child,
 }
 
-impl Process {
-    fn start(order: &Order, number: usize, to: &mpsc::Sender<(usize, Message)>) -> Result<Self> {
-        let failed = || Error::io("starting a process of the run");
+impl LoadProcess {
+    fn start(
+        order: &LoadOrder,
+        number: usize,
+        to: &mpsc::Sender<(usize, LoadMessage)>,
+    ) -> LoadtestResult<Self> {
+        let failed = || LoadtestError::io("starting a process of the run");
         let program = std::env::current_exe().map_err(failed())?;
         let mut child = Command::new(program)
             .arg(WORKER)
@@ -278,9 +293,9 @@ impl Process {
             let lines = stdout
                 .into_iter()
                 .flat_map(|out| BufReader::new(out).lines());
-            for line in lines.map_while(std::result::Result::ok) {
+            for line in lines.map_while(Result::ok) {
                 let message = serde_json::from_str(&line)
-                    .unwrap_or_else(|error| Message::Failed(error.to_string()));
+                    .unwrap_or_else(|error| LoadMessage::Failed(error.to_string()));
                 if to.send((number, message)).is_err() {
                     return;
                 }
@@ -289,74 +304,77 @@ impl Process {
         Ok(process)
     }
 
-    fn write(&mut self, text: &str) -> Result<()> {
+    fn write(&mut self, text: &str) -> LoadtestResult<()> {
         let Some(stdin) = &mut self.child.stdin else {
             return Ok(());
         };
         let written = stdin
             .write_all(text.as_bytes())
             .and_then(|()| stdin.flush());
-        written.map_err(Error::io("a process of the run"))
+        written.map_err(LoadtestError::io("a process of the run"))
     }
 
-    fn go(&mut self) -> Result<()> {
+    fn go(&mut self) -> LoadtestResult<()> {
         self.write("\n")
     }
 }
 
-impl Drop for Process {
+impl Drop for LoadProcess {
     fn drop(&mut self) {
         let _already_over = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-fn to_line<T: Serialize>(value: &T) -> Result<String> {
-    let text = serde_json::to_string(value).map_err(|error| Error::Broken(error.to_string()))?;
+fn to_line<T: Serialize>(value: &T) -> LoadtestResult<String> {
+    let text =
+        serde_json::to_string(value).map_err(|error| LoadtestError::Broken(error.to_string()))?;
     Ok(text + "\n")
 }
 
 /// Runs as one of a run's processes: reads its order from standard input and writes the result to standard output.
-pub(crate) fn worker() -> Result<()> {
+pub(crate) fn worker() -> LoadtestResult<()> {
     let done = obey();
     if let Err(error) = &done {
-        say(&Message::Failed(error.to_string()))?;
+        say(&LoadMessage::Failed(error.to_string()))?;
     }
     done
 }
 
-fn obey() -> Result<()> {
+fn obey() -> LoadtestResult<()> {
     let mut stdin = std::io::stdin().lock();
     let mut line = String::new();
     let mut next = |line: &mut String| {
         line.clear();
-        let read = stdin.read_line(line).map_err(Error::io("standard input"))?;
+        let read = stdin
+            .read_line(line)
+            .map_err(LoadtestError::io("standard input"))?;
         if read == 0 {
-            return Err(Error::Usage(
+            return Err(LoadtestError::Usage(
                 "this is for kedge-load itself: see --processes".to_owned(),
             ));
         }
         Ok(())
     };
     next(&mut line)?;
-    let order: Order = serde_json::from_str(&line)
-        .map_err(|error| Error::Usage(format!("not an order: {error}")))?;
-    let worker = Worker::new(order, &ProgressBar::hidden())?;
-    say(&Message::Ready {
+    let order: LoadOrder = serde_json::from_str(&line)
+        .map_err(|error| LoadtestError::Usage(format!("not an order: {error}")))?;
+    let worker = LoadWorker::new(order, &ProgressBar::hidden())?;
+    say(&LoadMessage::Ready {
         signed: worker.prepared.len(),
     })?;
     next(&mut line)?;
     let workload = Arc::clone(&worker.workload);
-    let part = worker.run(&mut |interval| say(&Message::Interval(Box::new(interval))))?;
+    let part = worker.run(&mut |interval| say(&LoadMessage::Interval(Box::new(interval))))?;
     let rounds = workload.rounds_of(part.slots);
     let part = Box::new(part);
-    say(&Message::Part { part, rounds })
+    say(&LoadMessage::Part { part, rounds })
 }
 
-fn say(message: &Message) -> Result<()> {
+fn say(message: &LoadMessage) -> LoadtestResult<()> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(to_line(message)?.as_bytes());
     written
         .and_then(|()| stdout.flush())
-        .map_err(Error::io("standard output"))
+        .map_err(LoadtestError::io("standard output"))
 }

@@ -14,15 +14,15 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
-use crate::checks::places::Places;
-use crate::checks::receipts::{self, Sample, Trust};
-use crate::error::{Error, Result};
-use crate::load::interval::Interval;
-use crate::load::pace::Pace;
-use crate::load::sampler::Sampler;
+use crate::checks::places::SequenceBitmap;
+use crate::checks::receipts::{self, AnswerSample, ReceiptTrust};
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::load::interval::LoadInterval;
+use crate::load::pace::LoadPace;
+use crate::load::sampler::AnswerSampler;
 use crate::load::send;
-use crate::load::workload::{Signed, Workload};
-use crate::options::{Limits, Verify};
+use crate::load::workload::{PresignedHead, Workload};
+use crate::options::{LimitsMode, VerifyMode};
 
 /// Limit on answers that wait for verification during the load; above it, senders wait.
 const UNVERIFIED_MAX: usize = 64;
@@ -31,7 +31,7 @@ const PROBLEMS_MAX: usize = 20;
 
 /// Parameters of a phase of load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Phase {
+pub(crate) struct LoadPhase {
     pub(crate) warm_up_s: u64,
     pub(crate) duration_s: u64,
     /// Rate of an open loop, in requests a second.
@@ -40,12 +40,12 @@ pub(crate) struct Phase {
     pub(crate) slots: Option<u64>,
     pub(crate) threads: usize,
     pub(crate) connections: usize,
-    pub(crate) limits: Limits,
+    pub(crate) limits: LimitsMode,
     pub(crate) if_match: bool,
     /// Whether the server is expected to refuse or cut off requests. Latencies then count from sending, because earlier
     /// waits are waits for this program.
     pub(crate) overload: bool,
-    pub(crate) verify: Verify,
+    pub(crate) verify: VerifyMode,
     pub(crate) samples: u32,
     /// Last sequence of the log before the phase.
     pub(crate) base: u64,
@@ -53,8 +53,8 @@ pub(crate) struct Phase {
 
 /// Results of a process.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Part {
-    pub(crate) places: Places,
+pub(crate) struct PhaseResult {
+    pub(crate) places: SequenceBitmap,
     /// Actions of requests with an unknown outcome.
     pub(crate) unknown: u64,
     /// Acknowledged actions by organization.
@@ -75,7 +75,7 @@ pub(crate) struct Part {
     pub(crate) measured_s: f64,
 }
 
-impl Part {
+impl PhaseResult {
     pub(crate) fn problem(&mut self, text: String) {
         self.problem_count += 1;
         if self.problems.len() < PROBLEMS_MAX {
@@ -122,7 +122,12 @@ impl Part {
         }
     }
 
-    pub(crate) fn verified(&mut self, workload: &Workload, trust: &Trust, sample: &Sample) {
+    pub(crate) fn verified(
+        &mut self,
+        workload: &Workload,
+        trust: &ReceiptTrust,
+        sample: &AnswerSample,
+    ) {
         match receipts::check(workload, trust, sample) {
             Ok(opened) => {
                 self.receipts_verified += 1;
@@ -142,13 +147,13 @@ impl Part {
 }
 
 /// State shared by all connections of a process.
-pub(crate) struct Load {
+pub(crate) struct LoadState {
     pub(crate) workload: Arc<Workload>,
-    pub(crate) prepared: Vec<Signed>,
+    pub(crate) prepared: Vec<PresignedHead>,
     pub(crate) authority: String,
-    pub(crate) phase: Phase,
-    pub(crate) pace: Pace,
-    pub(crate) sampler: Sampler,
+    pub(crate) phase: LoadPhase,
+    pub(crate) pace: LoadPace,
+    pub(crate) sampler: AnswerSampler,
     pub(crate) start: Instant,
     pub(crate) measure_from: Instant,
     pub(crate) end: Instant,
@@ -158,18 +163,18 @@ pub(crate) struct Load {
     /// show it.
     pub(crate) is_limited: AtomicBool,
     /// Channel of answers that are verified while the load runs.
-    pub(crate) to_verify: Option<mpsc::Sender<Sample>>,
+    pub(crate) to_verify: Option<mpsc::Sender<AnswerSample>>,
 }
 
 /// Counts of one thread. Another thread takes the interval's counts once a second.
-pub(crate) struct Local {
-    pub(crate) interval: Arc<Mutex<Interval>>,
-    pub(crate) part: RefCell<Part>,
-    pub(crate) samples: RefCell<Vec<Sample>>,
+pub(crate) struct ThreadCounts {
+    pub(crate) interval: Arc<Mutex<LoadInterval>>,
+    pub(crate) part: RefCell<PhaseResult>,
+    pub(crate) samples: RefCell<Vec<AnswerSample>>,
 }
 
-impl Local {
-    pub(crate) fn count(&self, count: impl FnOnce(&mut Interval)) {
+impl ThreadCounts {
+    pub(crate) fn count(&self, count: impl FnOnce(&mut LoadInterval)) {
         count(&mut self.interval.lock());
     }
 }
@@ -177,16 +182,16 @@ impl Local {
 /// Runs warm-up and measurement until the last answer has arrived.
 pub(crate) fn drive(
     workload: &Arc<Workload>,
-    trust: &Trust,
-    prepared: Vec<Signed>,
+    trust: &ReceiptTrust,
+    prepared: Vec<PresignedHead>,
     authority: &str,
-    phase: Phase,
-    report: &mut dyn FnMut(Interval) -> Result<()>,
-) -> Result<Part> {
+    phase: LoadPhase,
+    report: &mut dyn FnMut(LoadInterval) -> LoadtestResult<()>,
+) -> LoadtestResult<PhaseResult> {
     let start = Instant::now();
     let measure_from = start + Duration::from_secs(phase.warm_up_s);
     let duration = Duration::from_secs(phase.duration_s);
-    let (sender, verifier) = if phase.verify == Verify::All {
+    let (sender, verifier) = if phase.verify == VerifyMode::All {
         let (sender, receiver) = mpsc::channel(UNVERIFIED_MAX);
         let (workload, trust) = (Arc::clone(workload), trust.clone());
         let verifier = thread::spawn(move || verify_all(&workload, &trust, receiver));
@@ -198,9 +203,9 @@ pub(crate) fn drive(
         (None, limit) | (limit, None) => limit,
         (Some(one), Some(other)) => Some(one.min(other)),
     };
-    let load = Arc::new(Load {
-        pace: Pace::new(start, measure_from + duration, phase.rate, slots),
-        sampler: Sampler::new(measure_from, duration, phase.samples),
+    let load = Arc::new(LoadState {
+        pace: LoadPace::new(start, measure_from + duration, phase.rate, slots),
+        sampler: AnswerSampler::new(measure_from, duration, phase.samples),
         waits_until_ms: workload
             .organizations
             .iter()
@@ -218,15 +223,19 @@ pub(crate) fn drive(
     });
     let threads = spawn(&load);
     tick(&load, &threads, report)?;
-    let mut part = Part {
-        places: Places::new(load.phase.base),
+    let mut part = PhaseResult {
+        places: SequenceBitmap::new(load.phase.base),
         acknowledged_each: vec![0; load.workload.organizations.len()],
-        ..Part::default()
+        ..PhaseResult::default()
     };
     let mut samples = Vec::new();
-    let mut rest = Interval::default();
+    let mut rest = LoadInterval::default();
     for (thread, interval) in threads {
-        let broken = |_| Err(Error::Broken("a sending thread panicked".to_owned()));
+        let broken = |_| {
+            Err(LoadtestError::Broken(
+                "a sending thread panicked".to_owned(),
+            ))
+        };
         let (of_thread, kept) = thread.join().unwrap_or_else(broken)?;
         part.merge_organizations(&of_thread);
         samples.extend(kept);
@@ -236,7 +245,7 @@ pub(crate) fn drive(
     report(rest)?;
     drop(load);
     if let Some(verifier) = verifier {
-        let broken = |_| Part::default();
+        let broken = |_| PhaseResult::default();
         part.merge_organizations(&verifier.join().unwrap_or_else(broken));
     }
     for sample in &samples {
@@ -245,29 +254,29 @@ pub(crate) fn drive(
     Ok(part)
 }
 
-fn spawn(load: &Arc<Load>) -> Vec<Thread> {
+fn spawn(load: &Arc<LoadState>) -> Vec<LoadThread> {
     let (threads, connections) = (load.phase.threads, load.phase.connections);
     (0..threads)
         .map(|thread| {
             let share = connections / threads + usize::from(thread < connections % threads);
-            let interval = Arc::new(Mutex::new(Interval::default()));
+            let interval = Arc::new(Mutex::new(LoadInterval::default()));
             let (load, taken) = (Arc::clone(load), Arc::clone(&interval));
             (thread::spawn(move || work(&load, taken, share)), interval)
         })
         .collect()
 }
 
-type Thread = (
-    JoinHandle<Result<(Part, Vec<Sample>)>>,
-    Arc<Mutex<Interval>>,
+type LoadThread = (
+    JoinHandle<LoadtestResult<(PhaseResult, Vec<AnswerSample>)>>,
+    Arc<Mutex<LoadInterval>>,
 );
 
 /// Takes the counts at each full second of warm-up and measurement.
 fn tick(
-    load: &Load,
-    threads: &[Thread],
-    report: &mut dyn FnMut(Interval) -> Result<()>,
-) -> Result<()> {
+    load: &LoadState,
+    threads: &[LoadThread],
+    report: &mut dyn FnMut(LoadInterval) -> LoadtestResult<()>,
+) -> LoadtestResult<()> {
     let (warm_up, duration) = (load.phase.warm_up_s, load.phase.duration_s);
     for second in 1..=warm_up + duration {
         let time = load.start + Duration::from_secs(second);
@@ -278,9 +287,9 @@ fn tick(
             let rest = time.saturating_duration_since(Instant::now());
             thread::sleep(rest.min(Duration::from_millis(100)));
         }
-        let mut taken = Interval {
+        let mut taken = LoadInterval {
             second: second.cast_signed() - warm_up.cast_signed(),
-            ..Interval::default()
+            ..LoadInterval::default()
         };
         for (_, interval) in threads {
             let mut interval = interval.lock();
@@ -293,7 +302,7 @@ fn tick(
 
 /// Counts an open loop's requests that were due but never begun, with their wait so far. Without them, latencies would
 /// look better than they are.
-fn finish(load: &Load, part: &mut Part, rest: &mut Interval) {
+fn finish(load: &LoadState, part: &mut PhaseResult, rest: &mut LoadInterval) {
     let now = Instant::now();
     part.slots = load.pace.begun();
     for due in load
@@ -315,20 +324,20 @@ fn finish(load: &Load, part: &mut Part, rest: &mut Interval) {
 
 /// Runs one thread: a runtime with its share of the connections.
 fn work(
-    load: &Arc<Load>,
-    interval: Arc<Mutex<Interval>>,
+    load: &Arc<LoadState>,
+    interval: Arc<Mutex<LoadInterval>>,
     connections: usize,
-) -> Result<(Part, Vec<Sample>)> {
+) -> LoadtestResult<(PhaseResult, Vec<AnswerSample>)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Error::io("starting a runtime"))?;
-    let local = Rc::new(Local {
+        .map_err(LoadtestError::io("starting a runtime"))?;
+    let local = Rc::new(ThreadCounts {
         interval,
-        part: RefCell::new(Part {
-            places: Places::new(load.phase.base),
+        part: RefCell::new(PhaseResult {
+            places: SequenceBitmap::new(load.phase.base),
             acknowledged_each: vec![0; load.workload.organizations.len()],
-            ..Part::default()
+            ..PhaseResult::default()
         }),
         samples: RefCell::new(Vec::new()),
     });
@@ -339,16 +348,20 @@ fn work(
     runtime.block_on(set.run_until(async {
         for task in tasks {
             task.await
-                .map_err(|error| Error::Broken(error.to_string()))??;
+                .map_err(|error| LoadtestError::Broken(error.to_string()))??;
         }
-        Ok::<_, Error>(())
+        Ok::<_, LoadtestError>(())
     }))?;
-    let part = local.part.replace(Part::default());
+    let part = local.part.replace(PhaseResult::default());
     Ok((part, local.samples.take()))
 }
 
-fn verify_all(workload: &Workload, trust: &Trust, mut samples: mpsc::Receiver<Sample>) -> Part {
-    let mut part = Part::default();
+fn verify_all(
+    workload: &Workload,
+    trust: &ReceiptTrust,
+    mut samples: mpsc::Receiver<AnswerSample>,
+) -> PhaseResult {
+    let mut part = PhaseResult::default();
     while let Some(sample) = samples.blocking_recv() {
         part.verified(workload, trust, &sample);
         // The header replaces the leaves, because it contains their root.
@@ -363,10 +376,10 @@ pub(crate) fn sign_beforehand(
     count: usize,
     threads: usize,
     progress: &indicatif::ProgressBar,
-) -> Result<Vec<Signed>> {
+) -> LoadtestResult<Vec<PresignedHead>> {
     progress.set_length(count as u64);
     let share = count.div_ceil(threads);
-    let parts: Vec<Result<Vec<Signed>>> = thread::scope(|scope| {
+    let parts: Vec<LoadtestResult<Vec<PresignedHead>>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..threads)
             .map(|thread| {
                 let range = (thread * share).min(count)..((thread + 1) * share).min(count);
@@ -383,7 +396,11 @@ pub(crate) fn sign_beforehand(
             })
             .collect();
         let joined = threads.into_iter().map(|thread| {
-            let broken = |_| Err(Error::Broken("a signing thread panicked".to_owned()));
+            let broken = |_| {
+                Err(LoadtestError::Broken(
+                    "a signing thread panicked".to_owned(),
+                ))
+            };
             thread.join().unwrap_or_else(broken)
         });
         joined.collect()
@@ -396,7 +413,7 @@ pub(crate) fn sign_beforehand(
     Ok(prepared)
 }
 
-impl Load {
+impl LoadState {
     /// Milliseconds since the start.
     pub(crate) fn now_ms(&self) -> u64 {
         self.start.elapsed().as_millis() as u64
@@ -421,11 +438,11 @@ mod tests {
 
     #[test]
     fn problems_are_counted_and_the_first_are_told() {
-        let mut part = Part::default();
+        let mut part = PhaseResult::default();
         for number in 0..100 {
             part.problem(format!("problem {number}"));
         }
-        let mut other = Part::default();
+        let mut other = PhaseResult::default();
         other.problem("other".to_owned());
         part.merge(other);
         assert_eq!(

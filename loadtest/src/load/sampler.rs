@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-pub(crate) struct Sampler {
+pub(crate) struct AnswerSampler {
     from: Instant,
     every: Duration,
     samples: u32,
     taken: AtomicU32,
 }
 
-impl Sampler {
+impl AnswerSampler {
     pub(crate) fn new(from: Instant, duration: Duration, samples: u32) -> Self {
         Self {
             from,
@@ -43,13 +43,13 @@ mod tests {
     #[test]
     fn as_many_as_asked_and_evenly() {
         let from = Instant::now() + Duration::from_secs(10);
-        let sampler = Sampler::new(from, Duration::from_secs(10), 5);
+        let sampler = AnswerSampler::new(from, Duration::from_secs(10), 5);
         assert!(!sampler.take(Instant::now()));
         let taken: Vec<u64> = (0..20_000)
             .filter(|ms| sampler.take(from + Duration::from_millis(*ms)))
             .collect();
         assert_eq!(taken, [0, 2000, 4000, 6000, 8000]);
-        let none = Sampler::new(from, Duration::from_secs(10), 0);
+        let none = AnswerSampler::new(from, Duration::from_secs(10), 0);
         assert!(!none.take(from));
     }
 }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
 
-use crate::checks::receipts::Sample;
-use crate::connection::{Connection, HttpAnswer};
-use crate::error::Result;
+use crate::checks::receipts::AnswerSample;
+use crate::connection::{LoadAnswer, LoadConnection};
+use crate::error::LoadtestResult;
 use crate::load::answer;
-use crate::load::pace::{Alarm, Slot};
-use crate::load::run::{Load, Local};
-use crate::load::workload::{Signed, Step};
-use crate::options::{Limits, Verify};
+use crate::load::pace::{PaceSlot, PreciseTimer};
+use crate::load::run::{LoadState, ThreadCounts};
+use crate::load::workload::{PresignedHead, WorkloadStep};
+use crate::options::{LimitsMode, VerifyMode};
 
 /// Pause of a closed loop's connection after a refusal for too much load.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -24,7 +24,7 @@ const BROKEN_MAX: u32 = 5;
 const RETRY_AFTER_S_DEFAULT: u64 = 60;
 
 /// Outcome of one attempt.
-enum Sent {
+enum SendOutcome {
     Done,
     /// Send again after this many seconds.
     Limited(u64),
@@ -37,10 +37,13 @@ enum Sent {
 }
 
 /// Runs one connection until the load's end.
-pub(crate) async fn connection(load: Arc<Load>, local: Rc<Local>) -> Result<()> {
-    let alarm = Alarm::new()?;
-    let mut sender = Sender {
-        connection: Connection::open(&load.authority).await?,
+pub(crate) async fn connection(
+    load: Arc<LoadState>,
+    local: Rc<ThreadCounts>,
+) -> LoadtestResult<()> {
+    let alarm = PreciseTimer::new()?;
+    let mut sender = SlotSender {
+        connection: LoadConnection::open(&load.authority).await?,
         head: Vec::with_capacity(2_048),
         etag: String::new(),
         load: &load,
@@ -65,30 +68,30 @@ pub(crate) async fn connection(load: Arc<Load>, local: Rc<Local>) -> Result<()> 
             if sender.broken == BROKEN_MAX {
                 return Ok(());
             }
-            sender.connection = Connection::open(&load.authority).await?;
+            sender.connection = LoadConnection::open(&load.authority).await?;
         }
     }
     Ok(())
 }
 
-struct Sender<'a> {
-    connection: Connection,
+struct SlotSender<'a> {
+    connection: LoadConnection,
     head: Vec<u8>,
     etag: String,
-    load: &'a Load,
-    local: &'a Local,
+    load: &'a LoadState,
+    local: &'a ThreadCounts,
     broken: u32,
 }
 
-impl Sender<'_> {
+impl SlotSender<'_> {
     /// Sends a request until it is done, has failed, or the run is over.
-    async fn carry_out(&mut self, slot: Slot, begun: Instant) -> Result<()> {
+    async fn carry_out(&mut self, slot: PaceSlot, begun: Instant) -> LoadtestResult<()> {
         let step = self.load.workload.step(slot.number);
         let mut signed = None;
         loop {
             let sent = match step {
-                Step::Read(number) => self.read(number, slot, begun).await?,
-                Step::Write(number) => {
+                WorkloadStep::Read(number) => self.read(number, slot, begun).await?,
+                WorkloadStep::Write(number) => {
                     let signed = match signed {
                         Some(signed) => signed,
                         None => *signed.insert(self.sign(number)?),
@@ -97,11 +100,11 @@ impl Sender<'_> {
                 }
             };
             match sent {
-                Sent::Done => {
+                SendOutcome::Done => {
                     self.broken = 0;
                     return Ok(());
                 }
-                Sent::Limited(wait_s) => {
+                SendOutcome::Limited(wait_s) => {
                     let wait = Duration::from_secs(wait_s);
                     if Instant::now() + wait >= self.load.end {
                         tokio::time::sleep(PAUSE).await;
@@ -110,13 +113,13 @@ impl Sender<'_> {
                     tokio::time::sleep(wait).await;
                 }
                 // The unspent nonce is used again. A new signature has a new salt.
-                Sent::Conflict => {
+                SendOutcome::Conflict => {
                     signed = None;
                     if Instant::now() >= self.load.end {
                         return Ok(());
                     }
                 }
-                Sent::Failed { busy } => {
+                SendOutcome::Failed { busy } => {
                     if busy && slot.due.is_none() {
                         tokio::time::sleep(PAUSE).await;
                     }
@@ -126,7 +129,7 @@ impl Sender<'_> {
         }
     }
 
-    fn sign(&self, number: u64) -> Result<Signed> {
+    fn sign(&self, number: u64) -> LoadtestResult<PresignedHead> {
         if let Some(signed) = self.load.prepared.get(number as usize) {
             return Ok(*signed);
         }
@@ -136,7 +139,7 @@ impl Sender<'_> {
 
     /// Seconds that an organization has to wait for its limits.
     fn waits_s(&self, organization: usize) -> Option<u64> {
-        if self.load.phase.limits == Limits::Operator {
+        if self.load.phase.limits == LimitsMode::Operator {
             return None;
         }
         let until_ms = self.load.waits_until_ms[organization].load(Ordering::Relaxed);
@@ -144,7 +147,12 @@ impl Sender<'_> {
         (wait_ms > 0).then_some(wait_ms.div_ceil(1_000))
     }
 
-    async fn read(&mut self, number: u64, slot: Slot, begun: Instant) -> Result<Sent> {
+    async fn read(
+        &mut self,
+        number: u64,
+        slot: PaceSlot,
+        begun: Instant,
+    ) -> LoadtestResult<SendOutcome> {
         self.load.workload.read_head(&mut self.head, number);
         let answer = self.connection.exchange(&self.head, &[]).await?;
         if !answer.status.is_success() {
@@ -162,21 +170,21 @@ impl Sender<'_> {
                 interval.answer_bytes += bytes;
             }
         });
-        Ok(Sent::Done)
+        Ok(SendOutcome::Done)
     }
 
     async fn write(
         &mut self,
         number: u64,
-        signed: &Signed,
-        slot: Slot,
+        signed: &PresignedHead,
+        slot: PaceSlot,
         begun: Instant,
-    ) -> Result<Sent> {
+    ) -> LoadtestResult<SendOutcome> {
         let (load, local) = (self.load, self.local);
         let organization = load.workload.organization_of(number);
         if let Some(wait_s) = self.waits_s(organization) {
             local.count(|interval| interval.limited += 1);
-            return Ok(Sent::Limited(wait_s));
+            return Ok(SendOutcome::Limited(wait_s));
         }
         if load.phase.if_match && self.etag.is_empty() {
             self.fetch_tag(number).await?;
@@ -184,7 +192,7 @@ impl Sender<'_> {
         let condition = load.phase.if_match.then_some(self.etag.as_str());
         load.workload
             .write_head(&mut self.head, number, signed, condition);
-        let keep = load.phase.verify == Verify::All || load.sampler.take(Instant::now());
+        let keep = load.phase.verify == VerifyMode::All || load.sampler.take(Instant::now());
         let body = load.workload.body(number);
         let actions = load.workload.actions() as u64;
         let exchanged = self.connection.exchange(&self.head, body).await;
@@ -209,7 +217,7 @@ impl Sender<'_> {
         }
         let done = acknowledge(load, local, organization, number, &answer, slot, begun, now);
         if keep && done {
-            let sample = Sample {
+            let sample = AnswerSample {
                 number,
                 seed: signed.seed,
                 body: answer.body.to_vec(),
@@ -220,11 +228,11 @@ impl Sender<'_> {
                 None => local.samples.borrow_mut().push(sample),
             }
         }
-        Ok(Sent::Done)
+        Ok(SendOutcome::Done)
     }
 
     /// Reads the hot object's entity tag.
-    async fn fetch_tag(&mut self, number: u64) -> Result<()> {
+    async fn fetch_tag(&mut self, number: u64) -> LoadtestResult<()> {
         self.load.workload.hot_head(&mut self.head, number);
         let answer = self.connection.exchange(&self.head, &[]).await?;
         answer.etag.unwrap_or_default().clone_into(&mut self.etag);
@@ -235,12 +243,12 @@ impl Sender<'_> {
 /// Counts a success. Returns false if none of its actions was done.
 #[expect(clippy::too_many_arguments, reason = "one success, as it is reported")]
 fn acknowledge(
-    load: &Load,
-    local: &Local,
+    load: &LoadState,
+    local: &ThreadCounts,
     organization: usize,
     number: u64,
-    answer: &HttpAnswer<'_>,
-    slot: Slot,
+    answer: &LoadAnswer<'_>,
+    slot: PaceSlot,
     begun: Instant,
     now: Instant,
 ) -> bool {
@@ -276,26 +284,26 @@ fn acknowledge(
 
 /// Counts a failure, and returns the next step.
 fn refused(
-    load: &Load,
-    local: &Local,
-    answer: &HttpAnswer<'_>,
+    load: &LoadState,
+    local: &ThreadCounts,
+    answer: &LoadAnswer<'_>,
     organization: Option<usize>,
-) -> Sent {
+) -> SendOutcome {
     let status = answer.status;
-    if status == StatusCode::TOO_MANY_REQUESTS && load.phase.limits == Limits::Honour {
+    if status == StatusCode::TOO_MANY_REQUESTS && load.phase.limits == LimitsMode::Honour {
         let wait_s = answer.retry_after_s.unwrap_or(RETRY_AFTER_S_DEFAULT);
         load.is_limited.store(true, Ordering::Relaxed);
         local.count(|interval| interval.limited += 1);
         if let Some(organization) = organization {
             load.wait(organization, wait_s);
         }
-        return Sent::Limited(wait_s);
+        return SendOutcome::Limited(wait_s);
     }
     let code = answer::code(answer.body).unwrap_or(status.as_str());
     let lost_race = status == StatusCode::PRECONDITION_FAILED || code == "CONFLICT";
     if lost_race && load.phase.if_match {
         local.count(|interval| interval.conflicts += 1);
-        return Sent::Conflict;
+        return SendOutcome::Conflict;
     }
     let busy = [
         StatusCode::TOO_MANY_REQUESTS,
@@ -309,5 +317,5 @@ fn refused(
             interval.error(code);
         }
     });
-    Sent::Failed { busy }
+    SendOutcome::Failed { busy }
 }

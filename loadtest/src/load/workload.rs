@@ -9,24 +9,24 @@ use kedge_protocol::action::{Kind, RequestHead, salt};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 
-use crate::error::{Error, Result};
-use crate::fleet::Organization;
+use crate::error::{LoadtestError, LoadtestResult};
+use crate::fleet::LoadOrganization;
 use crate::options::{RunOptions, Scenario};
-use crate::texts::{Body, Heads, VARIANTS, payload, push_signature, transfers};
+use crate::texts::{BusBody, HeadTemplates, VARIANTS, payload, push_signature, transfers};
 
 /// Time that a signature stays valid after its run.
 const DEADLINE_MARGIN: Duration = Duration::from_hours(1);
 
 /// The varying values in the head of a signed request.
 #[derive(Clone, Copy)]
-pub(crate) struct Signed {
+pub(crate) struct PresignedHead {
     pub(crate) seed: Hash,
     pub(crate) signature: Signature,
 }
 
 /// Work of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(crate) enum WorkloadStep {
     /// Sends the signed request with this number.
     Write(u64),
     /// Sends the read with this number.
@@ -34,14 +34,14 @@ pub(crate) enum Step {
 }
 
 /// A resource to read.
-struct Readable {
+struct ReadTarget {
     organization: u32,
     path: Box<str>,
 }
 
 /// All requests of a process.
 pub(crate) struct Workload {
-    pub(crate) organizations: Vec<Organization>,
+    pub(crate) organizations: Vec<LoadOrganization>,
     scenario: Scenario,
     actions: usize,
     reads_percent: u64,
@@ -49,11 +49,11 @@ pub(crate) struct Workload {
     /// The object that all connections update.
     hot: Option<Id>,
     /// Shapes of organization 0, then of organization 1, …
-    shapes: Vec<Body>,
+    shapes: Vec<BusBody>,
     payloads: Vec<String>,
     chunks: usize,
-    heads: Vec<Heads>,
-    readable: Vec<Readable>,
+    heads: Vec<HeadTemplates>,
+    readable: Vec<ReadTarget>,
     domain_separator: Hash,
     deadline_s: u64,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Workload {
 impl Workload {
     /// Builds the bodies.
     pub(crate) fn new(
-        organizations: Vec<Organization>,
+        organizations: Vec<LoadOrganization>,
         hot: Option<Id>,
         domain_separator: Hash,
         authority: &str,
@@ -77,7 +77,7 @@ impl Workload {
         let run = Duration::from_secs(options.warm_up_s + options.duration_s + options.top_s);
         let heads = organizations
             .iter()
-            .map(|organization| Heads::new(organization, authority, hot, options))
+            .map(|organization| HeadTemplates::new(organization, authority, hot, options))
             .collect();
         let mut workload = Self {
             scenario,
@@ -151,7 +151,7 @@ impl Workload {
         (target, &self.payloads[payload])
     }
 
-    fn make(&self, organization: usize, shape: usize, if_match: bool) -> Body {
+    fn make(&self, organization: usize, shape: usize, if_match: bool) -> BusBody {
         let actions: Vec<(Id, &str)> = (0..self.actions)
             .map(|index| self.action(organization, shape, index))
             .collect();
@@ -159,7 +159,7 @@ impl Workload {
             self.scenario,
             Scenario::BatchUpdates | Scenario::BatchMints | Scenario::BatchTransfers
         );
-        let mut body = Body::new(&self.kind(), &actions, batch);
+        let mut body = BusBody::new(&self.kind(), &actions, batch);
         if self.scenario == Scenario::HotObject && if_match {
             body.text = actions[0].1.to_owned().into();
         }
@@ -181,7 +181,7 @@ impl Workload {
         (round % self.shapes_each() as u64) as usize
     }
 
-    fn shape(&self, number: u64) -> &Body {
+    fn shape(&self, number: u64) -> &BusBody {
         let (organization, round) = self.place(number);
         &self.shapes[organization * self.shapes_each() + self.shape_number(round)]
     }
@@ -199,17 +199,17 @@ impl Workload {
     }
 
     /// Work of a slot. Reads are spread evenly among the changes.
-    pub(crate) fn step(&self, slot: u64) -> Step {
+    pub(crate) fn step(&self, slot: u64) -> WorkloadStep {
         match self.reads_percent {
-            0 => Step::Write(slot),
-            100 => Step::Read(slot),
+            0 => WorkloadStep::Write(slot),
+            100 => WorkloadStep::Read(slot),
             percent => {
                 // 37 and 100 are coprime, so this only changes the order.
                 let (hundred, place) = (slot / 100, slot % 100 * 37 % 100);
                 if place < percent {
-                    Step::Read(hundred * percent + place)
+                    WorkloadStep::Read(hundred * percent + place)
                 } else {
-                    Step::Write(hundred * (100 - percent) + place - percent)
+                    WorkloadStep::Write(hundred * (100 - percent) + place - percent)
                 }
             }
         }
@@ -240,15 +240,15 @@ impl Workload {
     }
 
     /// Signs a request.
-    pub(crate) fn sign(&self, number: u64) -> Result<Signed> {
-        let seed = kedge_client::random::seed().map_err(Error::at("random bytes"))?;
+    pub(crate) fn sign(&self, number: u64) -> LoadtestResult<PresignedHead> {
+        let seed = kedge_client::random::seed().map_err(LoadtestError::at("random bytes"))?;
         let hashes: Vec<Hash> = (0..)
             .zip(&self.shape(number).words)
             .map(|(index, words)| words.action_hash(&salt(&seed, index)))
             .collect();
         let digest = self.head(number).digest(&self.domain_separator, &hashes);
         let key = &self.organizations[self.organization_of(number)].key;
-        Ok(Signed {
+        Ok(PresignedHead {
             seed,
             signature: key.sign(&digest),
         })
@@ -259,7 +259,7 @@ impl Workload {
         &self,
         out: &mut Vec<u8>,
         number: u64,
-        signed: &Signed,
+        signed: &PresignedHead,
         if_match: Option<&str>,
     ) {
         let head = self.head(number);
@@ -301,11 +301,11 @@ impl Workload {
     }
 }
 
-fn readable(organizations: &[Organization], scenario: Scenario) -> Vec<Readable> {
+fn readable(organizations: &[LoadOrganization], scenario: Scenario) -> Vec<ReadTarget> {
     let mut readable = Vec::new();
     for (number, organization) in (0..).zip(organizations) {
         let mut push = |path: String| {
-            readable.push(Readable {
+            readable.push(ReadTarget {
                 organization: number,
                 path: path.into(),
             });

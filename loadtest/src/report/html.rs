@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::error::Result;
-use crate::figures::{Spread, short};
-use crate::load::collect::Second;
-use crate::report::plots::{self, Line};
-use crate::report::{Report, Run};
+use crate::error::LoadtestResult;
+use crate::figures::{RunSpread, short};
+use crate::load::collect::SecondFigures;
+use crate::report::plots::{self, PlotLine};
+use crate::report::{LoadReport, LoadRun};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -25,7 +25,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-pub(crate) fn page(report: &Report) -> Result<String> {
+pub(crate) fn page(report: &LoadReport) -> LoadtestResult<String> {
     let options = serde_json::to_value(&report.options).unwrap_or_default();
     let scenario = options["scenario"].as_str().unwrap_or_default();
     let machine = &report.machine;
@@ -64,7 +64,7 @@ pub(crate) fn page(report: &Report) -> Result<String> {
     Ok(out)
 }
 
-fn targets(report: &Report, out: &mut String) {
+fn targets(report: &LoadReport, out: &mut String) {
     if report.targets.is_empty() {
         return;
     }
@@ -87,14 +87,14 @@ fn targets(report: &Report, out: &mut String) {
     out.push_str("</table>\n");
 }
 
-fn figures(report: &Report, out: &mut String) {
+fn figures(report: &LoadReport, out: &mut String) {
     let runs = report.runs.len();
     let _ = writeln!(
         out,
         "<h2>Figures</h2>\n<table><tr><th>figure</th><th>median of {runs}</th><th>lowest</th><th>highest</th></tr>"
     );
     for (name, spread) in &report.figures {
-        let Spread {
+        let RunSpread {
             lowest,
             median,
             highest,
@@ -110,7 +110,7 @@ fn figures(report: &Report, out: &mut String) {
     out.push_str("</table>\n");
 }
 
-fn section(number: usize, run: &Run, out: &mut String) -> Result<()> {
+fn section(number: usize, run: &LoadRun, out: &mut String) -> LoadtestResult<()> {
     let log = &run.log;
     let _ = writeln!(
         out,
@@ -147,10 +147,10 @@ fn section(number: usize, run: &Run, out: &mut String) -> Result<()> {
 }
 
 /// The plots that have figures.
-fn drawings(run: &Run) -> Result<Vec<(&'static str, String)>> {
+fn drawings(run: &LoadRun) -> LoadtestResult<Vec<(&'static str, String)>> {
     let seconds = &run.seconds;
-    let line = |name, of: &dyn Fn(&Second) -> Option<f64>| {
-        Line::new(
+    let line = |name, of: &dyn Fn(&SecondFigures) -> Option<f64>| {
+        PlotLine::new(
             name,
             seconds
                 .iter()
@@ -191,7 +191,7 @@ fn drawings(run: &Run) -> Result<Vec<(&'static str, String)>> {
         line("written", &|s| s.server_written_mib),
         line("data directory", &|s| s.data_mib),
     ];
-    let disk: Vec<Line> = disk
+    let disk: Vec<PlotLine> = disk
         .into_iter()
         .filter(|line| !line.points.is_empty())
         .collect();

@@ -11,13 +11,13 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::checks::log_check::LogCheck;
-use crate::checks::readers::Streams;
-use crate::checks::receiver::Deliveries;
-use crate::figures::{Latency, Spread, short};
-use crate::load::collect::{Second, resident_slope_mib_per_min};
-use crate::machine::{CoresUsed, Machine};
-use crate::options::{Limits, RunOptions, Scenario};
-use crate::report::targets::Outcome;
+use crate::checks::readers::StreamFigures;
+use crate::checks::receiver::DeliveryFigures;
+use crate::figures::{LatencyFigures, RunSpread, short};
+use crate::load::collect::{SecondFigures, resident_slope_mib_per_min};
+use crate::machine::{CoreUsage, HostMachine};
+use crate::options::{LimitsMode, RunOptions, Scenario};
+use crate::report::targets::TargetOutcome;
 
 /// Points of the latency distribution for a plot: a share of requests, and the milliseconds within which they were
 /// answered.
@@ -29,20 +29,20 @@ pub(crate) fn percentiles(latency_us: &Histogram<u64>) -> Vec<(f64, f64)> {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Run {
+pub(crate) struct LoadRun {
     /// RFC 3339.
     pub(crate) started_at: String,
     /// Load averages over 1, 5 and 15 minutes, before the warm-up.
     pub(crate) load_average_before: String,
     pub(crate) load_average_after: String,
-    pub(crate) cores_used: Option<CoresUsed>,
+    pub(crate) cores_used: Option<CoreUsage>,
     pub(crate) actions_per_second: f64,
     pub(crate) requests_per_second: f64,
     /// Requests a second that were due in an open loop.
     pub(crate) offered_per_second: Option<f64>,
     /// Rate of the preceding closed loop, if the rate refers to it.
     pub(crate) top_requests_per_second: Option<f64>,
-    pub(crate) latency_ms: Latency,
+    pub(crate) latency_ms: LatencyFigures,
     pub(crate) percentiles_ms: Vec<(f64, f64)>,
     /// Successful requests during the measurement.
     pub(crate) requests: u64,
@@ -67,20 +67,22 @@ pub(crate) struct Run {
     pub(crate) unknown: u64,
     pub(crate) receipts_verified: u64,
     pub(crate) log: LogCheck,
-    pub(crate) streams: Option<Streams>,
-    pub(crate) deliveries: Option<Deliveries>,
+    pub(crate) streams: Option<StreamFigures>,
+    pub(crate) deliveries: Option<DeliveryFigures>,
     /// Scenario-specific figures, by name.
     pub(crate) more: BTreeMap<String, f64>,
-    pub(crate) seconds: Vec<Second>,
+    pub(crate) seconds: Vec<SecondFigures>,
     pub(crate) problems: Vec<String>,
 }
 
-impl Run {
+impl LoadRun {
     /// Whether no request failed unexpectedly and every check passed.
     pub(crate) fn passed(&self, options: &RunOptions) -> bool {
         let busy_is_expected = options.scenario == Scenario::Overload;
         self.errors.is_empty()
-            && (self.refused.is_empty() || busy_is_expected || options.limits() == Limits::Honour)
+            && (self.refused.is_empty()
+                || busy_is_expected
+                || options.limits() == LimitsMode::Honour)
             && self.problems.is_empty()
             && self.requests > 0
     }
@@ -149,38 +151,38 @@ impl Run {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct LoadReport {
     pub(crate) program: &'static str,
     pub(crate) version: &'static str,
     pub(crate) options: RunOptions,
-    pub(crate) limits: Limits,
+    pub(crate) limits: LimitsMode,
     pub(crate) connections: usize,
     pub(crate) actions_a_request: usize,
-    pub(crate) machine: Machine,
+    pub(crate) machine: HostMachine,
     /// Whether every check passed and every target is met.
     pub(crate) passed: bool,
-    pub(crate) actions_per_second: Spread,
+    pub(crate) actions_per_second: RunSpread,
     /// Figures that a target can name.
-    pub(crate) figures: BTreeMap<String, Spread>,
-    pub(crate) targets: Vec<Outcome>,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) figures: BTreeMap<String, RunSpread>,
+    pub(crate) targets: Vec<TargetOutcome>,
+    pub(crate) runs: Vec<LoadRun>,
 }
 
-impl Report {
-    pub(crate) fn new(options: RunOptions, runs: Vec<Run>) -> Self {
-        let each: Vec<BTreeMap<String, f64>> = runs.iter().map(Run::figures).collect();
+impl LoadReport {
+    pub(crate) fn new(options: RunOptions, runs: Vec<LoadRun>) -> Self {
+        let each: Vec<BTreeMap<String, f64>> = runs.iter().map(LoadRun::figures).collect();
         let names = each.iter().flat_map(BTreeMap::keys);
-        let figures: BTreeMap<String, Spread> = names
+        let figures: BTreeMap<String, RunSpread> = names
             .map(|name| {
                 let values = each.iter().filter_map(|figures| figures.get(name).copied());
-                (name.clone(), Spread::of(values))
+                (name.clone(), RunSpread::of(values))
             })
             .collect();
         let medians: BTreeMap<String, f64> = figures
             .iter()
             .map(|(name, spread)| (name.clone(), spread.median))
             .collect();
-        let targets: Vec<Outcome> = options
+        let targets: Vec<TargetOutcome> = options
             .targets
             .iter()
             .map(|target| target.hold(&medians))
@@ -191,10 +193,10 @@ impl Report {
             limits: options.limits(),
             connections: options.connections(),
             actions_a_request: options.actions_a_request(),
-            machine: Machine::here(),
+            machine: HostMachine::here(),
             passed: runs.iter().all(|run| run.passed(&options))
                 && targets.iter().all(|target| target.met),
-            actions_per_second: Spread::of(runs.iter().map(|run| run.actions_per_second)),
+            actions_per_second: RunSpread::of(runs.iter().map(|run| run.actions_per_second)),
             figures,
             targets,
             options,
@@ -246,7 +248,7 @@ impl Report {
         };
         if let Some(spread) = self.figures.get(name) {
             let (what, _) = name.split_once('_').unwrap_or((name, ""));
-            let Spread {
+            let RunSpread {
                 lowest,
                 median,
                 highest,
@@ -270,7 +272,7 @@ impl Report {
     }
 }
 
-impl Run {
+impl LoadRun {
     fn tell(&self, number: usize, out: &mut String) {
         let mut line = |text: String| {
             let _ = writeln!(out, "run {number}: {text}");

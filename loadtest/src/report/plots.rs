@@ -5,7 +5,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::error::{LoadtestError, LoadtestResult};
 
 const SIZE: (u32, u32) = (640, 260);
 const FONT: &str = "sans-serif";
@@ -17,12 +17,12 @@ const COLOURS: [RGBColor; 3] = [
     RGBColor(0x3a, 0xa6, 0x5b),
 ];
 
-pub(crate) struct Line {
+pub(crate) struct PlotLine {
     pub(crate) name: &'static str,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-impl Line {
+impl PlotLine {
     pub(crate) fn new(name: &'static str, points: impl Iterator<Item = (f64, f64)>) -> Self {
         Self {
             name,
@@ -31,12 +31,12 @@ impl Line {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> Error {
-    Error::Broken(format!("drawing a plot: {error}"))
+fn failed(error: impl std::fmt::Display) -> LoadtestError {
+    LoadtestError::Broken(format!("drawing a plot: {error}"))
 }
 
 /// Plot of values over the seconds of a measurement.
-pub(crate) fn over_time(unit: &str, lines: &[Line]) -> Result<String> {
+pub(crate) fn over_time(unit: &str, lines: &[PlotLine]) -> LoadtestResult<String> {
     let points = || lines.iter().flat_map(|line| &line.points);
     let last = points().map(|(x, _)| *x).fold(1.0, f64::max);
     let highest = points().map(|(_, y)| *y).fold(0.0, f64::max);
@@ -53,7 +53,7 @@ pub(crate) fn over_time(unit: &str, lines: &[Line]) -> Result<String> {
 
 /// Plot of latencies by the share of requests that took no longer. Both axes are logarithmic; the horizontal one shows
 /// the remaining share.
-pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> Result<String> {
+pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> LoadtestResult<String> {
     let points: Vec<(f64, f64)> = percentiles
         .iter()
         .filter(|(quantile, ms)| *quantile < 1.0 && *ms > 0.0)
@@ -81,7 +81,7 @@ pub(crate) fn latencies(percentiles: &[(f64, f64)]) -> Result<String> {
             more => format!("99.{} %", "9".repeat((more - 2).unsigned_abs() as usize)),
         }
     };
-    let line = Line {
+    let line = PlotLine {
         name: "latency",
         points,
     };
@@ -110,16 +110,16 @@ fn plain(value: f64) -> String {
     }
 }
 
-type Label<'a> = &'a dyn Fn(&f64) -> String;
+type TickLabel<'a> = &'a dyn Fn(&f64) -> String;
 
 fn draw<Y>(
-    lines: &[Line],
+    lines: &[PlotLine],
     x: std::ops::Range<f64>,
     y: Y,
     (x_name, y_name): (&str, &str),
-    x_label: Label<'_>,
-    y_label: Label<'_>,
-) -> Result<String>
+    x_label: TickLabel<'_>,
+    y_label: TickLabel<'_>,
+) -> LoadtestResult<String>
 where
     Y: AsRangedCoord<Value = f64>,
     Y::CoordDescType: ValueFormatter<f64>,
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn plots_of_something_and_of_nothing() {
-        let line = || Line::new("p50", [(1.0, 10.0), (2.0, 30_000.0)].into_iter());
+        let line = || PlotLine::new("p50", [(1.0, 10.0), (2.0, 30_000.0)].into_iter());
         let svg = over_time("ms", &[line(), line()]).unwrap();
         assert!(svg.starts_with("<svg") && svg.contains("polyline") && svg.contains("30k"));
         assert!(over_time("ms", &[]).unwrap().contains("<svg"));

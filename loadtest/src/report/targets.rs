@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Required bound of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(crate) struct Target {
+pub(crate) struct FigureTarget {
     text: String,
     figure: String,
     at_least: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Target {
 
 /// Result of a target.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct TargetOutcome {
     /// Text of the target.
     pub(crate) target: String,
     /// Measured value; `None` if the report has no such figure.
@@ -29,9 +29,9 @@ pub(crate) struct Outcome {
     pub(crate) met: bool,
 }
 
-impl Target {
+impl FigureTarget {
     /// Compares figures with the target. A missing figure fails it.
-    pub(crate) fn hold(&self, figures: &BTreeMap<String, f64>) -> Outcome {
+    pub(crate) fn hold(&self, figures: &BTreeMap<String, f64>) -> TargetOutcome {
         let value = figures.get(&self.figure).copied();
         let limit = match &self.more {
             None => Some(self.limit),
@@ -44,7 +44,7 @@ impl Target {
                 value <= limit
             }
         });
-        Outcome {
+        TargetOutcome {
             target: self.text.clone(),
             value,
             limit,
@@ -53,7 +53,7 @@ impl Target {
     }
 }
 
-impl FromStr for Target {
+impl FromStr for FigureTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -90,7 +90,7 @@ impl FromStr for Target {
     }
 }
 
-impl TryFrom<String> for Target {
+impl TryFrom<String> for FigureTarget {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -98,8 +98,8 @@ impl TryFrom<String> for Target {
     }
 }
 
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
+impl From<FigureTarget> for String {
+    fn from(target: FigureTarget) -> Self {
         target.text
     }
 }
@@ -113,7 +113,7 @@ mod tests {
         let figures: BTreeMap<String, f64> = [("p99_ms", 7.0), ("sync_ms", 1.5)]
             .map(|(name, value)| (name.to_owned(), value))
             .into();
-        let met = |text: &str| text.parse::<Target>().unwrap().hold(&figures).met;
+        let met = |text: &str| text.parse::<FigureTarget>().unwrap().hold(&figures).met;
         assert!(met("p99_ms<=7") && met("p99_ms>=7") && met("p99_ms <= 5 + 2*sync_ms"));
         assert!(!met("p99_ms<=6.9") && !met("p99_ms>=7.1") && !met("p99_ms<=5+1*sync_ms"));
         assert!(!met("p98_ms<=100"), "what was not measured is missed");
@@ -131,7 +131,7 @@ mod tests {
             "p99_ms<=5+2",
             "p99_ms<=a",
         ] {
-            assert!(bad.parse::<Target>().is_err(), "{bad}");
+            assert!(bad.parse::<FigureTarget>().is_err(), "{bad}");
         }
     }
 }

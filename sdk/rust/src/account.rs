@@ -16,12 +16,12 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::client::Client;
-use crate::error::{Done, Error, Result};
+use crate::error::{ClientError, ClientResult, RefusalEffect};
 use crate::nonces::NonceCounter;
 use crate::random;
-use crate::sign::{ActionText, RequestTerms, SignedRequest, deadline_in, sign};
-use crate::transport::{Backoff, Call, HttpAnswer};
-use crate::types::{Changed, LoginAnswer, TokenPair, Wallet};
+use crate::sign::{RequestTerms, SignableAction, SignedRequest, deadline_in, sign};
+use crate::transport::{Backoff, HttpAnswer, HttpCall};
+use crate::types::{ChangedResource, LoginAnswer, TokenPair, WalletResource};
 
 /// Limit on signing a request again with another nonce, after its nonce turned out to be spent.
 const NEW_NONCES_MAX: u32 = 3;
@@ -51,7 +51,7 @@ struct RegistrationBody<'a> {
     invitation: Option<&'a str>,
 }
 
-struct Inner {
+struct AccountInner {
     client: Client,
     key: SigningKey,
     nonces: NonceCounter,
@@ -62,7 +62,7 @@ struct Inner {
 
 /// An account of a log. Cheap to clone; clones share key, tokens and nonces.
 #[derive(Clone)]
-pub struct Account(Arc<Inner>);
+pub struct Account(Arc<AccountInner>);
 
 impl std::fmt::Debug for Account {
     /// Omits the tokens.
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Account {
 }
 
 /// An HTTP request made with the account's credentials.
-pub(crate) struct Authorized<'a> {
+pub(crate) struct AuthorizedRequest<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
     pub(crate) body: Bytes,
@@ -81,7 +81,7 @@ pub(crate) struct Authorized<'a> {
     pub(crate) bearer: bool,
 }
 
-impl<'a> Authorized<'a> {
+impl<'a> AuthorizedRequest<'a> {
     /// A request with credentials and no extra headers.
     pub(crate) fn new(method: Method, path: &'a str, body: Bytes) -> Self {
         Self {
@@ -95,14 +95,14 @@ impl<'a> Authorized<'a> {
 }
 
 /// The actions covered by a request's signature.
-pub(crate) struct Signs<'a> {
-    pub(crate) actions: &'a [ActionText<'a>],
+pub(crate) struct SigningPayload<'a> {
+    pub(crate) actions: &'a [SignableAction<'a>],
     pub(crate) atomic: bool,
 }
 
 impl Account {
     pub(crate) fn new(client: Client, key: SigningKey) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(AccountInner {
             client,
             key,
             nonces: NonceCounter::default(),
@@ -127,7 +127,7 @@ impl Account {
     }
 
     /// The current access token, for requests made outside this client.
-    pub fn access_token(&self) -> Result<String> {
+    pub fn access_token(&self) -> ClientResult<String> {
         let tokens = self.tokens().ok_or_else(not_logged_in)?;
         Ok(tokens.access_token.clone())
     }
@@ -138,12 +138,16 @@ impl Account {
     }
 
     /// Registers a wallet for this key in a new organization, and logs in.
-    pub async fn register(&self, registration: &Registration) -> Result<Wallet> {
+    pub async fn register(&self, registration: &Registration) -> ClientResult<WalletResource> {
         self.register_with(registration, None).await
     }
 
     /// Registers a wallet for this key in the organization of an invitation, and logs in.
-    pub async fn join(&self, registration: &Registration, invitation: &str) -> Result<Wallet> {
+    pub async fn join(
+        &self,
+        registration: &Registration,
+        invitation: &str,
+    ) -> ClientResult<WalletResource> {
         self.register_with(registration, Some(invitation)).await
     }
 
@@ -151,7 +155,7 @@ impl Account {
         &self,
         registration: &Registration,
         invitation: Option<&str>,
-    ) -> Result<Wallet> {
+    ) -> ClientResult<WalletResource> {
         use base64::Engine as _;
         let blind: [u8; 32] = random::bytes()?;
         let body = to_json(&RegistrationBody {
@@ -162,16 +166,16 @@ impl Account {
         })?;
         self.0.nonces.learn(0);
         let payload = digest_text(&sha256(&body));
-        let request = Authorized {
+        let request = AuthorizedRequest {
             bearer: false,
-            ..Authorized::new(Method::POST, "/wallets/register", body)
+            ..AuthorizedRequest::new(Method::POST, "/wallets/register", body)
         };
-        let action = ActionText {
+        let action = SignableAction {
             kind: &Kind::WalletRegister,
             target: "",
             payload: payload.as_bytes(),
         };
-        let (made, content): (Changed<LoginAnswer>, _) =
+        let (made, content): (ChangedResource<LoginAnswer>, _) =
             self.signed_alone(&request, &action, "registering").await?;
         let LoginAnswer { wallet, tokens } = made.resource;
         self.check_made(Prefix::Wallet, &content, wallet.id)?;
@@ -180,7 +184,7 @@ impl Account {
     }
 
     /// Logs in. Signed requests are refused unless the key is one of the wallet's.
-    pub async fn login(&self, email: &str, password: &str) -> Result<Wallet> {
+    pub async fn login(&self, email: &str, password: &str) -> ClientResult<WalletResource> {
         let body = json!({"email": email, "password": password}).to_string();
         let answer: LoginAnswer = self.tokens_from("/wallets/login", body).await?;
         self.keep_tokens(answer.tokens);
@@ -188,13 +192,13 @@ impl Account {
     }
 
     /// Exchanges the tokens for new ones. The client does this itself when the access token has expired.
-    pub async fn refresh(&self) -> Result<()> {
+    pub async fn refresh(&self) -> ClientResult<()> {
         let used = self.tokens().ok_or_else(not_logged_in)?;
         self.refresh_after(&used).await
     }
 
     /// Refreshes unless another task has done so since `used` was read.
-    async fn refresh_after(&self, used: &Arc<TokenPair>) -> Result<()> {
+    async fn refresh_after(&self, used: &Arc<TokenPair>) -> ClientResult<()> {
         let _one_at_a_time = self.0.refreshing.lock().await;
         let current = self.tokens().ok_or_else(not_logged_in)?;
         if !Arc::ptr_eq(&current, used) {
@@ -206,9 +210,9 @@ impl Account {
         Ok(())
     }
 
-    async fn tokens_from<T: DeserializeOwned>(&self, path: &str, body: String) -> Result<T> {
+    async fn tokens_from<T: DeserializeOwned>(&self, path: &str, body: String) -> ClientResult<T> {
         let client = &self.0.client;
-        let call = Call::post(path, body);
+        let call = HttpCall::post(path, body);
         let mut backoff = Backoff::new(&client.options().retry);
         loop {
             let answer = client.transport().exchange(&call, &[]).await?;
@@ -219,8 +223,8 @@ impl Account {
     }
 
     /// The account's wallet. Also updates this account's nonces.
-    pub async fn me(&self) -> Result<Wallet> {
-        let wallet: Wallet = self.get("/wallets/me", "the wallet").await?;
+    pub async fn me(&self) -> ClientResult<WalletResource> {
+        let wallet: WalletResource = self.get("/wallets/me", "the wallet").await?;
         let own = wallet.nonces.iter().find(|n| n.address == self.address());
         if let Some(own) = own {
             self.0.nonces.learn(own.highest);
@@ -232,12 +236,12 @@ impl Account {
         &self,
         path: &str,
         what: &'static str,
-    ) -> Result<T> {
+    ) -> ClientResult<T> {
         self.fetch(path).await?.read(what)
     }
 
     /// Returns the answer to a GET, whatever its status.
-    pub(crate) async fn fetch(&self, path: &str) -> Result<HttpAnswer> {
+    pub(crate) async fn fetch(&self, path: &str) -> ClientResult<HttpAnswer> {
         self.send_unsigned(Method::GET, path, Bytes::new()).await
     }
 
@@ -248,7 +252,7 @@ impl Account {
         path: &str,
         body: Bytes,
         what: &'static str,
-    ) -> Result<T> {
+    ) -> ClientResult<T> {
         self.send_unsigned(method, path, body).await?.read(what)
     }
 
@@ -257,9 +261,9 @@ impl Account {
         method: Method,
         path: &str,
         body: Bytes,
-    ) -> Result<HttpAnswer> {
-        let request = Authorized::new(method, path, body);
-        let mut sending = Sending::new(self, &request);
+    ) -> ClientResult<HttpAnswer> {
+        let request = AuthorizedRequest::new(method, path, body);
+        let mut sending = RetriedRequest::new(self, &request);
         loop {
             let answer = sending.once(None).await?;
             if answer.is_success() || !sending.again(&answer).await? {
@@ -271,10 +275,10 @@ impl Account {
     /// Signs and sends a request. Returns the successful answer and the signed request.
     pub(crate) async fn signed(
         &self,
-        request: &Authorized<'_>,
-        signs: &Signs<'_>,
-    ) -> Result<(HttpAnswer, SignedRequest)> {
-        let mut sending = Sending::new(self, request);
+        request: &AuthorizedRequest<'_>,
+        signs: &SigningPayload<'_>,
+    ) -> ClientResult<(HttpAnswer, SignedRequest)> {
+        let mut sending = RetriedRequest::new(self, request);
         let mut signed = self.sign_now(signs).await?;
         let mut new_nonces = 0;
         // While false, no earlier attempt can have been carried out, so signing again is safe.
@@ -285,7 +289,7 @@ impl Account {
         loop {
             let answer = match sending.once(Some(&signed)).await {
                 Ok(answer) => answer,
-                Err(error) if error.done() == Done::Unknown => {
+                Err(error) if error.done() == RefusalEffect::Unknown => {
                     (unsure, asking) = (true, true);
                     if signed.expires() || !sending.backoff.ask_again(None).await? {
                         return Err(error);
@@ -301,7 +305,7 @@ impl Account {
             let refusal = answer.refusal();
             let spent = refusal.code() == Some(Code::NonceReused.text());
             match refusal.done() {
-                Done::Before(sequence) if unsure => {
+                RefusalEffect::Before(sequence) if unsure => {
                     // During registration the log cannot be read yet, and no other client has the key.
                     if !request.bearer || self.stands(&signed).await? {
                         return Err(already_done(sequence, &signed));
@@ -309,10 +313,10 @@ impl Account {
                     // Another request of this key spent the nonce, so this one will never be done.
                     (unsure, asking) = (false, false);
                 }
-                Done::Unknown => (unsure, asking) = (true, true),
+                RefusalEffect::Unknown => (unsure, asking) = (true, true),
                 _ => unsure |= answer.status == 503 && !says_nothing_done(&refusal),
             }
-            let ask_again = refusal.done() == Done::Unknown
+            let ask_again = refusal.done() == RefusalEffect::Unknown
                 || (spent && asking && member(&refusal, "reason") != Some("refused"));
             if ask_again {
                 if signed.expires() || !sending.backoff.ask_again(Some(&answer)).await? {
@@ -350,7 +354,7 @@ impl Account {
         &self,
         signed: &SignedRequest,
         highest: Option<u64>,
-    ) -> Result<()> {
+    ) -> ClientResult<()> {
         match highest {
             Some(highest) => self.0.nonces.resynchronise(signed.head.nonce, highest),
             None => drop(self.me().await?),
@@ -359,7 +363,7 @@ impl Account {
     }
 
     /// Whether the log holds any action of a signed request.
-    async fn stands(&self, signed: &SignedRequest) -> Result<bool> {
+    async fn stands(&self, signed: &SignedRequest) -> ClientResult<bool> {
         for content in &signed.contents {
             let id = Id::of_hash(Prefix::Action, content);
             let answer = self.fetch(&format!("/ebus/actions/{id}")).await?;
@@ -376,7 +380,7 @@ impl Account {
         self.tokens().is_none() && self.0.client.options().api_key.is_some()
     }
 
-    pub(crate) async fn next_nonce(&self) -> Result<u64> {
+    pub(crate) async fn next_nonce(&self) -> ClientResult<u64> {
         if let Some(nonce) = self.0.nonces.take() {
             return Ok(nonce);
         }
@@ -388,11 +392,11 @@ impl Account {
         }
         self.0.nonces.take().ok_or_else(|| {
             let address = self.address();
-            Error::Usage(format!("the logged-in wallet has no key {address}"))
+            ClientError::Usage(format!("the logged-in wallet has no key {address}"))
         })
     }
 
-    async fn sign_now(&self, signs: &Signs<'_>) -> Result<SignedRequest> {
+    async fn sign_now(&self, signs: &SigningPayload<'_>) -> ClientResult<SignedRequest> {
         let deadline_s = deadline_in(self.0.client.options().deadline_ahead);
         let terms = RequestTerms {
             atomic: signs.atomic,
@@ -420,9 +424,9 @@ impl Account {
 }
 
 /// A request with its retries.
-pub(crate) struct Sending<'a> {
+pub(crate) struct RetriedRequest<'a> {
     account: &'a Account,
-    call: Call<'a>,
+    call: HttpCall<'a>,
     headers: &'a [(&'static str, String)],
     bearer: bool,
     backoff: Backoff<'a>,
@@ -430,11 +434,11 @@ pub(crate) struct Sending<'a> {
     refreshed: bool,
 }
 
-impl<'a> Sending<'a> {
-    pub(crate) fn new(account: &'a Account, request: &'a Authorized<'a>) -> Self {
+impl<'a> RetriedRequest<'a> {
+    pub(crate) fn new(account: &'a Account, request: &'a AuthorizedRequest<'a>) -> Self {
         Self {
             account,
-            call: Call {
+            call: HttpCall {
                 method: request.method.clone(),
                 path: request.path,
                 body: request.body.clone(),
@@ -447,7 +451,10 @@ impl<'a> Sending<'a> {
         }
     }
 
-    pub(crate) async fn once(&mut self, signed: Option<&SignedRequest>) -> Result<HttpAnswer> {
+    pub(crate) async fn once(
+        &mut self,
+        signed: Option<&SignedRequest>,
+    ) -> ClientResult<HttpAnswer> {
         let mut headers = self.headers.to_vec();
         let api_key = &self.account.0.client.options().api_key;
         if let Some(api_key) = api_key.as_ref().filter(|_| self.bearer) {
@@ -467,7 +474,7 @@ impl<'a> Sending<'a> {
 
     /// Whether to send the same bytes again, after a token refresh or a wait. The server refuses in both cases before
     /// it checks the signature, so the signature is still usable.
-    pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
+    pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> ClientResult<bool> {
         let expired =
             answer.status == 401 && answer.refusal().code() == Some(Code::TokenExpired.text());
         if let Some(used) = self.used.take_if(|_| expired && !self.refreshed) {
@@ -479,32 +486,32 @@ impl<'a> Sending<'a> {
     }
 }
 
-fn already_done(sequence: Option<u64>, signed: &SignedRequest) -> Error {
+fn already_done(sequence: Option<u64>, signed: &SignedRequest) -> ClientError {
     let action = |content| Id::of_hash(Prefix::Action, content);
-    Error::AlreadyDone {
+    ClientError::AlreadyDone {
         sequence,
         actions: signed.contents.iter().map(action).collect(),
     }
 }
 
-pub(crate) fn member<'a>(refusal: &'a Error, name: &str) -> Option<&'a str> {
+pub(crate) fn member<'a>(refusal: &'a ClientError, name: &str) -> Option<&'a str> {
     match refusal {
-        Error::Refused(envelope) => envelope.body.get(name)?.as_str(),
+        ClientError::Refused(envelope) => envelope.body.get(name)?.as_str(),
         _ => None,
     }
 }
 
-fn says_nothing_done(refusal: &Error) -> bool {
+fn says_nothing_done(refusal: &ClientError) -> bool {
     member(refusal, "outcome") == Some("nothing_done")
 }
 
-fn not_logged_in() -> Error {
-    Error::Usage("the account is not logged in".to_owned())
+fn not_logged_in() -> ClientError {
+    ClientError::Usage("the account is not logged in".to_owned())
 }
 
 /// Serializes a body once; these bytes are signed and sent.
-pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
+pub(crate) fn to_json<T: Serialize>(value: &T) -> ClientResult<Bytes> {
     serde_json::to_vec(value)
         .map(Bytes::from)
-        .map_err(|error| Error::Usage(format!("the body is not JSON: {error}")))
+        .map_err(|error| ClientError::Usage(format!("the body is not JSON: {error}")))
 }

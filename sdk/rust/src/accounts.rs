@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::account::Account;
-use crate::error::Result;
+use crate::error::ClientResult;
 use crate::page::{ListQuery, Pages};
-use crate::types::{Changed, Wallet};
+use crate::types::{ChangedResource, WalletResource};
 
 /// A new API key.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -28,7 +28,7 @@ pub struct NewApiKey {
 
 /// An API key, without its secret.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct ApiKey {
+pub struct ApiKeyResource {
     /// Its identifier.
     pub id: Id,
     /// The organization that the key acts for.
@@ -53,17 +53,17 @@ pub struct ApiKey {
 
 /// An API key with its new secret. The server shows the secret only once.
 #[derive(Clone, PartialEq, Deserialize)]
-pub struct ShownApiKey {
+pub struct CreatedApiKey {
     /// The secret, for [`crate::Builder::api_key`].
     pub key: String,
     /// When the previous secret stops working, RFC 3339.
     pub previous_until: Option<String>,
     /// The key itself.
     #[serde(flatten)]
-    pub api_key: ApiKey,
+    pub api_key: ApiKeyResource,
 }
 
-impl std::fmt::Debug for ShownApiKey {
+impl std::fmt::Debug for CreatedApiKey {
     /// Omits the secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ShownApiKey({:?})", self.api_key)
@@ -86,7 +86,7 @@ pub struct NewInvitation {
 
 /// An invitation to an organization.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Invitation {
+pub struct InvitationResource {
     /// Its identifier.
     pub id: Id,
     /// The organization to join.
@@ -107,15 +107,15 @@ pub struct Invitation {
 
 /// An invitation with its code. The server shows the code only once.
 #[derive(Clone, PartialEq, Deserialize)]
-pub struct ShownInvitation {
+pub struct CreatedInvitation {
     /// The code, for [`Account::join`].
     pub code: String,
     /// The invitation itself.
     #[serde(flatten)]
-    pub invitation: Invitation,
+    pub invitation: InvitationResource,
 }
 
-impl std::fmt::Debug for ShownInvitation {
+impl std::fmt::Debug for CreatedInvitation {
     /// Omits the code.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ShownInvitation({:?})", self.invitation)
@@ -135,19 +135,22 @@ pub struct WalletChange {
 
 impl Account {
     /// Creates an API key for the account's organization. Requires the role owner or admin.
-    pub async fn create_api_key(&self, key: &NewApiKey) -> Result<Changed<ShownApiKey>> {
-        let made = |made: &ShownApiKey| Some((Prefix::Key, made.api_key.id));
+    pub async fn create_api_key(
+        &self,
+        key: &NewApiKey,
+    ) -> ClientResult<ChangedResource<CreatedApiKey>> {
+        let made = |made: &CreatedApiKey| Some((Prefix::Key, made.api_key.id));
         self.create("/api-keys", Kind::KeyCreate, "", key, made)
             .await
     }
 
     /// Lists the organization's API keys.
-    pub fn api_keys(&self, query: &ListQuery) -> Pages<ApiKey> {
+    pub fn api_keys(&self, query: &ListQuery) -> Pages<ApiKeyResource> {
         self.list("/api-keys".to_owned(), query)
     }
 
     /// Reads an API key.
-    pub async fn api_key(&self, id: Id) -> Result<ApiKey> {
+    pub async fn api_key(&self, id: Id) -> ClientResult<ApiKeyResource> {
         self.get(&format!("/api-keys/{id}"), "an API key").await
     }
 
@@ -156,7 +159,7 @@ impl Account {
         &self,
         id: Id,
         overlap_s: Option<u64>,
-    ) -> Result<Changed<ShownApiKey>> {
+    ) -> ClientResult<ChangedResource<CreatedApiKey>> {
         let path = format!("/api-keys/{id}/rotate");
         let body = overlap_s.map_or_else(|| json!({}), |seconds| json!({ "overlap_s": seconds }));
         self.change(Method::POST, &path, Kind::KeyRotate, id, &body)
@@ -164,20 +167,26 @@ impl Account {
     }
 
     /// Deletes an API key. It stops working immediately.
-    pub async fn delete_api_key(&self, id: Id) -> Result<Changed<ApiKey>> {
+    pub async fn delete_api_key(&self, id: Id) -> ClientResult<ChangedResource<ApiKeyResource>> {
         let path = format!("/api-keys/{id}");
         self.delete(&path, Kind::KeyDelete, id, String::new()).await
     }
 
     /// Changes the account's wallet.
-    pub async fn update_wallet(&self, change: &WalletChange) -> Result<Changed<Wallet>> {
+    pub async fn update_wallet(
+        &self,
+        change: &WalletChange,
+    ) -> ClientResult<ChangedResource<WalletResource>> {
         let (wallet, kind) = (self.me().await?.id, Kind::WalletUpdate);
         self.change(Method::PATCH, "/wallets/me", kind, wallet, change)
             .await
     }
 
     /// Adds a signing key to the account's wallet. The new key signs its consent.
-    pub async fn add_signer(&self, key: &SigningKey) -> Result<Changed<Wallet>> {
+    pub async fn add_signer(
+        &self,
+        key: &SigningKey,
+    ) -> ClientResult<ChangedResource<WalletResource>> {
         let wallet = self.me().await?.id;
         let separator = self.client().domain().separator();
         let consent = possession::consent(key, &separator, &wallet.to_string());
@@ -190,7 +199,7 @@ impl Account {
         &self,
         address: Address,
         consent: Signature,
-    ) -> Result<Changed<Wallet>> {
+    ) -> ClientResult<ChangedResource<WalletResource>> {
         let wallet = self.me().await?.id;
         self.add_consenting(wallet, address, consent).await
     }
@@ -200,7 +209,7 @@ impl Account {
         wallet: Id,
         address: Address,
         consent: Signature,
-    ) -> Result<Changed<Wallet>> {
+    ) -> ClientResult<ChangedResource<WalletResource>> {
         let kind = Kind::WalletKeyAdd;
         let body = json!({ "address": address, "possession": consent });
         self.change(Method::POST, "/wallets/me/keys", kind, wallet, &body)
@@ -208,7 +217,10 @@ impl Account {
     }
 
     /// Removes a signing key from the account's wallet.
-    pub async fn remove_signer(&self, address: Address) -> Result<Changed<Wallet>> {
+    pub async fn remove_signer(
+        &self,
+        address: Address,
+    ) -> ClientResult<ChangedResource<WalletResource>> {
         let wallet = self.me().await?.id;
         let path = format!("/wallets/me/keys/{address}");
         // The signed payload repeats the address in the path.
@@ -218,7 +230,7 @@ impl Account {
     }
 
     /// Lists the wallets of the organization.
-    pub fn members(&self, query: &ListQuery) -> Pages<Wallet> {
+    pub fn members(&self, query: &ListQuery) -> Pages<WalletResource> {
         self.list("/organizations/me/members".to_owned(), query)
     }
 
@@ -228,7 +240,7 @@ impl Account {
         organization_id: Id,
         wallet_id: Id,
         role: Role,
-    ) -> Result<Changed<Wallet>> {
+    ) -> ClientResult<ChangedResource<WalletResource>> {
         let path = format!("/organizations/me/members/{wallet_id}");
         let body = json!({ "wallet_id": wallet_id, "role": role });
         self.change(Method::PATCH, &path, Kind::OrgRole, organization_id, &body)
@@ -240,7 +252,7 @@ impl Account {
         &self,
         organization_id: Id,
         invitation: &NewInvitation,
-    ) -> Result<Changed<ShownInvitation>> {
+    ) -> ClientResult<ChangedResource<CreatedInvitation>> {
         let path = "/organizations/me/invitations";
         let kind = Kind::OrgInvite;
         self.change(Method::POST, path, kind, organization_id, invitation)
@@ -252,7 +264,7 @@ impl Account {
         &self,
         organization_id: Id,
         wallet_id: Id,
-    ) -> Result<Changed<Wallet>> {
+    ) -> ClientResult<ChangedResource<WalletResource>> {
         let path = format!("/organizations/me/members/{wallet_id}");
         // The signed payload repeats the wallet in the path.
         let payload = format!(r#"{{"wallet_id":"{wallet_id}"}}"#);
@@ -265,7 +277,7 @@ impl Account {
         &self,
         organization_id: Id,
         invitation_id: Id,
-    ) -> Result<Changed<Invitation>> {
+    ) -> ClientResult<ChangedResource<InvitationResource>> {
         let path = format!("/organizations/me/invitations/{invitation_id}");
         let payload = format!(r#"{{"invitation_id":"{invitation_id}"}}"#);
         self.delete(&path, Kind::OrgInvitationRevoke, organization_id, payload)
@@ -273,7 +285,7 @@ impl Account {
     }
 
     /// Lists the organization's invitations.
-    pub fn invitations(&self, query: &ListQuery) -> Pages<Invitation> {
+    pub fn invitations(&self, query: &ListQuery) -> Pages<InvitationResource> {
         self.list("/organizations/me/invitations".to_owned(), query)
     }
 }

@@ -10,10 +10,10 @@ use kedge_protocol::{Hash, Id, Prefix};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::account::{Account, Authorized, Signs, to_json};
-use crate::error::{Envelope, Error, Result};
-use crate::sign::ActionText;
-use crate::types::{Action, NewObject, Properties};
+use crate::account::{Account, AuthorizedRequest, SigningPayload, to_json};
+use crate::error::{ClientError, ClientResult, ServerRefusal};
+use crate::sign::SignableAction;
+use crate::types::{ActionResource, NewObject, Properties};
 
 /// A new action. Its payload is serialized once; exactly this text is signed and sent.
 #[derive(Clone, Debug)]
@@ -25,15 +25,15 @@ pub struct NewAction {
 
 impl NewAction {
     /// An action of any kind of the bus. The target is an object, or a template for a mint.
-    pub fn new(kind: Kind, target: Id, payload: &impl Serialize) -> Result<Self> {
+    pub fn new(kind: Kind, target: Id, payload: &impl Serialize) -> ClientResult<Self> {
         if !kind.is_bus() {
             let kind = kind.text();
-            return Err(Error::Usage(format!(
+            return Err(ClientError::Usage(format!(
                 "{kind} is not a kind of the action bus"
             )));
         }
         let payload = to_raw_value(payload)
-            .map_err(|error| Error::Usage(format!("the payload is not JSON: {error}")))?;
+            .map_err(|error| ClientError::Usage(format!("the payload is not JSON: {error}")))?;
         Ok(Self {
             kind,
             target,
@@ -42,18 +42,18 @@ impl NewAction {
     }
 
     /// Mints an object.
-    pub fn mint(template_id: Id, object: &NewObject) -> Result<Self> {
+    pub fn mint(template_id: Id, object: &NewObject) -> ClientResult<Self> {
         Self::new(Kind::Mint, template_id, object)
     }
 
     /// Merges a patch into an object's properties (RFC 7396).
-    pub fn update(object_id: Id, properties: &Properties) -> Result<Self> {
+    pub fn update(object_id: Id, properties: &Properties) -> ClientResult<Self> {
         let payload = serde_json::json!({ "properties": properties });
         Self::new(Kind::Update, object_id, &payload)
     }
 
     /// Transfers an object to a wallet, by id or address.
-    pub fn transfer(object_id: Id, to: &str) -> Result<Self> {
+    pub fn transfer(object_id: Id, to: &str) -> ClientResult<Self> {
         Self::new(Kind::Transfer, object_id, &serde_json::json!({ "to": to }))
     }
 
@@ -127,14 +127,14 @@ pub struct DoneAction {
 
 /// The result of one action of a request.
 #[derive(Clone, PartialEq, Debug)]
-pub enum ActionResult {
+pub enum BatchActionResult {
     /// The action was done.
     Done(DoneAction),
     /// The action was refused and changed nothing.
-    Refused(Envelope),
+    Refused(ServerRefusal),
 }
 
-impl ActionResult {
+impl BatchActionResult {
     /// The completed action; `None` if it was refused.
     pub fn done(&self) -> Option<&DoneAction> {
         match self {
@@ -148,7 +148,7 @@ impl ActionResult {
 #[derive(Clone, PartialEq, Debug)]
 pub struct BatchOutcome {
     /// Results in request order.
-    pub results: Vec<ActionResult>,
+    pub results: Vec<BatchActionResult>,
     /// Receipt of all completed actions; `None` if there are none.
     pub receipt: Option<BatchReceipt>,
 }
@@ -156,15 +156,15 @@ pub struct BatchOutcome {
 impl BatchOutcome {
     /// The completed actions, in request order.
     pub fn done(&self) -> impl Iterator<Item = &DoneAction> {
-        self.results.iter().filter_map(ActionResult::done)
+        self.results.iter().filter_map(BatchActionResult::done)
     }
 
     /// The first refusal and the index of its action.
-    pub fn first_refusal(&self) -> Option<(usize, &Envelope)> {
+    pub fn first_refusal(&self) -> Option<(usize, &ServerRefusal)> {
         let mut results = self.results.iter().enumerate();
         results.find_map(|(index, result)| match result {
-            ActionResult::Refused(envelope) => Some((index, envelope)),
-            ActionResult::Done(_) => None,
+            BatchActionResult::Refused(envelope) => Some((index, envelope)),
+            BatchActionResult::Done(_) => None,
         })
     }
 }
@@ -172,7 +172,7 @@ impl BatchOutcome {
 /// A result in the form of `Prefer: return=minimal`; the client computes the rest.
 #[derive(Clone, Deserialize)]
 struct WireResult {
-    error: Option<Envelope>,
+    error: Option<ServerRefusal>,
     sequence: Option<u64>,
     leaf_index: Option<u32>,
     object_version: Option<u64>,
@@ -185,11 +185,11 @@ struct WireOutcome {
 }
 
 impl WireResult {
-    fn read(self, action: &NewAction, content: &Hash) -> Option<ActionResult> {
+    fn read(self, action: &NewAction, content: &Hash) -> Option<BatchActionResult> {
         if let Some(envelope) = self.error {
-            return Some(ActionResult::Refused(envelope));
+            return Some(BatchActionResult::Refused(envelope));
         }
-        Some(ActionResult::Done(DoneAction {
+        Some(BatchActionResult::Done(DoneAction {
             id: Id::of_hash(Prefix::Action, content),
             content: *content,
             object_id: action.object_id(content),
@@ -202,21 +202,21 @@ impl WireResult {
 
 impl Account {
     /// Submits one action and verifies its receipt.
-    pub async fn act(&self, action: &NewAction) -> Result<Action> {
+    pub async fn act(&self, action: &NewAction) -> ClientResult<ActionResource> {
         let target = action.target.to_string();
-        let text = ActionText {
+        let text = SignableAction {
             kind: &action.kind,
             target: &target,
             payload: action.payload.get().as_bytes(),
         };
         let body = to_json(&action.wire())?;
         let request = post("/ebus/actions", body, Vec::new());
-        let signs = Signs {
+        let signs = SigningPayload {
             actions: std::slice::from_ref(&text),
             atomic: false,
         };
         let (answer, signed) = self.signed(&request, &signs).await?;
-        let done: Action = answer.read("an action")?;
+        let done: ActionResource = answer.read("an action")?;
         let batch = done.receipt.as_ref().map(|receipt| &receipt.batch);
         self.client().learn_key_of(batch).await;
         self.check_single(&signed.contents[0], done.id, done.receipt.as_ref())?;
@@ -224,14 +224,18 @@ impl Account {
     }
 
     /// Submits 1 to 500 actions under one signature and verifies their receipt.
-    pub async fn batch(&self, actions: &[NewAction], mode: BatchMode) -> Result<BatchOutcome> {
+    pub async fn batch(
+        &self,
+        actions: &[NewAction],
+        mode: BatchMode,
+    ) -> ClientResult<BatchOutcome> {
         let targets: Vec<String> = actions.iter().map(NewAction::target).collect();
         let texts = batch_texts(actions, &targets);
         let atomic = mode == BatchMode::Atomic;
         let body = batch_body(actions, atomic)?;
         let minimal = vec![("prefer", "return=minimal".to_owned())];
         let request = post(BATCHES, body, minimal);
-        let signs = Signs {
+        let signs = SigningPayload {
             actions: &texts,
             atomic,
         };
@@ -248,8 +252,8 @@ impl Account {
         actions: &[NewAction],
         contents: &[Hash],
         outcome: WireOutcome,
-    ) -> Result<BatchOutcome> {
-        let unreadable = |why: &str| Error::Answer {
+    ) -> ClientResult<BatchOutcome> {
+        let unreadable = |why: &str| ClientError::Answer {
             what: "a batch of actions",
             error: serde::de::Error::custom(why),
         };
@@ -278,8 +282,8 @@ impl Account {
 const BATCHES: &str = "/ebus/actions/batch";
 
 /// The actions in their signed form; `targets` holds the text of each target.
-fn batch_texts<'a>(actions: &'a [NewAction], targets: &'a [String]) -> Vec<ActionText<'a>> {
-    let text = |(action, target): (&'a NewAction, &'a String)| ActionText {
+fn batch_texts<'a>(actions: &'a [NewAction], targets: &'a [String]) -> Vec<SignableAction<'a>> {
+    let text = |(action, target): (&'a NewAction, &'a String)| SignableAction {
         kind: &action.kind,
         target,
         payload: action.payload.get().as_bytes(),
@@ -287,17 +291,21 @@ fn batch_texts<'a>(actions: &'a [NewAction], targets: &'a [String]) -> Vec<Actio
     actions.iter().zip(targets).map(text).collect()
 }
 
-fn batch_body(actions: &[NewAction], atomic: bool) -> Result<Bytes> {
+fn batch_body(actions: &[NewAction], atomic: bool) -> ClientResult<Bytes> {
     to_json(&WireBatch {
         actions: actions.iter().map(NewAction::wire).collect(),
         atomic,
     })
 }
 
-fn post<'a>(path: &'a str, body: Bytes, headers: Vec<(&'static str, String)>) -> Authorized<'a> {
-    Authorized {
+fn post<'a>(
+    path: &'a str,
+    body: Bytes,
+    headers: Vec<(&'static str, String)>,
+) -> AuthorizedRequest<'a> {
+    AuthorizedRequest {
         headers,
-        ..Authorized::new(Method::POST, path, body)
+        ..AuthorizedRequest::new(Method::POST, path, body)
     }
 }
 
@@ -328,6 +336,6 @@ mod tests {
     fn resource_kinds_are_not_for_the_bus() {
         let id = "tpl_7h8rh8fgrh07gkqn56z16p8nc6".parse().unwrap();
         let made = NewAction::new(Kind::TemplateCreate, id, &json!({}));
-        assert!(matches!(made, Err(Error::Usage(_))));
+        assert!(matches!(made, Err(ClientError::Usage(_))));
     }
 }

@@ -9,22 +9,24 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::merkle::{BatchTree, verify_consistency};
 use kedge_protocol::receipt::check_header;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys, percent};
+use kedge_protocol::{BatchKeys, Hash, SequencerKeys, percent};
 use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 
 use crate::account::Account;
-use crate::error::{Check, Error, Result, VerificationError};
+use crate::error::{ClientError, ClientResult, VerificationError, VerificationResult};
 use crate::keys;
-use crate::page::{ListQuery, Pages, Source};
+use crate::page::{ListQuery, PageSource, Pages};
 use crate::retry::RetryPolicy;
-use crate::transport::{Backoff, Call, HttpAnswer, Transport};
-use crate::types::{Anchor, Batch, BatchLeaves, CheckpointAnswer, Consistency, DomainDocument};
+use crate::transport::{Backoff, HttpAnswer, HttpCall, HttpTransport};
+use crate::types::{
+    AnchorResource, BatchLeaves, BatchResource, CheckpointAnswer, ConsistencyAnswer, DomainDocument,
+};
 use crate::watch::HeaderWatch;
 
 /// Configuration of a [`Client`].
 #[derive(Clone, Debug)]
-pub struct Builder {
+pub struct ClientBuilder {
     base_url: String,
     pinned: Option<(Domain, SequencerKeys)>,
     options: ClientOptions,
@@ -36,22 +38,22 @@ pub(crate) struct ClientOptions {
     pub(crate) deadline_ahead: Duration,
     pub(crate) retry: RetryPolicy,
     pub(crate) verify_receipts: bool,
-    pub(crate) api_key: Option<ApiKey>,
+    pub(crate) api_key: Option<ApiKeySecret>,
 }
 
 /// An API key, hidden in debug output.
 #[derive(Clone)]
-pub(crate) struct ApiKey(pub(crate) String);
+pub(crate) struct ApiKeySecret(pub(crate) String);
 
-impl std::fmt::Debug for ApiKey {
+impl std::fmt::Debug for ApiKeySecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ApiKey(…)")
     }
 }
 
-impl Builder {
+impl ClientBuilder {
     /// Trusts this domain, these sequencer keys (at least the log's first one), and later keys that the log itself
-    /// proves. Without a pin, the client trusts the domain and keys that the server states at [`Builder::connect`]:
+    /// proves. Without a pin, the client trusts the domain and keys that the server states at [`ClientBuilder::connect`]:
     /// compare these with the contract, or with an earlier record.
     #[must_use]
     pub fn pin(mut self, domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
@@ -78,7 +80,7 @@ impl Builder {
     /// organization.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
-        self.options.api_key = Some(ApiKey(key.into()));
+        self.options.api_key = Some(ApiKeySecret(key.into()));
         self
     }
 
@@ -97,9 +99,9 @@ impl Builder {
     }
 
     /// Fetches the server's domain and sequencer keys, and pins them or compares them with the pin.
-    pub async fn connect(self) -> Result<Client> {
-        let transport = Transport::new(&self.base_url, self.options.timeout_ms)?;
-        let call = Call::get("/.well-known/eip712-domain.json");
+    pub async fn connect(self) -> ClientResult<Client> {
+        let transport = HttpTransport::new(&self.base_url, self.options.timeout_ms)?;
+        let call = HttpCall::get("/.well-known/eip712-domain.json");
         let answer = send(&transport, &self.options.retry, &call).await?;
         let document: DomainDocument = answer.read("the domain")?;
         let domain = document.domain().ok_or_else(|| {
@@ -115,7 +117,7 @@ impl Builder {
         let pinned = self.pinned.as_ref().map(|(_, keys)| keys);
         let (retry, reported) = (&self.options.retry, document.sequencer);
         let keys = keys::first(&transport, retry, &domain, pinned, reported).await?;
-        Ok(Client(Arc::new(Inner {
+        Ok(Client(Arc::new(ClientInner {
             transport,
             options: self.options,
             domain,
@@ -127,10 +129,10 @@ impl Builder {
 }
 
 pub(crate) async fn send(
-    transport: &Transport,
+    transport: &HttpTransport,
     retry: &RetryPolicy,
-    call: &Call<'_>,
-) -> Result<HttpAnswer> {
+    call: &HttpCall<'_>,
+) -> ClientResult<HttpAnswer> {
     let mut backoff = Backoff::new(retry);
     loop {
         let answer = transport.exchange(call, &[]).await?;
@@ -141,8 +143,8 @@ pub(crate) async fn send(
 }
 
 #[derive(Debug)]
-struct Inner {
-    transport: Transport,
+struct ClientInner {
+    transport: HttpTransport,
     options: ClientOptions,
     domain: Domain,
     domain_separator: Hash,
@@ -152,12 +154,12 @@ struct Inner {
 
 /// A client of one log. Cheap to clone; clones share connections and remembered headers.
 #[derive(Clone, Debug)]
-pub struct Client(Arc<Inner>);
+pub struct Client(Arc<ClientInner>);
 
 impl Client {
     /// Configures a client of the server at this base URL, such as `http://127.0.0.1:8080`.
-    pub fn builder(base_url: impl Into<String>) -> Builder {
-        Builder {
+    pub fn builder(base_url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder {
             base_url: base_url.into(),
             pinned: None,
             options: ClientOptions {
@@ -203,7 +205,7 @@ impl Client {
         &self.0.keys
     }
 
-    pub(crate) fn transport(&self) -> &Transport {
+    pub(crate) fn transport(&self) -> &HttpTransport {
         &self.0.transport
     }
 
@@ -211,33 +213,37 @@ impl Client {
         &self,
         path: &str,
         what: &'static str,
-    ) -> Result<T> {
-        let call = Call::get(path);
+    ) -> ClientResult<T> {
+        let call = HttpCall::get(path);
         let answer = send(&self.0.transport, &self.0.options.retry, &call).await?;
         answer.read(what)
     }
 
     /// Verifies a header's signature, and that the sequencer does not contradict its earlier headers.
-    pub(crate) fn check_batch(&self, batch: &SignedBatch) -> Check {
+    pub(crate) fn check_batch(&self, batch: &SignedBatch) -> VerificationResult {
         check_header(batch, &self.0.domain, &self.sequencer_keys())?;
         self.0.watch.see(batch)
     }
 
     /// Records a header whose signature is verified already.
-    pub(crate) fn see_batch(&self, batch: &SignedBatch) -> Check {
+    pub(crate) fn see_batch(&self, batch: &SignedBatch) -> VerificationResult {
         self.0.watch.see(batch)
     }
 
     /// Lists all batches, oldest first by default. Does not verify their headers: see [`Client::batch`] and
-    /// [`Batch::signed`].
-    pub fn batches(&self, query: &ListQuery) -> Pages<Batch> {
-        Pages::new(Source::Public(self.clone()), "/batches".to_owned(), query)
+    /// [`BatchResource::signed`].
+    pub fn batches(&self, query: &ListQuery) -> Pages<BatchResource> {
+        Pages::new(
+            PageSource::Public(self.clone()),
+            "/batches".to_owned(),
+            query,
+        )
     }
 
     /// Reads a batch by number or identifier, and verifies its signature.
-    pub async fn batch(&self, id_or_number: &str) -> Result<Batch> {
+    pub async fn batch(&self, id_or_number: &str) -> ClientResult<BatchResource> {
         let path = format!("/batches/{}", percent::encode(id_or_number));
-        let batch: Batch = self.get(&path, "a batch").await?;
+        let batch: BatchResource = self.get(&path, "a batch").await?;
         let signed = batch.signed();
         self.learn_key_of(Some(&signed)).await;
         self.check_batch(&signed)?;
@@ -249,7 +255,7 @@ impl Client {
     }
 
     /// Reads the leaves of a batch, and verifies them against its signed root and head.
-    pub async fn leaves(&self, number: u64) -> Result<BatchLeaves> {
+    pub async fn leaves(&self, number: u64) -> ClientResult<BatchLeaves> {
         let header = self.batch(&number.to_string()).await?.signed().header;
         let path = format!("/batches/{number}/leaves");
         let leaves: BatchLeaves = self.get(&path, "leaves").await?;
@@ -273,18 +279,22 @@ impl Client {
     }
 
     /// Lists all anchors.
-    pub fn anchors(&self, query: &ListQuery) -> Pages<Anchor> {
-        Pages::new(Source::Public(self.clone()), "/anchors".to_owned(), query)
+    pub fn anchors(&self, query: &ListQuery) -> Pages<AnchorResource> {
+        Pages::new(
+            PageSource::Public(self.clone()),
+            "/anchors".to_owned(),
+            query,
+        )
     }
 
     /// Reads an anchor by number or identifier.
-    pub async fn anchor(&self, id_or_number: &str) -> Result<Anchor> {
+    pub async fn anchor(&self, id_or_number: &str) -> ClientResult<AnchorResource> {
         let path = format!("/anchors/{}", percent::encode(id_or_number));
         self.get(&path, "an anchor").await
     }
 
     /// Reads the newest checkpoint, and verifies its signature.
-    pub async fn checkpoint(&self) -> Result<SignedCheckpoint> {
+    pub async fn checkpoint(&self) -> ClientResult<SignedCheckpoint> {
         let answer: CheckpointAnswer = self.get("/checkpoint", "a checkpoint").await?;
         let signed = answer.signed();
         let digest = signed.checkpoint.digest(&self.0.domain_separator);
@@ -305,9 +315,9 @@ impl Client {
 
     /// Reads a proof that the log of `to` batches begins with the log of `from` batches, and verifies it against the
     /// roots it states. The caller compares these with known roots.
-    pub async fn consistency(&self, from: u64, to: u64) -> Result<Consistency> {
+    pub async fn consistency(&self, from: u64, to: u64) -> ClientResult<ConsistencyAnswer> {
         let path = format!("/consistency?from={from}&to={to}");
-        let answer: Consistency = self.get(&path, "a consistency proof").await?;
+        let answer: ConsistencyAnswer = self.get(&path, "a consistency proof").await?;
         if (answer.from, answer.to) != (from, to) {
             let error = VerificationError::Inconsistent("the proof is for different sizes");
             return Err(error.into());
@@ -324,16 +334,16 @@ impl Client {
     }
 
     /// Checks that the server is ready to accept changes.
-    pub async fn ready(&self) -> Result<()> {
+    pub async fn ready(&self) -> ClientResult<()> {
         let answer = self
             .0
             .transport
-            .exchange(&Call::get("/readyz"), &[])
+            .exchange(&HttpCall::get("/readyz"), &[])
             .await?;
         if answer.is_success() {
             Ok(())
         } else {
-            Err(Error::Unexpected {
+            Err(ClientError::Unexpected {
                 status: answer.status,
                 text: "the server is not ready".to_owned(),
             })

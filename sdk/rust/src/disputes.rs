@@ -8,13 +8,13 @@ use kedge_protocol::{Hash, Id};
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, to_json};
-use crate::error::{Check, Result, VerificationError};
-use crate::page::{ListQuery, Pages, Source};
+use crate::error::{ClientResult, VerificationError, VerificationResult};
+use crate::page::{ListQuery, PageSource, Pages};
 
 /// Subject of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DisputeKind {
+pub enum DisputeCategory {
     /// A fault of the sequencer.
     Fault,
     /// A claim about an action.
@@ -23,13 +23,13 @@ pub enum DisputeKind {
 
 /// A decided dispute. Lists omit evidence and claims.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Dispute {
+pub struct DisputeResource {
     /// Its identifier.
     pub id: Id,
     /// The organization that submitted it.
     pub organization_id: Id,
     /// Subject of the dispute.
-    pub kind: DisputeKind,
+    pub kind: DisputeCategory,
     /// The proven fault; only for a fault.
     #[serde(default)]
     pub fault: Option<Fault>,
@@ -57,16 +57,16 @@ pub struct Dispute {
 
 /// Result of a submission.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Brought {
+pub struct SubmittedDispute {
     /// The decided dispute.
-    pub dispute: Dispute,
+    pub dispute: DisputeResource,
     /// False if an earlier submission had the same verdict.
     pub is_new: bool,
 }
 
 impl Account {
     /// Submits evidence of a fault. The server refuses a file that shows no fault, so check it first.
-    pub async fn bring_evidence(&self, file: &EvidenceFile) -> Result<Brought> {
+    pub async fn bring_evidence(&self, file: &EvidenceFile) -> ClientResult<SubmittedDispute> {
         let brought = self.bring(file).await?;
         let reported = &brought.dispute;
         same(reported.evidence.as_ref() == Some(file))?;
@@ -75,7 +75,7 @@ impl Account {
     }
 
     /// Submits a claim. The account's wallet must hold the claimant's key.
-    pub async fn bring_claim(&self, file: &ClaimFile) -> Result<Brought> {
+    pub async fn bring_claim(&self, file: &ClaimFile) -> ClientResult<SubmittedDispute> {
         let brought = self.bring(file).await?;
         let reported = &brought.dispute;
         same(reported.claim.as_ref() == Some(file))?;
@@ -83,29 +83,33 @@ impl Account {
         Ok(brought)
     }
 
-    async fn bring<T: Serialize>(&self, file: &T) -> Result<Brought> {
+    async fn bring<T: Serialize>(&self, file: &T) -> ClientResult<SubmittedDispute> {
         let body = to_json(file)?;
         let answer = self.send_unsigned(Method::POST, "/disputes", body).await?;
-        Ok(Brought {
+        Ok(SubmittedDispute {
             is_new: answer.status == 201,
             dispute: answer.read("submitting a dispute")?,
         })
     }
 
     /// Reads a dispute of the account's organization.
-    pub async fn dispute(&self, id: Id) -> Result<Dispute> {
+    pub async fn dispute(&self, id: Id) -> ClientResult<DisputeResource> {
         let path = format!("/disputes/{id}");
         self.ask(Method::GET, &path, Bytes::new(), "a dispute")
             .await
     }
 
     /// Lists the disputes of the account's organization.
-    pub fn disputes(&self, query: &ListQuery) -> Pages<Dispute> {
-        Pages::new(Source::Account(self.clone()), "/disputes".to_owned(), query)
+    pub fn disputes(&self, query: &ListQuery) -> Pages<DisputeResource> {
+        Pages::new(
+            PageSource::Account(self.clone()),
+            "/disputes".to_owned(),
+            query,
+        )
     }
 }
 
-fn same(is_so: bool) -> Check {
+fn same(is_so: bool) -> VerificationResult {
     if is_so {
         Ok(())
     } else {

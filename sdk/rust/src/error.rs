@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Result of a call.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type ClientResult<T> = Result<T, ClientError>;
 
-pub(crate) type Check = std::result::Result<(), VerificationError>;
+pub(crate) type VerificationResult = Result<(), VerificationError>;
 
 /// Error answer of the server, an error envelope.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("{code} ({status}): {}", self.message())]
-pub struct Envelope {
+pub struct ServerRefusal {
     /// Machine-readable code, such as `RESOURCE_NOT_FOUND`.
     pub code: String,
     /// HTTP status.
@@ -31,7 +31,7 @@ pub struct Envelope {
     pub body: Map<String, Value>,
 }
 
-impl Envelope {
+impl ServerRefusal {
     /// Explanation for people.
     pub fn message(&self) -> &str {
         self.text("message").unwrap_or("no message")
@@ -49,10 +49,10 @@ impl Envelope {
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ClientError {
     /// The server refused the request.
     #[error(transparent)]
-    Refused(#[from] Envelope),
+    Refused(#[from] ServerRefusal),
     /// The server answered with an error, but not with its error envelope.
     #[error("the server answered with status {status} and no error envelope: {text}")]
     Unexpected {
@@ -98,7 +98,7 @@ pub enum Error {
 
 /// Effect of a refused request, as the refusal states it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Done {
+pub(crate) enum RefusalEffect {
     /// The request may be done, now or later.
     Unknown,
     /// An earlier attempt of the request spent the nonce, at this sequence.
@@ -107,8 +107,8 @@ pub(crate) enum Done {
     Nothing,
 }
 
-impl Envelope {
-    pub(crate) fn done(&self) -> Done {
+impl ServerRefusal {
+    pub(crate) fn done(&self) -> RefusalEffect {
         let sequence = || {
             let reported = self.body.get("sequence")?;
             reported
@@ -120,15 +120,17 @@ impl Envelope {
             self.text("outcome"),
             self.text("reason"),
         ) {
-            (_, Some("unknown"), _) => Done::Unknown,
-            (code, _, Some("done")) if code == Code::NonceReused.text() => Done::Before(sequence()),
-            _ => Done::Nothing,
+            (_, Some("unknown"), _) => RefusalEffect::Unknown,
+            (code, _, Some("done")) if code == Code::NonceReused.text() => {
+                RefusalEffect::Before(sequence())
+            }
+            _ => RefusalEffect::Nothing,
         }
     }
 }
 
-impl Error {
-    pub(crate) fn done(&self) -> Done {
+impl ClientError {
+    pub(crate) fn done(&self) -> RefusalEffect {
         match self {
             Self::Refused(envelope) => envelope.done(),
             // A proxy gave up, or the connection broke.
@@ -136,8 +138,8 @@ impl Error {
                 status: 502 | 504, ..
             }
             | Self::Transport(_)
-            | Self::Timeout { .. } => Done::Unknown,
-            _ => Done::Nothing,
+            | Self::Timeout { .. } => RefusalEffect::Unknown,
+            _ => RefusalEffect::Nothing,
         }
     }
 
@@ -150,7 +152,7 @@ impl Error {
     }
 }
 
-impl From<VerificationError> for Error {
+impl From<VerificationError> for ClientError {
     fn from(error: VerificationError) -> Self {
         Self::Verification(Box::new(error))
     }

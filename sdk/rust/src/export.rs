@@ -9,8 +9,8 @@ use kedge_protocol::Code;
 
 use crate::account::Account;
 use crate::client::Client;
-use crate::error::{Error, Result};
-use crate::transport::Call;
+use crate::error::{ClientError, ClientResult};
+use crate::transport::HttpCall;
 
 /// Limit of a line: the largest request, with all its texts escaped.
 const LINE_BYTES_MAX: usize = 256 << 20;
@@ -28,11 +28,13 @@ pub struct Export {
 impl Client {
     /// Exports the log from a batch on: all headers and leaves. With an access token, also the requests of its wallet's
     /// organization.
-    pub async fn export(&self, from: u64, access_token: Option<&str>) -> Result<Export> {
+    pub async fn export(&self, from: u64, access_token: Option<&str>) -> ClientResult<Export> {
         let path = format!("/export?from={from}");
         let bearer = access_token.map(|token| ("authorization", format!("Bearer {token}")));
         let transport = self.transport();
-        let body = transport.open(&Call::get(&path), bearer.as_slice()).await?;
+        let body = transport
+            .open(&HttpCall::get(&path), bearer.as_slice())
+            .await?;
         Ok(Export {
             body,
             rest: BytesMut::new(),
@@ -44,7 +46,7 @@ impl Client {
 
 impl Account {
     /// Exports the log from a batch on, with the requests of the account's organization.
-    pub async fn export(&self, from: u64) -> Result<Export> {
+    pub async fn export(&self, from: u64) -> ClientResult<Export> {
         let token = self.access_token()?;
         let refused = match self.client().export(from, Some(&token)).await {
             Err(error) if error.code() == Some(Code::TokenExpired.text()) => error,
@@ -59,7 +61,7 @@ impl Account {
 impl Export {
     /// Reads the next line, without its line ending; `None` at the end. An export without a checkpoint at its end is
     /// incomplete.
-    pub async fn line(&mut self) -> Result<Option<Bytes>> {
+    pub async fn line(&mut self) -> ClientResult<Option<Bytes>> {
         loop {
             let unseen = &self.rest[self.searched..];
             if let Some(end) = unseen.iter().position(|byte| *byte == b'\n') {
@@ -71,18 +73,20 @@ impl Export {
             self.searched = self.rest.len();
             if self.rest.len() > LINE_BYTES_MAX {
                 let text = format!("a line is longer than {LINE_BYTES_MAX} bytes");
-                return Err(Error::Transport(text));
+                return Err(ClientError::Transport(text));
             }
             let frame = tokio::time::timeout(self.timeout, self.body.frame()).await;
             let timeout_ms = self.timeout.as_millis() as u64;
-            match frame.map_err(|_| Error::Timeout { timeout_ms })? {
+            match frame.map_err(|_| ClientError::Timeout { timeout_ms })? {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         self.rest.extend_from_slice(&data);
                     }
                 }
                 Some(Err(error)) => {
-                    return Err(Error::Transport(format!("the export broke off: {error}")));
+                    return Err(ClientError::Transport(format!(
+                        "the export broke off: {error}"
+                    )));
                 }
                 None if self.rest.is_empty() => return Ok(None),
                 None => {

@@ -9,15 +9,19 @@ use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Id, Prefix};
 
-use crate::account::{Account, Authorized};
-use crate::error::{Result, VerificationError};
-use crate::page::{ListQuery, Pages, Source};
-use crate::sign::ActionText;
-use crate::types::{Changed, StoredFile};
+use crate::account::{Account, AuthorizedRequest};
+use crate::error::{ClientResult, VerificationError};
+use crate::page::{ListQuery, PageSource, Pages};
+use crate::sign::SignableAction;
+use crate::types::{ChangedResource, StoredFile};
 
 impl Account {
     /// Uploads a file from memory.
-    pub async fn upload(&self, name: &str, bytes: &[u8]) -> Result<Changed<StoredFile>> {
+    pub async fn upload(
+        &self,
+        name: &str,
+        bytes: &[u8],
+    ) -> ClientResult<ChangedResource<StoredFile>> {
         let sha256 = sha256(bytes);
         // The boundary is computed from all bytes, so they cannot contain it.
         let boundary = URL_SAFE_NO_PAD.encode(sha256.0);
@@ -30,17 +34,17 @@ impl Account {
         body.extend_from_slice(bytes);
         body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
         let content_type = format!("multipart/form-data; boundary={boundary}");
-        let request = Authorized {
+        let request = AuthorizedRequest {
             headers: vec![("content-type", content_type)],
-            ..Authorized::new(Method::POST, "/files", Bytes::from(body))
+            ..AuthorizedRequest::new(Method::POST, "/files", Bytes::from(body))
         };
         let payload = digest_text(&sha256);
-        let action = ActionText {
+        let action = SignableAction {
             kind: &Kind::FileCreate,
             target: name,
             payload: payload.as_bytes(),
         };
-        let (made, content): (Changed<StoredFile>, _) = self
+        let (made, content): (ChangedResource<StoredFile>, _) = self
             .signed_alone(&request, &action, "uploading a file")
             .await?;
         self.check_made(Prefix::File, &content, made.resource.id)?;
@@ -49,16 +53,20 @@ impl Account {
 
     /// Lists the organization's files.
     pub fn files(&self, query: &ListQuery) -> Pages<StoredFile> {
-        Pages::new(Source::Account(self.clone()), "/files".to_owned(), query)
+        Pages::new(
+            PageSource::Account(self.clone()),
+            "/files".to_owned(),
+            query,
+        )
     }
 
     /// Reads a file's description.
-    pub async fn file(&self, id: Id) -> Result<StoredFile> {
+    pub async fn file(&self, id: Id) -> ClientResult<StoredFile> {
         self.get(&format!("/files/{id}"), "a file").await
     }
 
     /// Downloads a file, and verifies it against its digest.
-    pub async fn download(&self, file: &StoredFile) -> Result<Bytes> {
+    pub async fn download(&self, file: &StoredFile) -> ClientResult<Bytes> {
         let path = format!("/files/{}/content", file.id);
         let answer = self.fetch(&path).await?;
         if !answer.is_success() {

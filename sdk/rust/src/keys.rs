@@ -5,13 +5,13 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{ReceiptError, check_header};
-use kedge_protocol::{Address, KeyFrom, SequencerKeys, percent};
+use kedge_protocol::{Address, KeyActivation, SequencerKeys, percent};
 use serde::Deserialize;
 
 use crate::client::{Client, send};
-use crate::error::{Result, VerificationError};
+use crate::error::{ClientResult, VerificationError};
 use crate::retry::RetryPolicy;
-use crate::transport::{Call, Transport};
+use crate::transport::{HttpCall, HttpTransport};
 
 /// Status of a server without a key list; such a log has one key.
 const NOT_FOUND: u16 = 404;
@@ -26,8 +26,8 @@ struct StatedKey {
 }
 
 impl StatedKey {
-    fn entry(&self) -> KeyFrom {
-        KeyFrom {
+    fn entry(&self) -> KeyActivation {
+        KeyActivation {
             key: self.key,
             from_batch: self.from_batch,
         }
@@ -35,21 +35,21 @@ impl StatedKey {
 }
 
 #[derive(Deserialize)]
-struct Stated {
+struct StatedKeyPage {
     items: Vec<StatedKey>,
     cursor: Option<String>,
 }
 
 /// Reads the server's key list; empty if the server has none.
-async fn stated(transport: &Transport, retry: &RetryPolicy) -> Result<Vec<StatedKey>> {
+async fn stated(transport: &HttpTransport, retry: &RetryPolicy) -> ClientResult<Vec<StatedKey>> {
     let mut keys = Vec::new();
     let mut path = "/sequencer-keys?limit=1000".to_owned();
     loop {
-        let answer = send(transport, retry, &Call::get(&path)).await?;
+        let answer = send(transport, retry, &HttpCall::get(&path)).await?;
         if answer.status == NOT_FOUND {
             return Ok(keys);
         }
-        let page: Stated = answer.read("the sequencer's keys")?;
+        let page: StatedKeyPage = answer.read("the sequencer's keys")?;
         let is_named = |key: &StatedKey| key.from_batch == 0 || key.sequence.is_some();
         keys.extend(page.items.into_iter().filter(is_named));
         match page.cursor {
@@ -65,7 +65,7 @@ async fn stated(transport: &Transport, retry: &RetryPolicy) -> Result<Vec<Stated
 }
 
 /// Adds the successors that the log proves to the trusted keys.
-fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) -> Result<()> {
+fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) -> ClientResult<()> {
     let known = trusted.entries().iter();
     if let Some((known, stated)) = known
         .zip(stated)
@@ -93,12 +93,12 @@ fn follow(trusted: &mut SequencerKeys, stated: &[StatedKey], domain: &Domain) ->
 /// The keys to trust at the start: the pinned keys and their successors, or, without a pin, the keys that the server
 /// states. `reported` is the server's current signing key.
 pub(crate) async fn first(
-    transport: &Transport,
+    transport: &HttpTransport,
     retry: &RetryPolicy,
     domain: &Domain,
     pinned: Option<&SequencerKeys>,
     reported: Address,
-) -> Result<SequencerKeys> {
+) -> ClientResult<SequencerKeys> {
     let stated = stated(transport, retry).await?;
     let Some(pinned) = pinned else {
         if stated.is_empty() {
@@ -133,7 +133,7 @@ impl Client {
     }
 
     /// Fetches sequencer keys that are new in the log, and trusts those with a proof.
-    pub async fn update_keys(&self) -> Result<()> {
+    pub async fn update_keys(&self) -> ClientResult<()> {
         let retry = &self.options().retry;
         let stated = stated(self.transport(), retry).await?;
         let mut keys = self.sequencer_keys();

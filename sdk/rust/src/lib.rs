@@ -55,18 +55,21 @@ mod webhooks;
 
 pub use account::{Account, Registration};
 pub use accounts::{
-    ApiKey, Invitation, NewApiKey, NewInvitation, ShownApiKey, ShownInvitation, WalletChange,
+    ApiKeyResource, CreatedApiKey, CreatedInvitation, InvitationResource, NewApiKey, NewInvitation,
+    WalletChange,
 };
-pub use bus::once::{Attempt, Keeper, OnceBatch, OnceResult};
-pub use bus::{ActionResult, BatchMode, BatchOutcome, DoneAction, NewAction};
-pub use client::{Builder, Client};
-pub use disputes::{Brought, Dispute, DisputeKind};
-pub use error::{Envelope, Error, Result, VerificationError};
+pub use bus::once::{AttemptStore, OnceBatch, OnceResult, SigningAttempt};
+pub use bus::{BatchActionResult, BatchMode, BatchOutcome, DoneAction, NewAction};
+pub use client::{Client, ClientBuilder};
+pub use disputes::{DisputeCategory, DisputeResource, SubmittedDispute};
+pub use error::{ClientError, ClientResult, ServerRefusal, VerificationError};
 pub use export::Export;
 pub use page::{ListQuery, Page, Pages};
-pub use preview::{Preview, PreviewResult, PreviewedObject};
-pub use probe::{NodePart, Probe, node_part, probe};
+pub use preview::{ActionPreview, PreviewedObject, RequestPreview};
+pub use probe::{NodePart, ServerProbe, node_part, probe};
 pub use resources::ProofForm;
 pub use retry::RetryPolicy;
-pub use types::{Changed, NewObject, NewTemplate, NewVariation, Properties, TemplateChange};
-pub use webhooks::{Delivery, NewWebhook, Webhook, WebhookChange};
+pub use types::{
+    ChangedResource, NewObject, NewTemplate, NewVariation, Properties, TemplateChange,
+};
+pub use webhooks::{DeliveryResource, NewWebhook, WebhookChange, WebhookResource};

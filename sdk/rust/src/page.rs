@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::account::Account;
 use crate::client::Client;
-use crate::error::Result;
+use crate::error::ClientResult;
 
 /// One page of a list.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -70,7 +70,7 @@ fn push_member(query: &mut String, name: &str, value: &str) {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum PageSource {
     Public(Client),
     Account(Account),
 }
@@ -78,7 +78,7 @@ pub(crate) enum Source {
 /// A list whose pages are fetched on demand.
 #[derive(Debug)]
 pub struct Pages<T> {
-    source: Source,
+    source: PageSource,
     path: String,
     query: String,
     cursor: Option<String>,
@@ -87,7 +87,7 @@ pub struct Pages<T> {
 }
 
 impl<T: DeserializeOwned> Pages<T> {
-    pub(crate) fn new(source: Source, path: String, query: &ListQuery) -> Self {
+    pub(crate) fn new(source: PageSource, path: String, query: &ListQuery) -> Self {
         Self {
             source,
             path,
@@ -99,7 +99,7 @@ impl<T: DeserializeOwned> Pages<T> {
     }
 
     /// Fetches the next page; `None` after the last one.
-    pub async fn next_page(&mut self) -> Result<Option<Page<T>>> {
+    pub async fn next_page(&mut self) -> ClientResult<Option<Page<T>>> {
         if self.ended {
             return Ok(None);
         }
@@ -109,8 +109,8 @@ impl<T: DeserializeOwned> Pages<T> {
         }
         let path = format!("{}{query}", self.path);
         let page: Page<T> = match &self.source {
-            Source::Public(client) => client.get(&path, "a list").await?,
-            Source::Account(account) => account.get(&path, "a list").await?,
+            PageSource::Public(client) => client.get(&path, "a list").await?,
+            PageSource::Account(account) => account.get(&path, "a list").await?,
         };
         self.ended = !page.has_more || page.cursor.is_none();
         self.cursor.clone_from(&page.cursor);
@@ -118,7 +118,7 @@ impl<T: DeserializeOwned> Pages<T> {
     }
 
     /// The next record; `None` after the last one.
-    pub async fn next(&mut self) -> Result<Option<T>> {
+    pub async fn next(&mut self) -> ClientResult<Option<T>> {
         while self.pending.is_empty() {
             match self.next_page().await? {
                 Some(page) => self.pending.extend(page.items),
@@ -129,7 +129,7 @@ impl<T: DeserializeOwned> Pages<T> {
     }
 
     /// The remaining records, up to `items_max`.
-    pub async fn collect(mut self, items_max: usize) -> Result<Vec<T>> {
+    pub async fn collect(mut self, items_max: usize) -> ClientResult<Vec<T>> {
         let mut items = Vec::new();
         while items.len() < items_max
             && let Some(item) = self.next().await?

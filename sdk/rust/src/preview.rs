@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::account::{Account, to_json};
 use crate::bus::{BatchMode, NewAction, WireAction};
-use crate::error::{Envelope, Result};
+use crate::error::{ClientResult, ServerRefusal};
 use crate::types::Properties;
 
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ pub struct PreviewedObject {
 /// Expected result of one action.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
-pub enum PreviewResult {
+pub enum ActionPreview {
     /// The action would be done.
     Done {
         /// The object after the action.
@@ -49,15 +49,15 @@ pub enum PreviewResult {
     /// The action would be refused.
     Refused {
         /// Reason of the refusal.
-        error: Envelope,
+        error: ServerRefusal,
     },
 }
 
 /// Expected effect of a request.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Preview {
+pub struct RequestPreview {
     /// Results in request order.
-    pub results: Vec<PreviewResult>,
+    pub results: Vec<ActionPreview>,
     /// True if at least one action would be done; for an atomic request, if all would.
     pub would_commit: bool,
     /// EIP-712 typed data, for signing with an external wallet (`eth_signTypedData_v4`).
@@ -66,7 +66,11 @@ pub struct Preview {
 
 impl Account {
     /// Asks the server for the effect of 1 to 500 actions. Signs and changes nothing; the answer is not binding.
-    pub async fn preview(&self, actions: &[NewAction], mode: BatchMode) -> Result<Preview> {
+    pub async fn preview(
+        &self,
+        actions: &[NewAction],
+        mode: BatchMode,
+    ) -> ClientResult<RequestPreview> {
         let body = to_json(&WirePreview {
             actions: actions.iter().map(NewAction::wire).collect(),
             atomic: mode == BatchMode::Atomic,

@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
-use crate::error::Result;
-use crate::transport::{Call, Transport};
+use crate::error::ClientResult;
+use crate::transport::{HttpCall, HttpTransport};
 
 /// Question of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Probe {
+pub enum ServerProbe {
     /// `/healthz`: the process answers.
     Alive,
     /// `/readyz`: the server accepts changes.
@@ -26,40 +26,44 @@ pub struct NodePart {
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct ProbeBody {
     cluster: Option<NodePart>,
 }
 
 /// Reads the part of the node at `base_url`, with one request; `None` for a single node. Fails if there is no usable
 /// answer within `timeout_ms` milliseconds.
-pub async fn node_part(base_url: &str, timeout_ms: u64) -> Result<Option<NodePart>> {
-    let transport = Transport::new(base_url, timeout_ms)?;
-    let answer = transport.exchange(&Call::get("/readyz"), &[]).await?;
+pub async fn node_part(base_url: &str, timeout_ms: u64) -> ClientResult<Option<NodePart>> {
+    let transport = HttpTransport::new(base_url, timeout_ms)?;
+    let answer = transport.exchange(&HttpCall::get("/readyz"), &[]).await?;
     // A node that is not ready states its part too.
-    match serde_json::from_slice::<Part>(&answer.body) {
+    match serde_json::from_slice::<ProbeBody>(&answer.body) {
         Ok(part) => Ok(part.cluster),
         Err(_) => Err(answer.refusal()),
     }
 }
 
 #[derive(Deserialize)]
-struct Unready {
+struct UnreadyBody {
     reason: String,
 }
 
 /// Probes the server at `base_url`, with one request. Returns `None` for yes, otherwise the server's reason. Fails if
 /// there is no usable answer within `timeout_ms` milliseconds.
-pub async fn probe(base_url: &str, probe: Probe, timeout_ms: u64) -> Result<Option<String>> {
-    let transport = Transport::new(base_url, timeout_ms)?;
+pub async fn probe(
+    base_url: &str,
+    probe: ServerProbe,
+    timeout_ms: u64,
+) -> ClientResult<Option<String>> {
+    let transport = HttpTransport::new(base_url, timeout_ms)?;
     let path = match probe {
-        Probe::Alive => "/healthz",
-        Probe::Ready => "/readyz",
+        ServerProbe::Alive => "/healthz",
+        ServerProbe::Ready => "/readyz",
     };
-    let answer = transport.exchange(&Call::get(path), &[]).await?;
+    let answer = transport.exchange(&HttpCall::get(path), &[]).await?;
     if answer.is_success() {
         return Ok(None);
     }
-    match serde_json::from_slice::<Unready>(&answer.body) {
+    match serde_json::from_slice::<UnreadyBody>(&answer.body) {
         Ok(unready) => Ok(Some(unready.reason)),
         Err(_) => Err(answer.refusal()),
     }

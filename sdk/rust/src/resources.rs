@@ -11,13 +11,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::account::{Account, Authorized, Signs, to_json};
-use crate::error::Result;
-use crate::page::{ListQuery, Pages, Source};
-use crate::sign::ActionText;
+use crate::account::{Account, AuthorizedRequest, SigningPayload, to_json};
+use crate::error::ClientResult;
+use crate::page::{ListQuery, PageSource, Pages};
+use crate::sign::SignableAction;
 use crate::types::{
-    Action, Changed, MadeVariations, NewObject, NewTemplate, NewVariation, Object, Properties,
-    Template, TemplateChange, Variation,
+    ActionResource, ChangedResource, CreatedVariations, NewObject, NewTemplate, NewVariation,
+    ObjectResource, Properties, TemplateChange, TemplateResource, VariationResource,
 };
 
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ impl Account {
         kind: Kind,
         target: impl Display,
         body: &impl Serialize,
-    ) -> Result<Changed<T>> {
+    ) -> ClientResult<ChangedResource<T>> {
         let body = to_json(body)?;
         let payload = body.clone();
         let (changed, _) = self
@@ -72,7 +72,7 @@ impl Account {
         target: impl Display,
         body: &impl Serialize,
         made: impl FnOnce(&T) -> Option<(Prefix, Id)>,
-    ) -> Result<Changed<T>> {
+    ) -> ClientResult<ChangedResource<T>> {
         let body = to_json(body)?;
         let signs = (kind, target, body.clone());
         let (changed, content) = self.change_signing(Method::POST, path, body, signs).await?;
@@ -89,7 +89,7 @@ impl Account {
         kind: Kind,
         target: impl Display,
         payload: String,
-    ) -> Result<Changed<T>> {
+    ) -> ClientResult<ChangedResource<T>> {
         let signs = (kind, target, Bytes::from(payload));
         let deleted = self.change_signing(Method::DELETE, path, Bytes::new(), signs);
         Ok(deleted.await?.0)
@@ -102,9 +102,9 @@ impl Account {
         path: &str,
         body: Bytes,
         (kind, target, payload): (Kind, impl Display, Bytes),
-    ) -> Result<(Changed<T>, Hash)> {
-        let request = Authorized::new(method, path, body);
-        let action = ActionText {
+    ) -> ClientResult<(ChangedResource<T>, Hash)> {
+        let request = AuthorizedRequest::new(method, path, body);
+        let action = SignableAction {
             kind: &kind,
             target: &target.to_string(),
             payload: &payload,
@@ -115,16 +115,16 @@ impl Account {
     /// Signs and sends one action, and verifies its receipt. Also returns its content hash.
     pub(crate) async fn signed_alone<T: DeserializeOwned>(
         &self,
-        request: &Authorized<'_>,
-        action: &ActionText<'_>,
+        request: &AuthorizedRequest<'_>,
+        action: &SignableAction<'_>,
         what: &'static str,
-    ) -> Result<(Changed<T>, Hash)> {
-        let signs = Signs {
+    ) -> ClientResult<(ChangedResource<T>, Hash)> {
+        let signs = SigningPayload {
             actions: std::slice::from_ref(action),
             atomic: false,
         };
         let (answer, signed) = self.signed(request, &signs).await?;
-        let changed: Changed<T> = answer.read(what)?;
+        let changed: ChangedResource<T> = answer.read(what)?;
         let batch = changed.receipt.as_ref().map(|receipt| &receipt.batch);
         self.client().learn_key_of(batch).await;
         let content = signed.contents[0];
@@ -133,8 +133,11 @@ impl Account {
     }
 
     /// Creates a template.
-    pub async fn create_template(&self, template: &NewTemplate) -> Result<Changed<Template>> {
-        let made = |made: &Template| Some((Prefix::Template, made.id));
+    pub async fn create_template(
+        &self,
+        template: &NewTemplate,
+    ) -> ClientResult<ChangedResource<TemplateResource>> {
+        let made = |made: &TemplateResource| Some((Prefix::Template, made.id));
         self.create("/templates", Kind::TemplateCreate, "", template, made)
             .await
     }
@@ -144,7 +147,7 @@ impl Account {
         &self,
         template_id: Id,
         change: &TemplateChange,
-    ) -> Result<Changed<Template>> {
+    ) -> ClientResult<ChangedResource<TemplateResource>> {
         let path = format!("/templates/{template_id}");
         let kind = Kind::TemplateUpdate;
         self.change(Method::PATCH, &path, kind, template_id, change)
@@ -156,27 +159,35 @@ impl Account {
         &self,
         template_id: Id,
         variations: &[NewVariation],
-    ) -> Result<Changed<MadeVariations>> {
+    ) -> ClientResult<ChangedResource<CreatedVariations>> {
         let path = format!("/templates/{template_id}/variations");
         let body = json!({ "variations": variations });
-        let made = |made: &MadeVariations| Some((Prefix::Variation, made.items.first()?.id));
+        let made = |made: &CreatedVariations| Some((Prefix::Variation, made.items.first()?.id));
         self.create(&path, Kind::TemplateVariations, template_id, &body, made)
             .await
     }
 
     /// Mints an object from a template.
-    pub async fn mint(&self, template_id: Id, object: &NewObject) -> Result<Changed<Object>> {
+    pub async fn mint(
+        &self,
+        template_id: Id,
+        object: &NewObject,
+    ) -> ClientResult<ChangedResource<ObjectResource>> {
         let body = MintBody {
             template_id,
             object,
         };
-        let made = |made: &Object| Some((Prefix::Object, made.id));
+        let made = |made: &ObjectResource| Some((Prefix::Object, made.id));
         self.create("/objects", Kind::Mint, template_id, &body, made)
             .await
     }
 
     /// Merges a patch into an object's properties (RFC 7396).
-    pub async fn update(&self, object_id: Id, properties: &Properties) -> Result<Changed<Object>> {
+    pub async fn update(
+        &self,
+        object_id: Id,
+        properties: &Properties,
+    ) -> ClientResult<ChangedResource<ObjectResource>> {
         let path = format!("/objects/{object_id}");
         let body = json!({ "properties": properties });
         self.change(Method::PATCH, &path, Kind::Update, object_id, &body)
@@ -184,7 +195,11 @@ impl Account {
     }
 
     /// Transfers an object to a wallet, by id or address.
-    pub async fn transfer(&self, object_id: Id, to: &str) -> Result<Changed<Object>> {
+    pub async fn transfer(
+        &self,
+        object_id: Id,
+        to: &str,
+    ) -> ClientResult<ChangedResource<ObjectResource>> {
         let path = format!("/objects/{object_id}/transfer");
         let body = json!({ "to": to });
         self.change(Method::POST, &path, Kind::Transfer, object_id, &body)
@@ -192,52 +207,52 @@ impl Account {
     }
 
     pub(crate) fn list<T: DeserializeOwned>(&self, path: String, query: &ListQuery) -> Pages<T> {
-        Pages::new(Source::Account(self.clone()), path, query)
+        Pages::new(PageSource::Account(self.clone()), path, query)
     }
 
     /// Lists the templates that the account may see.
-    pub fn templates(&self, query: &ListQuery) -> Pages<Template> {
+    pub fn templates(&self, query: &ListQuery) -> Pages<TemplateResource> {
         self.list("/templates".to_owned(), query)
     }
 
     /// Reads a template.
-    pub async fn template(&self, id: Id) -> Result<Template> {
+    pub async fn template(&self, id: Id) -> ClientResult<TemplateResource> {
         self.get(&format!("/templates/{id}"), "a template").await
     }
 
     /// Lists the variations of a template.
-    pub fn variations(&self, template_id: Id, query: &ListQuery) -> Pages<Variation> {
+    pub fn variations(&self, template_id: Id, query: &ListQuery) -> Pages<VariationResource> {
         self.list(format!("/templates/{template_id}/variations"), query)
     }
 
     /// Lists the organization's objects.
-    pub fn objects(&self, query: &ListQuery) -> Pages<Object> {
+    pub fn objects(&self, query: &ListQuery) -> Pages<ObjectResource> {
         self.list("/objects".to_owned(), query)
     }
 
     /// Reads an object.
-    pub async fn object(&self, id: Id) -> Result<Object> {
+    pub async fn object(&self, id: Id) -> ClientResult<ObjectResource> {
         self.get(&format!("/objects/{id}"), "an object").await
     }
 
     /// Lists the actions of an object, newest first. Of pruned actions the log keeps only the leaves.
-    pub fn history(&self, object_id: Id, query: &ListQuery) -> Pages<Action> {
+    pub fn history(&self, object_id: Id, query: &ListQuery) -> Pages<ActionResource> {
         self.list(format!("/objects/{object_id}/history"), query)
     }
 
     /// Lists the organization's actions, in sequence order.
-    pub fn actions(&self, query: &ListQuery) -> Pages<Action> {
+    pub fn actions(&self, query: &ListQuery) -> Pages<ActionResource> {
         self.list("/ebus/actions".to_owned(), query)
     }
 
     /// Reads an action.
-    pub async fn action(&self, id: Id) -> Result<Action> {
+    pub async fn action(&self, id: Id) -> ClientResult<ActionResource> {
         self.get(&format!("/ebus/actions/{id}"), "an action").await
     }
 
     /// Reads the proof file of an action, and verifies it offline. The file refers to the chain only once the action's
     /// anchor is final, and only the chain can confirm that part.
-    pub async fn proof(&self, action_id: Id, form: ProofForm) -> Result<ProofFile> {
+    pub async fn proof(&self, action_id: Id, form: ProofForm) -> ClientResult<ProofFile> {
         let path = format!("/ebus/actions/{action_id}/proof?form={}", form.text());
         let proof: ProofFile = self.get(&path, "a proof").await?;
         self.client().learn_key_of(Some(&proof.batch)).await;

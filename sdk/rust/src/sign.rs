@@ -8,14 +8,14 @@ use kedge_protocol::hash::{Hash, keccak};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::signature::{Signature, SigningKey};
 
-use crate::error::{Error, Result};
+use crate::error::{ClientError, ClientResult};
 
 /// Minimum time between sending a signature and its deadline, in seconds.
 const DEADLINE_MARGIN_S: u64 = 5;
 
 /// An action in its signed form.
 #[derive(Clone, Debug)]
-pub struct ActionText<'a> {
+pub struct SignableAction<'a> {
     /// Kind of the action.
     pub kind: &'a Kind,
     /// Target; may be empty.
@@ -77,9 +77,12 @@ impl SignedRequest {
 }
 
 /// Signs a request of 1 to 500 actions.
-pub fn sign(terms: &RequestTerms<'_>, actions: &[ActionText<'_>]) -> Result<SignedRequest> {
+pub fn sign(
+    terms: &RequestTerms<'_>,
+    actions: &[SignableAction<'_>],
+) -> ClientResult<SignedRequest> {
     if actions.is_empty() || actions.len() > BATCH_ACTIONS_MAX {
-        return Err(Error::Usage(format!(
+        return Err(ClientError::Usage(format!(
             "a request has 1 to {BATCH_ACTIONS_MAX} actions, not {}",
             actions.len()
         )));
@@ -170,10 +173,10 @@ mod tests {
             if kinds.iter().any(Option::is_none) {
                 continue; // a kind without an endpoint yet
             }
-            let texts: Vec<ActionText<'_>> = actions
+            let texts: Vec<SignableAction<'_>> = actions
                 .iter()
                 .zip(&kinds)
-                .map(|(action, kind)| ActionText {
+                .map(|(action, kind)| SignableAction {
                     kind: kind.as_ref().unwrap(),
                     target: text(action, "target"),
                     payload: text(action, "payload").as_bytes(),
@@ -208,16 +211,16 @@ mod tests {
             atomic: false,
             seed: Hash::ZERO,
         };
-        let action = ActionText {
+        let action = SignableAction {
             kind: &Kind::Lock,
             target: "",
             payload: b"{}",
         };
-        assert!(matches!(sign(&terms, &[]), Err(Error::Usage(_))));
+        assert!(matches!(sign(&terms, &[]), Err(ClientError::Usage(_))));
         assert!(sign(&terms, &vec![action.clone(); 500]).is_ok());
         assert!(matches!(
             sign(&terms, &vec![action; 501]),
-            Err(Error::Usage(_))
+            Err(ClientError::Usage(_))
         ));
     }
 }

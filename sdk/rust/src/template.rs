@@ -9,7 +9,7 @@ use crate::types::Properties;
 
 /// A rule of a template: the right to do one kind of action.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct ActionRule {
+pub struct TemplateActionRule {
     /// A kind of the action bus, or a custom kind of the template, which begins with `x.`.
     pub kind: String,
     /// The wallets that may do it.
@@ -38,7 +38,7 @@ pub struct NewTemplate {
     pub max_supply: Option<u64>,
     /// Rules that differ from the defaults.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub actions: Vec<ActionRule>,
+    pub actions: Vec<TemplateActionRule>,
     /// Whether all organizations may read the template.
     pub public_access: bool,
 }
@@ -60,7 +60,7 @@ pub struct TemplateChange {
     pub schema: Option<Properties>,
     /// Rules that differ from the defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub actions: Option<Vec<ActionRule>>,
+    pub actions: Option<Vec<TemplateActionRule>>,
     /// Whether all organizations may read the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_access: Option<bool>,
@@ -68,7 +68,7 @@ pub struct TemplateChange {
 
 /// A template.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Template {
+pub struct TemplateResource {
     /// Its identifier.
     pub id: Id,
     /// The issuing organization.
@@ -88,7 +88,7 @@ pub struct Template {
     /// Number of objects minted so far.
     pub minted_count: u64,
     /// Rules that differ from the defaults.
-    pub actions: Vec<ActionRule>,
+    pub actions: Vec<TemplateActionRule>,
     /// Whether all organizations may read the template.
     pub public_access: bool,
     /// Number of variations.

@@ -14,8 +14,8 @@ use hyper_util::client::legacy::connect::capture_connection;
 use kedge_net::outbound::{self, HttpsConnector};
 use serde::de::DeserializeOwned;
 
-use self::connection::{Noticing, OUTCOME_LIMIT, outcome};
-use crate::error::{Envelope, Error, Result, retry_after};
+use self::connection::{OUTCOME_LIMIT, WatchedConnector, outcome};
+use crate::error::{ClientError, ClientResult, ServerRefusal, retry_after};
 use crate::random;
 use crate::retry::RetryPolicy;
 
@@ -28,14 +28,14 @@ const SHOWN_BYTES_MAX: usize = 200;
 const AGENT: &str = concat!("kedge-client/", env!("CARGO_PKG_VERSION"));
 
 /// A request without the parts that change at each attempt.
-pub(crate) struct Call<'a> {
+pub(crate) struct HttpCall<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
     /// JSON; empty for no body.
     pub(crate) body: Bytes,
 }
 
-impl<'a> Call<'a> {
+impl<'a> HttpCall<'a> {
     pub(crate) fn get(path: &'a str) -> Self {
         Self {
             method: Method::GET,
@@ -65,10 +65,10 @@ impl HttpAnswer {
     }
 
     /// The error of an unsuccessful answer.
-    pub(crate) fn refusal(&self) -> Error {
-        match serde_json::from_slice::<Envelope>(&self.body) {
-            Ok(envelope) => Error::Refused(envelope),
-            Err(_) => Error::Unexpected {
+    pub(crate) fn refusal(&self) -> ClientError {
+        match serde_json::from_slice::<ServerRefusal>(&self.body) {
+            Ok(envelope) => ClientError::Refused(envelope),
+            Err(_) => ClientError::Unexpected {
                 status: self.status,
                 text: String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN_BYTES_MAX)])
                     .into_owned(),
@@ -77,11 +77,11 @@ impl HttpAnswer {
     }
 
     /// Parses a successful answer.
-    pub(crate) fn read<T: DeserializeOwned>(&self, what: &'static str) -> Result<T> {
+    pub(crate) fn read<T: DeserializeOwned>(&self, what: &'static str) -> ClientResult<T> {
         if !self.is_success() {
             return Err(self.refusal());
         }
-        serde_json::from_slice(&self.body).map_err(|error| Error::Answer { what, error })
+        serde_json::from_slice(&self.body).map_err(|error| ClientError::Answer { what, error })
     }
 
     /// Parses a header with a decimal number.
@@ -92,27 +92,27 @@ impl HttpAnswer {
 
 /// HTTP client of one server.
 #[derive(Debug)]
-pub(crate) struct Transport {
-    http: Client<Noticing<HttpsConnector>, Full<Bytes>>,
+pub(crate) struct HttpTransport {
+    http: Client<WatchedConnector<HttpsConnector>, Full<Bytes>>,
     /// Scheme, host, port and path prefix, without a trailing slash.
     base_url: String,
     timeout_ms: u64,
 }
 
-impl Transport {
-    pub(crate) fn new(base_url: &str, timeout_ms: u64) -> Result<Self> {
+impl HttpTransport {
+    pub(crate) fn new(base_url: &str, timeout_ms: u64) -> ClientResult<Self> {
         let base_url = base_url.trim_end_matches('/');
-        let uri: Uri = base_url
-            .parse()
-            .map_err(|error| Error::Usage(format!("{base_url:?} is not a base URL: {error}")))?;
+        let uri: Uri = base_url.parse().map_err(|error| {
+            ClientError::Usage(format!("{base_url:?} is not a base URL: {error}"))
+        })?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.query().is_some() {
-            return Err(Error::Usage(format!(
+            return Err(ClientError::Usage(format!(
                 "{base_url:?} is not a base URL: it must look like https://host:port"
             )));
         }
         let tls = kedge_net::trust::client_config()
-            .map_err(|error| Error::Usage(format!("whom to trust: {error}")))?;
-        let connector = Noticing(outbound::connector(tls, None));
+            .map_err(|error| ClientError::Usage(format!("whom to trust: {error}")))?;
+        let connector = WatchedConnector(outbound::connector(tls, None));
         let http = outbound::client(connector, IDLE_MAX);
         Ok(Self {
             http,
@@ -128,13 +128,13 @@ impl Transport {
     /// Sends once and reads the complete answer, whatever its status.
     pub(crate) async fn exchange(
         &self,
-        call: &Call<'_>,
+        call: &HttpCall<'_>,
         headers: &[(&'static str, String)],
-    ) -> Result<HttpAnswer> {
+    ) -> ClientResult<HttpAnswer> {
         let limit = Duration::from_millis(self.timeout_ms);
         match tokio::time::timeout(limit, self.attempt(call, headers)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Error::Timeout {
+            Err(_) => Err(ClientError::Timeout {
                 timeout_ms: self.timeout_ms,
             }),
         }
@@ -148,33 +148,33 @@ impl Transport {
     /// Sends once and returns the body of a successful answer as a stream without a size limit.
     pub(crate) async fn open(
         &self,
-        call: &Call<'_>,
+        call: &HttpCall<'_>,
         headers: &[(&'static str, String)],
-    ) -> Result<Incoming> {
+    ) -> ClientResult<Incoming> {
         let begun = tokio::time::timeout(self.timeout(), self.begin(call, headers)).await;
         let timeout_ms = self.timeout_ms;
-        let response = begun.map_err(|_| Error::Timeout { timeout_ms })??;
+        let response = begun.map_err(|_| ClientError::Timeout { timeout_ms })??;
         if response.status().is_success() {
             return Ok(response.into_body());
         }
         let read = tokio::time::timeout(self.timeout(), Self::read(response)).await;
-        let answer = read.map_err(|_| Error::Timeout { timeout_ms })??;
+        let answer = read.map_err(|_| ClientError::Timeout { timeout_ms })??;
         Err(answer.refusal())
     }
 
     async fn attempt(
         &self,
-        call: &Call<'_>,
+        call: &HttpCall<'_>,
         headers: &[(&'static str, String)],
-    ) -> Result<HttpAnswer> {
+    ) -> ClientResult<HttpAnswer> {
         Self::read(self.begin(call, headers).await?).await
     }
 
     async fn begin(
         &self,
-        call: &Call<'_>,
+        call: &HttpCall<'_>,
         headers: &[(&'static str, String)],
-    ) -> Result<Response<Incoming>> {
+    ) -> ClientResult<Response<Incoming>> {
         let mut request = Request::builder()
             .method(&call.method)
             .uri(format!("{}{}", self.base_url, call.path))
@@ -189,30 +189,32 @@ impl Transport {
         }
         let mut request = request
             .body(Full::new(call.body.clone()))
-            .map_err(|error| Error::Usage(format!("the request could not be built: {error}")))?;
+            .map_err(|error| {
+                ClientError::Usage(format!("the request could not be built: {error}"))
+            })?;
         let base_url = &self.base_url;
         let captured = capture_connection(&mut request);
         let answered = outcome(self.http.request(request), captured, OUTCOME_LIMIT).await;
         let answered = answered.ok_or_else(|| {
-            Error::Transport(format!(
+            ClientError::Transport(format!(
                 "{base_url} ended the connection, and no answer followed"
             ))
         })?;
         answered.map_err(|error| {
-            Error::Transport(format!(
+            ClientError::Transport(format!(
                 "{base_url} could not be reached: {}",
                 chain_text(&error)
             ))
         })
     }
 
-    async fn read(response: Response<Incoming>) -> Result<HttpAnswer> {
+    async fn read(response: Response<Incoming>) -> ClientResult<HttpAnswer> {
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, ANSWER_BYTES_MAX)
             .collect()
             .await
             .map_err(|error| {
-                Error::Transport(if error.is::<LengthLimitError>() {
+                ClientError::Transport(if error.is::<LengthLimitError>() {
                     format!("the answer is longer than {ANSWER_BYTES_MAX} bytes")
                 } else {
                     format!("the answer broke off: {error}")
@@ -249,7 +251,7 @@ impl<'a> Backoff<'a> {
     }
 
     /// Whether to retry after this answer; waits first if so.
-    pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> Result<bool> {
+    pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> ClientResult<bool> {
         let attempt = self.sent;
         self.sent += 1;
         if !self.policy.retries(answer.status) || self.sent >= self.policy.attempts_max {
@@ -263,7 +265,7 @@ impl<'a> Backoff<'a> {
 
 impl Backoff<'_> {
     /// Whether to retry a signed request with an unknown outcome; waits first if so.
-    pub(crate) async fn ask_again(&mut self, answer: Option<&HttpAnswer>) -> Result<bool> {
+    pub(crate) async fn ask_again(&mut self, answer: Option<&HttpAnswer>) -> ClientResult<bool> {
         let attempt = self.sent;
         self.sent += 1;
         if !self.policy.on_unknown || self.sent >= self.policy.attempts_max {
@@ -289,15 +291,15 @@ mod tests {
             "https://example.com/",
             "http://h/v3",
         ] {
-            assert!(Transport::new(good, 1).is_ok(), "{good}");
+            assert!(HttpTransport::new(good, 1).is_ok(), "{good}");
         }
         assert_eq!(
-            Transport::new("http://h/", 1).unwrap().base_url(),
+            HttpTransport::new("http://h/", 1).unwrap().base_url(),
             "http://h"
         );
         for bad in ["", "127.0.0.1:8080", "ftp://h", "http://h?x=1", "http://"] {
             assert!(
-                matches!(Transport::new(bad, 1), Err(Error::Usage(_))),
+                matches!(HttpTransport::new(bad, 1), Err(ClientError::Usage(_))),
                 "{bad}"
             );
         }

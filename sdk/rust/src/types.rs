@@ -10,7 +10,7 @@ use kedge_protocol::{Address, Hash, Id};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use crate::template::{ActionRule, NewTemplate, Template, TemplateChange};
+pub use crate::template::{NewTemplate, TemplateActionRule, TemplateChange, TemplateResource};
 
 /// Properties of an object or template: a JSON object.
 pub type Properties = Map<String, Value>;
@@ -27,7 +27,7 @@ pub struct NonceState {
 
 /// A wallet: a member of an organization, with signing keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Wallet {
+pub struct WalletResource {
     /// Its identifier.
     pub id: Id,
     /// Its organization.
@@ -81,14 +81,14 @@ pub(crate) struct TokenPair {
 
 #[derive(Deserialize)]
 pub(crate) struct LoginAnswer {
-    pub(crate) wallet: Wallet,
+    pub(crate) wallet: WalletResource,
     #[serde(flatten)]
     pub(crate) tokens: TokenPair,
 }
 
 /// A resource after a signed request, with the proof that the request was done.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Changed<T> {
+pub struct ChangedResource<T> {
     /// State of the resource.
     #[serde(flatten)]
     pub resource: T,
@@ -110,7 +110,7 @@ pub struct NewVariation {
 
 /// A variation of a template.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Variation {
+pub struct VariationResource {
     /// Its identifier.
     pub id: Id,
     /// The template of the variation.
@@ -129,9 +129,9 @@ pub struct Variation {
 
 /// The variations that a request created, in order.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct MadeVariations {
+pub struct CreatedVariations {
     /// The variations, in request order.
-    pub items: Vec<Variation>,
+    pub items: Vec<VariationResource>,
 }
 
 /// A new object.
@@ -150,7 +150,7 @@ pub struct NewObject {
 
 /// An object, minted from a template.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Object {
+pub struct ObjectResource {
     /// Its identifier.
     pub id: Id,
     /// The issuing organization.
@@ -181,7 +181,7 @@ pub struct Object {
 
 /// An action of the log, as far as the caller may see it.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Action {
+pub struct ActionResource {
     /// Its identifier.
     pub id: Id,
     /// Position in the log.
@@ -227,7 +227,7 @@ pub struct Action {
 /// Progress of a batch towards its anchor's finality.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum BatchStatus {
+pub enum BatchProgress {
     /// Signed, but not on the chain.
     Sealed,
     /// An anchoring transaction is in flight.
@@ -243,7 +243,7 @@ pub enum BatchStatus {
 
 /// Header of a batch, in the server's form.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Batch {
+pub struct BatchResource {
     /// Its identifier.
     pub id: Id,
     /// Its number.
@@ -267,12 +267,12 @@ pub struct Batch {
     /// Signature of the sequencer.
     pub signature: Signature,
     /// Progress of the batch.
-    pub status: BatchStatus,
+    pub status: BatchProgress,
     /// The anchor that covers the batch.
     pub anchor_id: Option<Id>,
 }
 
-impl Batch {
+impl BatchResource {
     /// Header and signature in the protocol's form.
     pub fn signed(&self) -> SignedBatch {
         SignedBatch {
@@ -306,7 +306,7 @@ pub struct BatchLeaves {
 /// Progress of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AnchorStatus {
+pub enum AnchorStage {
     /// Not sent yet.
     Pending,
     /// Transaction sent.
@@ -324,7 +324,7 @@ pub enum AnchorStatus {
 
 /// A checkpoint on the chain, or on its way there.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Anchor {
+pub struct AnchorResource {
     /// Its identifier.
     pub id: Id,
     /// Number, from 0.
@@ -340,7 +340,7 @@ pub struct Anchor {
     /// Sequence of the last action.
     pub sequence: u64,
     /// Progress of the anchor.
-    pub status: AnchorStatus,
+    pub status: AnchorStage,
     /// Hash of the transaction.
     pub tx_hash: Option<Hash>,
     /// Block of the transaction.
@@ -371,7 +371,7 @@ impl CheckpointAnswer {
 
 /// A proof that the log of `to` batches begins with the log of `from` batches.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Consistency {
+pub struct ConsistencyAnswer {
     /// Size of the smaller log, in batches.
     pub from: u64,
     /// Size of the larger log, in batches.

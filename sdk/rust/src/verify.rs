@@ -6,14 +6,14 @@ use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use kedge_protocol::{Hash, Id, Prefix};
 
 use crate::account::Account;
-use crate::error::{Check, VerificationError};
+use crate::error::{VerificationError, VerificationResult};
 
 impl Account {
     fn verifies(&self) -> bool {
         self.client().options().verify_receipts
     }
 
-    fn check_domain(&self, reported: &Domain) -> Check {
+    fn check_domain(&self, reported: &Domain) -> VerificationResult {
         if *reported == self.client().domain() {
             return Ok(());
         }
@@ -27,7 +27,7 @@ impl Account {
         content: &Hash,
         action_id: Id,
         receipt: Option<&Receipt>,
-    ) -> Check {
+    ) -> VerificationResult {
         if !self.verifies() {
             return Ok(());
         }
@@ -46,7 +46,12 @@ impl Account {
     }
 
     /// Verifies that the id of a created resource follows from the action.
-    pub(crate) fn check_made(&self, prefix: Prefix, content: &Hash, found: Id) -> Check {
+    pub(crate) fn check_made(
+        &self,
+        prefix: Prefix,
+        content: &Hash,
+        found: Id,
+    ) -> VerificationResult {
         if !self.verifies() {
             return Ok(());
         }
@@ -60,7 +65,7 @@ impl Account {
         contents: &[Hash],
         done: &[(usize, u64)],
         receipt: Option<&BatchReceipt>,
-    ) -> Check {
+    ) -> VerificationResult {
         if !self.verifies() {
             return Ok(());
         }
@@ -85,7 +90,7 @@ impl Account {
     }
 
     /// Verifies a proof file, and that it is about the requested action.
-    pub(crate) fn check_proof(&self, asked: Id, proof: &ProofFile) -> Check {
+    pub(crate) fn check_proof(&self, asked: Id, proof: &ProofFile) -> VerificationResult {
         let client = self.client();
         proof.verify(&client.domain(), &client.sequencer_keys())?;
         client.see_batch(&proof.batch)?;
@@ -101,7 +106,7 @@ impl Account {
     }
 }
 
-fn same_id(expected: Id, found: Id) -> Check {
+fn same_id(expected: Id, found: Id) -> VerificationResult {
     if expected == found {
         Ok(())
     } else {

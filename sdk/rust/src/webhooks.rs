@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::account::Account;
-use crate::error::Result;
+use crate::error::ClientResult;
 use crate::page::{ListQuery, Pages};
-use crate::types::Changed;
+use crate::types::ChangedResource;
 
 /// A new webhook.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -44,7 +44,7 @@ pub struct WebhookChange {
 
 /// A webhook of an organization.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Webhook {
+pub struct WebhookResource {
     /// Its identifier.
     pub id: Id,
     /// The organization whose events are sent.
@@ -74,7 +74,7 @@ pub struct Webhook {
 
 /// Delivery of an event to a webhook.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct Delivery {
+pub struct DeliveryResource {
     /// Identifier; the `webhook-id` of the message, the same at every attempt.
     pub id: Id,
     /// The webhook.
@@ -101,21 +101,28 @@ pub struct Delivery {
 
 impl Account {
     /// Creates a webhook. The answer holds its secret.
-    pub async fn create_webhook(&self, webhook: &NewWebhook) -> Result<Changed<Webhook>> {
-        let made = |made: &Webhook| Some((Prefix::Webhook, made.id));
+    pub async fn create_webhook(
+        &self,
+        webhook: &NewWebhook,
+    ) -> ClientResult<ChangedResource<WebhookResource>> {
+        let made = |made: &WebhookResource| Some((Prefix::Webhook, made.id));
         self.create("/webhooks", Kind::WebhookCreate, "", webhook, made)
             .await
     }
 
     /// Changes a webhook.
-    pub async fn update_webhook(&self, id: Id, change: &WebhookChange) -> Result<Changed<Webhook>> {
+    pub async fn update_webhook(
+        &self,
+        id: Id,
+        change: &WebhookChange,
+    ) -> ClientResult<ChangedResource<WebhookResource>> {
         let path = format!("/webhooks/{id}");
         self.change(Method::PATCH, &path, Kind::WebhookUpdate, id, change)
             .await
     }
 
     /// Deletes a webhook.
-    pub async fn delete_webhook(&self, id: Id) -> Result<Changed<Webhook>> {
+    pub async fn delete_webhook(&self, id: Id) -> ClientResult<ChangedResource<WebhookResource>> {
         let path = format!("/webhooks/{id}");
         self.delete(&path, Kind::WebhookDelete, id, String::new())
             .await
@@ -123,7 +130,11 @@ impl Account {
 
     /// Replaces a webhook's secret. The answer holds the new one; messages carry signatures of both for `overlap_s`
     /// seconds.
-    pub async fn rotate_webhook(&self, id: Id, overlap_s: u64) -> Result<Changed<Webhook>> {
+    pub async fn rotate_webhook(
+        &self,
+        id: Id,
+        overlap_s: u64,
+    ) -> ClientResult<ChangedResource<WebhookResource>> {
         let path = format!("/webhooks/{id}/rotate");
         let body = json!({ "overlap_s": overlap_s });
         self.change(Method::POST, &path, Kind::WebhookRotate, id, &body)
@@ -131,32 +142,36 @@ impl Account {
     }
 
     /// Reads a webhook.
-    pub async fn webhook(&self, id: Id) -> Result<Webhook> {
+    pub async fn webhook(&self, id: Id) -> ClientResult<WebhookResource> {
         self.get(&format!("/webhooks/{id}"), "a webhook").await
     }
 
     /// Lists the organization's webhooks.
-    pub fn webhooks(&self, query: &ListQuery) -> Pages<Webhook> {
+    pub fn webhooks(&self, query: &ListQuery) -> Pages<WebhookResource> {
         self.list("/webhooks".to_owned(), query)
     }
 
     /// Lists a webhook's deliveries, newest first.
-    pub fn deliveries(&self, webhook_id: Id, query: &ListQuery) -> Pages<Delivery> {
+    pub fn deliveries(&self, webhook_id: Id, query: &ListQuery) -> Pages<DeliveryResource> {
         self.list(format!("/webhooks/{webhook_id}/deliveries"), query)
     }
 
     /// Sends a test event immediately, and returns its delivery.
-    pub async fn test_webhook(&self, id: Id) -> Result<Delivery> {
+    pub async fn test_webhook(&self, id: Id) -> ClientResult<DeliveryResource> {
         self.send_anew(&format!("/webhooks/{id}/test")).await
     }
 
     /// Repeats a delivery immediately.
-    pub async fn redeliver(&self, webhook_id: Id, delivery_id: Id) -> Result<Delivery> {
+    pub async fn redeliver(
+        &self,
+        webhook_id: Id,
+        delivery_id: Id,
+    ) -> ClientResult<DeliveryResource> {
         let path = format!("/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver");
         self.send_anew(&path).await
     }
 
-    async fn send_anew(&self, path: &str) -> Result<Delivery> {
+    async fn send_anew(&self, path: &str) -> ClientResult<DeliveryResource> {
         self.ask(Method::POST, path, Bytes::new(), "a delivery")
             .await
     }

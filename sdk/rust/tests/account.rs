@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kedge_client::error::VerificationError;
 use kedge_client::{
-    Account, ActionResult, BatchMode, Client, Error, NewAction, NewObject, Registration,
+    Account, BatchActionResult, BatchMode, Client, ClientError, NewAction, NewObject, Registration,
     RetryPolicy,
 };
 use kedge_protocol::action::Kind;
@@ -40,9 +40,9 @@ fn busy() -> Fault {
     Fault::Refuse(429, "RATE_LIMITED", vec![("retry-after", "0".into())])
 }
 
-fn verification<T: std::fmt::Debug>(outcome: Result<T, Error>) -> VerificationError {
+fn verification<T: std::fmt::Debug>(outcome: Result<T, ClientError>) -> VerificationError {
     match outcome {
-        Err(Error::Verification(error)) => *error,
+        Err(ClientError::Verification(error)) => *error,
         other => panic!("expected a failed verification, not {other:?}"),
     }
 }
@@ -84,8 +84,10 @@ async fn a_batch_tells_what_was_done_and_what_was_not() {
         .unwrap();
     let sequences: Vec<u64> = outcome.done().map(|done| done.sequence).collect();
     assert_eq!(sequences, [1, 2]);
-    assert!(matches!(&outcome.results[1], ActionResult::Refused(e) if e.code == "STATE_VIOLATION"));
-    let ActionResult::Done(minted) = &outcome.results[2] else {
+    assert!(
+        matches!(&outcome.results[1], BatchActionResult::Refused(e) if e.code == "STATE_VIOLATION")
+    );
+    let BatchActionResult::Done(minted) = &outcome.results[2] else {
         panic!("not minted")
     };
     assert_eq!(minted.object_id.prefix, Prefix::Object);
@@ -215,7 +217,7 @@ async fn an_unknown_outcome_is_asked_about_with_the_same_signature() {
     let stands = || Fault::Say(200, "OK", json!({}));
     log.fail([Fault::Lose, spent("in_flight"), spent("done"), stands()]);
     let done = account.act(&emit()).await.unwrap_err();
-    let Error::AlreadyDone { sequence, actions } = &done else {
+    let ClientError::AlreadyDone { sequence, actions } = &done else {
         panic!("{done}");
     };
     assert_eq!((*sequence, actions.len()), (Some(7), 1));
@@ -392,7 +394,10 @@ async fn nothing_is_sent_without_a_login_and_nothing_secret_is_shown() {
     let (log, url) = Log::start().await;
     let client = Client::builder(&url).connect().await.unwrap();
     let account = client.account(SigningKey::from_bytes(&[3; 32]).unwrap());
-    assert!(matches!(account.act(&emit()).await, Err(Error::Usage(_))));
+    assert!(matches!(
+        account.act(&emit()).await,
+        Err(ClientError::Usage(_))
+    ));
     assert!(log.seen().is_empty());
     account
         .login("ann@example.com", "a passphrase")
@@ -404,5 +409,5 @@ async fn nothing_is_sent_without_a_login_and_nothing_secret_is_shown() {
 #[tokio::test]
 async fn a_server_that_is_gone_is_a_transport_error() {
     let connect = Client::builder("http://127.0.0.1:1").connect().await;
-    assert!(matches!(connect, Err(Error::Transport(_))));
+    assert!(matches!(connect, Err(ClientError::Transport(_))));
 }

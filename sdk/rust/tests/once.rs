@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use kedge_client::{
-    Account, Attempt, Client, Error, Keeper, NewAction, OnceBatch, OnceResult, Result,
+    Account, AttemptStore, Client, ClientError, ClientResult, NewAction, OnceBatch, OnceResult,
+    SigningAttempt,
 };
 use kedge_protocol::action::Kind;
 use kedge_protocol::signature::SigningKey;
@@ -22,13 +23,13 @@ const KEY: &str = "batch-7";
 /// Keeps attempts in memory; fails on demand.
 #[derive(Default)]
 struct Memory {
-    kept: Mutex<Vec<Attempt>>,
+    kept: Mutex<Vec<SigningAttempt>>,
     waits: Mutex<Vec<Duration>>,
     is_full: bool,
 }
 
-impl Keeper for Memory {
-    fn keep(&self, attempt: &Attempt) -> std::io::Result<()> {
+impl AttemptStore for Memory {
+    fn keep(&self, attempt: &SigningAttempt) -> std::io::Result<()> {
         if self.is_full {
             return Err(std::io::ErrorKind::StorageFull.into());
         }
@@ -42,7 +43,7 @@ impl Keeper for Memory {
 }
 
 impl Memory {
-    fn kept(&self) -> Vec<Attempt> {
+    fn kept(&self) -> Vec<SigningAttempt> {
         self.kept.lock().unwrap().clone()
     }
 }
@@ -58,7 +59,11 @@ async fn logged_in(url: &str) -> Account {
 }
 
 /// Submits a batch of two actions; the fake log refuses the second.
-async fn once(account: &Account, earlier: &[Attempt], keeper: &Memory) -> Result<Vec<OnceResult>> {
+async fn once(
+    account: &Account,
+    earlier: &[SigningAttempt],
+    keeper: &Memory,
+) -> ClientResult<Vec<OnceResult>> {
     let action = |kind| NewAction::new(kind, id(Prefix::Object), &json!({})).unwrap();
     let actions = [action(Kind::Emit), action(Kind::Lock)];
     let batch = OnceBatch {
@@ -125,7 +130,7 @@ async fn what_failed_as_a_whole_or_has_expired_is_signed_again_with_its_nonce() 
         assert_ne!(sent[0].signature, sent[1].signature);
     }
     // The local clock shows it.
-    let expired = Attempt {
+    let expired = SigningAttempt {
         nonce: 77,
         deadline_s: 1,
         seed: Hash([3; 32]),
@@ -163,7 +168,7 @@ async fn nothing_is_sent_that_is_not_kept_and_patience_ends() {
         ..Memory::default()
     };
     let failed = once(&account, &[], &full).await;
-    assert!(matches!(failed, Err(Error::Usage(_))), "{failed:?}");
+    assert!(matches!(failed, Err(ClientError::Usage(_))), "{failed:?}");
     assert!(sent(&log).is_empty());
 
     let keeper = Memory::default();
@@ -188,6 +193,6 @@ async fn without_verified_receipts_nothing_is_promised() {
         .await
         .unwrap();
     let failed = once(&account, &[], &Memory::default()).await;
-    assert!(matches!(failed, Err(Error::Usage(_))), "{failed:?}");
+    assert!(matches!(failed, Err(ClientError::Usage(_))), "{failed:?}");
     assert!(sent(&log).is_empty());
 }

@@ -1,13 +1,15 @@
 //! Accounts: registration, login, token refresh, the caller's own wallet.
 
-use kedge_actors::api::{Committed, NewSecret, Submission, SubmitError, SubmittedAction};
+use kedge_actors::api::{
+    NewSecret, Submission, SubmissionError, SubmissionOutcome, SubmittedAction,
+};
 use kedge_http::auth::password;
-use kedge_http::auth::session::Tokens;
+use kedge_http::auth::session::TokensView;
 use kedge_http::body;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
-use kedge_http::scalars::{AddressText, Decimal};
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::{AddressText, DecimalText};
 use kedge_http::signing::names::one_form;
 use kedge_http::signing::registration::RegisterBody;
 use kedge_http::signing::wallet::WalletBody;
@@ -21,16 +23,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::PRIVATE;
 use crate::api::accounts::views::{NonceView, OwnWallet, WalletView};
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 
 /// A wallet and the tokens to act for it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct LoggedIn {
+#[schemars(rename = "LoggedIn")]
+pub struct LoginView {
     /// The wallet.
     pub wallet: WalletView,
     /// The tokens.
     #[serde(flatten)]
-    pub tokens: Tokens,
+    pub tokens: TokensView,
 }
 
 /// The body of a login.
@@ -50,7 +53,7 @@ pub struct RefreshBody {
 
 /// Before `POST /wallets/register`: the invitation, and the hash of the password.
 pub async fn check_registration(
-    call: &mut Call,
+    call: &mut HandlerCall,
     submission: &mut Submission,
 ) -> Result<(), ApiError> {
     call.naming = (call.app.limits).begin_naming(call.client_address, now_s())?;
@@ -67,7 +70,10 @@ pub async fn check_registration(
 }
 
 /// The answer to `POST /wallets/register`. Each has new tokens, because none are stored.
-pub async fn registered(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub async fn registered(
+    call: &HandlerCall,
+    committed: &SubmissionOutcome,
+) -> Result<HttpReply, ApiError> {
     let wallet: Wallet = call.made(committed)?;
     let phc = call.published().snapshot.password_hash(wallet.id)?;
     let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
@@ -83,11 +89,11 @@ pub async fn registered(call: &Call, committed: &Committed) -> Result<Reply, Api
     }
     let tokens = begin(call, &wallet, &phc).await?;
     let wallet = wallet.into();
-    call.changed(committed, LoggedIn { wallet, tokens })
+    call.changed(committed, LoginView { wallet, tokens })
 }
 
 /// Checks what the rules cannot: that the invitation has not expired, and that it is for the named organization.
-fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiError> {
+fn check_invitation(call: &HandlerCall, registration: &RegisterBody) -> Result<(), ApiError> {
     let code = registration.invitation.as_deref();
     let Some(id) = code.and_then(|code| call.app.invitations.open(code)) else {
         return Ok(());
@@ -106,7 +112,7 @@ fn check_invitation(call: &Call, registration: &RegisterBody) -> Result<(), ApiE
     Ok(())
 }
 
-async fn begin(call: &Call, wallet: &Wallet, phc: &str) -> Result<Tokens, ApiError> {
+async fn begin(call: &HandlerCall, wallet: &Wallet, phc: &str) -> Result<TokensView, ApiError> {
     let app = &call.app;
     app.limits.note_owner(call.client_address, &wallet.email);
     let holder = (wallet.id, wallet.organization_id);
@@ -121,7 +127,7 @@ fn wrong_login() -> ApiError {
 }
 
 /// `POST /wallets/login`
-pub async fn login(call: Call) -> Result<Reply, ApiError> {
+pub async fn login(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let login: LoginBody = body::parse(&call.body.text)?;
     if login.email.len() > EMAIL_BYTES_MAX {
         // No account can have this address, so an immediate refusal reveals nothing.
@@ -156,15 +162,15 @@ pub async fn login(call: Call) -> Result<Reply, ApiError> {
         attempt.succeeded();
     }
     let tokens = begin(&call, &wallet, &phc).await?;
-    let answer = LoggedIn {
+    let answer = LoginView {
         wallet: wallet.into(),
         tokens,
     };
-    Reply::ok(published.head.sequence, &answer)
+    HttpReply::ok(published.head.sequence, &answer)
 }
 
 /// `POST /wallets/token/refresh`
-pub async fn refresh(call: Call) -> Result<Reply, ApiError> {
+pub async fn refresh(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
     let app = &call.app;
     let refreshed = app
@@ -174,21 +180,22 @@ pub async fn refresh(call: Call) -> Result<Reply, ApiError> {
     let published = call.published();
     let wallet = own_wallet(&call, wallet_id)?;
     app.limits.note_owner(call.client_address, &wallet.email);
-    let answer = LoggedIn {
+    let answer = LoginView {
         wallet: wallet.into(),
         tokens,
     };
-    Reply::ok(published.head.sequence, &answer)
+    HttpReply::ok(published.head.sequence, &answer)
 }
 
 /// The login has ended.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct LoggedOut {
+#[schemars(rename = "LoggedOut")]
+pub struct LogoutView {
     /// Always true: its refresh tokens no longer give new tokens.
     pub ended: bool,
 }
 
-fn own_wallet(call: &Call, id: Id) -> Result<Wallet, ApiError> {
+fn own_wallet(call: &HandlerCall, id: Id) -> Result<Wallet, ApiError> {
     call.published()
         .snapshot
         .wallet(id)?
@@ -196,14 +203,14 @@ fn own_wallet(call: &Call, id: Id) -> Result<Wallet, ApiError> {
 }
 
 /// `GET /wallets/me`
-pub async fn me(call: Call) -> Result<Reply, ApiError> {
+pub async fn me(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let wallet = own_wallet(&call, call.session()?.wallet()?)?;
     let mut nonces = Vec::with_capacity(wallet.keys.len());
     for key in &wallet.keys {
         nonces.push(NonceView {
             address: AddressText(*key),
-            highest: Decimal(published.snapshot.nonces(*key)?.highest()),
+            highest: DecimalText(published.snapshot.nonces(*key)?.highest()),
         });
     }
     let trace = wallet.trace;
@@ -211,24 +218,33 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
         wallet: wallet.into(),
         nonces,
     };
-    Ok(Reply::ok(published.head.sequence, &answer)?.state_tagged(&call.headers, &trace, PRIVATE))
+    Ok(
+        HttpReply::ok(published.head.sequence, &answer)?.state_tagged(
+            &call.headers,
+            &trace,
+            PRIVATE,
+        ),
+    )
 }
 
 /// Whether a change sets an e-mail address.
 fn names_email(submission: &Submission) -> bool {
     #[derive(Deserialize)]
-    struct Named {
+    struct EmailMember {
         email: Option<serde::de::IgnoredAny>,
     }
     submission.actions.iter().any(|action| {
         let text = action.disclosed.as_ref().unwrap_or(&action.payload);
-        let named = serde_json::from_str::<Named>(&submission.text[text.clone()]);
+        let named = serde_json::from_str::<EmailMember>(&submission.text[text.clone()]);
         named.is_ok_and(|named| named.email.is_some())
     })
 }
 
 /// Before `PATCH /wallets/me`: the hash of a new password, if there is one.
-pub async fn check_password(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+pub async fn check_password(
+    call: &mut HandlerCall,
+    submission: &mut Submission,
+) -> Result<(), ApiError> {
     if names_email(submission) {
         call.naming = (call.app.limits).begin_naming(call.client_address, now_s())?;
     }
@@ -242,11 +258,11 @@ pub async fn check_password(call: &mut Call, submission: &mut Submission) -> Res
 
 /// The hash of a new password. The body must also contain the current one. A guess is answered only for a signer of the
 /// wallet, and is counted like one at login.
-async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiError> {
+async fn new_password(call: &HandlerCall, signer: Address) -> Result<NewSecret, ApiError> {
     let patch: WalletBody = body::parse(&call.body.text)?;
     let wallet = own_wallet(call, call.session()?.wallet()?)?;
     if !wallet.keys.contains(&signer) {
-        return Err(SubmitError::SignerNotOfWallet.into());
+        return Err(SubmissionError::SignerNotOfWallet.into());
     }
     let (limits, address) = (&call.app.limits, call.client_address);
     // Token and signature identify the owner; guesses from elsewhere do not lock it out.
@@ -277,14 +293,14 @@ async fn new_password(call: &Call, signer: Address) -> Result<NewSecret, ApiErro
 }
 
 /// The answer to `PATCH /wallets/me`, `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`
-pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     call.changed(committed, WalletView::from(call.made::<Wallet>(committed)?))
 }
 
 /// `POST /wallets/logout`
-pub async fn logout(call: Call) -> Result<Reply, ApiError> {
+pub async fn logout(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
     let app = &call.app;
     app.sessions.end(&app.engine, &refresh_token).await?;
-    Reply::ok(call.published().head.sequence, &LoggedOut { ended: true })
+    HttpReply::ok(call.published().head.sequence, &LogoutView { ended: true })
 }

@@ -1,56 +1,56 @@
 //! Endpoints of accounts: wallets, logins and keys.
 
 use hyper::Method;
-use kedge_http::auth::rights::{Access, Right};
+use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::signing::registration::RegisterBody;
 use kedge_http::signing::wallet::WalletBody;
-use kedge_http::signing::{PathMember, Signs, Target};
+use kedge_http::signing::{PathMember, SigningScheme, TargetSource};
 use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use crate::api::Endpoint;
+use crate::api::EndpointRow;
 use crate::api::accounts::bodies::SignerBody;
 use crate::api::accounts::handlers;
 use crate::api::accounts::views::{OwnWallet, WalletView};
-use crate::api::committed_answer::Changed;
-use crate::api::document::{Doc, Link};
-use crate::api::endpoint::Auth::Public;
+use crate::api::committed_answer::ResourceChange;
+use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::schema;
 use crate::api::row::{
     IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed, unsigned,
 };
 
-const CHANGES_WALLET: Option<Right> = Some(Right {
+const CHANGES_WALLET: Option<EndpointRight> = Some(EndpointRight {
     area: Area::Wallets,
-    access: Access::Update,
+    access: CrudAccess::Update,
 });
 
-pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
+pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     logins().into_iter().chain(changes())
 }
 
-fn logins() -> Vec<Endpoint> {
+fn logins() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             auth: Public,
             request: Some(schema::<RegisterBody>),
             status: 201,
-            response: schema::<Changed<handlers::LoggedIn>>,
+            response: schema::<ResourceChange<handlers::LoginView>>,
             shows_secret: true,
             prepare: Some(prepare!(handlers::check_registration)),
             ..signed(
                 Method::POST,
                 "/wallets/register",
                 &REGISTER,
-                Signs::Registration,
+                SigningScheme::Registration,
                 |call, committed| Box::pin(handlers::registered(call, committed)),
             )
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             request: Some(schema::<handlers::LoginBody>),
-            response: schema::<handlers::LoggedIn>,
+            response: schema::<handlers::LoginView>,
             shows_secret: true,
             ..unsigned(
                 Method::POST,
@@ -59,10 +59,10 @@ fn logins() -> Vec<Endpoint> {
                 handler!(handlers::login),
             )
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             request: Some(schema::<handlers::RefreshBody>),
-            response: schema::<handlers::LoggedIn>,
+            response: schema::<handlers::LoginView>,
             shows_secret: true,
             ..unsigned(
                 Method::POST,
@@ -71,15 +71,15 @@ fn logins() -> Vec<Endpoint> {
                 handler!(handlers::refresh),
             )
         },
-        Endpoint {
+        EndpointRow {
             response: schema::<OwnWallet>,
             etag: true,
             ..get("/wallets/me", &ME, handler!(handlers::me))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             request: Some(schema::<handlers::RefreshBody>),
-            response: schema::<handlers::LoggedOut>,
+            response: schema::<handlers::LogoutView>,
             ..unsigned(
                 Method::POST,
                 "/wallets/logout",
@@ -90,41 +90,45 @@ fn logins() -> Vec<Endpoint> {
     ]
 }
 
-fn changes() -> Vec<Endpoint> {
+fn changes() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<WalletBody>),
-            response: schema::<Changed<WalletView>>,
+            response: schema::<ResourceChange<WalletView>>,
             prepare: Some(prepare!(handlers::check_password)),
             ..signed(
                 Method::PATCH,
                 "/wallets/me",
                 &UPDATE_ME,
-                Signs::WalletUpdate,
+                SigningScheme::WalletUpdate,
                 answer!(handlers::changed),
             )
         },
-        Endpoint {
+        EndpointRow {
             right: CHANGES_WALLET,
             request: Some(schema::<SignerBody>),
             status: 201,
-            response: schema::<Changed<WalletView>>,
+            response: schema::<ResourceChange<WalletView>>,
             ..signed(
                 Method::POST,
                 "/wallets/me/keys",
                 &ADD_KEY,
-                Signs::Body(Kind::WalletKeyAdd, Target::Wallet),
+                SigningScheme::Body(Kind::WalletKeyAdd, TargetSource::Wallet),
                 answer!(handlers::changed),
             )
         },
-        Endpoint {
+        EndpointRow {
             right: CHANGES_WALLET,
-            response: schema::<Changed<WalletView>>,
+            response: schema::<ResourceChange<WalletView>>,
             ..signed(
                 Method::DELETE,
                 "/wallets/me/keys/{id}",
                 &REMOVE_KEY,
-                Signs::PathMember(Kind::WalletKeyRemove, Target::Wallet, PathMember::Address),
+                SigningScheme::PathMember(
+                    Kind::WalletKeyRemove,
+                    TargetSource::Wallet,
+                    PathMember::Address,
+                ),
                 answer!(handlers::changed),
             )
         },
@@ -133,17 +137,17 @@ fn changes() -> Vec<Endpoint> {
 
 const TAG: &str = "Accounts";
 
-const TO_REFRESH: Link = Link::with_body(
+const TO_REFRESH: AnswerLink = AnswerLink::with_body(
     "refreshToken",
     r#"{"refresh_token": "$response.body#/refresh_token"}"#,
 );
 
-const TO_LOGOUT: Link = Link::with_body(
+const TO_LOGOUT: AnswerLink = AnswerLink::with_body(
     "logout",
     r#"{"refresh_token": "$response.body#/refresh_token"}"#,
 );
 
-const REGISTER: Doc = Doc {
+const REGISTER: EndpointDoc = EndpointDoc {
     id: "registerWallet",
     tag: TAG,
     summary: "Register a wallet, and its organization",
@@ -155,11 +159,11 @@ const REGISTER: Doc = Doc {
     errors: &[Code::QuotaExceeded],
     links: &[
         TO_REFRESH,
-        Link::with_body(
+        AnswerLink::with_body(
             "login",
             r#"{"email": "$request.body#/email", "password": "$request.body#/password"}"#,
         ),
-        Link {
+        AnswerLink {
             to: "listObjects",
             parameters: &[("owner_id", "$response.body#/wallet/id")],
             body: "",
@@ -167,10 +171,10 @@ const REGISTER: Doc = Doc {
         TO_ACTION,
         TO_PROOF,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LOGIN: Doc = Doc {
+const LOGIN: EndpointDoc = EndpointDoc {
     id: "login",
     tag: TAG,
     summary: "Log in",
@@ -178,10 +182,10 @@ const LOGIN: Doc = Doc {
         unknown address takes as long as a wrong password and gets the same answer.",
     errors: &[Code::CredentialsInvalid],
     links: &[TO_REFRESH, TO_LOGOUT],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const REFRESH: Doc = Doc {
+const REFRESH: EndpointDoc = EndpointDoc {
     id: "refreshToken",
     tag: TAG,
     summary: "Exchange a refresh token for new tokens",
@@ -193,33 +197,33 @@ const REFRESH: Doc = Doc {
         Code::Unauthenticated,
     ],
     links: &[TO_REFRESH, TO_LOGOUT],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const ME: Doc = Doc {
+const ME: EndpointDoc = EndpointDoc {
     id: "getOwnWallet",
     tag: TAG,
     summary: "Read the caller's wallet",
     description: "The wallet that the access token belongs to, with the highest nonce that each of \
         its keys has spent: continue from there.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "listObjects",
         &[("owner_id", "$response.body#/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LOGOUT: Doc = Doc {
+const LOGOUT: EndpointDoc = EndpointDoc {
     id: "logout",
     tag: TAG,
     summary: "End a login",
     description: "Ends the login that a refresh token comes from, with every token exchanged from \
         it. Access tokens expire by themselves. An unknown token ends nothing and gets the same \
         answer.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const UPDATE_ME: Doc = Doc {
+const UPDATE_ME: EndpointDoc = EndpointDoc {
     id: "updateOwnWallet",
     tag: TAG,
     summary: "Change e-mail address, nickname or password",
@@ -230,10 +234,10 @@ const UPDATE_ME: Doc = Doc {
     errors: &[Code::CredentialsInvalid, Code::PreconditionFailed],
     request_headers: IF_MATCH,
     links: &[TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const ADD_KEY: Doc = Doc {
+const ADD_KEY: EndpointDoc = EndpointDoc {
     id: "addWalletKey",
     tag: TAG,
     summary: "Add a key that signs for the wallet",
@@ -242,19 +246,19 @@ const ADD_KEY: Doc = Doc {
         ever. The address must never have belonged to another wallet. A request without `possession`, or with a wrong \
         one, is refused as STATE_VIOLATION with a pointer.",
     links: &[
-        Link::with_parameters("removeWalletKey", &[("id", "$request.body#/address")]),
+        AnswerLink::with_parameters("removeWalletKey", &[("id", "$request.body#/address")]),
         TO_ACTION,
         TO_PROOF,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const REMOVE_KEY: Doc = Doc {
+const REMOVE_KEY: EndpointDoc = EndpointDoc {
     id: "removeWalletKey",
     tag: TAG,
     summary: "Remove a signing key from the wallet",
     description: "Removes a key's right to sign for the caller's wallet. What it signed stays \
         valid. The last key cannot be removed.",
     links: &[TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -1,6 +1,6 @@
 //! Answers that show wallets.
 
-use kedge_http::scalars::{AddressText, Decimal, HashText, IdText, Time};
+use kedge_http::scalars::{AddressText, DecimalText, HashText, ResourceIdText, TimeText};
 use kedge_protocol::resource::{Role, Wallet};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,9 +9,9 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WalletView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// Its organization.
-    pub organization_id: IdText,
+    pub organization_id: ResourceIdText,
     /// Its role there.
     pub role: Role,
     /// A name to show.
@@ -23,9 +23,9 @@ pub struct WalletView {
     /// The current signing keys.
     pub keys: Vec<AddressText>,
     /// When it was registered.
-    pub created_at: Time,
+    pub created_at: TimeText,
     /// When it was last changed.
-    pub updated_at: Time,
+    pub updated_at: TimeText,
     /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
@@ -37,15 +37,15 @@ pub struct WalletView {
 impl From<Wallet> for WalletView {
     fn from(wallet: Wallet) -> Self {
         Self {
-            id: IdText(wallet.id),
-            organization_id: IdText(wallet.organization_id),
+            id: ResourceIdText(wallet.id),
+            organization_id: ResourceIdText(wallet.organization_id),
             role: wallet.role,
             nickname: wallet.nickname,
             email: wallet.email,
             address: AddressText(wallet.address),
             keys: wallet.keys.into_iter().map(AddressText).collect(),
-            created_at: Time(wallet.trace.created_at_ms),
-            updated_at: Time(wallet.trace.updated_at_ms),
+            created_at: TimeText(wallet.trace.created_at_ms),
+            updated_at: TimeText(wallet.trace.updated_at_ms),
             version: wallet.trace.version,
             integrity_hash: HashText(wallet.trace.integrity),
             sequence: wallet.trace.sequence,
@@ -59,7 +59,7 @@ pub struct NonceView {
     /// The key's address.
     pub address: AddressText,
     /// Its highest spent nonce; "0" before the first.
-    pub highest: Decimal,
+    pub highest: DecimalText,
 }
 
 /// The caller's own wallet.

@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use kedge_actors::Published;
-use kedge_http::batches::Batch;
+use kedge_actors::PublishedState;
+use kedge_http::batches::CachedBatch;
 use kedge_http::error::ApiError;
-use kedge_http::query::Parameter;
+use kedge_http::query::RequestParameter;
 use kedge_http::query::decimal;
-use kedge_http::reply::Reply;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::log_tree;
 use kedge_protocol::proof::{
     AnchorProof, Authorship, BatchPath, OpenedAction, PROOF_VERSION, ProofFile,
 };
 use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
-use kedge_protocol::{KeyOfBatch, Prefix};
-use kedge_storage::{AnchorStatus, PlacedAction, Snapshot};
+use kedge_protocol::{BatchKeys, Prefix};
+use kedge_storage::{AnchorProgress, PlacedAction, StoreSnapshot};
 
 use crate::api::PRIVATE;
 use crate::api::bus::views::ActionView;
-use crate::api::call::Call;
-use crate::api::listing::{Listing, Source};
+use crate::api::call::HandlerCall;
+use crate::api::listing::{ListRequest, ListSource};
 use crate::api::objects::handlers::sees;
 use crate::api::shown;
-use crate::app::App;
+use crate::app::ServerApp;
 
-pub const FORM: &[Parameter] = &[Parameter {
+pub const FORM: &[RequestParameter] = &[RequestParameter {
     name: "form",
     schema_type: r#"{"type": "string", "enum": ["inclusion", "authorship"], "default": "inclusion"}"#,
     description: "inclusion (the default), or authorship: with the signature, for the caller's organization's actions.",
@@ -46,15 +46,15 @@ pub(in crate::api) fn keep_all(placed: &PlacedAction) -> Result<Option<usize>, A
 
 /// The action in full, with the log's head after it.
 pub(in crate::api) fn view(
-    call: &Call,
-    snapshot: &Snapshot,
+    call: &HandlerCall,
+    snapshot: &StoreSnapshot,
     placed: PlacedAction,
 ) -> Result<ActionView<'static>, ApiError> {
     let batch = call.app.batches.get(snapshot, placed.batch_number)?;
     view_in(&batch, placed)
 }
 
-fn view_in(batch: &Batch, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
+fn view_in(batch: &CachedBatch, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
     let head = batch.head(placed.leaf_index);
     let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
     Ok(shown::logged(placed, batch.id, head))
@@ -62,7 +62,7 @@ fn view_in(batch: &Batch, placed: PlacedAction) -> Result<ActionView<'static>, A
 
 /// The action of the path, by id or sequence, if the caller may see it: the caller's organization made it, or it acted
 /// on an object that the caller sees.
-fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiError> {
+fn seen_action(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<PlacedAction, ApiError> {
     let missing = || ApiError::not_found("action", call.id.as_str());
     let sequence = if let Some(sequence) = decimal(&call.id) {
         sequence
@@ -82,23 +82,23 @@ fn seen_action(call: &Call, snapshot: &Snapshot) -> Result<PlacedAction, ApiErro
 }
 
 /// `GET /ebus/actions`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
-    let source = Source {
+    let source = ListSource {
         fetch: |rows| Ok(snapshot.actions_of_organization(organization_id, rows)?),
         place,
         keep: keep_all,
     };
-    let listing = Listing::of(&call, &[])?;
+    let listing = ListRequest::of(&call, &[])?;
     listing.answer(&call, published.head.sequence, source, |placed| {
         view(&call, snapshot, placed)
     })
 }
 
 /// `GET /ebus/actions/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let placed = seen_action(&call, &published.snapshot)?;
     let batches = &call.app.batches;
@@ -106,10 +106,10 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
     let receipt = receipt(&call.app, &placed, &batch);
     let mut view = view_in(&batch, placed)?;
     view.receipt = Some(receipt);
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
+    Ok(HttpReply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
 }
 
-fn receipt(app: &App, placed: &PlacedAction, batch: &Batch) -> Receipt {
+fn receipt(app: &ServerApp, placed: &PlacedAction, batch: &CachedBatch) -> Receipt {
     let leaf_index = placed.leaf_index;
     Receipt {
         version: RECEIPT_VERSION,
@@ -122,7 +122,7 @@ fn receipt(app: &App, placed: &PlacedAction, batch: &Batch) -> Receipt {
 }
 
 /// The receipt of the action at a sequence.
-pub fn receipt_of(app: &App, sequence: u64) -> Result<Option<Receipt>, ApiError> {
+pub fn receipt_of(app: &ServerApp, sequence: u64) -> Result<Option<Receipt>, ApiError> {
     let published = app.published();
     let snapshot = &published.snapshot;
     let Some(placed) = snapshot.action_at(sequence)? else {
@@ -144,7 +144,7 @@ fn opened_leaf(placed: &PlacedAction) -> ReceiptLeaf {
 }
 
 /// `GET /ebus/actions/{id}/proof`
-pub async fn proof(call: Call) -> Result<Reply, ApiError> {
+pub async fn proof(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let with_authorship = match call.query.get("form") {
         None | Some("inclusion") => false,
         Some("authorship") => true,
@@ -177,14 +177,14 @@ pub async fn proof(call: Call) -> Result<Reply, ApiError> {
         authorship,
         ..proof_file(&call.app, &published, placed)?
     };
-    let reply = Reply::ok(published.head.sequence, &file)?;
+    let reply = HttpReply::ok(published.head.sequence, &file)?;
     Ok(reply.etagged(&call.headers, PRIVATE))
 }
 
 /// The proof file of an action, without its anchor and its signature.
 pub fn proof_file(
-    app: &App,
-    published: &Published,
+    app: &ServerApp,
+    published: &PublishedState,
     placed: PlacedAction,
 ) -> Result<ProofFile, ApiError> {
     let snapshot = &published.snapshot;
@@ -212,10 +212,10 @@ pub fn proof_file(
 }
 
 /// The path to a finalized anchor, if there is one.
-fn anchor_proof(snapshot: &Snapshot, batch: u64) -> Result<Option<AnchorProof>, ApiError> {
+fn anchor_proof(snapshot: &StoreSnapshot, batch: u64) -> Result<Option<AnchorProof>, ApiError> {
     let Some(anchor) = snapshot
         .anchor_covering(batch)?
-        .filter(|anchor| anchor.status == AnchorStatus::Finalized)
+        .filter(|anchor| anchor.status == AnchorProgress::Finalized)
     else {
         return Ok(None);
     };
@@ -229,7 +229,7 @@ fn anchor_proof(snapshot: &Snapshot, batch: u64) -> Result<Option<AnchorProof>, 
     }))
 }
 
-fn authorship(snapshot: &Snapshot, placed: &PlacedAction) -> Result<Authorship, ApiError> {
+fn authorship(snapshot: &StoreSnapshot, placed: &PlacedAction) -> Result<Authorship, ApiError> {
     let request = snapshot.request_at(placed.sequence)?;
     let request = request.ok_or_else(|| ApiError::internal(&"an action without its request"))?;
     let hashes = request.action_hashes();

@@ -18,7 +18,7 @@ impl BatchAnswer<'_> {
     /// # Errors
     /// If serde reports one.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let mut text = Text(Vec::with_capacity(
+        let mut text = JsonBuffer(Vec::with_capacity(
             FRAME_BYTES + self.results.len() * LINES_BYTES,
         ));
         text.push("{\"results\":[");
@@ -40,9 +40,9 @@ impl BatchAnswer<'_> {
 }
 
 /// JSON being written.
-struct Text(Vec<u8>);
+struct JsonBuffer(Vec<u8>);
 
-impl Text {
+impl JsonBuffer {
     fn push(&mut self, text: &str) {
         self.0.extend_from_slice(text.as_bytes());
     }

@@ -10,12 +10,12 @@ use std::borrow::Cow;
 use kedge_http::scalars::{AddressInput, ObjectId, TemplateId, VariationId};
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use kedge_rules::kinds::{ActsOn, Change, spec};
+use kedge_rules::kinds::{ActionSubject, ObjectChange, spec};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use crate::api::document::component::component;
-use crate::api::objects::bodies::{ObjectPatch, Properties, Recipient, TransferBody};
+use crate::api::objects::bodies::{ObjectPatch, PropertiesBody, RecipientInput, TransferBody};
 
 /// Pattern of the bus's kinds: the built-in ones, and a template's own.
 pub(in crate::api) struct BusKind;
@@ -39,13 +39,14 @@ const CUSTOM_KIND: &str = r"x\.[A-Za-z0-9._-]{1,62}";
 /// What a mint makes.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-struct MintPayload {
+#[schemars(rename = "MintPayload")]
+struct MintObjectPayload {
     /// One of the template's variations.
     variation_id: Option<VariationId>,
     /// Merged over the properties of template and variation.
-    properties: Option<Properties>,
+    properties: Option<PropertiesBody>,
     /// The new object's owner; the signer's wallet if absent.
-    to: Option<Recipient>,
+    to: Option<RecipientInput>,
 }
 
 /// Nothing.
@@ -58,7 +59,7 @@ struct NoPayload {}
 #[schemars(deny_unknown_fields)]
 struct SetAttributesPayload {
     /// Their names and values.
-    attributes: Properties,
+    attributes: PropertiesBody,
 }
 
 /// Attributes to delete.
@@ -70,14 +71,14 @@ struct DeleteAttributesPayload {
 }
 
 /// Form of a change of objects: the prefix of its component's name.
-fn form_of(change: Change) -> &'static str {
+fn form_of(change: ObjectChange) -> &'static str {
     match change {
-        Change::Update => "Update",
-        Change::Transfer => "Transfer",
-        Change::Lock | Change::Unlock | Change::Burn => "Status",
-        Change::SetAttributes => "SetAttributes",
-        Change::DeleteAttributes => "DeleteAttributes",
-        Change::State => CUSTOM,
+        ObjectChange::Update => "Update",
+        ObjectChange::Transfer => "Transfer",
+        ObjectChange::Lock | ObjectChange::Unlock | ObjectChange::Burn => "Status",
+        ObjectChange::SetAttributes => "SetAttributes",
+        ObjectChange::DeleteAttributes => "DeleteAttributes",
+        ObjectChange::State => CUSTOM,
     }
 }
 
@@ -88,8 +89,8 @@ const CUSTOM: &str = "Custom";
 fn kinds_of(form: &str) -> Vec<&'static str> {
     let kinds = Kind::BUILT_IN.iter().filter(|kind| kind.is_bus());
     let of_form = kinds.filter(|kind| match spec(kind).acts_on {
-        ActsOn::Object(change) => form_of(change) == form,
-        ActsOn::Nothing | ActsOn::Resource(_) => form == MINT,
+        ActionSubject::Object(change) => form_of(change) == form,
+        ActionSubject::Nothing | ActionSubject::Resource(_) => form == MINT,
     });
     of_form.map(Kind::text).collect()
 }
@@ -98,7 +99,7 @@ fn kinds_of(form: &str) -> Vec<&'static str> {
 const MINT: &str = "Mint";
 
 /// Kinds of actions with the same schema.
-struct Form {
+struct BusActionForm {
     /// Prefix of the component's name.
     name: &'static str,
     kind: Value,
@@ -108,7 +109,7 @@ struct Form {
     optional: bool,
 }
 
-impl Form {
+impl BusActionForm {
     /// All forms; each action of the bus has exactly one.
     fn all(generator: &mut SchemaGenerator) -> [Self; 7] {
         let object_id = generator.subschema_for::<ObjectId>();
@@ -129,7 +130,7 @@ impl Form {
         };
         let mint = Self {
             target: ("template_id", template_id),
-            ..on_object(MINT, generator.subschema_for::<MintPayload>(), true)
+            ..on_object(MINT, generator.subschema_for::<MintObjectPayload>(), true)
         };
         let update = generator.subschema_for::<ObjectPatch>();
         let transfer = generator.subschema_for::<TransferBody>();
@@ -179,7 +180,7 @@ impl JsonSchema for ActionBody {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let kinds = Form::all(generator);
+        let kinds = BusActionForm::all(generator);
         let kinds = kinds
             .map(|form| component(generator, &format!("{}Action", form.name), form.schema(&[])));
         json_schema!({ "oneOf": kinds })
@@ -235,7 +236,7 @@ impl JsonSchema for PreviewRequest {
         });
         let more = [("signer", signer), ("salt", salt)];
         let mut kinds: Vec<Schema> = Vec::new();
-        for form in Form::all(generator) {
+        for form in BusActionForm::all(generator) {
             let name = format!("Preview{}", form.name);
             kinds.push(component(generator, &name, form.schema(&more)));
         }
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_the_bus_has_a_schema() {
-        let forms = Form::all(&mut SchemaGenerator::default());
+        let forms = BusActionForm::all(&mut SchemaGenerator::default());
         let described: Vec<&str> = forms.iter().flat_map(|form| kinds_of(form.name)).collect();
         for kind in Kind::BUILT_IN.iter().filter(|kind| kind.is_bus()) {
             assert!(described.contains(&kind.text()), "{}", kind.text());

@@ -3,23 +3,23 @@
 use std::borrow::Cow;
 
 use hyper::header::HeaderName;
-use kedge_actors::api::{ActionOutcome, Committed, Submission};
-use kedge_http::envelope::Envelope;
-use kedge_http::error::{ApiError, Detail, NONCE_HIGHEST};
-use kedge_http::reply::Reply;
+use kedge_actors::api::{ActionOutcome, Submission, SubmissionOutcome};
+use kedge_http::envelope::ErrorEnvelope;
+use kedge_http::error::{ApiError, ErrorDetail, NONCE_HIGHEST};
+use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use kedge_rules::Refusal;
 
 use crate::api::bus::views::{BatchAnswer, BatchResult, MinimalAction, RefusedAction};
-use crate::api::call::Call;
-use crate::api::shown::Position;
+use crate::api::call::HandlerCall;
+use crate::api::shown::ActionPosition;
 
 /// Pointer to the bus payload in the body.
 pub(in crate::api) const PAYLOAD: &str = "/payload";
 
 /// The answer to `POST /ebus/actions`
-pub fn single(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn single(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let position = call.position(committed);
     let position = position.map_err(|error| error.under(PAYLOAD))?;
     let mut view = position.view(call.submission()?);
@@ -28,7 +28,7 @@ pub fn single(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 }
 
 /// The answer to `POST /ebus/actions/batch`
-pub fn batch(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn batch(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let submission = call.submission()?;
     if submission.head.atomic
         && let Some((index, refusal)) = committed.first_refusal()
@@ -63,7 +63,7 @@ fn failed(index: usize, refusal: &Refusal, nonce_highest: u64) -> ApiError {
         error.message
     );
     let failed = ApiError {
-        detail: Detail::Action {
+        detail: ErrorDetail::Action {
             index,
             error: Box::new(error),
         },
@@ -77,9 +77,9 @@ fn refused(index: usize, refusal: &Refusal) -> ApiError {
 }
 
 fn results<'a>(
-    call: &'a Call,
+    call: &'a HandlerCall,
     submission: &'a Submission,
-    committed: &'a Committed,
+    committed: &'a SubmissionOutcome,
     minimal: bool,
 ) -> Result<BatchAnswer<'a>, ApiError> {
     let mut results = Vec::with_capacity(committed.actions.len());
@@ -91,7 +91,7 @@ fn results<'a>(
             (ActionOutcome::Done(done), Some(placement)) => (done, placement),
             (ActionOutcome::Refused(refusal), _) => {
                 let error = &refused(index, refusal);
-                let error = Cow::Owned(Envelope { error, request_id }.to_raw()?);
+                let error = Cow::Owned(ErrorEnvelope { error, request_id }.to_raw()?);
                 results.push(BatchResult::Refused(RefusedAction { error }));
                 continue;
             }
@@ -99,7 +99,7 @@ fn results<'a>(
                 return Err(ApiError::internal(&"a done action without its place"));
             }
         };
-        let position = Position {
+        let position = ActionPosition {
             action,
             done,
             placement,

@@ -4,32 +4,32 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kedge_actors::SubmitError;
+use kedge_actors::SubmissionError;
 use kedge_config::secrets;
-use kedge_http::auth::rights::{Access, Right};
+use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::clock::now_s;
-use kedge_http::envelope::Envelope;
+use kedge_http::envelope::ErrorEnvelope;
 use kedge_http::error::ApiError;
-use kedge_http::limits::Holder;
-use kedge_http::reply::Reply;
-use kedge_http::scalars::{AddressText, Decimal, HashText};
+use kedge_http::limits::ShareHolder;
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::{AddressText, DecimalText, HashText};
 use kedge_http::signing::SignedTexts;
 use kedge_http::signing::bus::{self, PreviewBody};
 use kedge_protocol::Code;
 use kedge_protocol::action::RequestHead;
 use kedge_protocol::resource::{Area, Object, Wallet};
 use kedge_protocol::{Address, Hash};
-use kedge_rules::{Allowance, Caller, Input};
-use kedge_storage::Snapshot;
+use kedge_rules::{ActionInput, Caller, StepAllowance};
+use kedge_storage::StoreSnapshot;
 
 use crate::api::bus::handlers::PAYLOAD;
 use crate::api::bus::preview_views::{
-    PreviewAnswer, PreviewObject, PreviewResult, SignedHeaders, TypedData, WouldBeDone,
+    PreviewActionView, PreviewAnswer, PreviewObject, PreviewOutcome, SignedHeaders, TypedData,
 };
 use crate::api::bus::views::RefusedAction;
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 use crate::api::listing::PAGE_BYTES_MAX;
-use crate::app::App;
+use crate::app::ServerApp;
 
 /// Seconds until the deadline that a preview proposes: time to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;
@@ -38,8 +38,8 @@ const BYTES_MAX: usize = PAGE_BYTES_MAX;
 
 /// The acting wallet: the caller's. For an API key alone, the signer's wallet, if it is of the key's organization.
 fn wallet_of(
-    call: &Call,
-    snapshot: &Snapshot,
+    call: &HandlerCall,
+    snapshot: &StoreSnapshot,
     signer: Option<Address>,
 ) -> Result<Wallet, ApiError> {
     let session = call.session()?;
@@ -57,10 +57,10 @@ fn wallet_of(
     let wallet = snapshot.wallet_by_address(signer)?;
     wallet
         .filter(|wallet| wallet.organization_id == session.organization_id)
-        .ok_or_else(|| SubmitError::SignerNotOfOrganization.into())
+        .ok_or_else(|| SubmissionError::SignerNotOfOrganization.into())
 }
 
-async fn read(call: &mut Call) -> Result<PreviewBody, ApiError> {
+async fn read(call: &mut HandlerCall) -> Result<PreviewBody, ApiError> {
     let text = std::mem::take(&mut call.body.text);
     let bytes = text.len();
     let read = || bus::preview(text);
@@ -68,7 +68,7 @@ async fn read(call: &mut Call) -> Result<PreviewBody, ApiError> {
 }
 
 /// `POST /ebus/actions/preview`
-pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
+pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
     let PreviewBody {
         bus: body,
         many,
@@ -76,9 +76,9 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         salt_seed,
     } = read(&mut call).await?;
     // A preview shows objects, also to an API key.
-    call.session()?.check(Some(Right {
+    call.session()?.check(Some(EndpointRight {
         area: Area::Objects,
-        access: Access::Read,
+        access: CrudAccess::Read,
     }))?;
     let published = call.published();
     let wallet = wallet_of(&call, &published.snapshot, signer)?;
@@ -88,7 +88,7 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         None => wallet.keys.first().copied().unwrap_or(wallet.address),
     };
     if !wallet.keys.contains(&signer) {
-        return Err(SubmitError::SignerNotOfWallet.into());
+        return Err(SubmissionError::SignerNotOfWallet.into());
     }
     let salt_seed = match salt_seed {
         Some(seed) => seed,
@@ -117,13 +117,13 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
     let results = objects.into_iter().zip(&errors).map(|(object, error)| {
         if let Some(error) = error {
             let request_id = &call.request_id;
-            let error = Envelope { error, request_id };
+            let error = ErrorEnvelope { error, request_id };
             let error = Cow::Owned(error.to_raw()?);
-            return Ok(PreviewResult::Refused(RefusedAction { error }));
+            return Ok(PreviewOutcome::Refused(RefusedAction { error }));
         }
         let object = object.ok_or_else(|| ApiError::internal(&"a preview without a result"))?;
         let object = PreviewObject::from(object);
-        Ok(PreviewResult::Done(Box::new(WouldBeDone { object })))
+        Ok(PreviewOutcome::Done(Box::new(PreviewActionView { object })))
     });
     let answer = PreviewAnswer {
         results: results.collect::<Result<_, ApiError>>()?,
@@ -131,27 +131,27 @@ pub async fn preview(mut call: Call) -> Result<Reply, ApiError> {
         typed_data: TypedData::of(call.app.verifier.domain(), &head, &salt_seed, body.words()),
         headers: SignedHeaders {
             address: AddressText(signer),
-            nonce: Decimal(head.nonce),
-            deadline: Decimal(head.deadline_s),
+            nonce: DecimalText(head.nonce),
+            deadline: DecimalText(head.deadline_s),
             salt: HashText(salt_seed),
         },
     };
-    Reply::ok(decided.sequence, &answer)
+    HttpReply::ok(decided.sequence, &answer)
 }
 
 /// The expected outcome of each action, and the sequence of the state it is based on.
-struct Decided {
+struct PreviewDecision {
     results: Vec<Result<Object, ApiError>>,
     sequence: u64,
 }
 
 /// Decides the actions in order, each on the state left by the earlier ones.
 async fn decide(
-    (app, holder): (&App, Holder),
+    (app, holder): (&ServerApp, ShareHolder),
     wallet: &Wallet,
     body: Arc<SignedTexts>,
     many: bool,
-) -> Result<Decided, ApiError> {
+) -> Result<PreviewDecision, ApiError> {
     let caller = Caller {
         wallet_id: wallet.id,
         organization_id: wallet.organization_id,
@@ -161,10 +161,10 @@ async fn decide(
     let mut preview = app.engine.preview();
     let decide = move || {
         let mut results = Vec::with_capacity(body.actions.len());
-        let (allowance, mut bytes) = (Allowance::default(), 0);
+        let (allowance, mut bytes) = (StepAllowance::default(), 0);
         for (index, action) in body.actions.iter().enumerate() {
             let payload = &body.text[action.payload.clone()];
-            let input = Input {
+            let input = ActionInput {
                 link: None,
                 allowance: Some(&allowance),
                 kind: &action.kind,
@@ -192,7 +192,7 @@ async fn decide(
             }
             results.push(decided);
         }
-        Ok(Decided {
+        Ok(PreviewDecision {
             results,
             sequence: preview.published().head.sequence,
         })

@@ -1,6 +1,6 @@
 //! The result of a preview: the expected outcome of actions, and the typed data to sign.
 
-use kedge_http::scalars::{AddressText, Decimal, HashText, IdText, RawObject};
+use kedge_http::scalars::{AddressText, DecimalText, HashText, RawJsonObject, ResourceIdText};
 use kedge_http::signing::SignedWords;
 use kedge_protocol::Hash;
 use kedge_protocol::action::{REQUEST_TYPE, RequestHead, salt};
@@ -17,19 +17,19 @@ use crate::api::bus::views::RefusedAction;
 #[derive(Serialize, JsonSchema)]
 pub struct PreviewObject {
     /// Its id; null for a new one.
-    pub id: Option<IdText>,
+    pub id: Option<ResourceIdText>,
     /// The organization that issued it.
-    pub organization_id: IdText,
+    pub organization_id: ResourceIdText,
     /// The template that it was made from.
-    pub template_id: IdText,
+    pub template_id: ResourceIdText,
     /// The variation, if one was named.
-    pub variation_id: Option<IdText>,
+    pub variation_id: Option<ResourceIdText>,
     /// The wallet that would own it.
-    pub owner_id: IdText,
+    pub owner_id: ResourceIdText,
     /// That wallet's address.
     pub owner_address: AddressText,
     /// Its properties.
-    pub properties: RawObject<'static>,
+    pub properties: RawJsonObject<'static>,
     /// Which actions it allows.
     pub status: ObjectStatus,
     /// How many actions would have created and changed it.
@@ -39,11 +39,11 @@ pub struct PreviewObject {
 impl From<Object> for PreviewObject {
     fn from(object: Object) -> Self {
         Self {
-            id: (object.trace.version > 1).then_some(IdText(object.id)),
-            organization_id: IdText(object.organization_id),
-            template_id: IdText(object.template_id),
-            variation_id: object.variation_id.map(IdText),
-            owner_id: IdText(object.owner_id),
+            id: (object.trace.version > 1).then_some(ResourceIdText(object.id)),
+            organization_id: ResourceIdText(object.organization_id),
+            template_id: ResourceIdText(object.template_id),
+            variation_id: object.variation_id.map(ResourceIdText),
+            owner_id: ResourceIdText(object.owner_id),
             owner_address: AddressText(object.owner_address),
             properties: object.properties.into(),
             status: object.status,
@@ -54,7 +54,8 @@ impl From<Object> for PreviewObject {
 
 /// An action that would be done.
 #[derive(Serialize, JsonSchema)]
-pub struct WouldBeDone {
+#[schemars(rename = "WouldBeDone")]
+pub struct PreviewActionView {
     /// The object after it.
     pub object: PreviewObject,
 }
@@ -62,9 +63,10 @@ pub struct WouldBeDone {
 /// The expected outcome of one action.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum PreviewResult<'a> {
+#[schemars(rename = "PreviewResult")]
+pub enum PreviewOutcome<'a> {
     /// It would be done.
-    Done(Box<WouldBeDone>),
+    Done(Box<PreviewActionView>),
     /// It would be refused.
     Refused(RefusedAction<'a>),
 }
@@ -82,8 +84,8 @@ pub struct TypedAction<'a> {
 #[derive(Serialize, JsonSchema)]
 pub struct TypedRequest<'a> {
     signer: AddressText,
-    nonce: Decimal,
-    deadline: Decimal,
+    nonce: DecimalText,
+    deadline: DecimalText,
     atomic: bool,
     actions: Vec<TypedAction<'a>>,
 }
@@ -134,8 +136,8 @@ impl<'a> TypedData<'a> {
             primary_type: "ActionRequest",
             message: TypedRequest {
                 signer: AddressText(head.signer),
-                nonce: Decimal(head.nonce),
-                deadline: Decimal(head.deadline_s),
+                nonce: DecimalText(head.nonce),
+                deadline: DecimalText(head.deadline_s),
                 atomic: head.atomic,
                 actions: actions.collect(),
             },
@@ -166,10 +168,10 @@ pub struct SignedHeaders {
     pub address: AddressText,
     /// One more than the signer's highest.
     #[serde(rename = "X-Signature-Nonce")]
-    pub nonce: Decimal,
+    pub nonce: DecimalText,
     /// Unix seconds.
     #[serde(rename = "X-Signature-Deadline")]
-    pub deadline: Decimal,
+    pub deadline: DecimalText,
     /// The seed of the salts.
     #[serde(rename = "X-Signature-Salt")]
     pub salt: HashText,
@@ -179,7 +181,7 @@ pub struct SignedHeaders {
 #[derive(Serialize, JsonSchema)]
 pub struct PreviewAnswer<'a> {
     /// One result for each action, in request order.
-    pub results: Vec<PreviewResult<'a>>,
+    pub results: Vec<PreviewOutcome<'a>>,
     /// True when at least one action would be done; for an atomic request, when all would.
     pub would_commit: bool,
     /// The data to sign.

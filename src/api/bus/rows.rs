@@ -1,28 +1,28 @@
 //! Endpoints of the action bus.
 
 use hyper::Method;
-use kedge_http::auth::rights::{Access, Right};
+use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::limits::LimitClass::ActionBatches;
-use kedge_http::query::Parameter;
-use kedge_http::signing::Signs;
+use kedge_http::query::RequestParameter;
+use kedge_http::signing::SigningScheme;
 use kedge_protocol::Code;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::resource::Area;
 
-use crate::api::Endpoint;
+use crate::api::EndpointRow;
 use crate::api::bus::bodies::{ActionBody, BatchBody, PreviewRequest};
 use crate::api::bus::preview_views::PreviewAnswer;
 use crate::api::bus::views::{ActionView, BatchAnswer};
 use crate::api::bus::{actions, handlers, preview};
-use crate::api::document::{Doc, Link};
+use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::schema;
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::row::{answer, get, handler, signed, unsigned};
 
-pub(in crate::api) fn rows() -> Vec<Endpoint> {
+pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<ActionBody>),
             status: 201,
             response: schema::<ActionView<'static>>,
@@ -30,11 +30,11 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
                 Method::POST,
                 "/ebus/actions",
                 &SUBMIT,
-                Signs::Action,
+                SigningScheme::Action,
                 answer!(handlers::single),
             )
         },
-        Endpoint {
+        EndpointRow {
             limit: ActionBatches,
             request: Some(schema::<BatchBody>),
             response: schema::<BatchAnswer<'static>>,
@@ -42,14 +42,14 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
                 Method::POST,
                 "/ebus/actions/batch",
                 &SUBMIT_BATCH,
-                Signs::Batch,
+                SigningScheme::Batch,
                 answer!(handlers::batch),
             )
         },
-        Endpoint {
-            right: Some(Right {
+        EndpointRow {
+            right: Some(EndpointRight {
                 area: Area::Actions,
-                access: Access::Create,
+                access: CrudAccess::Create,
             }),
             request: Some(schema::<PreviewRequest>),
             response: schema::<PreviewAnswer<'static>>,
@@ -60,17 +60,17 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
                 handler!(preview::preview),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<ActionView<'static>>>,
+            response: schema::<ListPage<ActionView<'static>>>,
             ..get("/ebus/actions", &LIST, handler!(actions::list))
         },
-        Endpoint {
+        EndpointRow {
             response: schema::<ActionView<'static>>,
             etag: true,
             ..get("/ebus/actions/{id}", &GET, handler!(actions::get))
         },
-        Endpoint {
+        EndpointRow {
             query: &[actions::FORM],
             response: schema::<ProofFile>,
             etag: true,
@@ -81,10 +81,12 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
 
 const TAG: &str = "Action bus";
 
-const TO_PROOF: Link = Link::with_parameters("getActionProof", &[("id", "$response.body#/id")]);
-const TO_BATCH: Link = Link::with_parameters("getBatch", &[("id", "$response.body#/batch_id")]);
+const TO_PROOF: AnswerLink =
+    AnswerLink::with_parameters("getActionProof", &[("id", "$response.body#/id")]);
+const TO_BATCH: AnswerLink =
+    AnswerLink::with_parameters("getBatch", &[("id", "$response.body#/batch_id")]);
 
-const SUBMIT: Doc = Doc {
+const SUBMIT: EndpointDoc = EndpointDoc {
     id: "submitAction",
     tag: TAG,
     summary: "Submit one action",
@@ -92,27 +94,27 @@ const SUBMIT: Doc = Doc {
         from its first to its last byte, or `{}` if it is absent. The answer means that the action \
         is durable, and its receipt can be checked at once and offline.",
     links: &[
-        Link::with_parameters("getAction", &[("id", "$response.body#/id")]),
+        AnswerLink::with_parameters("getAction", &[("id", "$response.body#/id")]),
         TO_PROOF,
-        Link::with_parameters("getObject", &[("id", "$response.body#/object_id")]),
+        AnswerLink::with_parameters("getObject", &[("id", "$response.body#/object_id")]),
         TO_BATCH,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const PREFER: &[Parameter] = &[Parameter {
+const PREFER: &[RequestParameter] = &[RequestParameter {
     name: "Prefer",
     schema_type: "string",
     description: "`return=minimal` for an answer with as little about each action as possible (RFC 7240).",
 }];
 
-const PREFERENCE_APPLIED: &[Parameter] = &[Parameter {
+const PREFERENCE_APPLIED: &[RequestParameter] = &[RequestParameter {
     name: "Preference-Applied",
     schema_type: "string",
     description: "`return=minimal` if it was requested.",
 }];
 
-const SUBMIT_BATCH: Doc = Doc {
+const SUBMIT_BATCH: EndpointDoc = EndpointDoc {
     id: "submitBatch",
     tag: TAG,
     summary: "Submit up to 500 actions under one signature",
@@ -124,32 +126,32 @@ const SUBMIT_BATCH: Doc = Doc {
     request_headers: PREFER,
     response_headers: PREFERENCE_APPLIED,
     links: &[
-        Link::with_parameters(
+        AnswerLink::with_parameters(
             "getBatch",
             &[("id", "$response.body#/receipt/batch/header/number")],
         ),
-        Link::with_parameters(
+        AnswerLink::with_parameters(
             "listBatchActions",
             &[("id", "$response.body#/receipt/batch/header/number")],
         ),
-        Link::with_parameters("getAction", &[("id", "$response.body#/results/0/id")]),
+        AnswerLink::with_parameters("getAction", &[("id", "$response.body#/results/0/id")]),
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST: Doc = Doc {
+const LIST: EndpointDoc = EndpointDoc {
     id: "listActions",
     tag: TAG,
     summary: "List the organization's actions",
     description: "The actions of the caller's organization, in the log's order.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getAction",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET: Doc = Doc {
+const GET: EndpointDoc = EndpointDoc {
     id: "getAction",
     tag: TAG,
     summary: "Read an action, by id or sequence",
@@ -158,12 +160,12 @@ const GET: Doc = Doc {
     links: &[
         TO_PROOF,
         TO_BATCH,
-        Link::with_parameters("getBatchLeaves", &[("id", "$response.body#/batch_id")]),
+        AnswerLink::with_parameters("getBatchLeaves", &[("id", "$response.body#/batch_id")]),
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const PROOF: Doc = Doc {
+const PROOF: EndpointDoc = EndpointDoc {
     id: "getActionProof",
     tag: TAG,
     summary: "Get an action's proof file",
@@ -172,14 +174,14 @@ const PROOF: Doc = Doc {
         covers it, the path to the anchored history with contract and transaction. `form=authorship` \
         adds the signature and the signed text, for the organization that signed.",
     errors: &[Code::Forbidden],
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getBatch",
         &[("id", "$response.body#/batch/header/number")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const PREVIEW: Doc = Doc {
+const PREVIEW: EndpointDoc = EndpointDoc {
     id: "previewActions",
     tag: TAG,
     summary: "Preview what actions would do",
@@ -187,5 +189,5 @@ const PREVIEW: Doc = Doc {
         data to sign with the headers to send, so that a wallet can show and sign it. Nothing is \
         stored, no nonce is used, and nothing is promised: other requests may be placed first.",
     errors: &[Code::BatchTooLarge],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kedge_http::scalars::{AddressText, Decimal, HashText, IdText, Raw, Time};
+use kedge_http::scalars::{AddressText, DecimalText, HashText, RawJson, ResourceIdText, TimeText};
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,21 +13,22 @@ use crate::api::document::error_schema as schema;
 /// A payload: JSON as it was sent, or the text of a digest.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Payload<'a> {
+#[schemars(rename = "Payload")]
+pub enum PayloadView<'a> {
     /// The JSON value as it was sent.
-    Json(Raw<'a>),
+    Json(RawJson<'a>),
     /// `sha-256=:…:` for a body that holds a secret or for a file; empty if there was no body.
     Digest(Cow<'a, str>),
 }
 
-impl<'a> Payload<'a> {
+impl<'a> PayloadView<'a> {
     /// The payload with this text. No JSON value begins like a digest, and a request without a body has no payload at
     /// all.
     pub fn of(text: Cow<'a, str>) -> Self {
         if text.is_empty() || text.starts_with("sha-256=:") {
             Self::Digest(text)
         } else {
-            Self::Json(Raw(text))
+            Self::Json(RawJson(text))
         }
     }
 }
@@ -36,33 +37,33 @@ impl<'a> Payload<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ActionView<'a> {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// Its position in the log.
     pub sequence: u64,
     /// Its kind.
     pub action_type: Cow<'a, str>,
     /// The object that it acted on or made.
-    pub object_id: Option<IdText>,
+    pub object_id: Option<ResourceIdText>,
     /// The target, as signed.
     pub target: Cow<'a, str>,
     /// The resource that it acted on, or made first.
-    pub resource_id: IdText,
+    pub resource_id: ResourceIdText,
     /// The payload, as signed.
-    pub payload: Payload<'a>,
+    pub payload: PayloadView<'a>,
     /// The signing address.
     pub signer: AddressText,
     /// The request's nonce.
-    pub nonce: Decimal,
+    pub nonce: DecimalText,
     /// Always `committed`: the log contains nothing else.
     pub status: &'static str,
     /// When it was placed.
-    pub timestamp: Time,
+    pub timestamp: TimeText,
     /// Its leaf.
     pub leaf: HashText,
     /// The log's head after it.
     pub head: HashText,
     /// Its batch.
-    pub batch_id: IdText,
+    pub batch_id: ResourceIdText,
     /// That batch's number.
     pub batch_number: u64,
     /// Its index among the batch's leaves.
@@ -93,7 +94,7 @@ pub struct MinimalAction {
 #[derive(Serialize, JsonSchema)]
 pub struct RefusedAction<'a> {
     /// The reason.
-    #[schemars(with = "schema::Error")]
+    #[schemars(with = "schema::ErrorView")]
     pub error: Cow<'a, RawValue>,
 }
 

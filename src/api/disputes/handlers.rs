@@ -5,24 +5,24 @@ use std::sync::Arc;
 use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::body;
 use kedge_http::error::ApiError;
-use kedge_http::idempotency::kept::Key;
-use kedge_http::reply::Reply;
+use kedge_http::idempotency::kept::IdempotentKey;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::claim::{CLAIM_FORMAT, ClaimFile, ClaimTextError};
 use kedge_protocol::evidence::{EVIDENCE_FORMAT, EvidenceFile, EvidenceFileError};
 use kedge_protocol::limits::{CLAIM_BYTES_MAX, EVIDENCE_BYTES_MAX};
 use kedge_protocol::resource::Dispute;
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::api::PRIVATE;
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 use crate::api::disputes::views::DisputeView;
 use crate::api::idempotency::unsigned;
-use crate::api::idempotency::unsigned::Begun;
+use crate::api::idempotency::unsigned::UnsignedStart;
 use crate::api::listing::list_own;
-use crate::disputes::{Recorded, answer_at, check, of_claim};
+use crate::disputes::{DisputeRecord, answer_at, check, of_claim};
 
 /// Size limit of a submitted file.
 const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {
@@ -33,12 +33,12 @@ const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {
 
 /// The member that names a file's format.
 #[derive(Deserialize)]
-struct Named {
+struct FormatName {
     format: String,
 }
 
 /// `POST /disputes`
-pub async fn create(call: Call) -> Result<Reply, ApiError> {
+pub async fn create(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let text = call.body.text.as_str();
     if text.len() > FILE_BYTES_MAX {
         let message = format!(
@@ -49,21 +49,22 @@ pub async fn create(call: Call) -> Result<Reply, ApiError> {
     }
     body::check(text)?;
     let organization_id = call.session()?.organization_id;
-    let logged = |snapshot: &Snapshot, sequence| answer_at(snapshot, organization_id, sequence);
+    let logged =
+        |snapshot: &StoreSnapshot, sequence| answer_at(snapshot, organization_id, sequence);
     let kept = match unsigned::begin_logged(&call, logged)? {
-        Begun::New(kept) => kept,
-        Begun::Before(reply) => return Ok(reply),
+        UnsignedStart::New(kept) => kept,
+        UnsignedStart::Before(reply) => return Ok(reply),
     };
-    let named: Option<Named> = serde_json::from_str(text).ok();
+    let named: Option<FormatName> = serde_json::from_str(text).ok();
     let recorded = match named {
-        Some(Named { format }) if format == CLAIM_FORMAT => claim(&call, kept).await?,
-        Some(Named { format }) if format != EVIDENCE_FORMAT => return Err(other_format()),
+        Some(FormatName { format }) if format == CLAIM_FORMAT => claim(&call, kept).await?,
+        Some(FormatName { format }) if format != EVIDENCE_FORMAT => return Err(other_format()),
         _ => fault(&call, kept).await?,
     };
     recorded.answer()?.reply(call.published().head.sequence)
 }
 
-async fn fault(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
+async fn fault(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<DisputeRecord, ApiError> {
     let organization_id = call.session()?.organization_id;
     let text = call.body.text.as_str();
     let file = EvidenceFile::parse(text).map_err(|error| no_evidence(text, &error))?;
@@ -81,7 +82,7 @@ async fn fault(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
 }
 
 /// Only its claimant may submit a claim, so that a copy cannot use up its context.
-async fn claim(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
+async fn claim(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<DisputeRecord, ApiError> {
     let session = call.session()?;
     let wallet_id = session.wallet()?;
     let text = call.body.text.as_str();
@@ -99,7 +100,7 @@ async fn claim(call: &Call, kept: Option<Key>) -> Result<Recorded, ApiError> {
     }
     let organization_id = session.organization_id;
     if let Some(dispute) = of_claim(&published.snapshot, organization_id, &file)? {
-        let recorded = Recorded {
+        let recorded = DisputeRecord {
             dispute,
             is_new: false,
         };
@@ -145,7 +146,7 @@ fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
 
 /// The part of a dispute that the caller may see: evidence and claims repeat content of actions.
 fn seen(
-    call: &Call,
+    call: &HandlerCall,
     view: Result<DisputeView, serde_json::Error>,
 ) -> Result<DisputeView, ApiError> {
     let view = view.map_err(|error| ApiError::internal(&error))?;
@@ -156,7 +157,7 @@ fn seen(
 }
 
 /// `GET /disputes`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     list_own(
         &call,
         |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
@@ -165,10 +166,10 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 }
 
 /// `GET /disputes/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let dispute = call.own(&published.snapshot, |_: &Dispute| true)?;
     let view = seen(&call, DisputeView::whole(&dispute))?;
-    let reply = Reply::ok(published.head.sequence, &view)?;
+    let reply = HttpReply::ok(published.head.sequence, &view)?;
     Ok(reply.etagged(&call.headers, PRIVATE))
 }

@@ -1,30 +1,30 @@
 //! Endpoints of disputes.
 
 use hyper::Method;
-use kedge_http::auth::rights::{Access, Right};
-use kedge_http::query::Parameter;
+use kedge_http::auth::rights::{CrudAccess, EndpointRight};
+use kedge_http::query::RequestParameter;
 use kedge_protocol::Code;
 use kedge_protocol::resource::Area;
 
-use crate::api::Endpoint;
+use crate::api::EndpointRow;
 use crate::api::disputes::bodies::DisputeBody;
 use crate::api::disputes::handlers;
 use crate::api::disputes::views::DisputeView;
-use crate::api::document::{Doc, Link};
+use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::schema;
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::row::{get, handler, unsigned};
 
 /// A submission is unsigned, because it proves itself, but needs more than a right to read.
-const BRINGS: Option<Right> = Some(Right {
+const BRINGS: Option<EndpointRight> = Some(EndpointRight {
     area: Area::Batches,
-    access: Access::Create,
+    access: CrudAccess::Create,
 });
 
-pub(in crate::api) fn rows() -> Vec<Endpoint> {
+pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             right: BRINGS,
             keeps_answer: true,
             request: Some(schema::<DisputeBody>),
@@ -37,12 +37,12 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
                 handler!(handlers::create),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<DisputeView>>,
+            response: schema::<ListPage<DisputeView>>,
             ..get("/disputes", &LIST, handler!(handlers::list))
         },
-        Endpoint {
+        EndpointRow {
             response: schema::<DisputeView>,
             etag: true,
             ..get("/disputes/{id}", &GET, handler!(handlers::get))
@@ -52,13 +52,13 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
 
 const TAG: &str = "Log";
 
-const LOCATION: &[Parameter] = &[Parameter {
+const LOCATION: &[RequestParameter] = &[RequestParameter {
     name: "Location",
     schema_type: "string",
     description: "The path of the dispute.",
 }];
 
-const CREATE: Doc = Doc {
+const CREATE: EndpointDoc = EndpointDoc {
     id: "bringDispute",
     tag: TAG,
     summary: "Submit evidence of a fault, or a claim",
@@ -80,30 +80,30 @@ const CREATE: Doc = Doc {
         "The evidence or claim was submitted before: the dispute that it led to.",
     )],
     response_headers: LOCATION,
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getDispute",
         &[("id", "$response.body#/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST: Doc = Doc {
+const LIST: EndpointDoc = EndpointDoc {
     id: "listDisputes",
     tag: TAG,
     summary: "List the organization's disputes",
     description: "The disputes that the caller's organization submitted, in the order of their \
         verdicts, without the evidence and the claim files.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getDispute",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET: Doc = Doc {
+const GET: EndpointDoc = EndpointDoc {
     id: "getDispute",
     tag: TAG,
     summary: "Read a dispute",
     description: "A dispute with its evidence or claim, which anyone can check again.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -1,10 +1,10 @@
 //! Disputes.
 
-use kedge_http::scalars::{AddressText, HashText, IdText, RawObject, Time};
+use kedge_http::scalars::{AddressText, HashText, RawJsonObject, ResourceIdText, TimeText};
 use kedge_protocol::claim::{ClaimFile, DisclosedText};
 use kedge_protocol::evidence::Fault;
 use kedge_protocol::resource::{Dispute, DisputeMatter};
-use kedge_rules::dispute::{ActionShown, ClaimVerdict, DisputeKind, FaultVerdict};
+use kedge_rules::dispute::{ClaimFinding, ClaimVerdict, FaultVerdict, VerdictKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -18,11 +18,11 @@ pub enum DisputeKindText {
     Claim,
 }
 
-impl From<DisputeKind> for DisputeKindText {
-    fn from(kind: DisputeKind) -> Self {
+impl From<VerdictKind> for DisputeKindText {
+    fn from(kind: VerdictKind) -> Self {
         match kind {
-            DisputeKind::Fault => Self::Fault,
-            DisputeKind::Claim => Self::Claim,
+            VerdictKind::Fault => Self::Fault,
+            VerdictKind::Claim => Self::Claim,
         }
     }
 }
@@ -91,12 +91,12 @@ pub struct ClaimShownView {
     /// The sequence of the action.
     pub sequence: u64,
     /// When the action was placed.
-    pub timestamp: Time,
+    pub timestamp: TimeText,
 }
 
 impl ClaimShownView {
-    fn of(shown: ActionShown, file: ClaimFile) -> Self {
-        let ActionShown::Inclusion = shown;
+    fn of(shown: ClaimFinding, file: ClaimFile) -> Self {
+        let ClaimFinding::Inclusion = shown;
         let statement = file.statement();
         let disclosed = file.disclosed;
         Self {
@@ -113,7 +113,7 @@ impl ClaimShownView {
             purpose: HashText(file.binding.purpose),
             context: HashText(statement.context),
             sequence: file.leaf.sequence,
-            timestamp: Time(file.leaf.timestamp_ms),
+            timestamp: TimeText(file.leaf.timestamp_ms),
         }
     }
 }
@@ -136,9 +136,9 @@ impl JsonSchema for FaultName {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DisputeView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// The organization that submitted it.
-    pub organization_id: IdText,
+    pub organization_id: ResourceIdText,
     /// The kind of dispute.
     pub kind: DisputeKindText,
     /// The proven fault; only for faults.
@@ -147,7 +147,7 @@ pub struct DisputeView {
     pub fault: Option<Fault>,
     /// Its subject. For a fault a batch, by its header, or an anchor, by its checkpoint. The log may not hold it,
     /// because that may be the fault. For a claim the action.
-    pub subject_id: IdText,
+    pub subject_id: ResourceIdText,
     /// The number of that batch, of the checkpoint's last one, or of the batch that holds the action.
     pub batch: u64,
     /// SHA-256 of the evidence in its normal form; only for faults.
@@ -155,7 +155,7 @@ pub struct DisputeView {
     pub evidence_digest: Option<HashText>,
     /// The evidence file, in its normal form; only for faults, and not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<RawObject<'static>>,
+    pub evidence: Option<RawJsonObject<'static>>,
     /// What the claim shows; only for claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ClaimShownView>,
@@ -164,9 +164,9 @@ pub struct DisputeView {
     pub claim_digest: Option<HashText>,
     /// The claim file, in its normal form; only for claims, and not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim: Option<RawObject<'static>>,
+    pub claim: Option<RawJsonObject<'static>>,
     /// When the verdict was recorded.
-    pub created_at: Time,
+    pub created_at: TimeText,
     /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
@@ -242,18 +242,18 @@ impl DisputeView {
     fn bare(dispute: &Dispute) -> Self {
         let trace = &dispute.trace;
         Self {
-            id: IdText(dispute.id),
-            organization_id: IdText(dispute.organization_id),
+            id: ResourceIdText(dispute.id),
+            organization_id: ResourceIdText(dispute.organization_id),
             kind: DisputeKindText::Fault,
             fault: None,
-            subject_id: IdText(dispute.subject_id),
+            subject_id: ResourceIdText(dispute.subject_id),
             batch: 0,
             evidence_digest: None,
             evidence: None,
             action: None,
             claim_digest: None,
             claim: None,
-            created_at: Time(trace.created_at_ms),
+            created_at: TimeText(trace.created_at_ms),
             version: trace.version,
             integrity_hash: HashText(trace.integrity),
             sequence: trace.sequence,

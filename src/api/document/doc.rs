@@ -1,10 +1,10 @@
 //! Documentation of an endpoint beyond its row: name, text, and links to next requests.
 
-use kedge_http::query::Parameter;
+use kedge_http::query::RequestParameter;
 use kedge_protocol::Code;
 
 #[derive(Debug)]
-pub struct Doc {
+pub struct EndpointDoc {
     /// `operationId`: the name in generated clients. Never changed.
     pub id: &'static str,
     pub tag: &'static str,
@@ -21,14 +21,14 @@ pub struct Doc {
     /// Required query parameters.
     pub required: &'static [&'static str],
     /// Request headers in addition to those of the row.
-    pub request_headers: &'static [Parameter],
+    pub request_headers: &'static [RequestParameter],
     /// Headers of success in addition to those of the row.
-    pub response_headers: &'static [Parameter],
+    pub response_headers: &'static [RequestParameter],
     /// Next requests that a caller can make with the answer.
-    pub links: &'static [Link],
+    pub links: &'static [AnswerLink],
 }
 
-impl Doc {
+impl EndpointDoc {
     /// Placeholder for a missing description, which a test reports.
     pub const MISSING: Self = Self {
         id: "",
@@ -47,7 +47,7 @@ impl Doc {
 
 /// A link from an answer to a next request (OpenAPI's Link Object).
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub struct AnswerLink {
     /// `operationId` of the next request.
     pub to: &'static str,
     /// Names, with runtime expressions for their values.
@@ -56,7 +56,7 @@ pub struct Link {
     pub body: &'static str,
 }
 
-impl Link {
+impl AnswerLink {
     /// Fills parameters of the path or the query.
     pub const fn with_parameters(
         to: &'static str,

@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 
-use kedge_http::field::Field;
+use kedge_http::field::FieldProblem;
 use kedge_protocol::Code;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// An error in the service's envelope. In the document it is not called `Error`, which is a built-in type in JavaScript
+/// An error in the service's envelope. In the document it is not called `ErrorView`, which is a built-in type in JavaScript
 /// and elsewhere.
-pub struct Error;
+pub struct ErrorView;
 
-impl JsonSchema for Error {
+impl JsonSchema for ErrorView {
     fn schema_name() -> Cow<'static, str> {
         "ApiError".into()
     }
@@ -39,9 +39,9 @@ impl JsonSchema for Error {
 }
 
 /// An error as problem details (RFC 9457).
-pub struct Problem;
+pub struct ProblemView;
 
-impl JsonSchema for Problem {
+impl JsonSchema for ProblemView {
     fn schema_name() -> Cow<'static, str> {
         "Problem".into()
     }
@@ -91,7 +91,7 @@ fn details(generator: &mut SchemaGenerator) -> Value {
         "errors": {
             "type": "array",
             "description": "With VALIDATION_ERROR: what is wrong, and where.",
-            "items": generator.subschema_for::<Field<'static>>(),
+            "items": generator.subschema_for::<FieldProblem<'static>>(),
         },
         "resource": { "type": "string", "description": "The kind of resource that was not found." },
         "id": { "type": "string", "description": "The identifier that was not found." },
@@ -137,7 +137,7 @@ fn details(generator: &mut SchemaGenerator) -> Value {
         },
         "error": {
             "description": "That action's error, in the service's envelope.",
-            "allOf": [generator.subschema_for::<Error>()],
+            "allOf": [generator.subschema_for::<ErrorView>()],
         },
     })
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// One request of the story.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Example {
+pub struct StoryExample {
     /// `operationId`; empty if this part of the story is not a request.
     #[serde(default)]
     pub operation: String,
@@ -54,19 +54,19 @@ pub struct Example {
     _operator: String,
 }
 
-static STORY: LazyLock<Vec<Example>> = LazyLock::new(|| {
+static STORY: LazyLock<Vec<StoryExample>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("examples.json")).expect("a test reads the file")
 });
 
 /// The examples of an operation, in the story's order.
-pub fn of(operation: &str) -> impl Iterator<Item = &'static Example> {
+pub fn of(operation: &str) -> impl Iterator<Item = &'static StoryExample> {
     STORY
         .iter()
         .filter(move |example| example.operation == operation)
 }
 
 /// The first successful example of an operation.
-pub fn first(operation: &str) -> Option<&'static Example> {
+pub fn first(operation: &str) -> Option<&'static StoryExample> {
     of(operation).find(|example| example.status < 400)
 }
 
@@ -91,6 +91,6 @@ pub fn signature_header(name: &str) -> Option<&'static str> {
         .find_map(|example| example.signature.get(name)?.as_str())
 }
 
-pub fn all() -> &'static [Example] {
+pub fn all() -> &'static [StoryExample] {
     &STORY
 }

@@ -5,96 +5,108 @@ use kedge_protocol::Prefix;
 use kedge_protocol::resource::Area;
 use serde_json::{Value, json};
 
-struct Heading {
+struct DocumentHeading {
     name: &'static str,
     description: &'static str,
     /// The area of rights to its endpoints; `None` if they need none.
     area: Option<Area>,
     /// Meaning of a path parameter, by the path up to it.
-    ids: &'static [(&'static str, Named)],
+    ids: &'static [(&'static str, PathParameter)],
 }
 
 /// Kind of a path parameter.
 #[derive(Clone, Copy)]
-pub(crate) enum Named {
+pub(crate) enum PathParameter {
     Id(Prefix),
     /// An identifier, or a number of this name.
     IdOr(Prefix, &'static str),
     Address,
 }
 
-const HEADINGS: &[Heading] = &[
-    Heading {
+const HEADINGS: &[DocumentHeading] = &[
+    DocumentHeading {
         name: "Accounts",
         description: "Wallets, their keys, and the tokens to act for them.",
         area: Some(Area::Wallets),
-        ids: &[("/wallets/me/keys/", Named::Address)],
+        ids: &[("/wallets/me/keys/", PathParameter::Address)],
     },
-    Heading {
+    DocumentHeading {
         name: "Organization",
         description: "The caller's organization: its limits, its members and its invitations.",
         area: Some(Area::Wallets),
         ids: &[
-            ("/organizations/me/members/", Named::Id(Prefix::Wallet)),
-            ("/organizations/me/invitations/", Named::Id(Prefix::Action)),
+            (
+                "/organizations/me/members/",
+                PathParameter::Id(Prefix::Wallet),
+            ),
+            (
+                "/organizations/me/invitations/",
+                PathParameter::Id(Prefix::Action),
+            ),
         ],
     },
-    Heading {
+    DocumentHeading {
         name: "API keys",
         description: "Credentials for programs, with narrow rights.",
         area: Some(Area::ApiKeys),
-        ids: &[("/api-keys/", Named::Id(Prefix::Key))],
+        ids: &[("/api-keys/", PathParameter::Id(Prefix::Key))],
     },
-    Heading {
+    DocumentHeading {
         name: "Templates",
         description: "What objects are made from.",
         area: Some(Area::Templates),
-        ids: &[("/templates/", Named::Id(Prefix::Template))],
+        ids: &[("/templates/", PathParameter::Id(Prefix::Template))],
     },
-    Heading {
+    DocumentHeading {
         name: "Objects",
         description: "Minting, reading, changing and transferring objects.",
         area: Some(Area::Objects),
-        ids: &[("/objects/", Named::Id(Prefix::Object))],
+        ids: &[("/objects/", PathParameter::Id(Prefix::Object))],
     },
-    Heading {
+    DocumentHeading {
         name: "Action bus",
         description: "Signed actions, one by one or in batches, and their proofs.",
         area: Some(Area::Actions),
-        ids: &[("/ebus/actions/", Named::IdOr(Prefix::Action, "sequence"))],
+        ids: &[(
+            "/ebus/actions/",
+            PathParameter::IdOr(Prefix::Action, "sequence"),
+        )],
     },
-    Heading {
+    DocumentHeading {
         name: "Events",
         description: "What happened, as a list and as a stream.",
         area: Some(Area::Events),
         ids: &[],
     },
-    Heading {
+    DocumentHeading {
         name: "Files",
         description: "Files whose digests are in the log.",
         area: Some(Area::Files),
-        ids: &[("/files/", Named::Id(Prefix::File))],
+        ids: &[("/files/", PathParameter::Id(Prefix::File))],
     },
-    Heading {
+    DocumentHeading {
         name: "Webhooks",
         description: "Events that are sent to a URL.",
         area: Some(Area::Webhooks),
         ids: &[
-            ("/webhooks/", Named::Id(Prefix::Webhook)),
-            ("/webhooks/{id}/deliveries/", Named::Id(Prefix::Delivery)),
+            ("/webhooks/", PathParameter::Id(Prefix::Webhook)),
+            (
+                "/webhooks/{id}/deliveries/",
+                PathParameter::Id(Prefix::Delivery),
+            ),
         ],
     },
-    Heading {
+    DocumentHeading {
         name: "Log",
         description: "Batches, anchors and their proofs. Public.",
         area: Some(Area::Batches),
         ids: &[
-            ("/batches/", Named::IdOr(Prefix::Batch, "number")),
-            ("/anchors/", Named::IdOr(Prefix::Anchor, "number")),
-            ("/disputes/", Named::Id(Prefix::Dispute)),
+            ("/batches/", PathParameter::IdOr(Prefix::Batch, "number")),
+            ("/anchors/", PathParameter::IdOr(Prefix::Anchor, "number")),
+            ("/disputes/", PathParameter::Id(Prefix::Dispute)),
         ],
     },
-    Heading {
+    DocumentHeading {
         name: "Service",
         description: "The domain, the keys, the health of the server, this document.",
         area: None,
@@ -119,7 +131,7 @@ pub(crate) fn area(name: &str) -> Option<Area> {
 }
 
 /// Meaning of the parameter after this part of a path.
-pub(crate) fn named(before: &str) -> Option<Named> {
+pub(crate) fn named(before: &str) -> Option<PathParameter> {
     let ids = HEADINGS.iter().flat_map(|heading| heading.ids);
     let fits = ids.filter(|(path, _)| before.starts_with(path));
     fits.max_by_key(|(path, _)| path.len())

@@ -19,32 +19,32 @@ mod words;
 use std::sync::OnceLock;
 
 use kedge_http::auth::api_key::API_KEY;
-use kedge_http::fixed::Fixed;
+use kedge_http::fixed::FixedBody;
 use kedge_rules::schema::BodySchema;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::api::endpoint::Endpoint;
+use crate::api::endpoint::EndpointRow;
 
-use responses::Responses;
+use responses::ErrorResponses;
 
-pub use doc::{Doc, Link};
+pub use doc::{AnswerLink, EndpointDoc};
 pub use headings::is_tag;
 pub use parameters::schema as parameter_schema;
 
 /// The document of these rows, which must be the same at each call.
-pub fn served(rows: &[Endpoint]) -> &'static Fixed {
-    static DOCUMENT: OnceLock<Fixed> = OnceLock::new();
+pub fn served(rows: &[EndpointRow]) -> &'static FixedBody {
+    static DOCUMENT: OnceLock<FixedBody> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
         let json = serde_json::to_vec(&document(rows)).unwrap_or_default();
-        Fixed::new("application/json", json)
+        FixedBody::new("application/json", json)
     })
 }
 
-pub fn body_schema(endpoint: &Endpoint) -> Option<BodySchema> {
+pub fn body_schema(endpoint: &EndpointRow) -> Option<BodySchema> {
     let request = endpoint.request?;
-    let mut schemas = Schemas::new();
+    let mut schemas = SchemaCollector::new();
     let body = request(&mut schemas.reading);
     BodySchema::new(&json!({
         "allOf": [body],
@@ -53,14 +53,14 @@ pub fn body_schema(endpoint: &Endpoint) -> Option<BodySchema> {
 }
 
 /// Generates and collects the schemas.
-struct Schemas {
+struct SchemaCollector {
     /// Schemas of bodies, as they are read.
     reading: SchemaGenerator,
     /// Schemas of answers, as they are written.
     writing: SchemaGenerator,
 }
 
-impl Schemas {
+impl SchemaCollector {
     fn new() -> Self {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.definitions_path = "/components/schemas".into();
@@ -85,9 +85,9 @@ impl Schemas {
     }
 }
 
-pub fn document(rows: &[Endpoint]) -> Value {
-    let mut schemas = Schemas::new();
-    let mut responses = Responses::default();
+pub fn document(rows: &[EndpointRow]) -> Value {
+    let mut schemas = SchemaCollector::new();
+    let mut responses = ErrorResponses::default();
     let mut paths: Map<String, Value> = Map::new();
     for (place, endpoint) in rows.iter().enumerate() {
         let mut operation = operation::of(endpoint, &mut schemas, &mut responses);
@@ -97,8 +97,8 @@ pub fn document(rows: &[Endpoint]) -> Value {
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
     paths.values_mut().for_each(responses::state_patch);
-    schemas.writing.subschema_for::<error_schema::Error>();
-    schemas.writing.subschema_for::<error_schema::Problem>();
+    schemas.writing.subschema_for::<error_schema::ErrorView>();
+    schemas.writing.subschema_for::<error_schema::ProblemView>();
     let mut document = json!({
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",

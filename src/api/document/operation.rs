@@ -4,20 +4,24 @@ use std::borrow::Cow;
 
 use hyper::Method;
 use kedge_http::body::MERGE_PATCH;
-use kedge_http::signing::{PathMember, Signs, Target};
+use kedge_http::signing::{PathMember, SigningScheme, TargetSource};
 use kedge_protocol::action::Kind;
 use serde_json::{Map, Value, json};
 
-use crate::api::document::doc::Link;
+use crate::api::document::doc::AnswerLink;
 use crate::api::document::examples;
-use crate::api::document::examples::Example;
-use crate::api::document::responses::{Responses, success_headers};
-use crate::api::document::{Schemas, parameters, webhooks};
-use crate::api::endpoint::{ANY, Auth, Endpoint};
+use crate::api::document::examples::StoryExample;
+use crate::api::document::responses::{ErrorResponses, success_headers};
+use crate::api::document::{SchemaCollector, parameters, webhooks};
+use crate::api::endpoint::{ANY, EndpointAuth, EndpointRow};
 
 const BYTES: &str = "application/octet-stream";
 
-pub(crate) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses) -> Value {
+pub(crate) fn of(
+    endpoint: &EndpointRow,
+    schemas: &mut SchemaCollector,
+    responses: &mut ErrorResponses,
+) -> Value {
     let id = endpoint.operation_id();
     let mut operation = json!({
         "operationId": id,
@@ -51,7 +55,7 @@ pub(crate) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Res
     if let Some(signature) = signature(&endpoint.signs) {
         operation["x-signature"] = signature;
     }
-    if endpoint.auth == Auth::Bearer
+    if endpoint.auth == EndpointAuth::Bearer
         && let Some(right) = endpoint.right()
     {
         operation["x-api-key-right"] = json!(right.to_string());
@@ -60,12 +64,12 @@ pub(crate) fn of(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Res
 }
 
 /// The accepted credentials: an access token, an API key, or both.
-fn security(endpoint: &Endpoint) -> Value {
+fn security(endpoint: &EndpointRow) -> Value {
     let mut ways = Vec::new();
     if endpoint.doc.may_authenticate {
         ways.push(json!({}));
     }
-    if endpoint.doc.may_authenticate || endpoint.auth == Auth::Bearer {
+    if endpoint.doc.may_authenticate || endpoint.auth == EndpointAuth::Bearer {
         ways.push(json!({ "bearer": [] }));
         if !endpoint.is_wallets_own() {
             ways.push(json!({ "api_key": [] }));
@@ -75,39 +79,39 @@ fn security(endpoint: &Endpoint) -> Value {
     Value::Array(ways)
 }
 
-fn request_type(endpoint: &Endpoint) -> &'static str {
+fn request_type(endpoint: &EndpointRow) -> &'static str {
     match endpoint.signs {
-        Signs::File => "multipart/form-data",
+        SigningScheme::File => "multipart/form-data",
         _ => "application/json",
     }
 }
 
 /// An example under its name; `place` is its place in the story.
-fn named(place: usize, example: &Example, value: &Value) -> Option<(String, Value)> {
+fn named(place: usize, example: &StoryExample, value: &Value) -> Option<(String, Value)> {
     let described = json!({ "summary": example.summary, "value": value, "x-order": place });
     (!example.name.is_empty()).then(|| (example.name.clone(), described))
 }
 
 /// The signed text: the words of the action, or where to find them in the request.
-fn signature(signs: &Signs) -> Option<Value> {
-    let place = |target: &Target| match target {
-        Target::Empty => "",
-        Target::Path => "id of the path",
-        Target::TemplateMember => "template_id of the body",
-        Target::Wallet => "id of the caller's wallet",
-        Target::Organization => "id of the caller's organization",
+fn signature(signs: &SigningScheme) -> Option<Value> {
+    let place = |target: &TargetSource| match target {
+        TargetSource::Empty => "",
+        TargetSource::Path => "id of the path",
+        TargetSource::TemplateMember => "template_id of the body",
+        TargetSource::Wallet => "id of the caller's wallet",
+        TargetSource::Organization => "id of the caller's organization",
     };
     let (kind, target, payload) = match signs {
-        Signs::Nothing => return None,
-        Signs::Registration => ("wallet.register", "", "digest of the body"),
-        Signs::WalletUpdate => (
+        SigningScheme::Nothing => return None,
+        SigningScheme::Registration => ("wallet.register", "", "digest of the body"),
+        SigningScheme::WalletUpdate => (
             Kind::WalletUpdate.text(),
-            place(&Target::Wallet),
+            place(&TargetSource::Wallet),
             "the body, or its digest if it holds a password",
         ),
-        Signs::Body(kind, target) => (kind.text(), place(target), "the body"),
-        Signs::NoBody(kind, target) => (kind.text(), place(target), ""),
-        Signs::PathMember(kind, target, member) => (
+        SigningScheme::Body(kind, target) => (kind.text(), place(target), "the body"),
+        SigningScheme::NoBody(kind, target) => (kind.text(), place(target), ""),
+        SigningScheme::PathMember(kind, target, member) => (
             kind.text(),
             place(target),
             match member {
@@ -116,17 +120,17 @@ fn signature(signs: &Signs) -> Option<Value> {
                 PathMember::Invitation => r#"{"invitation_id":"<id of the path>"}"#,
             },
         ),
-        Signs::File => (
+        SigningScheme::File => (
             Kind::FileCreate.text(),
             "name of the file",
             "digest of the file",
         ),
-        Signs::Action => (
+        SigningScheme::Action => (
             "action_type",
             "object_id, or template_id of a mint",
             "the text of payload",
         ),
-        Signs::Batch => (
+        SigningScheme::Batch => (
             "action_type of each action",
             "object_id of each action, or template_id of a mint",
             "the text of each payload",
@@ -135,7 +139,11 @@ fn signature(signs: &Signs) -> Option<Value> {
     Some(json!({ "kind": kind, "target": target, "payload": payload }))
 }
 
-fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses) -> Value {
+fn answers(
+    endpoint: &EndpointRow,
+    schemas: &mut SchemaCollector,
+    responses: &mut ErrorResponses,
+) -> Value {
     let errors = responses.errors(endpoint).into_iter();
     let mut answers: Map<String, Value> = errors
         .map(|(status, response)| (status.to_string(), response))
@@ -172,7 +180,7 @@ fn answers(endpoint: &Endpoint, schemas: &mut Schemas, responses: &mut Responses
 }
 
 /// A body's schema, with the answers in the examples.
-fn content(endpoint: &Endpoint, status: u16, schema: &Value) -> Value {
+fn content(endpoint: &EndpointRow, status: u16, schema: &Value) -> Value {
     let id = endpoint.operation_id();
     let got = examples::of(&id)
         .filter(|example| example.status == status)
@@ -189,7 +197,7 @@ fn with_examples(schema: &Value, examples: Map<String, Value>) -> Value {
     content
 }
 
-fn link(link: &Link) -> Value {
+fn link(link: &AnswerLink) -> Value {
     let mut described = json!({ "operationId": link.to });
     if !link.parameters.is_empty() {
         let parameters = link.parameters.iter();
@@ -204,7 +212,7 @@ fn link(link: &Link) -> Value {
     described
 }
 
-impl Endpoint {
+impl EndpointRow {
     /// Whether it concerns the caller's own wallet, which an API key alone does not have.
     fn is_wallets_own(&self) -> bool {
         self.path.starts_with("/wallets/me")

@@ -1,22 +1,22 @@
 //! Parameters of operations: path, query and headers.
 
-use kedge_http::query::Parameter;
+use kedge_http::query::RequestParameter;
 use kedge_http::scalars::id_pattern;
-use kedge_http::signing::{self, Signs};
+use kedge_http::signing::{self, SigningScheme};
 use serde_json::{Map, Value, json};
 
 use crate::api::document::examples;
-use crate::api::document::headings::{Named, named};
-use crate::api::endpoint::Endpoint;
+use crate::api::document::headings::{PathParameter, named};
+use crate::api::endpoint::EndpointRow;
 
 /// A parameter's JSON Schema, from a type's name or a whole schema.
-pub fn schema(parameter: &Parameter) -> Value {
+pub fn schema(parameter: &RequestParameter) -> Value {
     let text = parameter.schema_type;
     // A test parses every row's schema.
     serde_json::from_str(text).unwrap_or_else(|_| json!({ "type": text }))
 }
 
-pub(crate) fn of(endpoint: &Endpoint) -> Vec<Value> {
+pub(crate) fn of(endpoint: &EndpointRow) -> Vec<Value> {
     let example = examples::first(endpoint.operation_id().as_ref());
     let mut parameters: Vec<Value> = Vec::new();
     for (begin, _) in endpoint.path.match_indices('{') {
@@ -51,7 +51,7 @@ pub(crate) fn of(endpoint: &Endpoint) -> Vec<Value> {
         }
         parameters.push(described);
     }
-    if endpoint.signs != Signs::Nothing {
+    if endpoint.signs != SigningScheme::Nothing {
         parameters.extend(signing::HEADERS.iter().map(|name| reference(name)));
     }
     if endpoint.is_idempotent() {
@@ -61,7 +61,7 @@ pub(crate) fn of(endpoint: &Endpoint) -> Vec<Value> {
     parameters
 }
 
-fn described(parameter: &Parameter, place: &str) -> Value {
+fn described(parameter: &RequestParameter, place: &str) -> Value {
     json!({
         "name": parameter.name,
         "in": place,
@@ -72,18 +72,18 @@ fn described(parameter: &Parameter, place: &str) -> Value {
 
 fn path_parameter(name: &str, before: &str) -> Value {
     let (description, pattern) = match named(before) {
-        Some(Named::Id(prefix)) => (
+        Some(PathParameter::Id(prefix)) => (
             format!("An identifier that begins with `{}_`.", prefix.text()),
             format!("^{}$", id_pattern(prefix)),
         ),
-        Some(Named::IdOr(prefix, number)) => (
+        Some(PathParameter::IdOr(prefix, number)) => (
             format!(
                 "An identifier that begins with `{}_`, or the {number}.",
                 prefix.text()
             ),
             format!("^({}|[0-9]{{1,19}})$", id_pattern(prefix)),
         ),
-        Some(Named::Address) => (
+        Some(PathParameter::Address) => (
             "The key's address.".to_owned(),
             "^0x[0-9a-fA-F]{40}$".to_owned(),
         ),

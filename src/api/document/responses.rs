@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use hyper::Method;
-use kedge_http::envelope::{Form, PROBLEM_JSON};
+use kedge_http::envelope::{ErrorForm, PROBLEM_JSON};
 use kedge_http::error::ApiError;
 use kedge_http::limits;
-use kedge_http::signing::Signs;
+use kedge_http::signing::SigningScheme;
 use kedge_protocol::Code;
 use serde_json::{Map, Value, json};
 
-use crate::api::endpoint::{Auth, Endpoint};
+use crate::api::endpoint::{EndpointAuth, EndpointRow};
 
 /// Answer headers: name, JSON Schema type, whether it is always present where documented, meaning.
 const HEADERS: &[(&str, &str, bool, &str)] = &[
@@ -128,12 +128,12 @@ pub(crate) fn state_patch(path: &mut Value) {
     }
 }
 
-pub(crate) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
+pub(crate) fn success_headers(endpoint: &EndpointRow) -> Map<String, Value> {
     let mut names = common();
     if endpoint.etag {
         names.push("ETag");
     }
-    if endpoint.signs != Signs::Nothing {
+    if endpoint.signs != SigningScheme::Nothing {
         names.push("X-Nonce-Highest");
     }
     if endpoint.is_idempotent() {
@@ -155,11 +155,11 @@ pub(crate) fn success_headers(endpoint: &Endpoint) -> Map<String, Value> {
 
 /// Errors of all endpoints; identical ones share a component.
 #[derive(Default)]
-pub(crate) struct Responses(BTreeMap<String, Value>);
+pub(crate) struct ErrorResponses(BTreeMap<String, Value>);
 
-impl Responses {
+impl ErrorResponses {
     /// An endpoint's errors, by status.
-    pub(crate) fn errors(&mut self, endpoint: &Endpoint) -> BTreeMap<u16, Value> {
+    pub(crate) fn errors(&mut self, endpoint: &EndpointRow) -> BTreeMap<u16, Value> {
         let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
         for code in endpoint.codes() {
             by_status.entry(code.status()).or_default().push(code);
@@ -170,9 +170,9 @@ impl Responses {
             .collect()
     }
 
-    fn component(&mut self, endpoint: &Endpoint, status: u16, codes: &[Code]) -> Value {
+    fn component(&mut self, endpoint: &EndpointRow, status: u16, codes: &[Code]) -> Value {
         let mut names = common();
-        let with_token = endpoint.auth == Auth::Bearer || endpoint.doc.may_authenticate;
+        let with_token = endpoint.auth == EndpointAuth::Bearer || endpoint.doc.may_authenticate;
         if status == 401 && with_token {
             names.push("WWW-Authenticate");
         }
@@ -183,7 +183,7 @@ impl Responses {
             names.push("Accept-Patch");
         }
         // Nonces are revealed only once the signature is known.
-        let signed = endpoint.signs != Signs::Nothing;
+        let signed = endpoint.signs != SigningScheme::Nothing;
         if signed && matches!(status, 403..=422) && status != 415 {
             names.push("X-Nonce-Highest");
         }
@@ -224,18 +224,18 @@ fn response(codes: &[Code], names: &[&str]) -> Value {
         "content": {
             "application/json": {
                 "schema": form("ApiError"),
-                "examples": examples(codes, Form::Envelope),
+                "examples": examples(codes, ErrorForm::Envelope),
             },
             PROBLEM_JSON: {
                 "schema": form("Problem"),
-                "examples": examples(codes, Form::Problem),
+                "examples": examples(codes, ErrorForm::Problem),
             },
         },
     })
 }
 
 /// Each code as the server writes it.
-fn examples(codes: &[Code], form: Form) -> Value {
+fn examples(codes: &[Code], form: ErrorForm) -> Value {
     let example = |code: &Code| {
         let error = ApiError::new(*code, code.meaning());
         let written = form.write(&error, "9f2c41d07ab3-1c");

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::document::Schemas;
+use crate::api::document::SchemaCollector;
 use crate::api::webhooks::views::ReceivedMessage;
 
 const DESCRIPTION: &str = "What a webhook's URL receives, at least once for every event of its \
@@ -15,12 +15,12 @@ const DESCRIPTION: &str = "What a webhook's URL receives, at least once for ever
 const CREATES: &str = "createWebhook";
 
 /// The callbacks of an operation, if it has any.
-pub(crate) fn callbacks_of(operation: &str, schemas: &mut Schemas) -> Option<Value> {
+pub(crate) fn callbacks_of(operation: &str, schemas: &mut SchemaCollector) -> Option<Value> {
     (operation == CREATES).then(|| json!({ "event": { "{$request.body#/url}": message(schemas) } }))
 }
 
 /// The only message.
-fn message(schemas: &mut Schemas) -> Value {
+fn message(schemas: &mut SchemaCollector) -> Value {
     let schema = schemas.writing.subschema_for::<ReceivedMessage>();
     let header = |name: &str, description: &str| {
         json!({

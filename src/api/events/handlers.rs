@@ -2,30 +2,30 @@
 
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
-use kedge_http::auth::api_key::ShownKey;
+use kedge_http::auth::api_key::PresentedKey;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::events::{Subscription, filter};
-use kedge_http::query::Parameter;
-use kedge_http::reply::Reply;
+use kedge_http::events::{StreamRequest, filter};
+use kedge_http::query::RequestParameter;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
-use kedge_protocol::event::Position;
-use kedge_replay::events::Span;
+use kedge_protocol::event::EventPosition;
+use kedge_replay::events::EventSpan;
 use kedge_rules::event::Event;
 
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 use crate::api::endpoint::EVENT_STREAM;
-use crate::api::listing::{Listing, Piece, Wanted};
+use crate::api::listing::{ListPiece, ListRequest, PageRemainder};
 
 /// The other end of a list.
-pub const BEFORE: &[Parameter] = &[Parameter {
+pub const BEFORE: &[RequestParameter] = &[RequestParameter {
     name: "before_sequence",
     schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
     description: "Only events before this sequence.",
 }];
 
 /// Where a stream resumes.
-pub const RESUME: &[Parameter] = &[Parameter {
+pub const RESUME: &[RequestParameter] = &[RequestParameter {
     name: "last_event_id",
     schema_type: r#"{"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})(\\.[1-9][0-9]{0,8})?$"}"#,
     description: "The `position` of the last event that was seen: the stream begins after it. The header Last-Event-ID means the same and overrides it; it overrides after_sequence. With none of them the stream begins with new events.",
@@ -38,7 +38,7 @@ const KEY_STREAM_S: u64 = 15 * 60;
 const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
 /// `GET /ebus/events`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let session = call.session()?;
     let organization = session.organization_id;
@@ -49,17 +49,17 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
     let given: Vec<&str> = given
         .map(|parameter| call.query.get(parameter.name).unwrap_or_default())
         .collect();
-    let listing = Listing::of(&call, &given)?;
-    let low = after_sequence.map(Position::end_of);
-    let high = before_sequence.map(Position::start_of);
+    let listing = ListRequest::of(&call, &given)?;
+    let low = after_sequence.map(EventPosition::end_of);
+    let high = before_sequence.map(EventPosition::start_of);
     let (first, until) = if listing.descending {
         (high, low)
     } else {
         (low, high)
     };
-    let read = |wanted: Wanted| {
-        let after = wanted.after.map(Position::try_from).transpose();
-        let span = Span {
+    let read = |wanted: PageRemainder| {
+        let after = wanted.after.map(EventPosition::try_from).transpose();
+        let span = EventSpan {
             after: after.map_err(|error| ApiError::internal(&error))?.or(first),
             until,
             descending: listing.descending,
@@ -71,7 +71,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
         let piece = kedge_replay::events::read(&published.snapshot, organization, &filter, span)?;
         listing.look_at(piece.looked_at_bytes);
         let record = |event: Event| (event.position.into(), Some((event.data.len(), event)));
-        Ok(Piece {
+        Ok(ListPiece {
             records: piece.events.into_iter().map(record).collect(),
             reached: piece.reached.map(u128::from),
             rows: piece.rows,
@@ -86,27 +86,30 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 const PIECE_EVENTS: usize = 256;
 
 /// `GET /ebus/events/stream`
-pub async fn stream(call: Call) -> Result<Reply, ApiError> {
+pub async fn stream(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let session = call.session()?;
     let filter = filter::of_caller(&call.query, &session)?;
     let published = call.published();
     let after = match resumed(&call)? {
         Some(position) => Some(position),
-        None => call.query.number("after_sequence")?.map(Position::end_of),
+        None => call
+            .query
+            .number("after_sequence")?
+            .map(EventPosition::end_of),
     };
     if let Some(position) = after {
         let last = published.snapshot.last_position()?;
-        let ends_sequence = position == Position::end_of(position.sequence);
+        let ends_sequence = position == EventPosition::end_of(position.sequence);
         if position > last && !(ends_sequence && position.sequence <= last.sequence) {
             let sequence = position.sequence;
             let message = format!("the last event is at {last}, and nothing is at {sequence} yet");
             return Err(ApiError::new(Code::SequenceNotReached, message));
         }
     }
-    let body = call.app.streams.open(Subscription {
+    let body = call.app.streams.open(StreamRequest {
         organization: session.organization_id,
         wallet: session.wallet_id,
-        key: ShownKey::of(&call.app.api_keys, &call.headers),
+        key: PresentedKey::of(&call.app.api_keys, &call.headers),
         filter,
         after,
         address: call.client_address,
@@ -115,12 +118,12 @@ pub async fn stream(call: Call) -> Result<Reply, ApiError> {
             .unwrap_or_else(|| now_s() + KEY_STREAM_S),
     })?;
     let media_type = HeaderValue::from_static(EVENT_STREAM);
-    let reply = Reply::bytes(StatusCode::OK, published.head.sequence, media_type, body);
+    let reply = HttpReply::bytes(StatusCode::OK, published.head.sequence, media_type, body);
     Ok(reply.with(NO_BUFFERING.0, NO_BUFFERING.1))
 }
 
 /// The position that the caller has already seen.
-fn resumed(call: &Call) -> Result<Option<Position>, ApiError> {
+fn resumed(call: &HandlerCall) -> Result<Option<EventPosition>, ApiError> {
     let header = call.headers.get(LAST_EVENT_ID);
     // A browser that has not seen an id yet may send an empty one.
     let (name, text) = match header.filter(|value| !value.is_empty()) {

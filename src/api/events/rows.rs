@@ -1,25 +1,25 @@
 //! Endpoints of events.
 
 use kedge_http::events::filter;
-use kedge_http::query::Parameter;
+use kedge_http::query::RequestParameter;
 
-use crate::api::Endpoint;
-use crate::api::document::{Doc, Link};
+use crate::api::EndpointRow;
+use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::{EVENT_STREAM, schema};
 use crate::api::events::handlers;
 use crate::api::events::views::{EventText, EventView};
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::row::{get, handler};
 
-pub(in crate::api) fn rows() -> Vec<Endpoint> {
+pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST, filter::FILTERS, handlers::BEFORE],
-            response: schema::<Page<EventView>>,
+            response: schema::<ListPage<EventView>>,
             ..get("/ebus/events", &LIST, handler!(handlers::list))
         },
-        Endpoint {
+        EndpointRow {
             query: &[filter::FILTERS, handlers::RESUME],
             media_type: EVENT_STREAM,
             response: schema::<EventText>,
@@ -30,7 +30,7 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
 
 const TAG: &str = "Events";
 
-const LIST: Doc = Doc {
+const LIST: EndpointDoc = EndpointDoc {
     id: "listEvents",
     tag: TAG,
     summary: "List events",
@@ -38,20 +38,20 @@ const LIST: Doc = Doc {
         log, in the order of `position`. An API key sees the events of the areas that it may read, or all \
         with `actions.read`; a `type` that it may not read is refused. Instead of polling, follow the stream, or have events sent by \
         a webhook.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getAction",
         &[("id", "$response.body#/items/0/action_id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LAST_EVENT_ID: &[Parameter] = &[Parameter {
+const LAST_EVENT_ID: &[RequestParameter] = &[RequestParameter {
     name: "Last-Event-ID",
     schema_type: r#"{"type": "string", "pattern": "^[0-9.]*$"}"#,
     description: "The `id` of the last event that was seen, as browsers send it; overrides `last_event_id`.",
 }];
 
-const STREAM: Doc = Doc {
+const STREAM: EndpointDoc = EndpointDoc {
     id: "streamEvents",
     tag: TAG,
     summary: "Follow events as they happen",
@@ -60,5 +60,5 @@ const STREAM: Doc = Doc {
         every 15 s shows that the stream is alive. It ends when the access token expires, or if the reader is \
         too slow: reconnect then.",
     request_headers: LAST_EVENT_ID,
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -39,11 +39,11 @@ pub struct EventView {
 #[serde(untagged)]
 pub enum EventData {
     /// `action.failed`.
-    Failed(FailedData),
+    Failed(FailureEventDetails),
     /// Every event of an action in the log.
-    Action(ActionData),
+    Action(ActionEventDetails),
     /// `batch.sealed`.
-    Batch(BatchData),
+    Batch(BatchEventDetails),
     /// `batch.anchored` and `anchor.confirmed`.
     Anchor(AnchorData),
 }
@@ -51,7 +51,8 @@ pub enum EventData {
 /// Details of every event of an action in the log.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ActionData {
+#[schemars(rename = "ActionData")]
+pub struct ActionEventDetails {
     /// The action's kind.
     action_type: String,
     /// The resource that it acted on, or made first.
@@ -91,7 +92,8 @@ pub struct ActionData {
 /// Details of a refused action.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FailedData {
+#[schemars(rename = "FailedData")]
+pub struct FailureEventDetails {
     /// The action's kind.
     action_type: String,
     /// The target, as signed.
@@ -116,7 +118,8 @@ pub struct FailedData {
 /// Details of a sealed batch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct BatchData {
+#[schemars(rename = "BatchData")]
+pub struct BatchEventDetails {
     /// The batch.
     batch_id: String,
     /// Its number.

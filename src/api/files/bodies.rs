@@ -26,9 +26,9 @@ const FILE_NAME_PATTERN: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]*\
     [^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
 /// A content's bytes.
-pub struct Content;
+pub struct ContentBytes;
 
-impl JsonSchema for Content {
+impl JsonSchema for ContentBytes {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Content".into()
     }
@@ -40,4 +40,5 @@ impl JsonSchema for Content {
 
 /// Lines of JSON: `log`, then for each batch `batch` and the caller's `request`s, then `checkpoint`.
 #[derive(JsonSchema)]
-pub struct Lines(String);
+#[schemars(rename = "Lines")]
+pub struct ExportLines(String);

@@ -12,42 +12,42 @@ use kedge_http::auth::api_key::API_KEY;
 use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
-use kedge_http::limits::{Holder, Place};
-use kedge_http::query::Parameter;
-use kedge_http::reply::Reply;
-use kedge_http::stream::{Body, Writer};
-use kedge_net::coding::{Accepted, Coding, Encoder};
+use kedge_http::limits::{ShareHolder, ShareSlot};
+use kedge_http::query::RequestParameter;
+use kedge_http::reply::HttpReply;
+use kedge_http::stream::{BodyWriter, ReplyBody};
+use kedge_net::coding::{AcceptedCodings, CodingEncoder, ContentCoding};
 use kedge_protocol::checkpoint::SignedCheckpoint;
-use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
-use kedge_protocol::log_tree::Frontier;
-use kedge_protocol::{Id, KeyOfBatch};
-use kedge_storage::Snapshot;
+use kedge_protocol::export::{BatchLine, EXPORT_VERSION, ExportLine, LogLine, RequestLine};
+use kedge_protocol::log_tree::TreeFrontier;
+use kedge_protocol::{BatchKeys, Id};
+use kedge_storage::StoreSnapshot;
 
 use crate::api::PLACE_LOST;
-use crate::api::call::Call;
-use crate::app::App;
+use crate::api::call::HandlerCall;
+use crate::app::ServerApp;
 
 pub const LINES: &str = "application/x-ndjson";
 /// Size at which collected lines are sent.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Where the export begins.
-pub const FROM: &[Parameter] = &[Parameter {
+pub const FROM: &[RequestParameter] = &[RequestParameter {
     name: "from",
     schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
     description: "The number of the first batch; 0 if absent.",
 }];
 
 /// Extent of an export, fixed at the start.
-struct Export {
-    app: Arc<App>,
-    holder: Holder,
+struct ExportPlan {
+    app: Arc<ServerApp>,
+    holder: ShareHolder,
     checkpoint: SignedCheckpoint,
     organization_id: Option<Id>,
 }
 
 /// `GET /export`
-pub async fn export(call: Call) -> Result<Reply, ApiError> {
+pub async fn export(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let app = &call.app;
     let shows = |name: &str| call.headers.contains_key(name);
     let organization_id = if shows(AUTHORIZATION.as_str()) || shows(API_KEY) {
@@ -59,7 +59,7 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     };
     // The checkpoint comes first: the state published after it covers it.
     let checkpoint = app.engine.checkpoint()?;
-    let export = Arc::new(Export {
+    let export = Arc::new(ExportPlan {
         app: Arc::clone(app),
         holder: call.holder,
         checkpoint,
@@ -73,10 +73,10 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     }
     let place = app.download(call.holder, call.client_address)?;
     let first = export.first_line(from)?;
-    let coding = Coding::preferred(&Accepted::of(&call.headers));
-    let encoder = coding.map(Encoder::new).transpose();
+    let coding = ContentCoding::preferred(&AcceptedCodings::of(&call.headers));
+    let encoder = coding.map(CodingEncoder::new).transpose();
     let encoder = encoder.map_err(|error| ApiError::internal(&error))?;
-    let (writer, body) = Body::written(app.write_timeout);
+    let (writer, body) = ReplyBody::written(app.write_timeout);
     tokio::spawn(async move {
         let written = tokio::select! {
             written = write(export, (from, first, encoder), (&writer, &place)) => written,
@@ -89,7 +89,7 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
     });
     let sequence = checkpoint.checkpoint.sequence;
     let lines = HeaderValue::from_static(LINES);
-    let reply = Reply::bytes(StatusCode::OK, sequence, lines, body).varied();
+    let reply = HttpReply::bytes(StatusCode::OK, sequence, lines, body).varied();
     Ok(match coding {
         Some(coding) => reply.with(CONTENT_ENCODING, coding.name()),
         None => reply,
@@ -98,10 +98,10 @@ pub async fn export(call: Call) -> Result<Reply, ApiError> {
 
 /// An encoded piece, and the encoder of the next one.
 fn encoded(
-    encoder: Option<Encoder>,
+    encoder: Option<CodingEncoder>,
     bytes: Vec<u8>,
     is_last: bool,
-) -> io::Result<(Bytes, Option<Encoder>)> {
+) -> io::Result<(Bytes, Option<CodingEncoder>)> {
     match encoder {
         None => Ok((bytes.into(), None)),
         Some(encoder) if is_last => Ok((encoder.finish(&bytes)?, None)),
@@ -110,9 +110,9 @@ fn encoded(
 }
 
 async fn write(
-    export: Arc<Export>,
-    (from, first, mut encoder): (u64, Vec<u8>, Option<Encoder>),
-    (writer, place): (&Writer, &Place),
+    export: Arc<ExportPlan>,
+    (from, first, mut encoder): (u64, Vec<u8>, Option<CodingEncoder>),
+    (writer, place): (&BodyWriter, &ShareSlot),
 ) -> Result<(), String> {
     let (mut next, mut gathered) = (from, first);
     loop {
@@ -138,13 +138,13 @@ async fn write(
     }
 }
 
-fn push(out: &mut Vec<u8>, line: &Line) -> Result<(), ApiError> {
+fn push(out: &mut Vec<u8>, line: &ExportLine) -> Result<(), ApiError> {
     serde_json::to_writer(&mut *out, line).map_err(|error| ApiError::internal(&error))?;
     out.push(b'\n');
     Ok(())
 }
 
-impl Export {
+impl ExportPlan {
     fn first_line(&self, from: u64) -> Result<Vec<u8>, ApiError> {
         let published = self.app.published();
         let snapshot = &published.snapshot;
@@ -163,7 +163,7 @@ impl Export {
             from,
             sequence,
             head,
-            peaks: Frontier::load(from, snapshot)?.peaks().to_vec(),
+            peaks: TreeFrontier::load(from, snapshot)?.peaks().to_vec(),
             organization_id: self.organization_id,
             operators: match self.organization_id {
                 Some(_) => snapshot.operators()?,
@@ -171,7 +171,7 @@ impl Export {
             },
         };
         let mut out = Vec::new();
-        push(&mut out, &Line::Log(line))?;
+        push(&mut out, &ExportLine::Log(line))?;
         Ok(out)
     }
 
@@ -186,20 +186,28 @@ impl Export {
             self.batch(&published.snapshot, number, &mut out)?;
             number += 1;
         }
-        push(&mut out, &Line::Checkpoint(self.checkpoint))?;
+        push(&mut out, &ExportLine::Checkpoint(self.checkpoint))?;
         Ok((number, out, true))
     }
 
-    fn batch(&self, snapshot: &Snapshot, number: u64, out: &mut Vec<u8>) -> Result<(), ApiError> {
+    fn batch(
+        &self,
+        snapshot: &StoreSnapshot,
+        number: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ApiError> {
         let (Some(batch), Some(leaves)) = (snapshot.batch(number)?, snapshot.leaves(number)?)
         else {
             return Err(ApiError::internal(&format!("batch {number} is missing")));
         };
         let (first, last) = (batch.header.first_sequence, batch.header.last_sequence());
-        push(out, &Line::Batch(BatchLine { batch, leaves }))?;
+        push(out, &ExportLine::Batch(BatchLine { batch, leaves }))?;
         if let Some(organization) = self.organization_id {
             for record in snapshot.requests_of_organization(organization, first, last)? {
-                push(out, &Line::Request(Box::new(RequestLine::from(record))))?;
+                push(
+                    out,
+                    &ExportLine::Request(Box::new(RequestLine::from(record))),
+                )?;
             }
         }
         Ok(())

@@ -9,25 +9,25 @@ use hyper::header::{
     HeaderName, HeaderValue,
 };
 use hyper::{Method, StatusCode};
-use kedge_actors::api::{Committed, Submission};
+use kedge_actors::api::{Submission, SubmissionOutcome};
 use kedge_http::error::ApiError;
-use kedge_http::files::{Fate, Upload};
-use kedge_http::limits::Place;
-use kedge_http::range::{self, Part};
-use kedge_http::reply::Reply;
-use kedge_http::stream::{Body, Writer};
+use kedge_http::files::{FileUpload, NamingOutcome};
+use kedge_http::limits::ShareSlot;
+use kedge_http::range::{self, ContentRange};
+use kedge_http::reply::HttpReply;
+use kedge_http::stream::{BodyWriter, ReplyBody};
 use kedge_protocol::Code;
 use kedge_protocol::Hash;
 use kedge_protocol::payload::digest_text;
-use kedge_protocol::resource::File;
+use kedge_protocol::resource::FileRecord;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 use crate::api::files::views::FileView;
 use crate::api::listing::list_own;
 use crate::api::{PLACE_LOST, PRIVATE};
-use crate::app::App;
+use crate::app::ServerApp;
 
 /// Bytes of a content read in one step.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -40,10 +40,10 @@ const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 /// Submits an upload: the content is stored before the log names it.
 pub async fn submit(
-    app: Arc<App>,
-    upload: Upload,
+    app: Arc<ServerApp>,
+    upload: FileUpload,
     submission: Arc<Submission>,
-) -> Result<Committed, ApiError> {
+) -> Result<SubmissionOutcome, ApiError> {
     // A caller that disconnects must not stop this between the content and the log.
     let task = tokio::spawn(async move {
         if let Some(organization) = submission.asker.organization_id() {
@@ -52,10 +52,10 @@ pub async fn submit(
         let kept = app.files.keep(upload).await?;
         let committed = app.submit(submission).await;
         kept.settle(match &committed {
-            Ok(committed) if committed.placement.is_some() => Fate::Named,
-            Ok(_) => Fate::Refused,
-            Err(error) if error.code.status() < 500 => Fate::Refused,
-            Err(_) => Fate::Unknown,
+            Ok(committed) if committed.placement.is_some() => NamingOutcome::Named,
+            Ok(_) => NamingOutcome::Refused,
+            Err(error) if error.code.status() < 500 => NamingOutcome::Refused,
+            Err(_) => NamingOutcome::Unknown,
         });
         committed
     });
@@ -63,42 +63,42 @@ pub async fn submit(
 }
 
 /// The answer to `POST /files`
-pub fn created(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
-    let file: File = call.made(committed)?;
+pub fn created(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+    let file: FileRecord = call.made(committed)?;
     let location = format!("/files/{}", file.id);
     let reply = call.changed(committed, FileView::from(file))?;
     Ok(reply.with(hyper::header::LOCATION, &location))
 }
 
 /// `GET /files`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     list_own(
         &call,
-        |file: &File| Ok(Some(file.name.len())),
+        |file: &FileRecord| Ok(Some(file.name.len())),
         |_, file| Ok(FileView::from(file)),
     )
 }
 
 /// The file of the path, if it is the caller's organization's.
-fn found(call: &Call) -> Result<(File, u64), ApiError> {
+fn found(call: &HandlerCall) -> Result<(FileRecord, u64), ApiError> {
     let published = call.published();
-    let file = call.own(&published.snapshot, |_: &File| true)?;
+    let file = call.own(&published.snapshot, |_: &FileRecord| true)?;
     Ok((file, published.head.sequence))
 }
 
 /// `GET /files/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let (file, sequence) = found(&call)?;
-    Ok(Reply::ok(sequence, &FileView::from(file))?.etagged(&call.headers, PRIVATE))
+    Ok(HttpReply::ok(sequence, &FileView::from(file))?.etagged(&call.headers, PRIVATE))
 }
 
 /// `GET /files/{id}/content`
-pub async fn content(call: Call) -> Result<Reply, ApiError> {
+pub async fn content(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let (file, sequence) = found(&call)?;
     let tag = format!("\"{}\"", const_hex::encode(file.sha256.0));
     let media_type = HeaderValue::from_str(&file.media_type)
         .unwrap_or(HeaderValue::from_static("application/octet-stream"));
-    let reply = Reply::bytes(StatusCode::OK, sequence, media_type, Vec::new())
+    let reply = HttpReply::bytes(StatusCode::OK, sequence, media_type, Vec::new())
         .tagged(&call.headers, &tag, PRIVATE)
         .with(CONTENT_DISPOSITION, &attachment(&file.name))
         .with(CONTENT_SECURITY_POLICY, POLICY)
@@ -111,19 +111,19 @@ pub async fn content(call: Call) -> Result<Reply, ApiError> {
         return Ok(reply.with(CONTENT_LENGTH, &file.size_bytes.to_string()));
     }
     match range::asked(&call.headers, file.size_bytes, &tag) {
-        Part::Whole => send(&call, &file, reply, None).await,
-        Part::Range { first, last } => send(&call, &file, reply, Some((first, last))).await,
-        Part::Unsatisfiable => Err(unsatisfiable(file.size_bytes)),
+        ContentRange::Whole => send(&call, &file, reply, None).await,
+        ContentRange::Range { first, last } => send(&call, &file, reply, Some((first, last))).await,
+        ContentRange::Unsatisfiable => Err(unsatisfiable(file.size_bytes)),
     }
 }
 
 /// Sends the content, or an inclusive range of it.
 async fn send(
-    call: &Call,
-    file: &File,
-    reply: Reply,
+    call: &HandlerCall,
+    file: &FileRecord,
+    reply: HttpReply,
     part: Option<(u64, u64)>,
-) -> Result<Reply, ApiError> {
+) -> Result<HttpReply, ApiError> {
     let place = call.app.download(call.holder, call.client_address)?;
     let failed = |error| unreadable(file, &error);
     let mut content = call.app.files.content(&file.sha256).await.map_err(failed)?;
@@ -138,7 +138,7 @@ async fn send(
             (length, digest)
         }
     };
-    let (writer, body) = Body::written(call.app.write_timeout);
+    let (writer, body) = ReplyBody::written(call.app.write_timeout);
     let id = file.id;
     tokio::spawn(async move {
         let copied = tokio::select! {
@@ -150,7 +150,7 @@ async fn send(
             writer.abort("the content was not sent to its end");
         }
     });
-    let mut reply = Reply { body, ..reply }
+    let mut reply = HttpReply { body, ..reply }
         .with(CONTENT_LENGTH, &length.to_string())
         .with(CONTENT_DIGEST, &digest_text(&digest));
     if let Some((first, last)) = part {
@@ -161,7 +161,7 @@ async fn send(
     Ok(reply)
 }
 
-fn unreadable(file: &File, error: &io::Error) -> ApiError {
+fn unreadable(file: &FileRecord, error: &io::Error) -> ApiError {
     ApiError::internal(&format!(
         "the content of {} cannot be read: {error}",
         file.id
@@ -186,8 +186,8 @@ async fn piece(content: &mut tokio::fs::File, left: u64) -> io::Result<BytesMut>
 /// The digest of the next bytes. Hashing a large part takes as long as a search, so it uses the permits of long reads,
 /// each for a short time.
 async fn digest_of(
-    call: &Call,
-    file: &File,
+    call: &HandlerCall,
+    file: &FileRecord,
     content: &mut tokio::fs::File,
     length: u64,
 ) -> Result<Hash, ApiError> {
@@ -232,7 +232,7 @@ fn hash(mut content: &std::fs::File, count: u64, mut hasher: Sha256) -> io::Resu
 async fn copy(
     mut content: tokio::fs::File,
     length: u64,
-    (writer, place): (&Writer, &Place),
+    (writer, place): (&BodyWriter, &ShareSlot),
 ) -> io::Result<()> {
     let mut left = length;
     while left > 0 {

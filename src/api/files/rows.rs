@@ -2,58 +2,58 @@
 
 use hyper::Method;
 use kedge_http::limits::LimitClass::FileUploads;
-use kedge_http::query::Parameter;
-use kedge_http::signing::Signs;
+use kedge_http::query::RequestParameter;
+use kedge_http::signing::SigningScheme;
 use kedge_protocol::Code;
 
-use crate::api::Endpoint;
-use crate::api::committed_answer::Changed;
-use crate::api::document::{Doc, Link};
-use crate::api::endpoint::Auth::Public;
+use crate::api::EndpointRow;
+use crate::api::committed_answer::ResourceChange;
+use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::{ANY, schema};
-use crate::api::files::bodies::{Content, Lines, UploadBody};
+use crate::api::files::bodies::{ContentBytes, ExportLines, UploadBody};
 use crate::api::files::views::FileView;
 use crate::api::files::{export, handlers};
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed};
 
-pub(in crate::api) fn rows() -> Vec<Endpoint> {
+pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             limit: FileUploads,
             request: Some(schema::<UploadBody>),
             status: 201,
-            response: schema::<Changed<FileView>>,
+            response: schema::<ResourceChange<FileView>>,
             ..signed(
                 Method::POST,
                 "/files",
                 &CREATE,
-                Signs::File,
+                SigningScheme::File,
                 answer!(handlers::created),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<FileView>>,
+            response: schema::<ListPage<FileView>>,
             ..get("/files", &LIST, handler!(handlers::list))
         },
-        Endpoint {
+        EndpointRow {
             response: schema::<FileView>,
             etag: true,
             ..get("/files/{id}", &GET, handler!(handlers::get))
         },
-        Endpoint {
+        EndpointRow {
             media_type: ANY,
-            response: schema::<Content>,
+            response: schema::<ContentBytes>,
             etag: true,
             ..get("/files/{id}/content", &CONTENT, handler!(handlers::content))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             query: &[export::FROM],
             media_type: export::LINES,
-            response: schema::<Lines>,
+            response: schema::<ExportLines>,
             ..get("/export", &EXPORT, handler!(export::export))
         },
     ]
@@ -61,21 +61,22 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
 
 const TAG: &str = "Files";
 
-const TO_CONTENT: Link = Link::with_parameters("getFileContent", &[("id", "$response.body#/id")]);
+const TO_CONTENT: AnswerLink =
+    AnswerLink::with_parameters("getFileContent", &[("id", "$response.body#/id")]);
 
-const LOCATION: &[Parameter] = &[Parameter {
+const LOCATION: &[RequestParameter] = &[RequestParameter {
     name: "Location",
     schema_type: "string",
     description: "The path of the file's description.",
 }];
 
-const CONTENT_DIGEST_SENT: &[Parameter] = &[Parameter {
+const CONTENT_DIGEST_SENT: &[RequestParameter] = &[RequestParameter {
     name: "Content-Digest",
     schema_type: r#"{"type": "string", "pattern": "^sha-256=:[A-Za-z0-9+/]{43}=:$"}"#,
     description: "The digest of the whole body (RFC 9530); a body with another digest is refused.",
 }];
 
-const CREATE: Doc = Doc {
+const CREATE: EndpointDoc = EndpointDoc {
     id: "uploadFile",
     tag: TAG,
     summary: "Upload a file",
@@ -86,77 +87,77 @@ const CREATE: Doc = Doc {
     request_headers: CONTENT_DIGEST_SENT,
     response_headers: LOCATION,
     links: &[
-        Link::with_parameters("getFile", &[("id", "$response.body#/id")]),
+        AnswerLink::with_parameters("getFile", &[("id", "$response.body#/id")]),
         TO_CONTENT,
         TO_ACTION,
         TO_PROOF,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST: Doc = Doc {
+const LIST: EndpointDoc = EndpointDoc {
     id: "listFiles",
     tag: TAG,
     summary: "List the organization's files",
     description: "The files of the caller's organization, in the order of upload.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getFile",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET: Doc = Doc {
+const GET: EndpointDoc = EndpointDoc {
     id: "getFile",
     tag: TAG,
     summary: "Read a file's description",
     description: "A file's name, size, media type and digest.",
     links: &[TO_CONTENT],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const RANGE: &[Parameter] = &[
-    Parameter {
+const RANGE: &[RequestParameter] = &[
+    RequestParameter {
         name: "Range",
         schema_type: "string",
         description: "`bytes=` and one range (RFC 9110, 14.2). Several ranges, or an invalid one, give the whole file.",
     },
-    Parameter {
+    RequestParameter {
         name: "If-Range",
         schema_type: "string",
         description: "The ETag for which `Range` is meant; if the file has another one, the whole file is sent.",
     },
 ];
 
-const OF_CONTENT: &[Parameter] = &[
-    Parameter {
+const OF_CONTENT: &[RequestParameter] = &[
+    RequestParameter {
         name: "Content-Disposition",
         schema_type: "string",
         description: "`attachment`, with the file's name.",
     },
-    Parameter {
+    RequestParameter {
         name: "Content-Digest",
         schema_type: "string",
         description: "The digest of the bytes that were sent (RFC 9530).",
     },
-    Parameter {
+    RequestParameter {
         name: "Repr-Digest",
         schema_type: "string",
         description: "The digest of the whole file (RFC 9530).",
     },
-    Parameter {
+    RequestParameter {
         name: "Accept-Ranges",
         schema_type: "string",
         description: "`bytes`.",
     },
-    Parameter {
+    RequestParameter {
         name: "Content-Range",
         schema_type: "string",
         description: "For a part: which bytes, of how many.",
     },
 ];
 
-const CONTENT: Doc = Doc {
+const CONTENT: EndpointDoc = EndpointDoc {
     id: "getFileContent",
     tag: TAG,
     summary: "Download a file",
@@ -165,10 +166,10 @@ const CONTENT: Doc = Doc {
     also: &[(206, "The part that `Range` requested.")],
     request_headers: RANGE,
     response_headers: OF_CONTENT,
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const EXPORT: Doc = Doc {
+const EXPORT: EndpointDoc = EndpointDoc {
     id: "exportLog",
     tag: "Log",
     summary: "Export the log",
@@ -177,5 +178,5 @@ const EXPORT: Doc = Doc {
         organization's own requests in it, with their signatures.",
     errors: &[Code::Unauthenticated, Code::TokenExpired, Code::Forbidden],
     may_authenticate: true,
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -1,7 +1,7 @@
 //! Answers that show files.
 
-use kedge_http::scalars::{HashText, IdText, Time};
-use kedge_protocol::resource::File;
+use kedge_http::scalars::{HashText, ResourceIdText, TimeText};
+use kedge_protocol::resource::FileRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,11 +9,11 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FileView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// Its organization.
-    pub organization_id: IdText,
+    pub organization_id: ResourceIdText,
     /// The wallet that uploaded it.
-    pub wallet_id: IdText,
+    pub wallet_id: ResourceIdText,
     /// Its name.
     pub name: String,
     /// SHA-256 of its bytes.
@@ -25,7 +25,7 @@ pub struct FileView {
     /// The path of the bytes on this service.
     pub content_path: String,
     /// When it was uploaded.
-    pub created_at: Time,
+    pub created_at: TimeText,
     /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
@@ -34,18 +34,18 @@ pub struct FileView {
     pub sequence: u64,
 }
 
-impl From<File> for FileView {
-    fn from(file: File) -> Self {
+impl From<FileRecord> for FileView {
+    fn from(file: FileRecord) -> Self {
         Self {
-            id: IdText(file.id),
-            organization_id: IdText(file.organization_id),
-            wallet_id: IdText(file.wallet_id),
+            id: ResourceIdText(file.id),
+            organization_id: ResourceIdText(file.organization_id),
+            wallet_id: ResourceIdText(file.wallet_id),
             name: file.name,
             sha256: HashText(file.sha256),
             size_bytes: file.size_bytes,
             media_type: file.media_type,
             content_path: format!("/files/{}/content", file.id),
-            created_at: Time(file.trace.created_at_ms),
+            created_at: TimeText(file.trace.created_at_ms),
             version: file.trace.version,
             integrity_hash: HashText(file.trace.integrity),
             sequence: file.trace.sequence,

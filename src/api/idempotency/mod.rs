@@ -14,9 +14,10 @@ use std::sync::{Arc, OnceLock};
 
 use hyper::HeaderMap;
 use kedge_actors::api::{
-    ActionOutcome, Committed, Done, Keep, Made, Placement, SealedBatch, Submission,
+    ActionOutcome, BatchPlacement, CommittedAction, CommittedState, IdempotencyClaim, SealedBatch,
+    Submission, SubmissionOutcome,
 };
-use kedge_actors::overlay::Versioned;
+use kedge_actors::overlay::StateVersion;
 use kedge_http::clock::now_s;
 use kedge_http::error::ApiError;
 use kedge_protocol::Code;
@@ -29,15 +30,15 @@ use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Hash, Id};
 use kedge_replay::images::read_row;
 use kedge_rules::Refusal;
-use kedge_rules::image::Image;
-use kedge_storage::{CodecError, Residue, Snapshot};
+use kedge_rules::image::ResourceState;
+use kedge_storage::{CodecError, IdempotencyResidue, StoreSnapshot};
 use parking_lot::Mutex;
 
-use crate::api::Endpoint;
-use crate::api::call::{Call, Earlier};
-use kedge_http::auth::Session;
-use kedge_http::idempotency::in_flight::{Claimed, claim, used_by_another};
-use kedge_http::signing::Signs;
+use crate::api::EndpointRow;
+use crate::api::call::{EarlierRequest, HandlerCall};
+use kedge_http::auth::CallerSession;
+use kedge_http::idempotency::in_flight::{KeyState, claim, used_by_another};
+use kedge_http::signing::SigningScheme;
 
 pub const HEADER: &str = "idempotency-key";
 /// Marks an answer as a replay: nothing was done again.
@@ -69,11 +70,11 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 /// Begins a request with a key. For a new key, `submission` gets a record of what to keep; otherwise `call` becomes the
 /// earlier request, and its outcome is returned.
 pub fn begin(
-    call: &mut Call,
+    call: &mut HandlerCall,
     path: &str,
     key: &str,
     submission: &mut Submission,
-) -> Result<Option<Committed>, ApiError> {
+) -> Result<Option<SubmissionOutcome>, ApiError> {
     let app = &call.app;
     // A registering caller has no organization yet, but has an address.
     let caller: &[u8] = match &call.session {
@@ -85,7 +86,7 @@ pub fn begin(
     let request = request_hash(call.session, submission);
     let claimed = claim(&app.idempotency, &app.engine, key, request);
     let (held, published) = match claimed {
-        Ok(Claimed::New { held, published }) => (held, published),
+        Ok(KeyState::New { held, published }) => (held, published),
         // Only callers with the right to the request learn that the key is known.
         Err(known) => {
             if call.session.is_some() {
@@ -93,9 +94,9 @@ pub fn begin(
             }
             return Err(known);
         }
-        Ok(Claimed::Before { row, published }) => {
+        Ok(KeyState::Before { row, published }) => {
             let asker = rights::check(&published.snapshot, submission)?;
-            let kept = Residue::decode(&row.residue);
+            let kept = IdempotencyResidue::decode(&row.residue);
             let (kept, sealed) = kept.map_err(|error| ApiError::internal(&error))?;
             call.shown_once = secrets::opened(call, submission, path, text, sealed);
             let sequence = row.first_sequence;
@@ -103,13 +104,16 @@ pub fn begin(
             return rebuild(&published.snapshot, call, of, kept, sequence).map(Some);
         }
     };
-    submission.keep = Some(Arc::new(Keep {
+    submission.keep = Some(Arc::new(IdempotencyClaim {
         key,
         request,
         until_s: now_s() + app.idempotency_key_s,
         request_id: Arc::clone(&call.request_id),
         minted: minted(&published.snapshot, submission)?,
-        shows_resources: !matches!(call.endpoint.signs, Signs::Action | Signs::Batch),
+        shows_resources: !matches!(
+            call.endpoint.signs,
+            SigningScheme::Action | SigningScheme::Batch
+        ),
         sealed_secret: OnceLock::new(),
         in_progress: Mutex::new(Some(Box::new(held))),
     }));
@@ -117,7 +121,7 @@ pub fn begin(
 }
 
 /// Separates keys of different callers, methods and paths.
-fn scope(caller: &[u8], endpoint: &Endpoint, path: &str, key: &str) -> [u8; 32] {
+fn scope(caller: &[u8], endpoint: &EndpointRow, path: &str, key: &str) -> [u8; 32] {
     let method = endpoint.method.as_str();
     let caller_bytes = [caller.len() as u8];
     let parts = [
@@ -134,7 +138,7 @@ fn scope(caller: &[u8], endpoint: &Endpoint, path: &str, key: &str) -> [u8; 32] 
 
 /// A hash of the request, independent of its nonce. An API key alone is part of it; the signer's wallet is not, because
 /// the log has it.
-fn request_hash(session: Option<Session>, submission: &Submission) -> [u8; 32] {
+fn request_hash(session: Option<CallerSession>, submission: &Submission) -> [u8; 32] {
     let mut bytes = vec![u8::from(submission.head.atomic)];
     if let Some(session) = session.filter(|session| session.wallet_id.is_none()) {
         bytes.extend_from_slice(&session.asker().bytes);
@@ -153,7 +157,7 @@ fn words(submission: &Submission, action: &kedge_actors::SubmittedAction) -> Act
 }
 
 /// Number of objects made from the request's template, which is part of its answer.
-fn minted(snapshot: &Snapshot, submission: &Submission) -> Result<u64, ApiError> {
+fn minted(snapshot: &StoreSnapshot, submission: &Submission) -> Result<u64, ApiError> {
     let target = submission
         .actions
         .first()
@@ -167,12 +171,12 @@ fn minted(snapshot: &Snapshot, submission: &Submission) -> Result<u64, ApiError>
 /// Turns `call` into the earlier request, from the log and the stored row; returns its outcome. `again` is the same
 /// request as received now, from the wallet `asker`.
 fn rebuild(
-    snapshot: &Snapshot,
-    call: &mut Call,
+    snapshot: &StoreSnapshot,
+    call: &mut HandlerCall,
     (again, asker): (&Submission, Id),
-    kept: Residue<'_>,
+    kept: IdempotencyResidue<'_>,
     first_sequence: u64,
-) -> Result<Committed, ApiError> {
+) -> Result<SubmissionOutcome, ApiError> {
     let mut requests = snapshot.requests_from(first_sequence);
     let record = requests.next().ok_or_else(missing)??;
     let first = snapshot.wallet_by_address(record.head.signer)?;
@@ -183,11 +187,12 @@ fn rebuild(
     let leaves = snapshot.leaves(record.batch_number)?.ok_or_else(missing)?;
     let internal = |error: &dyn Display| ApiError::internal(error);
     call.request_id = kept.request_id.into();
-    call.earlier = Some(Earlier {
+    call.earlier = Some(EarlierRequest {
         minted: kept.minted,
     });
     let submission = as_signed_then(again, &record);
-    let images: Result<Vec<Image>, CodecError> = kept.resources.iter().map(read_row).collect();
+    let images: Result<Vec<ResourceState>, CodecError> =
+        kept.resources.iter().map(read_row).collect();
     let images = images.map_err(|error| internal(&error))?;
     let mut actions = done(&submission, &record, &batch, &leaves, images)?;
     for (index, refusal) in kept.refusals {
@@ -196,8 +201,8 @@ fn rebuild(
         *action = ActionOutcome::Refused(refusal);
     }
     call.submission = Some(Arc::new(submission));
-    Ok(Committed {
-        placement: Some(Placement {
+    Ok(SubmissionOutcome {
+        placement: Some(BatchPlacement {
             first_sequence: record.first_sequence,
             first_leaf_index: record.first_leaf_index,
             count: record.actions.len() as u32,
@@ -252,12 +257,15 @@ fn done(
     record: &RequestRecord<'_>,
     batch: &SignedBatch,
     leaves: &[Hash],
-    images: Vec<Image>,
+    images: Vec<ResourceState>,
 ) -> Result<Vec<ActionOutcome>, ApiError> {
     let mut actions: Vec<ActionOutcome> = (0..submission.actions.len())
         .map(|_| ActionOutcome::Refused(Refusal::Unavailable))
         .collect();
-    let made = Made::Resources(Arc::new(Versioned::placed(images, record.first_sequence)));
+    let made = CommittedState::Resources(Arc::new(StateVersion::placed(
+        images,
+        record.first_sequence,
+    )));
     let (before, own) = leaves
         .split_at_checked(record.first_leaf_index as usize)
         .ok_or_else(missing)?;
@@ -271,7 +279,7 @@ fn done(
         head = next_head(&head, leaf);
         let index = usize::from(action.index);
         let content = submission.actions.get(index).ok_or_else(missing)?.content;
-        actions[index] = ActionOutcome::Done(Done {
+        actions[index] = ActionOutcome::Done(CommittedAction {
             sequence,
             leaf: *leaf,
             head,

@@ -4,18 +4,18 @@
 use kedge_actors::api::Submission;
 use kedge_http::error::ApiError;
 
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 
 /// Inputs of the sealing key besides this server's key.
-struct Scope<'a> {
+struct SecretScope<'a> {
     signer: [u8; 20],
     method: &'a str,
     path: &'a str,
     key: &'a str,
 }
 
-impl<'a> Scope<'a> {
-    fn of(call: &'a Call, submission: &Submission, path: &'a str, key: &'a str) -> Self {
+impl<'a> SecretScope<'a> {
+    fn of(call: &'a HandlerCall, submission: &Submission, path: &'a str, key: &'a str) -> Self {
         Self {
             signer: submission.head.signer.0,
             method: call.endpoint.method.as_str(),
@@ -31,11 +31,16 @@ impl<'a> Scope<'a> {
 }
 
 /// Seals the secret of a new request, if there is one.
-pub fn keep(call: &Call, submission: &Submission, path: &str, key: &str) -> Result<(), ApiError> {
+pub fn keep(
+    call: &HandlerCall,
+    submission: &Submission,
+    path: &str,
+    key: &str,
+) -> Result<(), ApiError> {
     let (Some(keep), Some(secret)) = (&submission.keep, &call.shown_once) else {
         return Ok(());
     };
-    let scope = Scope::of(call, submission, path, key);
+    let scope = SecretScope::of(call, submission, path, key);
     let sealed = call.app.shown_once.seal(&scope.parts(), secret);
     let sealed = sealed.map_err(|error| ApiError::internal(&error))?;
     // It is set once: the request has just begun.
@@ -45,12 +50,12 @@ pub fn keep(call: &Call, submission: &Submission, path: &str, key: &str) -> Resu
 
 /// The secret of an earlier request, for the same request as received `again`.
 pub(super) fn opened(
-    call: &Call,
+    call: &HandlerCall,
     again: &Submission,
     path: &str,
     key: &str,
     sealed: &[u8],
 ) -> Option<String> {
-    let scope = Scope::of(call, again, path, key);
+    let scope = SecretScope::of(call, again, path, key);
     call.app.shown_once.open(&scope.parts(), sealed)
 }

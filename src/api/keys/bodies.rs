@@ -13,17 +13,19 @@ use schemars::JsonSchema;
 /// What an API key may do with one kind of resource.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-struct WantedPermission {
+#[schemars(rename = "WantedPermission")]
+struct PermissionBody {
     /// The resource.
     resource: Area,
     /// The kinds of access; each is false if absent.
-    crud: WantedCrud,
+    crud: CrudBody,
 }
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "the members of a body")]
-struct WantedCrud {
+#[schemars(rename = "WantedCrud")]
+struct CrudBody {
     /// Create.
     #[schemars(default)]
     create: bool,
@@ -46,7 +48,7 @@ pub struct KeyBody {
     name: NameInput,
     /// Each resource at most once; anything not granted is refused.
     #[schemars(length(min = 1, max = KEY_PERMISSIONS_MAX))]
-    permissions: Vec<WantedPermission>,
+    permissions: Vec<PermissionBody>,
     /// When the key expires, RFC 3339; it must be in the future.
     #[schemars(extend("format" = "date-time"))]
     expires_at: Option<String>,

@@ -1,31 +1,31 @@
 //! API keys.
 
-use kedge_actors::api::{Committed, NewSecret, Submission};
+use kedge_actors::api::{NewSecret, Submission, SubmissionOutcome};
 use kedge_http::auth::rights::Rights;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
-use kedge_http::scalars::Time;
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::TimeText;
 use kedge_protocol::resource::{ApiKey, Permission};
 use kedge_protocol::time::parse_rfc3339;
 use kedge_protocol::{Id, Prefix};
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 use serde::Deserialize;
 
 use crate::api::PRIVATE;
-use crate::api::call::Call;
-use crate::api::keys::views::{ApiKeyView, ShownKey};
+use crate::api::call::HandlerCall;
+use crate::api::keys::views::{ApiKeyView, NewApiKeyView};
 use crate::api::listing::list_own;
 
 /// Members of a key's body that are checked here: one needs a clock, the other the caller's own API key.
 #[derive(Deserialize)]
-struct Body {
+struct ApiKeyChecks {
     expires_at: Option<String>,
     #[serde(default)]
     permissions: Vec<Permission>,
 }
 
 /// Before `POST /api-keys`: the key's secret.
-pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+pub async fn create(call: &mut HandlerCall, submission: &mut Submission) -> Result<(), ApiError> {
     check_body(call, submission)?;
     // The action's content determines the key's id before the action is placed.
     let content = submission.actions.first().map(|action| action.content);
@@ -34,7 +34,7 @@ pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), 
 }
 
 /// Before `POST /api-keys/{id}/rotate`: the key's new secret.
-pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+pub async fn rotate(call: &mut HandlerCall, submission: &mut Submission) -> Result<(), ApiError> {
     let session = call.session()?;
     let id = call.id_of(Prefix::Key)?;
     // A foreign or unknown key is left to the rules.
@@ -45,12 +45,12 @@ pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), 
     add_secret(call, submission, id)
 }
 
-fn check_body(call: &Call, submission: &Submission) -> Result<(), ApiError> {
+fn check_body(call: &HandlerCall, submission: &Submission) -> Result<(), ApiError> {
     let Some(action) = submission.actions.first() else {
         return Ok(());
     };
     // Other errors are left to the rules.
-    let read: Option<Body> = serde_json::from_str(submission.text(&action.payload)).ok();
+    let read: Option<ApiKeyChecks> = serde_json::from_str(submission.text(&action.payload)).ok();
     let Some(body) = read else {
         return Ok(());
     };
@@ -65,7 +65,7 @@ fn check_body(call: &Call, submission: &Submission) -> Result<(), ApiError> {
 }
 
 /// Adds a key's new secret, shown once the action is done.
-fn add_secret(call: &mut Call, submission: &mut Submission, id: Id) -> Result<(), ApiError> {
+fn add_secret(call: &mut HandlerCall, submission: &mut Submission, id: Id) -> Result<(), ApiError> {
     let issued = call.app.api_keys.issue(id);
     let (text, hash) = issued.map_err(|error| ApiError::internal(&error))?;
     submission.secret = Some(NewSecret::Token(hash));
@@ -74,29 +74,29 @@ fn add_secret(call: &mut Call, submission: &mut Submission, id: Id) -> Result<()
 }
 
 /// The answer to `POST /api-keys` and `POST /api-keys/{id}/rotate`
-pub fn shown(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn shown(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let Some(secret) = &call.shown_once else {
         return deleted(call, committed);
     };
     let key: ApiKey = call.made(committed)?;
     let overlap_ms = key.overlap_s * 1_000;
     let previous_until = call.position(committed)?.placement.timestamp_ms + overlap_ms;
-    let shown = ShownKey {
+    let shown = NewApiKeyView {
         key: secret.clone(),
-        previous_until: (overlap_ms > 0).then_some(Time(previous_until)),
+        previous_until: (overlap_ms > 0).then_some(TimeText(previous_until)),
         api_key: changed_view(call, key)?,
     };
     call.changed(committed, shown)
 }
 
 /// The answer to `DELETE /api-keys/{id}`
-pub fn deleted(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn deleted(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let view = changed_view(call, call.made(committed)?)?;
     call.changed(committed, view)
 }
 
 /// A key that the request changed.
-fn changed_view(call: &Call, key: ApiKey) -> Result<ApiKeyView, ApiError> {
+fn changed_view(call: &HandlerCall, key: ApiKey) -> Result<ApiKeyView, ApiError> {
     match call.earlier {
         // The key's last use at that time is not known any more.
         Some(_) => Ok(ApiKeyView::of(key, None)),
@@ -104,21 +104,21 @@ fn changed_view(call: &Call, key: ApiKey) -> Result<ApiKeyView, ApiError> {
     }
 }
 
-fn view(call: &Call, snapshot: &Snapshot, key: ApiKey) -> Result<ApiKeyView, ApiError> {
+fn view(call: &HandlerCall, snapshot: &StoreSnapshot, key: ApiKey) -> Result<ApiKeyView, ApiError> {
     let last_used_ms = call.app.api_keys.last_used(snapshot, key.id)?;
     Ok(ApiKeyView::of(key, last_used_ms))
 }
 
 /// `GET /api-keys/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let key = call.own(&published.snapshot, |key: &ApiKey| !key.deleted)?;
     let view = view(&call, &published.snapshot, key)?;
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
+    Ok(HttpReply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
 }
 
 /// `GET /api-keys`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     list_own(
         &call,
         |key: &ApiKey| Ok((!key.deleted).then_some(key.name.len())),

@@ -1,75 +1,75 @@
 //! Endpoints of API keys.
 
 use hyper::Method;
-use kedge_http::auth::rights::{Access, Right};
-use kedge_http::signing::{Signs, Target};
+use kedge_http::auth::rights::{CrudAccess, EndpointRight};
+use kedge_http::signing::{SigningScheme, TargetSource};
 use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use crate::api::Endpoint;
-use crate::api::committed_answer::Changed;
-use crate::api::document::{Doc, Link};
+use crate::api::EndpointRow;
+use crate::api::committed_answer::ResourceChange;
+use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::schema;
 use crate::api::keys::bodies::{KeyBody, RotateBody};
 use crate::api::keys::handlers;
-use crate::api::keys::views::{ApiKeyView, ShownKey};
+use crate::api::keys::views::{ApiKeyView, NewApiKeyView};
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed};
 
-const CHANGES_KEY: Option<Right> = Some(Right {
+const CHANGES_KEY: Option<EndpointRight> = Some(EndpointRight {
     area: Area::ApiKeys,
-    access: Access::Update,
+    access: CrudAccess::Update,
 });
 
-pub(in crate::api) fn rows() -> Vec<Endpoint> {
+pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<KeyBody>),
             status: 201,
-            response: schema::<Changed<ShownKey>>,
+            response: schema::<ResourceChange<NewApiKeyView>>,
             shows_secret: true,
             prepare: Some(prepare!(handlers::create)),
             ..signed(
                 Method::POST,
                 "/api-keys",
                 &CREATE,
-                Signs::Body(Kind::KeyCreate, Target::Empty),
+                SigningScheme::Body(Kind::KeyCreate, TargetSource::Empty),
                 answer!(handlers::shown),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<ApiKeyView>>,
+            response: schema::<ListPage<ApiKeyView>>,
             ..get("/api-keys", &LIST, handler!(handlers::list))
         },
-        Endpoint {
+        EndpointRow {
             response: schema::<ApiKeyView>,
             etag: true,
             ..get("/api-keys/{id}", &GET, handler!(handlers::get))
         },
-        Endpoint {
-            response: schema::<Changed<ApiKeyView>>,
+        EndpointRow {
+            response: schema::<ResourceChange<ApiKeyView>>,
             ..signed(
                 Method::DELETE,
                 "/api-keys/{id}",
                 &DELETE,
-                Signs::NoBody(Kind::KeyDelete, Target::Path),
+                SigningScheme::NoBody(Kind::KeyDelete, TargetSource::Path),
                 answer!(handlers::deleted),
             )
         },
-        Endpoint {
+        EndpointRow {
             right: CHANGES_KEY,
             request: Some(schema::<RotateBody>),
-            response: schema::<Changed<ShownKey>>,
+            response: schema::<ResourceChange<NewApiKeyView>>,
             shows_secret: true,
             prepare: Some(prepare!(handlers::rotate)),
             ..signed(
                 Method::POST,
                 "/api-keys/{id}/rotate",
                 &ROTATE,
-                Signs::Body(Kind::KeyRotate, Target::Path),
+                SigningScheme::Body(Kind::KeyRotate, TargetSource::Path),
                 answer!(handlers::shown),
             )
         },
@@ -78,11 +78,14 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
 
 const TAG: &str = "API keys";
 
-const TO_KEY: Link = Link::with_parameters("getApiKey", &[("id", "$response.body#/id")]);
-const TO_ROTATE: Link = Link::with_parameters("rotateApiKey", &[("id", "$response.body#/id")]);
-const TO_DELETE: Link = Link::with_parameters("deleteApiKey", &[("id", "$response.body#/id")]);
+const TO_KEY: AnswerLink =
+    AnswerLink::with_parameters("getApiKey", &[("id", "$response.body#/id")]);
+const TO_ROTATE: AnswerLink =
+    AnswerLink::with_parameters("rotateApiKey", &[("id", "$response.body#/id")]);
+const TO_DELETE: AnswerLink =
+    AnswerLink::with_parameters("deleteApiKey", &[("id", "$response.body#/id")]);
 
-const CREATE: Doc = Doc {
+const CREATE: EndpointDoc = EndpointDoc {
     id: "createApiKey",
     tag: TAG,
     summary: "Make an API key",
@@ -93,40 +96,40 @@ const CREATE: Doc = Doc {
         organization's wallets. A request with an API key grants only rights that this key has.",
     errors: &[Code::StateViolation],
     links: &[TO_KEY, TO_ROTATE, TO_DELETE, TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST: Doc = Doc {
+const LIST: EndpointDoc = EndpointDoc {
     id: "listApiKeys",
     tag: TAG,
     summary: "List the organization's API keys",
     description: "The API keys of the caller's organization that were not deleted, without their secrets.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getApiKey",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET: Doc = Doc {
+const GET: EndpointDoc = EndpointDoc {
     id: "getApiKey",
     tag: TAG,
     summary: "Read an API key",
     description: "An API key without its secret: what it may do, when it expires, and when it was last used.",
     links: &[TO_ROTATE, TO_DELETE],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const DELETE: Doc = Doc {
+const DELETE: EndpointDoc = EndpointDoc {
     id: "deleteApiKey",
     tag: TAG,
     summary: "Delete an API key",
     description: "Deletes an API key: from now on it is refused. It stays in the log and leaves the list.",
     links: &[TO_KEY, TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const ROTATE: Doc = Doc {
+const ROTATE: EndpointDoc = EndpointDoc {
     id: "rotateApiKey",
     tag: TAG,
     summary: "Replace an API key's secret",
@@ -134,5 +137,5 @@ const ROTATE: Doc = Doc {
         old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be \
         replaced everywhere first.",
     links: &[TO_KEY, TO_DELETE, TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

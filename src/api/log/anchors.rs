@@ -1,27 +1,27 @@
 //! Anchors, checkpoints and consistency proofs. All public.
 
 use kedge_http::error::ApiError;
-use kedge_http::query::Parameter;
+use kedge_http::query::RequestParameter;
 use kedge_http::query::decimal;
-use kedge_http::reply::Reply;
+use kedge_http::reply::HttpReply;
 use kedge_http::scalars::HashText;
-use kedge_protocol::{KeyOfBatch, Prefix, log_tree};
+use kedge_protocol::{BatchKeys, Prefix, log_tree};
 use kedge_storage::AnchorRow;
 
 use crate::api::PUBLIC;
-use crate::api::call::Call;
-use crate::api::listing::{Listing, Source};
+use crate::api::call::HandlerCall;
+use crate::api::listing::{ListRequest, ListSource};
 use crate::api::log::views::{CheckpointView, ConsistencyView};
 use crate::api::shown;
 
 /// The two sizes of a consistency proof.
-pub const SIZES: &[Parameter] = &[
-    Parameter {
+pub const SIZES: &[RequestParameter] = &[
+    RequestParameter {
         name: "from",
         schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
         description: "The smaller size of the log, in batches; at least 1.",
     },
-    Parameter {
+    RequestParameter {
         name: "to",
         schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
         description: "The larger size; at most the log's size.",
@@ -29,14 +29,14 @@ pub const SIZES: &[Parameter] = &[
 ];
 
 /// `GET /anchors`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
-    let listing = Listing::of(&call, &[])?;
+    let listing = ListRequest::of(&call, &[])?;
     listing.answer(
         &call,
         published.head.sequence,
-        Source {
+        ListSource {
             fetch: |rows| Ok(snapshot.anchors(rows)?),
             place: |anchor: &AnchorRow| anchor.number,
             keep: |_: &AnchorRow| Ok(Some(0)),
@@ -46,7 +46,7 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 }
 
 /// `GET /anchors/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let missing = || ApiError::not_found("anchor", call.id.as_str());
@@ -57,24 +57,24 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         snapshot.anchor_number(id)?.ok_or_else(missing)?
     };
     let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
-    let reply = Reply::ok(published.head.sequence, &shown::anchor(&anchor))?;
+    let reply = HttpReply::ok(published.head.sequence, &shown::anchor(&anchor))?;
     Ok(reply.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /checkpoint`
-pub async fn checkpoint(call: Call) -> Result<Reply, ApiError> {
+pub async fn checkpoint(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let engine = &call.app.engine;
     let signed = engine.checkpoint()?;
     let key = engine
         .sequencer_keys()?
         .key_of_checkpoint(signed.checkpoint.batches);
     let view = CheckpointView::of(&signed, engine.domain(), key);
-    let reply = Reply::ok(signed.checkpoint.sequence, &view)?;
+    let reply = HttpReply::ok(signed.checkpoint.sequence, &view)?;
     Ok(reply.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /consistency`
-pub async fn consistency(call: Call) -> Result<Reply, ApiError> {
+pub async fn consistency(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let size = |name: &'static str| {
         let size = call.query.number(name)?;
@@ -95,5 +95,5 @@ pub async fn consistency(call: Call) -> Result<Reply, ApiError> {
         second_root: HashText(log_tree::root(snapshot, to)?),
         proof: proof.into_iter().map(HashText).collect(),
     };
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
+    Ok(HttpReply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
 }

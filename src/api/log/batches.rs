@@ -3,22 +3,22 @@
 use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::error::ApiError;
 use kedge_http::query::decimal;
-use kedge_http::reply::Reply;
-use kedge_http::scalars::{HashText, IdText};
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::{HashText, ResourceIdText};
 use kedge_protocol::Prefix;
 use kedge_protocol::batch::SignedBatch;
-use kedge_storage::{AnchorRow, PlacedAction, Snapshot};
+use kedge_storage::{AnchorRow, PlacedAction, StoreSnapshot};
 
 use crate::api::bus::actions::{keep_all, place, view};
 use crate::api::bus::views::{BatchAction, ForeignAction};
-use crate::api::call::Call;
-use crate::api::listing::{Listing, Source, part_of};
+use crate::api::call::HandlerCall;
+use crate::api::listing::{ListRequest, ListSource, part_of};
 use crate::api::log::views::LeavesView;
 use crate::api::shown;
 use crate::api::{IMMUTABLE, PUBLIC};
 
 /// The batch of the path, by id or number.
-fn found_batch(call: &Call, snapshot: &Snapshot) -> Result<SignedBatch, ApiError> {
+fn found_batch(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<SignedBatch, ApiError> {
     let missing = || ApiError::not_found("batch", call.id.as_str());
     let number = if let Some(number) = decimal(&call.id) {
         number
@@ -30,25 +30,25 @@ fn found_batch(call: &Call, snapshot: &Snapshot) -> Result<SignedBatch, ApiError
 }
 
 /// `GET /batches/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let batch = found_batch(&call, &published.snapshot)?;
     let anchor = published.snapshot.anchor_covering(batch.header.number)?;
     let view = shown::batch(&batch, anchor.as_ref());
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
+    Ok(HttpReply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
 }
 
 /// `GET /batches`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
-    let listing = Listing::of(&call, &[])?;
+    let listing = ListRequest::of(&call, &[])?;
     // Adjacent batches mostly share an anchor.
     let mut anchor: Option<AnchorRow> = None;
     listing.answer(
         &call,
         published.head.sequence,
-        Source {
+        ListSource {
             fetch: |rows| Ok(snapshot.batches(rows)?),
             place: |batch: &SignedBatch| batch.header.number,
             keep: |_: &SignedBatch| Ok(Some(0)),
@@ -67,27 +67,27 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 }
 
 /// `GET /batches/{id}/leaves`
-pub async fn leaves(call: Call) -> Result<Reply, ApiError> {
+pub async fn leaves(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let batch = found_batch(&call, &published.snapshot)?;
     let number = batch.header.number;
     let leaves = published.snapshot.leaves(number)?;
     let leaves = leaves.ok_or_else(|| ApiError::internal(&"a batch without its leaves"))?;
     let view = LeavesView {
-        batch_id: IdText(batch.id()),
+        batch_id: ResourceIdText(batch.id()),
         number,
         first_sequence: batch.header.first_sequence,
         leaves: leaves.into_iter().map(HashText).collect(),
     };
-    Ok(Reply::ok(published.head.sequence, &view)?.etagged(&call.headers, IMMUTABLE))
+    Ok(HttpReply::ok(published.head.sequence, &view)?.etagged(&call.headers, IMMUTABLE))
 }
 
 /// `GET /batches/{id}/actions`
-pub async fn actions(call: Call) -> Result<Reply, ApiError> {
+pub async fn actions(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let batch = found_batch(&call, snapshot)?;
-    let listing = Listing::of(&call, &[&batch.header.number.to_string()])?;
+    let listing = ListRequest::of(&call, &[&batch.header.number.to_string()])?;
     let all =
         snapshot.actions_between(batch.header.first_sequence, batch.header.last_sequence())?;
     let session = call.session()?;
@@ -97,7 +97,7 @@ pub async fn actions(call: Call) -> Result<Reply, ApiError> {
     listing.answer(
         &call,
         published.head.sequence,
-        Source {
+        ListSource {
             fetch: |rows| Ok(part_of(&all, place, rows).into_iter().cloned().collect()),
             place,
             keep: keep_all,

@@ -2,38 +2,38 @@
 
 use kedge_http::limits::LimitClass::Lists;
 
-use crate::api::Endpoint;
+use crate::api::EndpointRow;
 use crate::api::bus::views::BatchAction;
-use crate::api::document::{Doc, Link};
-use crate::api::endpoint::Auth::Public;
+use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::schema;
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::log::sequencer_key_view::SequencerKeyView;
 use crate::api::log::views::{AnchorView, BatchView, CheckpointView, ConsistencyView, LeavesView};
 use crate::api::log::{anchors, batches, sequencer_keys};
 use crate::api::row::{get, handler};
 
-pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
+pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     batches().into_iter().chain(anchors())
 }
 
-fn batches() -> Vec<Endpoint> {
+fn batches() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Lists,
             query: &[listing::LIST],
-            response: schema::<Page<BatchView>>,
+            response: schema::<ListPage<BatchView>>,
             ..get("/batches", &LIST_BATCHES, handler!(batches::list))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             response: schema::<BatchView>,
             etag: true,
             ..get("/batches/{id}", &GET_BATCH, handler!(batches::get))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             response: schema::<LeavesView>,
             etag: true,
@@ -43,9 +43,9 @@ fn batches() -> Vec<Endpoint> {
                 handler!(batches::leaves),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<BatchAction>>,
+            response: schema::<ListPage<BatchAction>>,
             ..get(
                 "/batches/{id}/actions",
                 &LIST_BATCH_ACTIONS,
@@ -55,21 +55,21 @@ fn batches() -> Vec<Endpoint> {
     ]
 }
 
-fn anchors() -> Vec<Endpoint> {
+fn anchors() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             auth: Public,
             query: &[listing::LIST],
-            response: schema::<Page<AnchorView>>,
+            response: schema::<ListPage<AnchorView>>,
             ..get("/anchors", &LIST_ANCHORS, handler!(anchors::list))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             response: schema::<AnchorView>,
             etag: true,
             ..get("/anchors/{id}", &GET_ANCHOR, handler!(anchors::get))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             response: schema::<CheckpointView>,
             etag: true,
@@ -79,17 +79,17 @@ fn anchors() -> Vec<Endpoint> {
                 handler!(anchors::checkpoint),
             )
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             query: &[listing::LIST],
-            response: schema::<Page<SequencerKeyView>>,
+            response: schema::<ListPage<SequencerKeyView>>,
             ..get(
                 "/sequencer-keys",
                 &LIST_SEQUENCER_KEYS,
                 handler!(sequencer_keys::list),
             )
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             query: &[anchors::SIZES],
             response: schema::<ConsistencyView>,
@@ -105,94 +105,94 @@ fn anchors() -> Vec<Endpoint> {
 
 const TAG: &str = "Log";
 
-const LIST_BATCHES: Doc = Doc {
+const LIST_BATCHES: EndpointDoc = EndpointDoc {
     id: "listBatches",
     tag: TAG,
     summary: "List batches",
     description: "The batches of the whole log, of all organizations: headers and signatures are public.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getBatch",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET_BATCH: Doc = Doc {
+const GET_BATCH: EndpointDoc = EndpointDoc {
     id: "getBatch",
     tag: TAG,
     summary: "Read a batch, by id or number",
     description: "A batch: its signed header, and the state of its anchor on the chain.",
     links: &[
-        Link::with_parameters("getBatchLeaves", &[("id", "$response.body#/id")]),
-        Link::with_parameters("listBatchActions", &[("id", "$response.body#/number")]),
+        AnswerLink::with_parameters("getBatchLeaves", &[("id", "$response.body#/id")]),
+        AnswerLink::with_parameters("listBatchActions", &[("id", "$response.body#/number")]),
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET_LEAVES: Doc = Doc {
+const GET_LEAVES: EndpointDoc = EndpointDoc {
     id: "getBatchLeaves",
     tag: TAG,
     summary: "Read a batch's leaves",
     description: "The leaf hashes of a batch, in order. They show nothing about the actions, and give the \
         root and the head that the header signs.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "listBatchActions",
         &[("id", "$response.body#/batch_id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST_BATCH_ACTIONS: Doc = Doc {
+const LIST_BATCH_ACTIONS: EndpointDoc = EndpointDoc {
     id: "listBatchActions",
     tag: TAG,
     summary: "List a batch's actions",
     description: "The actions of a batch. Those of the caller's organization in full, others only \
         as sequence and leaf. An API key without the right actions.read sees only sequence and leaf \
         of all.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST_ANCHORS: Doc = Doc {
+const LIST_ANCHORS: EndpointDoc = EndpointDoc {
     id: "listAnchors",
     tag: TAG,
     summary: "List anchors",
     description: "The checkpoints that were sent to the chain, in order.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getAnchor",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET_ANCHOR: Doc = Doc {
+const GET_ANCHOR: EndpointDoc = EndpointDoc {
     id: "getAnchor",
     tag: TAG,
     summary: "Read an anchor, by id or number",
     description: "An anchor: what it commits to, its transaction, and the state of that transaction.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getBatch",
         &[("id", "$response.body#/last_batch")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET_CHECKPOINT: Doc = Doc {
+const GET_CHECKPOINT: EndpointDoc = EndpointDoc {
     id: "getCheckpoint",
     tag: TAG,
     summary: "Read the newest signed head",
     description: "The newest head of the log, signed now. Keep it: with the consistency proof, the \
         next one shows that nothing before was rewritten.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getConsistencyProof",
         &[
             ("from", "$response.body#/checkpoint/batches"),
             ("to", "$response.body#/checkpoint/batches"),
         ],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST_SEQUENCER_KEYS: Doc = Doc {
+const LIST_SEQUENCER_KEYS: EndpointDoc = EndpointDoc {
     id: "listSequencerKeys",
     tag: TAG,
     summary: "List the sequencer's keys",
@@ -200,19 +200,19 @@ const LIST_SEQUENCER_KEYS: Doc = Doc {
         A header names no key: check it with the key of its number, and a checkpoint with the key of its last \
         batch. The log names every key but its first by an action in an earlier batch; the action's proof file \
         shows that to anyone who trusts the earlier keys. The contract keeps the same list.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getBatch",
         &[("id", "$response.body#/items/0/from_batch")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET_CONSISTENCY: Doc = Doc {
+const GET_CONSISTENCY: EndpointDoc = EndpointDoc {
     id: "getConsistencyProof",
     tag: TAG,
     summary: "Prove that the log only grew",
     description: "Proves that the log of one size is a prefix of the log of another (RFC 9162, 2.1.4). \
         Sizes are numbers of batches.",
     required: &["from", "to"],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -1,6 +1,6 @@
 //! The sequencer's keys as JSON.
 
-use kedge_http::scalars::{AddressText, IdText, Time};
+use kedge_http::scalars::{AddressText, ResourceIdText, TimeText};
 use kedge_protocol::proof::ProofFile;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,9 +16,9 @@ pub struct SequencerKeyView {
     /// that only the contract names.
     pub sequence: Option<u64>,
     /// That action.
-    pub action_id: Option<IdText>,
+    pub action_id: Option<ResourceIdText>,
     /// When it was placed.
-    pub named_at: Option<Time>,
+    pub named_at: Option<TimeText>,
     /// The contract, if it names the key too; null if it does not, or was not read yet.
     pub contract: Option<AddressText>,
     /// The proof file of that action, without an anchor: with trust in the earlier keys, this alone is enough to trust

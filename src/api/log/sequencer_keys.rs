@@ -1,30 +1,30 @@
 //! Sequencer keys, according to the log and to the contract. Public.
 
-use kedge_actors::Published;
+use kedge_actors::PublishedState;
 use kedge_chain::contract::KeyTrust;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
-use kedge_http::scalars::{AddressText, IdText, Time};
-use kedge_protocol::KeyFrom;
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::{AddressText, ResourceIdText, TimeText};
+use kedge_protocol::KeyActivation;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::resource::SequencerKey;
-use kedge_upkeep::archive::NamedKeys;
+use kedge_upkeep::archive::KeyActionSource;
 
 use crate::api::bus::actions::proof_file;
-use crate::api::call::Call;
-use crate::api::listing::{Listing, Source, part_of};
+use crate::api::call::HandlerCall;
+use crate::api::listing::{ListRequest, ListSource, part_of};
 use crate::api::log::sequencer_key_view::SequencerKeyView;
-use crate::app::App;
+use crate::app::ServerApp;
 
-struct Named {
-    entry: KeyFrom,
+struct SequencerKeyEntry {
+    entry: KeyActivation,
     /// The action that names it in the log.
     by: Option<SequencerKey>,
     in_log: bool,
     in_contract: bool,
 }
 
-impl Named {
+impl SequencerKeyEntry {
     /// Its position in the list: by its first batch; of equals, the key that only the contract names comes last.
     fn place(&self) -> u64 {
         self.entry.from_batch.saturating_mul(2) + u64::from(!self.in_log)
@@ -32,28 +32,31 @@ impl Named {
 }
 
 /// `GET /sequencer-keys`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
-    let listing = Listing::of(&call, &[])?;
+    let listing = ListRequest::of(&call, &[])?;
     let contract = call.app.engine.contract_keys();
     let named = named(&published, contract.as_deref())?;
     listing.answer(
         &call,
         published.head.sequence,
-        Source {
-            fetch: |rows| Ok(part_of(&named, Named::place, rows)),
-            place: |named: &&Named| named.place(),
-            keep: |_: &&Named| Ok(Some(0)),
+        ListSource {
+            fetch: |rows| Ok(part_of(&named, SequencerKeyEntry::place, rows)),
+            place: |named: &&SequencerKeyEntry| named.place(),
+            keep: |_: &&SequencerKeyEntry| Ok(Some(0)),
         },
         |named| view(&call.app, &published, named),
     )
 }
 
 /// All keys named by the log or the contract, in order of their first batches.
-fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named>, ApiError> {
+fn named(
+    published: &PublishedState,
+    contract: Option<&KeyTrust>,
+) -> Result<Vec<SequencerKeyEntry>, ApiError> {
     let snapshot = &published.snapshot;
-    let first = Named {
-        entry: KeyFrom {
+    let first = SequencerKeyEntry {
+        entry: KeyActivation {
             key: snapshot.first_sequencer_key()?,
             from_batch: 0,
         },
@@ -66,7 +69,7 @@ fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named
         snapshot
             .named_sequencer_keys()?
             .into_iter()
-            .map(|by| Named {
+            .map(|by| SequencerKeyEntry {
                 entry: by.entry,
                 by: Some(by),
                 in_log: true,
@@ -77,7 +80,7 @@ fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named
         return Ok(all);
     };
     for term in &contract.keys {
-        let entry = KeyFrom {
+        let entry = KeyActivation {
             key: term.key,
             from_batch: term.from_batch,
         };
@@ -86,7 +89,7 @@ fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named
             Some(named) => named.in_contract = true,
             // A successor's first key covers batches that the successor does not answer for.
             None if term.until_batch <= contract.coverage.from_batch || term.from_batch == 0 => {}
-            None => all.push(Named {
+            None => all.push(SequencerKeyEntry {
                 entry,
                 by: None,
                 in_log: false,
@@ -94,12 +97,16 @@ fn named(published: &Published, contract: Option<&KeyTrust>) -> Result<Vec<Named
             }),
         }
     }
-    all.sort_by_key(Named::place);
+    all.sort_by_key(SequencerKeyEntry::place);
     Ok(all)
 }
 
 /// The proof file of an action that names a key, even if the action is archived.
-fn proof(app: &App, published: &Published, sequence: u64) -> Result<ProofFile, ApiError> {
+fn proof(
+    app: &ServerApp,
+    published: &PublishedState,
+    sequence: u64,
+) -> Result<ProofFile, ApiError> {
     let from_log = || {
         let placed = published.snapshot.action_at(sequence)?;
         let missing = || ApiError::internal(&"an action that names a key is missing");
@@ -109,7 +116,7 @@ fn proof(app: &App, published: &Published, sequence: u64) -> Result<ProofFile, A
     from_log().or_else(|error| app.key_proofs.of(sequence).ok_or(error))
 }
 
-impl NamedKeys for App {
+impl KeyActionSource for ServerApp {
     fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, ApiError> {
         let published = self.published();
         let named = published.snapshot.named_sequencer_keys()?;
@@ -123,7 +130,11 @@ impl NamedKeys for App {
     }
 }
 
-fn view(app: &App, published: &Published, named: &Named) -> Result<SequencerKeyView, ApiError> {
+fn view(
+    app: &ServerApp,
+    published: &PublishedState,
+    named: &SequencerKeyEntry,
+) -> Result<SequencerKeyView, ApiError> {
     let by = named.by.as_ref();
     let proof = by.map(|by| proof(app, published, by.trace.sequence));
     let proof = proof.transpose()?;
@@ -132,8 +143,8 @@ fn view(app: &App, published: &Published, named: &Named) -> Result<SequencerKeyV
         key: AddressText(named.entry.key),
         from_batch: named.entry.from_batch,
         sequence: named.by.as_ref().map(|by| by.trace.sequence),
-        action_id: named.by.as_ref().map(|by| IdText(by.id)),
-        named_at: named.by.as_ref().map(|by| Time(by.trace.created_at_ms)),
+        action_id: named.by.as_ref().map(|by| ResourceIdText(by.id)),
+        named_at: named.by.as_ref().map(|by| TimeText(by.trace.created_at_ms)),
         contract: contract.map(AddressText),
         proof,
     })

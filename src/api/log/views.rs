@@ -1,6 +1,6 @@
 //! Batches, anchors, checkpoints and their proofs.
 
-use kedge_http::scalars::{AddressText, HashText, IdText, SignatureText, Time};
+use kedge_http::scalars::{AddressText, HashText, ResourceIdText, SignatureText, TimeText};
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use schemars::JsonSchema;
@@ -9,7 +9,8 @@ use serde::Serialize;
 /// The status of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum BatchStatus {
+#[schemars(rename = "BatchStatus")]
+pub enum BatchStatusView {
     /// Signed and durable.
     Sealed,
     /// An anchor that covers it is in progress.
@@ -24,7 +25,7 @@ pub enum BatchStatus {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BatchView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// Its number, from 0.
     pub number: u64,
     /// The sequence of its first action.
@@ -44,22 +45,22 @@ pub struct BatchView {
     /// Zero for now.
     pub state: HashText,
     /// When it was sealed.
-    pub sealed_at: Time,
+    pub sealed_at: TimeText,
     /// The same in milliseconds, as signed.
     pub sealed_at_ms: u64,
     /// The sequencer's signature over the header.
     pub signature: SignatureText,
     /// Its status.
-    pub status: BatchStatus,
+    pub status: BatchStatusView,
     /// The anchor that covers it.
-    pub anchor_id: Option<IdText>,
+    pub anchor_id: Option<ResourceIdText>,
 }
 
 /// The leaves of a batch.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LeavesView {
     /// The batch.
-    pub batch_id: IdText,
+    pub batch_id: ResourceIdText,
     /// Its number.
     pub number: u64,
     /// The sequence of the first leaf.
@@ -71,7 +72,8 @@ pub struct LeavesView {
 /// The status of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum AnchorState {
+#[schemars(rename = "AnchorState")]
+pub enum AnchorStatusView {
     /// Stored, not sent yet.
     Pending,
     /// Sent.
@@ -88,7 +90,7 @@ pub enum AnchorState {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AnchorView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// Its number, from 0.
     pub number: u64,
     /// The root of the log tree that it anchors.
@@ -106,13 +108,13 @@ pub struct AnchorView {
     /// Zero for now.
     pub state: HashText,
     /// When the checkpoint was issued.
-    pub issued_at: Time,
+    pub issued_at: TimeText,
     /// The same in milliseconds, as signed.
     pub issued_at_ms: u64,
     /// The sequencer's signature over the checkpoint.
     pub signature: SignatureText,
     /// Its status.
-    pub status: AnchorState,
+    pub status: AnchorStatusView,
     /// The contract.
     pub contract: AddressText,
     /// The consistency proof from the last anchored history.

@@ -9,7 +9,7 @@ use kedge_http::scalars::{AddressInput, TemplateId, VariationId, WalletId};
 use schemars::JsonSchema;
 use serde_json::Value;
 
-pub(in crate::api) type Properties = serde_json::Map<String, Value>;
+pub(in crate::api) type PropertiesBody = serde_json::Map<String, Value>;
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -19,29 +19,30 @@ pub struct ObjectBody {
     /// One of the template's variations.
     variation_id: Option<VariationId>,
     /// Merged over the properties of template and variation.
-    properties: Option<Properties>,
+    properties: Option<PropertiesBody>,
     /// The new object's owner; the caller if absent.
-    to: Option<Recipient>,
+    to: Option<RecipientInput>,
 }
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ObjectPatch {
     /// RFC 7396 merge patch of the properties.
-    properties: Option<Properties>,
+    properties: Option<PropertiesBody>,
 }
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TransferBody {
     /// The new owner.
-    to: Recipient,
+    to: RecipientInput,
 }
 
 /// A wallet, by id or by address.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-pub(in crate::api) enum Recipient {
+#[schemars(rename = "Recipient")]
+pub(in crate::api) enum RecipientInput {
     Wallet(WalletId),
     Address(AddressInput),
 }

@@ -4,27 +4,27 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use hyper::header::ETAG;
-use kedge_actors::api::Committed;
+use kedge_actors::api::SubmissionOutcome;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, Template};
 use kedge_rules::rights::sees_object;
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 
 use crate::api::PRIVATE;
 use crate::api::bus::actions;
 use crate::api::bus::views::HistoryPage;
-use crate::api::call::Call;
-use crate::api::listing::{Listing, Rows, Source, part_of};
-use crate::api::objects::history::Rebuild;
+use crate::api::call::HandlerCall;
+use crate::api::listing::{ListRequest, ListSource, Rows, part_of};
+use crate::api::objects::history::ObjectRebuild;
 use crate::api::objects::views::ObjectView;
 
 /// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
-pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let object: Object = call.made(committed)?;
     let tag = conditional::entity_tag(&object.trace);
     let reply = call.changed(committed, ObjectView::from(object))?;
@@ -32,7 +32,10 @@ pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 }
 
 /// The object of the path, if the caller may see it.
-pub(in crate::api) fn seen_object(call: &Call, snapshot: &Snapshot) -> Result<Object, ApiError> {
+pub(in crate::api) fn seen_object(
+    call: &HandlerCall,
+    snapshot: &StoreSnapshot,
+) -> Result<Object, ApiError> {
     let id = call.id_of(Prefix::Object)?;
     let found = snapshot.object(id)?;
     let object = found.ok_or_else(|| ApiError::not_found("object", call.id.as_str()))?;
@@ -45,8 +48,8 @@ pub(in crate::api) fn seen_object(call: &Call, snapshot: &Snapshot) -> Result<Ob
 
 /// Whether the caller may see an object; `template` caches the last one read.
 pub(in crate::api) fn sees(
-    call: &Call,
-    snapshot: &Snapshot,
+    call: &HandlerCall,
+    snapshot: &StoreSnapshot,
     object: &Object,
     template: &mut Option<Template>,
 ) -> Result<bool, ApiError> {
@@ -68,7 +71,7 @@ pub(in crate::api) fn sees(
 }
 
 /// `GET /objects/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let mut object = seen_object(&call, &published.snapshot)?;
     if let Some(sequence) = call.query.number("at_sequence")? {
@@ -80,7 +83,7 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
             ));
         }
         let (world, published) = (call.app.engine.world(), Arc::clone(&published));
-        let mut rebuild = Rebuild::begin(published, world, object, sequence)?;
+        let mut rebuild = ObjectRebuild::begin(published, world, object, sequence)?;
         object = loop {
             match rebuild {
                 ControlFlow::Break(object) => break object,
@@ -92,16 +95,16 @@ pub async fn get(call: Call) -> Result<Reply, ApiError> {
         };
     }
     let tag = conditional::entity_tag(&object.trace);
-    let reply = Reply::ok(published.head.sequence, &ObjectView::from(object))?;
+    let reply = HttpReply::ok(published.head.sequence, &ObjectView::from(object))?;
     Ok(reply.tagged(&call.headers, &tag, PRIVATE))
 }
 
 /// `GET /objects/{id}/history`
-pub async fn history(call: Call) -> Result<Reply, ApiError> {
+pub async fn history(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let object = seen_object(&call, snapshot)?;
-    let listing = Listing::newest_first(&call, &[&call.id])?;
+    let listing = ListRequest::newest_first(&call, &[&call.id])?;
     let first_listed = object.trace.version.saturating_sub(OBJECT_HISTORY_MAX) + 1;
     // Actions link only to earlier ones; the other direction needs their sequences.
     let oldest_first: Vec<u64> = if listing.descending {
@@ -113,7 +116,7 @@ pub async fn history(call: Call) -> Result<Reply, ApiError> {
     };
     let page = listing.page(
         &call,
-        Source {
+        ListSource {
             fetch: |rows: Rows| {
                 if !rows.descending {
                     let missing =

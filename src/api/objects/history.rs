@@ -6,17 +6,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kedge_actors::Published;
+use kedge_actors::PublishedState;
 use kedge_http::error::ApiError;
-use kedge_http::query::Parameter;
+use kedge_http::query::RequestParameter;
 use kedge_protocol::Code;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::Object;
 use kedge_rules::replay::{ObjectReplay, PastAction};
 use kedge_rules::{TemplateRules, World, template};
-use kedge_storage::{LogReader, PlacedAction};
+use kedge_storage::{ActionReader, PlacedAction};
 
-pub const AT_SEQUENCE: &[Parameter] = &[Parameter {
+pub const AT_SEQUENCE: &[RequestParameter] = &[RequestParameter {
     name: "at_sequence",
     schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
     description: "The object as it was at this sequence of the log, as far back as its listed history reaches.",
@@ -42,19 +42,19 @@ fn gone(message: String) -> ApiError {
 
 /// A rebuild of a past state, in steps: an object with a long history does not delay other long reads, and an abandoned
 /// rebuild stops.
-pub(in crate::api) struct Rebuild<W> {
-    published: Arc<Published>,
+pub(in crate::api) struct ObjectRebuild<W> {
+    published: Arc<PublishedState>,
     world: W,
     /// The object's current state.
     object: Object,
     sequence: u64,
-    stage: Stage,
+    stage: RebuildStage,
     /// The actions to apply, newest first.
     sequences: Vec<u64>,
     replay: ObjectReplay,
 }
 
-enum Stage {
+enum RebuildStage {
     /// Search through at most `left` listed actions back from `here`: the first that is not too new is the last to
     /// apply.
     Last { here: u64, left: u64 },
@@ -68,10 +68,10 @@ enum Stage {
     Apply,
 }
 
-impl<W: World> Rebuild<W> {
+impl<W: World> ObjectRebuild<W> {
     /// The state of `object` at `sequence`, if it is known without reading.
     pub(in crate::api) fn begin(
-        published: Arc<Published>,
+        published: Arc<PublishedState>,
         world: W,
         object: Object,
         sequence: u64,
@@ -94,7 +94,7 @@ impl<W: World> Rebuild<W> {
             published,
             world,
             sequence,
-            stage: Stage::Last {
+            stage: RebuildStage::Last {
                 here: trace.sequence,
                 left: OBJECT_HISTORY_MAX,
             },
@@ -111,12 +111,14 @@ impl<W: World> Rebuild<W> {
         let mut bytes = 0;
         while bytes < TURN_BYTES {
             let read = match self.stage {
-                Stage::Last { here, left } => self.look_for_last(&mut reader, here, left)?,
-                Stage::Back { here, milestone } => self.walk_back(&mut reader, here, milestone)?,
-                Stage::Beginning { here, left } => {
+                RebuildStage::Last { here, left } => self.look_for_last(&mut reader, here, left)?,
+                RebuildStage::Back { here, milestone } => {
+                    self.walk_back(&mut reader, here, milestone)?
+                }
+                RebuildStage::Beginning { here, left } => {
                     self.look_for_beginning(&mut reader, here, left)?
                 }
-                Stage::Apply => match self.sequences.pop() {
+                RebuildStage::Apply => match self.sequences.pop() {
                     Some(here) => self.apply(&mut reader, here)?,
                     None => return self.end().map(ControlFlow::Break),
                 },
@@ -128,7 +130,7 @@ impl<W: World> Rebuild<W> {
 
     fn look_for_last(
         &mut self,
-        reader: &mut LogReader<'_>,
+        reader: &mut ActionReader<'_>,
         here: u64,
         left: u64,
     ) -> Result<usize, ApiError> {
@@ -142,7 +144,7 @@ impl<W: World> Rebuild<W> {
         }
         let placed = action(reader, object, here)?;
         self.stage = if placed.sequence > sequence {
-            Stage::Last {
+            RebuildStage::Last {
                 here: placed.action.previous_sequence,
                 left: left - 1,
             }
@@ -151,7 +153,7 @@ impl<W: World> Rebuild<W> {
             let milestone = snapshot.milestone(object.id, placed.action.version)?;
             let begun = milestone.as_ref().map(|milestone| milestone.trace.sequence);
             self.replay = ObjectReplay::after(milestone);
-            Stage::Back {
+            RebuildStage::Back {
                 here: placed.sequence,
                 milestone: begun,
             }
@@ -161,25 +163,25 @@ impl<W: World> Rebuild<W> {
 
     fn walk_back(
         &mut self,
-        reader: &mut LogReader<'_>,
+        reader: &mut ActionReader<'_>,
         here: u64,
         milestone: Option<u64>,
     ) -> Result<usize, ApiError> {
         if here > milestone.unwrap_or(0) {
             self.sequences.push(here);
             let placed = action(reader, &self.object, here)?;
-            self.stage = Stage::Back {
+            self.stage = RebuildStage::Back {
                 here: placed.action.previous_sequence,
                 milestone,
             };
             return Ok(placed.action.payload.len());
         }
-        self.stage = Stage::Apply;
+        self.stage = RebuildStage::Apply;
         if milestone.is_none() {
             let newest = self.template()?.trace.sequence;
             // Only a template whose objects are all burned can be changed.
             if newest >= self.object.trace.created_sequence {
-                self.stage = Stage::Beginning {
+                self.stage = RebuildStage::Beginning {
                     here: newest,
                     left: TEMPLATE_ACTIONS_MAX,
                 };
@@ -190,7 +192,7 @@ impl<W: World> Rebuild<W> {
 
     fn look_for_beginning(
         &mut self,
-        reader: &mut LogReader<'_>,
+        reader: &mut ActionReader<'_>,
         here: u64,
         left: usize,
     ) -> Result<usize, ApiError> {
@@ -209,9 +211,9 @@ impl<W: World> Rebuild<W> {
             Some(properties) => {
                 let replay = std::mem::take(&mut self.replay);
                 self.replay = replay.beginning_with(Some(properties));
-                Stage::Apply
+                RebuildStage::Apply
             }
-            None => Stage::Beginning {
+            None => RebuildStage::Beginning {
                 here: action.previous_sequence,
                 left: left - 1,
             },
@@ -219,7 +221,7 @@ impl<W: World> Rebuild<W> {
         Ok(action.payload.len())
     }
 
-    fn apply(&mut self, reader: &mut LogReader<'_>, here: u64) -> Result<usize, ApiError> {
+    fn apply(&mut self, reader: &mut ActionReader<'_>, here: u64) -> Result<usize, ApiError> {
         let placed = action(reader, &self.object, here)?;
         let past = PastAction {
             action: &placed.action,
@@ -249,7 +251,7 @@ fn no_template() -> ApiError {
 }
 
 fn action(
-    reader: &mut LogReader<'_>,
+    reader: &mut ActionReader<'_>,
     object: &Object,
     sequence: u64,
 ) -> Result<PlacedAction, ApiError> {

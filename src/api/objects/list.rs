@@ -3,16 +3,16 @@
 use std::ops::{Range, RangeInclusive};
 
 use kedge_http::error::ApiError;
-use kedge_http::query::Parameter;
-use kedge_http::reply::Reply;
+use kedge_http::query::RequestParameter;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::time::parse_bound_ns;
 use kedge_protocol::{Id, Prefix};
 use kedge_search::parse::parse_status;
-use kedge_storage::{ObjectIndex, Snapshot};
+use kedge_storage::{ObjectIndex, StoreSnapshot};
 
-use crate::api::call::Call;
-use crate::api::listing::{Listing, Rows, Source};
+use crate::api::call::HandlerCall;
+use crate::api::listing::{ListRequest, ListSource, Rows};
 use crate::api::objects::handlers::sees;
 use crate::api::objects::views::ObjectView;
 use crate::api::templates::handlers::seen_template;
@@ -23,8 +23,8 @@ const fn parameter(
     name: &'static str,
     schema_type: &'static str,
     description: &'static str,
-) -> Parameter {
-    Parameter {
+) -> RequestParameter {
+    RequestParameter {
         name,
         schema_type,
         description,
@@ -32,7 +32,7 @@ const fn parameter(
 }
 
 /// The filters of the list; all given filters must match.
-pub const FILTERS: &[Parameter] = &[
+pub const FILTERS: &[RequestParameter] = &[
     parameter(
         "template_id",
         r#"{"type": "string", "pattern": "^tpl_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
@@ -66,7 +66,7 @@ pub const FILTERS: &[Parameter] = &[
     ),
 ];
 
-struct Narrowing {
+struct ObjectListFilter {
     template_id: Option<Id>,
     owner_id: Option<Id>,
     status: Option<ObjectStatus>,
@@ -75,8 +75,8 @@ struct Narrowing {
     updated: Range<u64>,
 }
 
-impl Narrowing {
-    fn of(call: &Call, snapshot: &Snapshot) -> Result<Self, ApiError> {
+impl ObjectListFilter {
+    fn of(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<Self, ApiError> {
         let get = |name: &str| call.query.get(name);
         let template_id = match get("template_id") {
             Some(text) => Some(seen_template(call, snapshot, text)?.id),
@@ -112,7 +112,7 @@ impl Narrowing {
     }
 
     /// The range of sequences of the creations: time never decreases along the log.
-    fn sequences(&self, snapshot: &Snapshot) -> Result<RangeInclusive<u64>, ApiError> {
+    fn sequences(&self, snapshot: &StoreSnapshot) -> Result<RangeInclusive<u64>, ApiError> {
         let first = match self.created.start {
             0 => 1,
             start_ms => snapshot.first_sequence_at(start_ms)?,
@@ -126,7 +126,7 @@ impl Narrowing {
 }
 
 /// The milliseconds from one parameter (inclusive) until the other (exclusive).
-fn times(call: &Call, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
+fn times(call: &HandlerCall, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
     let read = |name: &str, absent: u64| -> Result<u64, ApiError> {
         let Some(text) = call.query.get(name) else {
             return Ok(absent);
@@ -143,7 +143,7 @@ fn times(call: &Call, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
 
 /// A part of the list, within the sequences.
 fn fetch(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     index: ObjectIndex,
     sequences: &RangeInclusive<u64>,
     rows: Rows,
@@ -162,20 +162,20 @@ fn fetch(
 }
 
 /// `GET /objects`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let given = FILTERS.iter().map(|filter| call.query.get(filter.name));
     let given: Vec<&str> = given.map(Option::unwrap_or_default).collect();
-    let listing = Listing::of(&call, &given)?;
-    let narrowing = Narrowing::of(&call, snapshot)?;
+    let listing = ListRequest::of(&call, &given)?;
+    let narrowing = ObjectListFilter::of(&call, snapshot)?;
     let index = narrowing.list(call.session()?.organization_id);
     let sequences = narrowing.sequences(snapshot)?;
     let mut known = None;
     listing.answer(
         &call,
         published.head.sequence,
-        Source {
+        ListSource {
             fetch: |rows| fetch(snapshot, index, &sequences, rows),
             place: |object: &Object| object.trace.created_sequence,
             keep: |object: &Object| {

@@ -1,56 +1,56 @@
 //! Endpoints of objects.
 
 use hyper::Method;
-use kedge_http::auth::rights::{Access, Right};
+use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::limits::LimitClass::{Lists, ObjectWrites};
-use kedge_http::query::Parameter;
-use kedge_http::signing::{Signs, Target};
+use kedge_http::query::RequestParameter;
+use kedge_http::signing::{SigningScheme, TargetSource};
 use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use crate::api::Endpoint;
+use crate::api::EndpointRow;
 use crate::api::bus::views::HistoryPage;
-use crate::api::committed_answer::Changed;
-use crate::api::document::{Doc, Link};
+use crate::api::committed_answer::ResourceChange;
+use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::{MIN_SEQUENCE, schema};
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::objects::bodies::{ObjectBody, ObjectPatch, TransferBody};
 use crate::api::objects::search_bodies::{CountBody, CountView, SearchBody};
 use crate::api::objects::views::ObjectView;
 use crate::api::objects::{handlers, history, list, search};
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed, unsigned};
 
-pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
+pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     objects().into_iter().chain(object())
 }
 
-fn objects() -> Vec<Endpoint> {
+fn objects() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             limit: ObjectWrites,
             request: Some(schema::<ObjectBody>),
             status: 201,
-            response: schema::<Changed<ObjectView>>,
+            response: schema::<ResourceChange<ObjectView>>,
             ..signed(
                 Method::POST,
                 "/objects",
                 &MINT,
-                Signs::Body(Kind::Mint, Target::TemplateMember),
+                SigningScheme::Body(Kind::Mint, TargetSource::TemplateMember),
                 answer!(handlers::changed),
             )
         },
-        Endpoint {
+        EndpointRow {
             limit: Lists,
             query: &[listing::LIST, list::FILTERS],
-            response: schema::<Page<ObjectView>>,
+            response: schema::<ListPage<ObjectView>>,
             ..get("/objects", &LIST, handler!(list::list))
         },
-        Endpoint {
+        EndpointRow {
             query: &[&[MIN_SEQUENCE]],
             request: Some(schema::<SearchBody>),
-            response: schema::<Page<ObjectView>>,
+            response: schema::<ListPage<ObjectView>>,
             ..unsigned(
                 Method::POST,
                 "/objects/search",
@@ -58,7 +58,7 @@ fn objects() -> Vec<Endpoint> {
                 handler!(search::search),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[&[MIN_SEQUENCE]],
             request: Some(schema::<CountBody>),
             response: schema::<CountView>,
@@ -72,42 +72,42 @@ fn objects() -> Vec<Endpoint> {
     ]
 }
 
-fn object() -> Vec<Endpoint> {
+fn object() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             query: &[history::AT_SEQUENCE],
             response: schema::<ObjectView>,
             etag: true,
             ..get("/objects/{id}", &GET, handler!(handlers::get))
         },
-        Endpoint {
+        EndpointRow {
             limit: ObjectWrites,
             request: Some(schema::<ObjectPatch>),
-            response: schema::<Changed<ObjectView>>,
+            response: schema::<ResourceChange<ObjectView>>,
             ..signed(
                 Method::PATCH,
                 "/objects/{id}",
                 &UPDATE,
-                Signs::Body(Kind::Update, Target::Path),
+                SigningScheme::Body(Kind::Update, TargetSource::Path),
                 answer!(handlers::changed),
             )
         },
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<TransferBody>),
-            response: schema::<Changed<ObjectView>>,
-            right: Some(Right {
+            response: schema::<ResourceChange<ObjectView>>,
+            right: Some(EndpointRight {
                 area: Area::Objects,
-                access: Access::Update,
+                access: CrudAccess::Update,
             }),
             ..signed(
                 Method::POST,
                 "/objects/{id}/transfer",
                 &TRANSFER,
-                Signs::Body(Kind::Transfer, Target::Path),
+                SigningScheme::Body(Kind::Transfer, TargetSource::Path),
                 answer!(handlers::changed),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST_NEWEST_FIRST],
             response: schema::<HistoryPage>,
             ..get(
@@ -121,23 +121,24 @@ fn object() -> Vec<Endpoint> {
 
 const TAG: &str = "Objects";
 
-const TO_OBJECT: Link = Link::with_parameters("getObject", &[("id", "$response.body#/id")]);
-const TO_HISTORY: Link =
-    Link::with_parameters("listObjectHistory", &[("id", "$response.body#/id")]);
+const TO_OBJECT: AnswerLink =
+    AnswerLink::with_parameters("getObject", &[("id", "$response.body#/id")]);
+const TO_HISTORY: AnswerLink =
+    AnswerLink::with_parameters("listObjectHistory", &[("id", "$response.body#/id")]);
 
-const IF_MATCH: &[Parameter] = &[Parameter {
+const IF_MATCH: &[RequestParameter] = &[RequestParameter {
     name: "If-Match",
     schema_type: r#"{"type": "string", "pattern": "^(\\*|\"[0-9]{1,20}\\.[0-9a-f]{16}(-gzip|-zstd)?\")$"}"#,
     description: "The ETag of the state that the change is meant for; 412 if the object has changed.",
 }];
 
-const ETAG: &[Parameter] = &[Parameter {
+const ETAG: &[RequestParameter] = &[RequestParameter {
     name: "ETag",
     schema_type: "string",
     description: "The object's state after the change, for `If-Match`.",
 }];
 
-const MINT: Doc = Doc {
+const MINT: EndpointDoc = EndpointDoc {
     id: "mintObject",
     tag: TAG,
     summary: "Mint an object",
@@ -148,27 +149,27 @@ const MINT: Doc = Doc {
     links: &[
         TO_OBJECT,
         TO_HISTORY,
-        Link {
+        AnswerLink {
             to: "updateObject",
             parameters: &[("id", "$response.body#/id")],
             body: "",
         },
-        Link {
+        AnswerLink {
             to: "transferObject",
             parameters: &[("id", "$response.body#/id")],
             body: r#"{"to": "$response.body#/owner_id"}"#,
         },
-        Link::with_body(
+        AnswerLink::with_body(
             "submitAction",
             r#"{"action_type": "lock", "object_id": "$response.body#/id"}"#,
         ),
         TO_ACTION,
         TO_PROOF,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST: Doc = Doc {
+const LIST: EndpointDoc = EndpointDoc {
     id: "listObjects",
     tag: TAG,
     summary: "List objects",
@@ -176,14 +177,14 @@ const LIST: Doc = Doc {
         with `owner_id` those that a wallet owns, both of any organization as far as the caller may \
         see them. All given filters must hold; `POST /objects/search` accepts trees of them.",
     errors: &[Code::ResourceNotFound],
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getObject",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const SEARCH: Doc = Doc {
+const SEARCH: EndpointDoc = EndpointDoc {
     id: "searchObjects",
     tag: TAG,
     summary: "Find objects by a filter",
@@ -191,23 +192,23 @@ const SEARCH: Doc = Doc {
         over conditions on members and properties. It uses indexes and reads a bounded number of rows: past \
         that it is refused, and a narrower filter helps.",
     errors: &[Code::CursorInvalid],
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getObject",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const COUNT: Doc = Doc {
+const COUNT: EndpointDoc = EndpointDoc {
     id: "countObjects",
     tag: TAG,
     summary: "Count the objects that a filter finds",
     description: "The exact number of objects visible to the caller that the filter finds. The \
         bound on the rows read is that of the search.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET: Doc = Doc {
+const GET: EndpointDoc = EndpointDoc {
     id: "getObject",
     tag: TAG,
     summary: "Read an object",
@@ -216,12 +217,12 @@ const GET: Doc = Doc {
     errors: &[Code::Gone],
     links: &[
         TO_HISTORY,
-        Link::with_parameters("getTemplate", &[("id", "$response.body#/template_id")]),
+        AnswerLink::with_parameters("getTemplate", &[("id", "$response.body#/template_id")]),
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const UPDATE: Doc = Doc {
+const UPDATE: EndpointDoc = EndpointDoc {
     id: "updateObject",
     tag: TAG,
     summary: "Merge a patch into an object's properties",
@@ -233,10 +234,10 @@ const UPDATE: Doc = Doc {
     request_headers: IF_MATCH,
     response_headers: ETAG,
     links: &[TO_OBJECT, TO_HISTORY, TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const TRANSFER: Doc = Doc {
+const TRANSFER: EndpointDoc = EndpointDoc {
     id: "transferObject",
     tag: TAG,
     summary: "Transfer an object to another wallet",
@@ -245,19 +246,19 @@ const TRANSFER: Doc = Doc {
     request_headers: IF_MATCH,
     response_headers: ETAG,
     links: &[TO_OBJECT, TO_HISTORY, TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const HISTORY: Doc = Doc {
+const HISTORY: EndpointDoc = EndpointDoc {
     id: "listObjectHistory",
     tag: TAG,
     summary: "List an object's last actions",
     description: "The last 1,000 actions on an object, newest first whatever `order` is. Older ones \
         leave this list and stay in the log; `pruned_before` gives the version from which on the \
         list is complete.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getAction",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -4,39 +4,39 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use kedge_http::body;
-use kedge_http::cursor::Scope;
+use kedge_http::cursor::CursorScope;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
-use kedge_search::sort::Sort;
-use kedge_search::{Filter, SearchError, Wanted, parse, sort};
+use kedge_search::sort::SearchSort;
+use kedge_search::{SearchError, SearchFilter, SearchPageRequest, parse, sort};
 use serde_json::value::RawValue;
 
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
+use crate::api::listing::ListPage;
 use crate::api::listing::PAGE_BYTES_MAX;
-use crate::api::listing::Page;
 use crate::api::objects::search_bodies::{CountBody, CountView, SearchBody};
 use crate::api::objects::views::ObjectView;
 use crate::metrics::SEARCH_ROWS;
 
-struct Asked {
-    filter: Filter,
+struct SearchRequest {
+    filter: SearchFilter,
     /// The filter's text, normalized.
     text: String,
-    sort: Sort,
+    sort: SearchSort,
     limit: usize,
     cursor: Option<String>,
 }
 
-fn read_search(text: &str) -> Result<Asked, ApiError> {
+fn read_search(text: &str) -> Result<SearchRequest, ApiError> {
     let body: SearchBody = body::parse(text)?;
     let limit = body.limit.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
     if limit == 0 || limit > PAGE_ITEMS_MAX as u64 {
         let message = format!("must be 1 to {PAGE_ITEMS_MAX}");
         return Err(ApiError::field("/limit", "range", message));
     }
-    Ok(Asked {
+    Ok(SearchRequest {
         filter: parse::filter(body.filter.get()).map_err(refused)?,
         text: kedge_rules::json::compact(body.filter.get()).into_owned(),
         sort: sort::read(body.sort.as_deref().map(RawValue::get)).map_err(refused)?,
@@ -45,26 +45,26 @@ fn read_search(text: &str) -> Result<Asked, ApiError> {
     })
 }
 
-fn read_count(text: &str) -> Result<Filter, ApiError> {
+fn read_count(text: &str) -> Result<SearchFilter, ApiError> {
     let body: CountBody = body::parse(text)?;
     parse::filter(body.filter.get()).map_err(refused)
 }
 
 /// `POST /objects/search`
-pub async fn search(call: Call) -> Result<Reply, ApiError> {
+pub async fn search(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let text = &call.body.text;
     let read = || read_search(text);
     let asked = call.app.work_in_place(text.len(), read).await??;
     let (filter, sort) = (asked.filter, asked.sort);
     let viewer = call.viewer()?;
-    let scope = Scope::of(&[
+    let scope = CursorScope::of(&[
         call.endpoint.path,
         &viewer.wallet_id.to_string(),
         &asked.text,
         &format!("{sort:?}"),
     ]);
     let open = |cursor: &String| call.app.cursors.open(&scope, cursor);
-    let wanted = Wanted {
+    let wanted = SearchPageRequest {
         sort,
         limit: asked.limit,
         bytes_max: PAGE_BYTES_MAX,
@@ -77,18 +77,18 @@ pub async fn search(call: Call) -> Result<Reply, ApiError> {
         let found = kedge_search::search(&published.snapshot, &viewer, &filter, &wanted);
         let found = found.map_err(refused)?;
         count_rows(route, found.rows);
-        let page = Page {
+        let page = ListPage {
             items: found.objects.into_iter().map(ObjectView::from).collect(),
             has_more: found.place.is_some(),
             cursor: found.place.map(|place| app.cursors.make(&scope, &place)),
         };
-        Reply::json(StatusCode::OK, published.head.sequence, &page)
+        HttpReply::json(StatusCode::OK, published.head.sequence, &page)
     };
     call.app.read_long(call.holder, read).await
 }
 
 /// `POST /objects/count`
-pub async fn count(call: Call) -> Result<Reply, ApiError> {
+pub async fn count(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let text = &call.body.text;
     let filter = || read_count(text);
     let filter = call.app.work_in_place(text.len(), filter).await??;
@@ -99,7 +99,7 @@ pub async fn count(call: Call) -> Result<Reply, ApiError> {
     let counted = call.app.read_long(call.holder, read).await?;
     count_rows(call.endpoint.path, counted.rows);
     let count = counted.count;
-    Reply::json(StatusCode::OK, sequence, &CountView { count })
+    HttpReply::json(StatusCode::OK, sequence, &CountView { count })
 }
 
 fn count_rows(route: &'static str, rows: usize) {

@@ -1,6 +1,6 @@
 //! Answers that show objects.
 
-use kedge_http::scalars::{AddressText, HashText, IdText, RawObject, Time};
+use kedge_http::scalars::{AddressText, HashText, RawJsonObject, ResourceIdText, TimeText};
 use kedge_protocol::resource::{Object, ObjectStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,19 +9,19 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ObjectView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// The organization that issued it.
-    pub organization_id: IdText,
+    pub organization_id: ResourceIdText,
     /// The template that it was made from.
-    pub template_id: IdText,
+    pub template_id: ResourceIdText,
     /// The variation, if one was named.
-    pub variation_id: Option<IdText>,
+    pub variation_id: Option<ResourceIdText>,
     /// The wallet that owns it.
-    pub owner_id: IdText,
+    pub owner_id: ResourceIdText,
     /// That wallet's address.
     pub owner_address: AddressText,
     /// Its properties.
-    pub properties: RawObject<'static>,
+    pub properties: RawJsonObject<'static>,
     /// Which actions it allows.
     pub status: ObjectStatus,
     /// How many actions have created and changed it.
@@ -31,27 +31,27 @@ pub struct ObjectView {
     /// The last one's sequence.
     pub sequence: u64,
     /// When it was minted.
-    pub created_at: Time,
+    pub created_at: TimeText,
     /// When it was last changed.
-    pub updated_at: Time,
+    pub updated_at: TimeText,
 }
 
 impl From<Object> for ObjectView {
     fn from(object: Object) -> Self {
         Self {
-            id: IdText(object.id),
-            organization_id: IdText(object.organization_id),
-            template_id: IdText(object.template_id),
-            variation_id: object.variation_id.map(IdText),
-            owner_id: IdText(object.owner_id),
+            id: ResourceIdText(object.id),
+            organization_id: ResourceIdText(object.organization_id),
+            template_id: ResourceIdText(object.template_id),
+            variation_id: object.variation_id.map(ResourceIdText),
+            owner_id: ResourceIdText(object.owner_id),
             owner_address: AddressText(object.owner_address),
             properties: object.properties.into(),
             status: object.status,
             version: object.trace.version,
             integrity_hash: HashText(object.trace.integrity),
             sequence: object.trace.sequence,
-            created_at: Time(object.trace.created_at_ms),
-            updated_at: Time(object.trace.updated_at_ms),
+            created_at: TimeText(object.trace.created_at_ms),
+            updated_at: TimeText(object.trace.updated_at_ms),
         }
     }
 }

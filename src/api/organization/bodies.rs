@@ -13,7 +13,8 @@ use schemars::JsonSchema;
 /// A member's new role.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct RoleBody {
+#[schemars(rename = "RoleBody")]
+pub struct MemberRoleBody {
     /// The member, as in the path: the signed body must name them.
     wallet_id: WalletId,
     /// The new role.

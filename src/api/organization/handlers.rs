@@ -5,21 +5,23 @@ use hyper::header::IF_NONE_MATCH;
 use kedge_http::clock::now_ms;
 use kedge_http::conditional;
 use kedge_http::error::ApiError;
-use kedge_http::limits::{LOG_BYTES, Limits, LogUse, PerLimit, Period, Policy, Use, price_of};
-use kedge_http::reply::Reply;
-use kedge_http::scalars::{IdText, Time};
+use kedge_http::limits::{
+    LOG_BYTES, LimitPolicy, LimitUse, LogUse, OrganizationLimits, PerLimit, WindowPeriod, price_of,
+};
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::{ResourceIdText, TimeText};
 use kedge_protocol::Code;
 use kedge_protocol::resource::Organization;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::PRIVATE;
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 
 /// An organization, as its members see it.
 #[derive(Serialize, JsonSchema)]
 pub struct OwnOrganization {
-    id: IdText,
+    id: ResourceIdText,
     name: String,
     /// `free`, `developer`, `enterprise`, or `custom` for what was agreed with the operator.
     tier: &'static str,
@@ -37,7 +39,7 @@ pub struct OwnOrganization {
 #[derive(Serialize, JsonSchema)]
 struct LimitsView {
     #[serde(flatten)]
-    requests: Limits,
+    requests: OrganizationLimits,
     /// Bytes that its requests may add to the log, with the objects and variations that they make
     /// (`log-bytes`). Beyond that, writes are refused with 403.
     log_bytes: Option<u64>,
@@ -47,7 +49,7 @@ struct LimitsView {
 #[derive(Serialize, JsonSchema)]
 struct ForecastView {
     #[serde(flatten)]
-    requests: PerLimit<Option<Forecast>>,
+    requests: PerLimit<Option<LimitForecast>>,
     /// The bytes in the log.
     log_bytes: Option<LogForecast>,
 }
@@ -61,7 +63,7 @@ struct LogForecast {
     remaining: u64,
     /// When nothing will be left, if bytes continue to be added at the average rate since the
     /// organization was created; null if that is too far away to tell.
-    exhausted_at: Option<Time>,
+    exhausted_at: Option<TimeText>,
 }
 
 /// The latest time that a forecast can state: the year 9999.
@@ -77,7 +79,7 @@ fn log_forecast(used: LogUse, made_at_ms: u64, now_ms: u64) -> Option<LogForecas
     Some(LogForecast {
         policy: LOG_BYTES,
         remaining,
-        exhausted_at: at_ms.filter(|at| *at <= FORECAST_MS_MAX).map(Time),
+        exhausted_at: at_ms.filter(|at| *at <= FORECAST_MS_MAX).map(TimeText),
     })
 }
 
@@ -118,20 +120,21 @@ struct DayUsage {
 
 /// The forecast of a limit.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-struct Forecast {
+#[schemars(rename = "Forecast")]
+struct LimitForecast {
     /// The limit's name, as in `policy` of a refusal.
     policy: &'static str,
     /// Requests left in this window.
     remaining: u64,
     /// When the next window begins.
-    resets_at: Time,
+    resets_at: TimeText,
     /// When nothing will be left, if requests continue at the rate since the window began; null if
     /// the window ends first.
-    exhausted_at: Option<Time>,
+    exhausted_at: Option<TimeText>,
 }
 
 /// When `limit` is reached at the rate of this window so far, if that is before it ends.
-fn exhausted_at_ms(limit: u64, used: u64, period: Period, now_ms: u64) -> Option<u64> {
+fn exhausted_at_ms(limit: u64, used: u64, period: WindowPeriod, now_ms: u64) -> Option<u64> {
     if used >= limit {
         return Some(now_ms);
     }
@@ -146,15 +149,20 @@ fn exhausted_at_ms(limit: u64, used: u64, period: Period, now_ms: u64) -> Option
     is_before_reset.then_some(at_ms as u64)
 }
 
-fn forecast(policy: Policy, limit: Option<u64>, used: u64, now_ms: u64) -> Option<Forecast> {
+fn forecast(
+    policy: LimitPolicy,
+    limit: Option<u64>,
+    used: u64,
+    now_ms: u64,
+) -> Option<LimitForecast> {
     let limit = limit?;
     let period = policy.period();
     let window = period.window(now_ms / 1000);
-    Some(Forecast {
+    Some(LimitForecast {
         policy: policy.name(),
         remaining: limit.saturating_sub(used),
-        resets_at: Time(period.ends_s(window) * 1000),
-        exhausted_at: exhausted_at_ms(limit, used, period, now_ms).map(Time),
+        resets_at: TimeText(period.ends_s(window) * 1000),
+        exhausted_at: exhausted_at_ms(limit, used, period, now_ms).map(TimeText),
     })
 }
 
@@ -178,7 +186,7 @@ impl UsageView {
 }
 
 /// `GET /organizations/me`
-pub async fn me(call: Call) -> Result<Reply, ApiError> {
+pub async fn me(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let id = call.session()?.organization_id;
     let published = call.published();
     let organization = published.snapshot.organization(id)?.ok_or_else(|| {
@@ -209,12 +217,12 @@ pub async fn me(call: Call) -> Result<Reply, ApiError> {
 
 fn answer(
     organization: &Organization,
-    usage: &Use,
+    usage: &LimitUse,
     log: LogUse,
     now_ms: u64,
     sequence: u64,
-) -> Result<Reply, ApiError> {
-    Reply::ok(
+) -> Result<HttpReply, ApiError> {
+    HttpReply::ok(
         sequence,
         &OwnOrganization::of(organization, usage, log, now_ms),
     )
@@ -223,7 +231,7 @@ fn answer(
 /// The tag of an answer. It covers everything except the forecasts: these are estimates and differ in each millisecond.
 fn tag(
     organization: &Organization,
-    usage: &Use,
+    usage: &LimitUse,
     log: LogUse,
     now_ms: u64,
 ) -> Result<String, ApiError> {
@@ -233,7 +241,7 @@ fn tag(
     }
     view.forecast.requests = PerLimit::each(|policy| {
         let shown = view.forecast.requests.of(policy).cloned().flatten()?;
-        Some(Forecast {
+        Some(LimitForecast {
             exhausted_at: None,
             ..shown
         })
@@ -243,7 +251,7 @@ fn tag(
 }
 
 /// The counts before the current request.
-fn without_one(usage: &Use) -> Use {
+fn without_one(usage: &LimitUse) -> LimitUse {
     let mut before = usage.clone();
     for count in [
         &mut before.used.requests_per_minute,
@@ -255,10 +263,10 @@ fn without_one(usage: &Use) -> Use {
 }
 
 impl OwnOrganization {
-    fn of(organization: &Organization, usage: &Use, log: LogUse, now_ms: u64) -> Self {
-        let Use { tier, limits, used } = usage;
+    fn of(organization: &Organization, usage: &LimitUse, log: LogUse, now_ms: u64) -> Self {
+        let LimitUse { tier, limits, used } = usage;
         Self {
-            id: IdText(organization.id),
+            id: ResourceIdText(organization.id),
             name: organization.name.clone(),
             tier: tier.name(),
             price: price_of(tier),
@@ -286,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_limit_runs_out_at_the_windows_own_pace() {
-        let at = |limit, used| exhausted_at_ms(limit, used, Period::Minute, NOW_MS);
+        let at = |limit, used| exhausted_at_ms(limit, used, WindowPeriod::Minute, NOW_MS);
         // 48 s have passed: one request a second.
         assert_eq!(at(50, 48), Some(NOW_MS + 2_000));
         assert_eq!(at(60, 48), None, "the window ends just then");
@@ -295,7 +303,7 @@ mod tests {
         assert_eq!(at(50, 51), Some(NOW_MS));
         assert_eq!(at(50, 0), None);
         assert_eq!(at(0, 0), Some(NOW_MS));
-        let begun = exhausted_at_ms(50, 1, Period::Minute, 1_795_255_260_000);
+        let begun = exhausted_at_ms(50, 1, WindowPeriod::Minute, 1_795_255_260_000);
         assert_eq!(begun, Some(1_795_255_260_000 + 49_000));
     }
 
@@ -308,11 +316,14 @@ mod tests {
         let at = |used| log_forecast(used, NOW_MS - 10_000, NOW_MS).unwrap();
         let half = at(used(50, 100));
         assert_eq!((half.policy, half.remaining), ("log-bytes", 50));
-        let when = |time: Option<Time>| serde_json::to_value(time).unwrap();
-        assert_eq!(when(half.exhausted_at), when(Some(Time(NOW_MS + 10_000))));
+        let when = |time: Option<TimeText>| serde_json::to_value(time).unwrap();
+        assert_eq!(
+            when(half.exhausted_at),
+            when(Some(TimeText(NOW_MS + 10_000)))
+        );
         let full = at(used(120, 100));
         assert_eq!(full.remaining, 0);
-        assert_eq!(when(full.exhausted_at), when(Some(Time(NOW_MS))));
+        assert_eq!(when(full.exhausted_at), when(Some(TimeText(NOW_MS))));
         assert!(at(used(1, u64::MAX)).exhausted_at.is_none());
         let none = LogUse {
             bytes: 5,
@@ -323,8 +334,8 @@ mod tests {
 
     #[test]
     fn what_has_no_limit_has_no_forecast() {
-        assert!(forecast(Policy::TierDay, None, 7, NOW_MS).is_none());
-        let day = forecast(Policy::TierDay, Some(1_000), 7, NOW_MS).unwrap();
+        assert!(forecast(LimitPolicy::TierDay, None, 7, NOW_MS).is_none());
+        let day = forecast(LimitPolicy::TierDay, Some(1_000), 7, NOW_MS).unwrap();
         assert_eq!((day.policy, day.remaining), ("tier-day", 993));
         let resets_at = serde_json::to_value(day.resets_at).unwrap();
         assert_eq!(resets_at, "2026-11-22T00:00:00.000Z");

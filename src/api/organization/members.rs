@@ -1,20 +1,20 @@
 //! Members of the caller's organization, and its invitations.
 
-use kedge_actors::api::{Committed, Submission};
+use kedge_actors::api::{Submission, SubmissionOutcome};
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
+use kedge_http::reply::HttpReply;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use crate::api::accounts::views::WalletView;
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 use crate::api::listing::list_own;
-use crate::api::organization::views::{InvitationView, ShownInvitation};
+use crate::api::organization::views::{InvitationView, NewInvitationView};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RoleBody {
+struct RoleChange {
     /// The member, as in the path: the signed body must name it.
     wallet_id: Id,
     #[serde(rename = "role")]
@@ -22,7 +22,7 @@ struct RoleBody {
 }
 
 /// `GET /organizations/me/members`
-pub async fn members(call: Call) -> Result<Reply, ApiError> {
+pub async fn members(call: HandlerCall) -> Result<HttpReply, ApiError> {
     list_own(
         &call,
         |wallet: &Wallet| Ok((!wallet.is_removed()).then_some(wallet.email.len())),
@@ -31,11 +31,14 @@ pub async fn members(call: Call) -> Result<Reply, ApiError> {
 }
 
 /// Before `PATCH /organizations/me/members/{id}`: the signed body must name the member of the path.
-pub async fn check_member(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+pub async fn check_member(
+    call: &mut HandlerCall,
+    submission: &mut Submission,
+) -> Result<(), ApiError> {
     let member = call.id_of(Prefix::Wallet)?;
     let action = submission.actions.first();
     let payload = action.map_or("", |action| submission.text(&action.payload));
-    let body: RoleBody = kedge_http::body::parse(payload)?;
+    let body: RoleChange = kedge_http::body::parse(payload)?;
     if body.wallet_id != member {
         let message = "must be the wallet of the path";
         return Err(ApiError::field("/wallet_id", "range", message));
@@ -44,14 +47,14 @@ pub async fn check_member(call: &mut Call, submission: &mut Submission) -> Resul
 }
 
 /// The answer to `PATCH` and `DELETE /organizations/me/members/{id}`
-pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     call.changed(committed, WalletView::from(call.made::<Wallet>(committed)?))
 }
 
 /// The answer to `POST /organizations/me/invitations`
-pub fn invited(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn invited(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let invitation: Invitation = call.made(committed)?;
-    let shown = ShownInvitation {
+    let shown = NewInvitationView {
         code: call.app.invitations.of(invitation.id),
         invitation: InvitationView::from(invitation),
     };
@@ -59,13 +62,13 @@ pub fn invited(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 }
 
 /// The answer to `DELETE /organizations/me/invitations/{id}`
-pub fn revoked(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn revoked(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let invitation: Invitation = call.made(committed)?;
     call.changed(committed, InvitationView::from(invitation))
 }
 
 /// `GET /organizations/me/invitations`
-pub async fn invitations(call: Call) -> Result<Reply, ApiError> {
+pub async fn invitations(call: HandlerCall) -> Result<HttpReply, ApiError> {
     list_own(
         &call,
         |_: &Invitation| Ok(Some(0)),

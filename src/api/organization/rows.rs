@@ -1,62 +1,62 @@
 //! Endpoints of the caller's organization: members and invitations.
 
 use hyper::Method;
-use kedge_http::signing::{PathMember, Signs, Target};
+use kedge_http::signing::{PathMember, SigningScheme, TargetSource};
 use kedge_protocol::action::Kind;
 
-use crate::api::Endpoint;
+use crate::api::EndpointRow;
 use crate::api::accounts::views::WalletView;
-use crate::api::committed_answer::Changed;
-use crate::api::document::{Doc, Link};
+use crate::api::committed_answer::ResourceChange;
+use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::schema;
 use crate::api::listing;
-use crate::api::listing::Page;
-use crate::api::organization::bodies::{InviteBody, RoleBody};
-use crate::api::organization::views::{InvitationView, ShownInvitation};
+use crate::api::listing::ListPage;
+use crate::api::organization::bodies::{InviteBody, MemberRoleBody};
+use crate::api::organization::views::{InvitationView, NewInvitationView};
 use crate::api::organization::{handlers, members};
 use crate::api::row::{IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed};
 
-pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
+pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     members().into_iter().chain(invitations())
 }
 
-fn members() -> Vec<Endpoint> {
+fn members() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             response: schema::<handlers::OwnOrganization>,
             etag: true,
             ..get("/organizations/me", &ME, handler!(handlers::me))
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<WalletView>>,
+            response: schema::<ListPage<WalletView>>,
             ..get(
                 "/organizations/me/members",
                 &MEMBERS,
                 handler!(members::members),
             )
         },
-        Endpoint {
-            request: Some(schema::<RoleBody>),
-            response: schema::<Changed<WalletView>>,
+        EndpointRow {
+            request: Some(schema::<MemberRoleBody>),
+            response: schema::<ResourceChange<WalletView>>,
             prepare: Some(prepare!(members::check_member)),
             ..signed(
                 Method::PATCH,
                 "/organizations/me/members/{id}",
                 &SET_ROLE,
-                Signs::Body(Kind::OrgRole, Target::Organization),
+                SigningScheme::Body(Kind::OrgRole, TargetSource::Organization),
                 answer!(members::changed),
             )
         },
-        Endpoint {
-            response: schema::<Changed<WalletView>>,
+        EndpointRow {
+            response: schema::<ResourceChange<WalletView>>,
             ..signed(
                 Method::DELETE,
                 "/organizations/me/members/{id}",
                 &REMOVE_MEMBER,
-                Signs::PathMember(
+                SigningScheme::PathMember(
                     Kind::OrgMemberRemove,
-                    Target::Organization,
+                    TargetSource::Organization,
                     PathMember::Wallet,
                 ),
                 answer!(members::changed),
@@ -65,39 +65,39 @@ fn members() -> Vec<Endpoint> {
     ]
 }
 
-fn invitations() -> Vec<Endpoint> {
+fn invitations() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<InviteBody>),
             status: 201,
-            response: schema::<Changed<ShownInvitation>>,
+            response: schema::<ResourceChange<NewInvitationView>>,
             shows_secret: true,
             ..signed(
                 Method::POST,
                 "/organizations/me/invitations",
                 &INVITE,
-                Signs::Body(Kind::OrgInvite, Target::Organization),
+                SigningScheme::Body(Kind::OrgInvite, TargetSource::Organization),
                 answer!(members::invited),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<InvitationView>>,
+            response: schema::<ListPage<InvitationView>>,
             ..get(
                 "/organizations/me/invitations",
                 &INVITATIONS,
                 handler!(members::invitations),
             )
         },
-        Endpoint {
-            response: schema::<Changed<InvitationView>>,
+        EndpointRow {
+            response: schema::<ResourceChange<InvitationView>>,
             ..signed(
                 Method::DELETE,
                 "/organizations/me/invitations/{id}",
                 &REVOKE_INVITATION,
-                Signs::PathMember(
+                SigningScheme::PathMember(
                     Kind::OrgInvitationRevoke,
-                    Target::Organization,
+                    TargetSource::Organization,
                     PathMember::Invitation,
                 ),
                 answer!(members::revoked),
@@ -108,29 +108,29 @@ fn invitations() -> Vec<Endpoint> {
 
 const TAG: &str = "Organization";
 
-const ME: Doc = Doc {
+const ME: EndpointDoc = EndpointDoc {
     id: "getOwnOrganization",
     tag: TAG,
     summary: "Read the caller's organization and its limits",
     description: "The organization with its tier and price, how many requests each limit allows, how \
         many were sent in the current window, and when each limit would run out at that pace. Only the \
         operator sets the tier.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const MEMBERS: Doc = Doc {
+const MEMBERS: EndpointDoc = EndpointDoc {
     id: "listMembers",
     tag: TAG,
     summary: "List the organization's wallets",
     description: "The wallets of the caller's organization, in the order of registration.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "setMemberRole",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const SET_ROLE: Doc = Doc {
+const SET_ROLE: EndpointDoc = EndpointDoc {
     id: "setMemberRole",
     tag: TAG,
     summary: "Set a member's role",
@@ -140,10 +140,10 @@ const SET_ROLE: Doc = Doc {
         `GET /organizations/me`: every change of a role or a membership changes the organization.",
     request_headers: IF_MATCH,
     links: &[TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const REMOVE_MEMBER: Doc = Doc {
+const REMOVE_MEMBER: EndpointDoc = EndpointDoc {
     id: "removeMember",
     tag: TAG,
     summary: "Remove a member",
@@ -152,10 +152,10 @@ const REMOVE_MEMBER: Doc = Doc {
         again. It keeps what it owns. Owners and admins remove members; an owner cannot be removed, \
         and nobody removes their own wallet.",
     links: &[TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const INVITE: Doc = Doc {
+const INVITE: EndpointDoc = EndpointDoc {
     id: "inviteMember",
     tag: TAG,
     summary: "Invite someone",
@@ -164,28 +164,28 @@ const INVITE: Doc = Doc {
         wallet, only for its e-mail address if it names one, until it expires or is revoked, and only \
         while the wallet that made it may still invite to that role.",
     links: &[TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const INVITATIONS: Doc = Doc {
+const INVITATIONS: EndpointDoc = EndpointDoc {
     id: "listInvitations",
     tag: TAG,
     summary: "List the organization's invitations",
     description: "The invitations of the caller's organization, including used, revoked and expired \
         ones, without their codes.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "revokeInvitation",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const REVOKE_INVITATION: Doc = Doc {
+const REVOKE_INVITATION: EndpointDoc = EndpointDoc {
     id: "revokeInvitation",
     tag: TAG,
     summary: "Revoke an invitation",
     description: "Revokes an unused invitation: nobody can register with its code any more. Owners \
         and admins of the organization may revoke any invitation.",
     links: &[TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

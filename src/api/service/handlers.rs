@@ -1,23 +1,23 @@
 //! The service itself: domain, token keys, health, version.
 
 use hyper::StatusCode;
-use kedge_actors::{NodeHealth, Published};
-use kedge_cluster::node::Standing;
+use kedge_actors::{NodeHealth, PublishedState};
+use kedge_cluster::node::NodeStatus;
 use kedge_http::auth::keys::PUBLIC_CACHE;
 use kedge_http::error::ApiError;
 use kedge_http::outward::without_paths;
-use kedge_http::reply::Reply;
+use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{AddressText, HashText};
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};
-use kedge_protocol::{Hash, KeyOfBatch};
-use kedge_storage::{AnchorStatus, Mode, Page, ReadError};
+use kedge_protocol::{BatchKeys, Hash};
+use kedge_storage::{AnchorProgress, RowPage, StoreMode, StoreReadError};
 use schemars::JsonSchema;
 
 use crate::api::PUBLIC;
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 use crate::api::service::views::{
-    AnchoringView, ClusterView, DomainView, HealthView, NodeView, ReadyView, TypeMember, Types,
-    VersionView,
+    AnchoringView, ClusterView, DomainView, HealthView, NodeView, ReadyView, SigningTypesView,
+    TypeMember, VersionView,
 };
 
 const fn member(name: &'static str, type_name: &'static str) -> TypeMember {
@@ -25,7 +25,7 @@ const fn member(name: &'static str, type_name: &'static str) -> TypeMember {
 }
 
 /// `GET /.well-known/eip712-domain.json`
-pub async fn domain(call: Call) -> Result<Reply, ApiError> {
+pub async fn domain(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let domain = call.app.verifier.domain();
     let published = call.published();
     let next = published.head.batches;
@@ -39,7 +39,7 @@ pub async fn domain(call: Call) -> Result<Reply, ApiError> {
         extensions: [],
         sequencer: AddressText(published.snapshot.sequencer_keys()?.key_of(next)),
         primary_type: "ActionRequest",
-        types: Types {
+        types: SigningTypesView {
             action_request: [
                 member("signer", "address"),
                 member("nonce", "uint64"),
@@ -55,10 +55,10 @@ pub async fn domain(call: Call) -> Result<Reply, ApiError> {
             ],
         },
     };
-    Ok(Reply::ok(sequence(&call), &view)?.etagged(&call.headers, PUBLIC))
+    Ok(HttpReply::ok(sequence(&call), &view)?.etagged(&call.headers, PUBLIC))
 }
 
-fn sequence(call: &Call) -> u64 {
+fn sequence(call: &HandlerCall) -> u64 {
     call.published().head.sequence
 }
 
@@ -70,20 +70,20 @@ pub struct KeysView {
 }
 
 /// `GET /.well-known/jwks.json`
-pub async fn keys(call: Call) -> Result<Reply, ApiError> {
-    let reply = Reply::ok(sequence(&call), &call.app.access.public_keys())?;
+pub async fn keys(call: HandlerCall) -> Result<HttpReply, ApiError> {
+    let reply = HttpReply::ok(sequence(&call), &call.app.access.public_keys())?;
     Ok(reply.etagged(&call.headers, PUBLIC_CACHE))
 }
 
 /// `GET /healthz`
-pub async fn health(call: Call) -> Result<Reply, ApiError> {
-    Reply::ok(sequence(&call), &HealthView { status: "ok" })
+pub async fn health(call: HandlerCall) -> Result<HttpReply, ApiError> {
+    HttpReply::ok(sequence(&call), &HealthView { status: "ok" })
 }
 
 /// A follower with a larger lag is not ready.
 const LAG_MAX_S: f64 = 1.0;
 
-fn cluster_of(node: &str, standing: Standing) -> ClusterView {
+fn cluster_of(node: &str, standing: NodeStatus) -> ClusterView {
     ClusterView {
         node: node.to_owned(),
         role: standing.role.name(),
@@ -116,8 +116,8 @@ fn node_of(node: &NodeHealth, now_ms: u64) -> NodeView {
     }
 }
 
-fn anchoring_of(published: &Published, now_ms: u64) -> Result<AnchoringView, ReadError> {
-    let newest = Page {
+fn anchoring_of(published: &PublishedState, now_ms: u64) -> Result<AnchoringView, StoreReadError> {
+    let newest = RowPage {
         after: None,
         descending: true,
         limit: ANCHORS_LOOKED_AT,
@@ -125,7 +125,7 @@ fn anchoring_of(published: &Published, now_ms: u64) -> Result<AnchoringView, Rea
     let anchors = published.snapshot.anchors(newest)?;
     let finalized = anchors
         .iter()
-        .find(|anchor| anchor.status == AnchorStatus::Finalized);
+        .find(|anchor| anchor.status == AnchorProgress::Finalized);
     let finalized = finalized.map_or(0, |anchor| anchor.checkpoint.checkpoint.batches);
     let oldest = published.snapshot.batch(finalized)?;
     Ok(AnchoringView {
@@ -141,14 +141,14 @@ fn anchoring_of(published: &Published, now_ms: u64) -> Result<AnchoringView, Rea
 const ANCHORS_LOOKED_AT: usize = 64;
 
 /// `GET /readyz`
-pub async fn ready(call: Call) -> Result<Reply, ApiError> {
+pub async fn ready(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let engine = &call.app.engine;
     let reason = match (engine.failure().reason(), engine.mode()) {
         (Some(why), _) => Some(format!("the engine has failed and the process ends: {why}")),
-        (None, Mode::ReadOnly(why)) => Some(why),
-        (None, Mode::ReadWrite) if engine.disk_full() => Some("the disk is full".to_owned()),
-        (None, Mode::ReadWrite) => engine.check_clock().err().map(|why| why.to_string()),
+        (None, StoreMode::ReadOnly(why)) => Some(why),
+        (None, StoreMode::ReadWrite) if engine.disk_full() => Some("the disk is full".to_owned()),
+        (None, StoreMode::ReadWrite) => engine.check_clock().err().map(|why| why.to_string()),
     };
     let replica = call.app.replica.get();
     let cluster = replica.map(|replica| {
@@ -183,20 +183,20 @@ pub async fn ready(call: Call) -> Result<Reply, ApiError> {
         requests_under_way: engine.requests_under_way(),
         requests_max: engine.requests_max(),
     };
-    Reply::json(status, head.sequence, &view)
+    HttpReply::json(status, head.sequence, &view)
 }
 
 /// `GET /version`
-pub async fn version(call: Call) -> Result<Reply, ApiError> {
+pub async fn version(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let view = VersionView {
         name: env!("CARGO_PKG_NAME"),
         version: env!("CARGO_PKG_VERSION"),
     };
-    Reply::ok(sequence(&call), &view)
+    HttpReply::ok(sequence(&call), &view)
 }
 
 /// `GET /openapi.json`
-pub async fn document(call: Call) -> Result<Reply, ApiError> {
+pub async fn document(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let document = crate::api::document::served(call.table);
     Ok(document.reply(&call.headers, sequence(&call), PUBLIC))
 }

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName};
 use kedge_http::error::ApiError;
-use kedge_http::fixed::Fixed;
-use kedge_http::reply::Reply;
+use kedge_http::fixed::FixedBody;
+use kedge_http::reply::HttpReply;
 
 use crate::api::PUBLIC;
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 
 pub const PAGE_TYPE: &str = "text/html; charset=utf-8";
 pub const STYLE_TYPE: &str = "text/css; charset=utf-8";
@@ -20,14 +20,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-static PAGE: LazyLock<Fixed> =
-    LazyLock::new(|| Fixed::new(PAGE_TYPE, include_str!("reference/page.html")));
-static STYLE: LazyLock<Fixed> =
-    LazyLock::new(|| Fixed::new(STYLE_TYPE, include_str!("reference/reference.css")));
-static SCRIPT: LazyLock<Fixed> =
-    LazyLock::new(|| Fixed::new(SCRIPT_TYPE, include_str!("reference/reference.js")));
+static PAGE: LazyLock<FixedBody> =
+    LazyLock::new(|| FixedBody::new(PAGE_TYPE, include_str!("reference/page.html")));
+static STYLE: LazyLock<FixedBody> =
+    LazyLock::new(|| FixedBody::new(STYLE_TYPE, include_str!("reference/reference.css")));
+static SCRIPT: LazyLock<FixedBody> =
+    LazyLock::new(|| FixedBody::new(SCRIPT_TYPE, include_str!("reference/reference.js")));
 
-fn file(call: &Call, file: &Fixed) -> Reply {
+fn file(call: &HandlerCall, file: &FixedBody) -> HttpReply {
     let sequence = call.published().head.sequence;
     file.reply(&call.headers, sequence, PUBLIC)
         .with(CONTENT_SECURITY_POLICY, POLICY)
@@ -35,16 +35,16 @@ fn file(call: &Call, file: &Fixed) -> Reply {
 }
 
 /// `GET /docs`
-pub async fn page(call: Call) -> Result<Reply, ApiError> {
+pub async fn page(call: HandlerCall) -> Result<HttpReply, ApiError> {
     Ok(file(&call, &PAGE))
 }
 
 /// `GET /docs/reference.css`
-pub async fn style(call: Call) -> Result<Reply, ApiError> {
+pub async fn style(call: HandlerCall) -> Result<HttpReply, ApiError> {
     Ok(file(&call, &STYLE))
 }
 
 /// `GET /docs/reference.js`
-pub async fn script(call: Call) -> Result<Reply, ApiError> {
+pub async fn script(call: HandlerCall) -> Result<HttpReply, ApiError> {
     Ok(file(&call, &SCRIPT))
 }

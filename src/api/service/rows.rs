@@ -1,23 +1,23 @@
 //! Endpoints of the service itself.
 
 use kedge_http::limits::LimitClass::Free;
-use kedge_http::query::Parameter;
+use kedge_http::query::RequestParameter;
 
-use crate::api::Endpoint;
-use crate::api::document::Doc;
-use crate::api::endpoint::Auth::Public;
+use crate::api::EndpointRow;
+use crate::api::document::EndpointDoc;
+use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::schema;
 use crate::api::row::{get, handler};
 use crate::api::service::views::{DomainView, HealthView, ReadyView, VersionView};
 use crate::api::service::{handlers, reference};
 
-pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
+pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     state().into_iter().chain(document())
 }
 
-fn state() -> Vec<Endpoint> {
+fn state() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             response: schema::<DomainView>,
@@ -28,26 +28,26 @@ fn state() -> Vec<Endpoint> {
                 handler!(handlers::domain),
             )
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             response: schema::<handlers::KeysView>,
             etag: true,
             ..get("/.well-known/jwks.json", &KEYS, handler!(handlers::keys))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             response: schema::<HealthView>,
             ..get("/healthz", &HEALTH, handler!(handlers::health))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             response: schema::<ReadyView>,
             ..get("/readyz", &READY, handler!(handlers::ready))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             response: schema::<VersionView>,
@@ -56,16 +56,16 @@ fn state() -> Vec<Endpoint> {
     ]
 }
 
-fn document() -> Vec<Endpoint> {
+fn document() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             response: schema::<serde_json::Map<String, serde_json::Value>>,
             etag: true,
             ..get("/openapi.json", &DOCUMENT, handler!(handlers::document))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             media_type: reference::PAGE_TYPE,
@@ -73,7 +73,7 @@ fn document() -> Vec<Endpoint> {
             response: schema::<String>,
             ..get("/docs", &REFERENCE, handler!(reference::page))
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             media_type: reference::STYLE_TYPE,
@@ -85,7 +85,7 @@ fn document() -> Vec<Endpoint> {
                 handler!(reference::style),
             )
         },
-        Endpoint {
+        EndpointRow {
             auth: Public,
             limit: Free,
             media_type: reference::SCRIPT_TYPE,
@@ -103,96 +103,96 @@ fn document() -> Vec<Endpoint> {
 const TAG: &str = "Service";
 
 /// Headers of answers that are kept in two forms.
-const IN_TWO_FORMS: &[Parameter] = &[
-    Parameter {
+const IN_TWO_FORMS: &[RequestParameter] = &[
+    RequestParameter {
         name: "Content-Encoding",
         schema_type: "string",
         description: "`gzip`, for callers whose `Accept-Encoding` allows it.",
     },
-    Parameter {
+    RequestParameter {
         name: "Vary",
         schema_type: "string",
         description: "Which headers of the request the answer depends on.",
     },
 ];
 
-const DOMAIN: Doc = Doc {
+const DOMAIN: EndpointDoc = EndpointDoc {
     id: "getDomain",
     tag: TAG,
     summary: "Read the domain of every signature",
     description: "The EIP-712 domain under which everything is signed, with the types, in the shape \
         of EIP-5267, and the address of the sequencer. A careful client compares it with the \
         contract's.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const KEYS: Doc = Doc {
+const KEYS: EndpointDoc = EndpointDoc {
     id: "getTokenKeys",
     tag: TAG,
     summary: "Read the public keys of access tokens",
     description: "The public keys that access tokens are signed with, as a JWK set (RFC 7517).",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const HEALTH: Doc = Doc {
+const HEALTH: EndpointDoc = EndpointDoc {
     id: "getHealth",
     tag: TAG,
     summary: "Check that the process answers",
     description: "Answers as long as the process runs.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const READY: Doc = Doc {
+const READY: EndpointDoc = EndpointDoc {
     id: "getReadiness",
     tag: TAG,
     summary: "Check whether the server accepts changes",
     description: "Whether the server accepts changes, with the log's head. 503 and the reason if it \
         is read-only; reads continue then.",
     also: &[(503, "It accepts no changes now.")],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const VERSION: Doc = Doc {
+const VERSION: EndpointDoc = EndpointDoc {
     id: "getVersion",
     tag: TAG,
     summary: "Read name and version",
     description: "The name and version of the running server.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const DOCUMENT: Doc = Doc {
+const DOCUMENT: EndpointDoc = EndpointDoc {
     id: "getDocument",
     tag: TAG,
     summary: "Read this document",
     description: "This document, generated from the table that routes requests.",
     response_headers: IN_TWO_FORMS,
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const REFERENCE: Doc = Doc {
+const REFERENCE: EndpointDoc = EndpointDoc {
     id: "getReference",
     tag: TAG,
     summary: "Read the reference",
     description: "The reference for people: a page that shows this document and loads nothing from \
         elsewhere.",
     response_headers: IN_TWO_FORMS,
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const REFERENCE_STYLE: Doc = Doc {
+const REFERENCE_STYLE: EndpointDoc = EndpointDoc {
     id: "getReferenceStyle",
     tag: TAG,
     summary: "Read the reference's style sheet",
     description: "The style sheet of the reference.",
     response_headers: IN_TWO_FORMS,
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const REFERENCE_SCRIPT: Doc = Doc {
+const REFERENCE_SCRIPT: EndpointDoc = EndpointDoc {
     id: "getReferenceScript",
     tag: TAG,
     summary: "Read the reference's script",
     description: "The script of the reference.",
     response_headers: IN_TWO_FORMS,
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -17,7 +17,8 @@ pub struct TypeMember {
 /// The types of the signed data.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "PascalCase")]
-pub struct Types {
+#[schemars(rename = "Types")]
+pub struct SigningTypesView {
     /// Those of a request.
     pub action_request: [TypeMember; 5],
     /// Those of an action.
@@ -48,7 +49,7 @@ pub struct DomainView {
     /// The type that is signed.
     pub primary_type: &'static str,
     /// The types of the signed data.
-    pub types: Types,
+    pub types: SigningTypesView,
 }
 
 /// The process answers.

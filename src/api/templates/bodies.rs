@@ -11,7 +11,7 @@ use kedge_protocol::resource::Who;
 use schemars::JsonSchema;
 
 use crate::api::bus::bodies::BusKind;
-use crate::api::objects::bodies::Properties;
+use crate::api::objects::bodies::PropertiesBody;
 
 /// A template with its properties and rules.
 #[derive(JsonSchema)]
@@ -23,10 +23,10 @@ pub struct TemplateBody {
     #[schemars(default, length(max = DESCRIPTION_CHARS_MAX))]
     description: String,
     /// The initial properties of its objects.
-    properties: Option<Properties>,
+    properties: Option<PropertiesBody>,
     /// JSON Schema 2020-12 that its objects' properties must satisfy: at most 64 KiB, `$ref` only within itself and
     /// without cycles, patterns without look-around. `format` is an annotation and checks nothing.
-    schema: Option<Properties>,
+    schema: Option<PropertiesBody>,
     /// How many objects may ever be minted; no limit if absent. A number, or a decimal text as in answers.
     max_supply: Option<WholeInput>,
     /// Who may do what, if the default does not fit; each kind at most once.
@@ -47,9 +47,9 @@ pub struct TemplatePatch {
     #[schemars(length(max = DESCRIPTION_CHARS_MAX))]
     description: Option<String>,
     /// The initial properties of its objects.
-    properties: Option<Properties>,
+    properties: Option<PropertiesBody>,
     /// JSON Schema 2020-12 that its objects' properties must satisfy.
-    schema: Option<Properties>,
+    schema: Option<PropertiesBody>,
     /// Who may do what; each kind at most once.
     #[schemars(length(max = TEMPLATE_RULES_MAX))]
     actions: Option<Vec<RuleBody>>,
@@ -66,7 +66,7 @@ struct RuleBody {
     /// Who may do it.
     who: Who,
     /// JSON Schema of its payload; only for custom kinds.
-    schema: Option<Properties>,
+    schema: Option<PropertiesBody>,
 }
 
 /// Variations; a single variation without a list is accepted too.
@@ -90,5 +90,5 @@ pub struct VariationBody {
     /// Its name.
     name: NameInput,
     /// Merged over the template's properties.
-    properties: Option<Properties>,
+    properties: Option<PropertiesBody>,
 }

@@ -1,36 +1,36 @@
 //! Templates and their variations.
 
-use kedge_actors::api::Committed;
+use kedge_actors::api::SubmissionOutcome;
 use kedge_http::error::ApiError;
-use kedge_http::reply::Reply;
-use kedge_http::scalars::IdText;
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::ResourceIdText;
 use kedge_protocol::resource::{Template, Variation};
 use kedge_protocol::{Id, Prefix};
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 use kedge_rules::rights::sees_template;
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 
-use crate::api::call::Call;
-use crate::api::listing::{Listing, Source};
-use crate::api::templates::views::{TemplateView, VariationView, VariationsMade};
+use crate::api::call::HandlerCall;
+use crate::api::listing::{ListRequest, ListSource};
+use crate::api::templates::views::{TemplateView, VariationView, VariationsView};
 
 /// Templates rarely change, so callers may cache them briefly.
 const CACHE: &str = "private, max-age=30";
 
 /// The answer to `POST /templates`
-pub fn created(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn created(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     call.changed(committed, TemplateView::of(call.made(committed)?, 0))
 }
 
 /// The answer to `PATCH /templates/{id}`
-pub fn updated(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn updated(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let template: Template = call.made(committed)?;
     let minted = minted(call, template.id)?;
     call.changed(committed, TemplateView::of(template, minted))
 }
 
 /// Number of objects minted from a template at the time of the change.
-fn minted(call: &Call, template: Id) -> Result<u64, ApiError> {
+fn minted(call: &HandlerCall, template: Id) -> Result<u64, ApiError> {
     match &call.earlier {
         Some(earlier) => Ok(earlier.minted),
         None => Ok(call.published().snapshot.minted(template)?),
@@ -38,22 +38,22 @@ fn minted(call: &Call, template: Id) -> Result<u64, ApiError> {
 }
 
 /// The answer to `POST /templates/{id}/variations`
-pub fn varied(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn varied(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let (mut found, mut items) = (None, Vec::new());
     for image in call.images(committed)? {
         match image {
-            Image::Template(template) => found = Some(template),
-            Image::Variation(variation) => items.push(VariationView::from(variation)),
+            ResourceState::Template(template) => found = Some(template),
+            ResourceState::Variation(variation) => items.push(VariationView::from(variation)),
             _ => {}
         }
     }
     let template = found.ok_or_else(|| ApiError::internal(&"an action on a template made none"))?;
     let minted = minted(call, template.id)?;
     let position = call.position(committed)?;
-    let answer = VariationsMade {
+    let answer = VariationsView {
         items,
         template: TemplateView::of(template, minted),
-        action_id: IdText(position.id()),
+        action_id: ResourceIdText(position.id()),
         receipt: position.receipt(call.app.verifier.domain()),
     };
     call.answered(committed, position.done.sequence, &answer)
@@ -61,8 +61,8 @@ pub fn varied(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 
 /// The template, if the caller may see it.
 pub(in crate::api) fn seen_template(
-    call: &Call,
-    snapshot: &Snapshot,
+    call: &HandlerCall,
+    snapshot: &StoreSnapshot,
     text: &str,
 ) -> Result<Template, ApiError> {
     let missing = || ApiError::not_found("template", text);
@@ -76,25 +76,25 @@ pub(in crate::api) fn seen_template(
 }
 
 /// `GET /templates/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let template = seen_template(&call, &published.snapshot, &call.id)?;
     let minted = published.snapshot.minted(template.id)?;
     let trace = template.trace;
-    let reply = Reply::ok(published.head.sequence, &TemplateView::of(template, minted))?;
+    let reply = HttpReply::ok(published.head.sequence, &TemplateView::of(template, minted))?;
     Ok(reply.state_tagged(&call.headers, &trace, CACHE))
 }
 
 /// `GET /templates`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
-    let listing = Listing::of(&call, &[])?;
+    let listing = ListRequest::of(&call, &[])?;
     let reply = listing.answer(
         &call,
         published.head.sequence,
-        Source {
+        ListSource {
             fetch: |rows| Ok(snapshot.templates(organization_id, rows)?),
             place: |template: &Template| template.trace.created_sequence,
             keep: |template: &Template| Ok(Some(template.properties.len())),
@@ -108,15 +108,15 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 }
 
 /// `GET /templates/{id}/variations`
-pub async fn list_variations(call: Call) -> Result<Reply, ApiError> {
+pub async fn list_variations(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let template = seen_template(&call, snapshot, &call.id)?;
-    let listing = Listing::of(&call, &[&call.id])?;
+    let listing = ListRequest::of(&call, &[&call.id])?;
     listing.answer(
         &call,
         published.head.sequence,
-        Source {
+        ListSource {
             fetch: |rows| Ok(snapshot.variations(template.id, rows)?),
             place: |variation: &Variation| variation.index,
             keep: |variation: &Variation| Ok(Some(variation.properties.len())),

@@ -2,74 +2,74 @@
 
 use hyper::Method;
 use kedge_http::limits::LimitClass::{Lists, TemplateWrites};
-use kedge_http::signing::{Signs, Target};
+use kedge_http::signing::{SigningScheme, TargetSource};
 use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 
-use crate::api::Endpoint;
-use crate::api::committed_answer::Changed;
-use crate::api::document::{Doc, Link};
+use crate::api::EndpointRow;
+use crate::api::committed_answer::ResourceChange;
+use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::schema;
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::row::{IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, signed};
 use crate::api::templates::bodies::{TemplateBody, TemplatePatch, VariationsBody};
 use crate::api::templates::handlers;
-use crate::api::templates::views::{TemplateView, VariationView, VariationsMade};
+use crate::api::templates::views::{TemplateView, VariationView, VariationsView};
 
-pub(in crate::api) fn rows() -> Vec<Endpoint> {
+pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             limit: TemplateWrites,
             request: Some(schema::<TemplateBody>),
             status: 201,
-            response: schema::<Changed<TemplateView>>,
+            response: schema::<ResourceChange<TemplateView>>,
             ..signed(
                 Method::POST,
                 "/templates",
                 &CREATE,
-                Signs::Body(Kind::TemplateCreate, Target::Empty),
+                SigningScheme::Body(Kind::TemplateCreate, TargetSource::Empty),
                 answer!(handlers::created),
             )
         },
-        Endpoint {
+        EndpointRow {
             limit: Lists,
             query: &[listing::LIST],
-            response: schema::<Page<TemplateView>>,
+            response: schema::<ListPage<TemplateView>>,
             etag: true,
             ..get("/templates", &LIST, handler!(handlers::list))
         },
-        Endpoint {
+        EndpointRow {
             response: schema::<TemplateView>,
             etag: true,
             ..get("/templates/{id}", &GET, handler!(handlers::get))
         },
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<TemplatePatch>),
-            response: schema::<Changed<TemplateView>>,
+            response: schema::<ResourceChange<TemplateView>>,
             ..signed(
                 Method::PATCH,
                 "/templates/{id}",
                 &UPDATE,
-                Signs::Body(Kind::TemplateUpdate, Target::Path),
+                SigningScheme::Body(Kind::TemplateUpdate, TargetSource::Path),
                 answer!(handlers::updated),
             )
         },
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<VariationsBody>),
             status: 201,
-            response: schema::<VariationsMade>,
+            response: schema::<VariationsView>,
             ..signed(
                 Method::POST,
                 "/templates/{id}/variations",
                 &CREATE_VARIATIONS,
-                Signs::Body(Kind::TemplateVariations, Target::Path),
+                SigningScheme::Body(Kind::TemplateVariations, TargetSource::Path),
                 answer!(handlers::varied),
             )
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<VariationView>>,
+            response: schema::<ListPage<VariationView>>,
             ..get(
                 "/templates/{id}/variations",
                 &LIST_VARIATIONS,
@@ -81,7 +81,7 @@ pub(in crate::api) fn rows() -> Vec<Endpoint> {
 
 const TAG: &str = "Templates";
 
-const CREATE: Doc = Doc {
+const CREATE: EndpointDoc = EndpointDoc {
     id: "createTemplate",
     tag: TAG,
     summary: "Make a template",
@@ -90,12 +90,12 @@ const CREATE: Doc = Doc {
         default does not fit: owners act, issuers mint. Custom kinds begin with `x.`. `max_supply` \
         bounds how many are ever minted. The name is unique in the organization.",
     links: &[
-        Link::with_parameters("getTemplate", &[("id", "$response.body#/id")]),
-        Link::with_parameters("createVariations", &[("id", "$response.body#/id")]),
-        Link::with_parameters("updateTemplate", &[("id", "$response.body#/id")]),
-        Link::with_parameters("listVariations", &[("id", "$response.body#/id")]),
-        Link::with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
-        Link {
+        AnswerLink::with_parameters("getTemplate", &[("id", "$response.body#/id")]),
+        AnswerLink::with_parameters("createVariations", &[("id", "$response.body#/id")]),
+        AnswerLink::with_parameters("updateTemplate", &[("id", "$response.body#/id")]),
+        AnswerLink::with_parameters("listVariations", &[("id", "$response.body#/id")]),
+        AnswerLink::with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
+        AnswerLink {
             to: "listObjects",
             parameters: &[("template_id", "$response.body#/id")],
             body: "",
@@ -103,35 +103,35 @@ const CREATE: Doc = Doc {
         TO_ACTION,
         TO_PROOF,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST: Doc = Doc {
+const LIST: EndpointDoc = EndpointDoc {
     id: "listTemplates",
     tag: TAG,
     summary: "List the organization's templates",
     description: "The templates of the caller's organization, in the order of creation.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getTemplate",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET: Doc = Doc {
+const GET: EndpointDoc = EndpointDoc {
     id: "getTemplate",
     tag: TAG,
     summary: "Read a template",
     description: "A template of the caller's organization, or a public one. Templates rarely change: \
         keep the answer with its ETag and ask with `If-None-Match`.",
     links: &[
-        Link::with_parameters("listVariations", &[("id", "$response.body#/id")]),
-        Link::with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
+        AnswerLink::with_parameters("listVariations", &[("id", "$response.body#/id")]),
+        AnswerLink::with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const UPDATE: Doc = Doc {
+const UPDATE: EndpointDoc = EndpointDoc {
     id: "updateTemplate",
     tag: TAG,
     summary: "Change a template",
@@ -142,40 +142,40 @@ const UPDATE: Doc = Doc {
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
     links: &[
-        Link::with_parameters("getTemplate", &[("id", "$response.body#/id")]),
+        AnswerLink::with_parameters("getTemplate", &[("id", "$response.body#/id")]),
         TO_ACTION,
         TO_PROOF,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const CREATE_VARIATIONS: Doc = Doc {
+const CREATE_VARIATIONS: EndpointDoc = EndpointDoc {
     id: "createVariations",
     tag: TAG,
     summary: "Make variations, all or none",
     description: "Makes up to 500 variations of a template, all or none: a name, and properties \
         that are merged over the template's. One bare variation is accepted too.",
     links: &[
-        Link::with_parameters("listVariations", &[("id", "$response.body#/template/id")]),
-        Link::with_body(
+        AnswerLink::with_parameters("listVariations", &[("id", "$response.body#/template/id")]),
+        AnswerLink::with_body(
             "mintObject",
             r#"{"template_id": "$response.body#/template/id", "variation_id": "$response.body#/items/0/id"}"#,
         ),
         TO_ACTION,
         TO_PROOF,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST_VARIATIONS: Doc = Doc {
+const LIST_VARIATIONS: EndpointDoc = EndpointDoc {
     id: "listVariations",
     tag: TAG,
     summary: "List a template's variations",
     description: "A template's variations, in the order of creation.",
     errors: &[Code::ResourceNotFound],
-    links: &[Link::with_body(
+    links: &[AnswerLink::with_body(
         "mintObject",
         r#"{"template_id": "$request.path.id", "variation_id": "$response.body#/items/0/id"}"#,
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -1,6 +1,6 @@
 //! Answers that show templates and their variations.
 
-use kedge_http::scalars::{Decimal, HashText, IdText, RawObject, Time};
+use kedge_http::scalars::{DecimalText, HashText, RawJsonObject, ResourceIdText, TimeText};
 use kedge_protocol::receipt::Receipt;
 use kedge_protocol::resource::{Template, Variation, Who};
 use schemars::JsonSchema;
@@ -15,26 +15,26 @@ pub struct RuleView {
     pub who: Who,
     /// JSON Schema of its payload; only custom kinds have one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema: Option<RawObject<'static>>,
+    pub schema: Option<RawJsonObject<'static>>,
 }
 
 /// A template.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TemplateView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// The organization that issues its objects.
-    pub organization_id: IdText,
+    pub organization_id: ResourceIdText,
     /// Its name, unique in the organization.
     pub name: String,
     /// What it is for.
     pub description: String,
     /// The initial properties of its objects.
-    pub properties: RawObject<'static>,
+    pub properties: RawJsonObject<'static>,
     /// JSON Schema that its objects' properties must satisfy.
-    pub schema: Option<RawObject<'static>>,
+    pub schema: Option<RawJsonObject<'static>>,
     /// How many objects may ever be minted.
-    pub max_supply: Option<Decimal>,
+    pub max_supply: Option<DecimalText>,
     /// How many have been minted.
     pub minted_count: u64,
     /// Who may do what, if the default does not fit.
@@ -50,9 +50,9 @@ pub struct TemplateView {
     /// The last one's sequence.
     pub sequence: u64,
     /// When it was created.
-    pub created_at: Time,
+    pub created_at: TimeText,
     /// When it was last changed.
-    pub updated_at: Time,
+    pub updated_at: TimeText,
 }
 
 impl TemplateView {
@@ -64,13 +64,13 @@ impl TemplateView {
             schema: rule.schema.map(Into::into),
         });
         Self {
-            id: IdText(template.id),
-            organization_id: IdText(template.organization_id),
+            id: ResourceIdText(template.id),
+            organization_id: ResourceIdText(template.organization_id),
             name: template.name,
             description: template.description,
             properties: template.properties.into(),
             schema: template.schema.map(Into::into),
-            max_supply: template.max_supply.map(Decimal),
+            max_supply: template.max_supply.map(DecimalText),
             minted_count,
             actions: rules.collect(),
             public_access: template.public_access,
@@ -78,8 +78,8 @@ impl TemplateView {
             version: template.trace.version,
             integrity_hash: HashText(template.trace.integrity),
             sequence: template.trace.sequence,
-            created_at: Time(template.trace.created_at_ms),
-            updated_at: Time(template.trace.updated_at_ms),
+            created_at: TimeText(template.trace.created_at_ms),
+            updated_at: TimeText(template.trace.updated_at_ms),
         }
     }
 }
@@ -88,44 +88,45 @@ impl TemplateView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct VariationView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// Its template.
-    pub template_id: IdText,
+    pub template_id: ResourceIdText,
     /// The template's organization.
-    pub organization_id: IdText,
+    pub organization_id: ResourceIdText,
     /// Its name.
     pub name: String,
     /// Merged over the template's properties.
-    pub properties: RawObject<'static>,
+    pub properties: RawJsonObject<'static>,
     /// Its number among the template's variations, from 0.
     pub index: u64,
     /// When it was created.
-    pub created_at: Time,
+    pub created_at: TimeText,
 }
 
 impl From<Variation> for VariationView {
     fn from(variation: Variation) -> Self {
         Self {
-            id: IdText(variation.id),
-            template_id: IdText(variation.template_id),
-            organization_id: IdText(variation.organization_id),
+            id: ResourceIdText(variation.id),
+            template_id: ResourceIdText(variation.template_id),
+            organization_id: ResourceIdText(variation.organization_id),
             name: variation.name,
             properties: variation.properties.into(),
             index: variation.index,
-            created_at: Time(variation.created_at_ms),
+            created_at: TimeText(variation.created_at_ms),
         }
     }
 }
 
 /// Newly made variations, and their template after that.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct VariationsMade {
+#[schemars(rename = "VariationsMade")]
+pub struct VariationsView {
     /// The new variations, in request order.
     pub items: Vec<VariationView>,
     /// The template afterwards.
     pub template: TemplateView,
     /// The action that did so.
-    pub action_id: IdText,
+    pub action_id: ResourceIdText,
     /// Proof that the log holds the action.
     pub receipt: Receipt,
 }

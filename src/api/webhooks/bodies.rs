@@ -18,7 +18,7 @@ pub struct WebhookBody {
     url: String,
     /// Types of events, each once; `*` is every type.
     #[schemars(length(min = 1, max = WEBHOOK_EVENTS_MAX))]
-    events: Vec<WantedEvent>,
+    events: Vec<EventTypeInput>,
     /// Whether anything is sent.
     #[schemars(default = "yes")]
     active: bool,
@@ -40,7 +40,7 @@ pub struct WebhookPatch {
     url: Option<String>,
     /// Types of events, each once; `*` is every type.
     #[schemars(length(min = 1, max = WEBHOOK_EVENTS_MAX))]
-    events: Option<Vec<WantedEvent>>,
+    events: Option<Vec<EventTypeInput>>,
     /// Whether anything is sent.
     active: Option<bool>,
     /// What it is for.
@@ -52,9 +52,9 @@ pub struct WebhookPatch {
 const URL_PATTERN: &str = "^https?://[^/?#@\\s]+([/?][!-\"$-~]*)?$";
 
 /// A type of events.
-struct WantedEvent;
+struct EventTypeInput;
 
-impl JsonSchema for WantedEvent {
+impl JsonSchema for EventTypeInput {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "WantedEvent".into()
     }

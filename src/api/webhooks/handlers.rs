@@ -1,40 +1,40 @@
 //! Webhooks: reads, deliveries and tests.
 
 use hyper::{HeaderMap, StatusCode};
-use kedge_actors::api::{Committed, NewSecret, Submission};
-use kedge_actors::fair::Full;
-use kedge_actors::webhooks::{AlsoWritten, RedeliverError, Verdict};
+use kedge_actors::api::{NewSecret, Submission, SubmissionOutcome};
+use kedge_actors::fair::QueueFull;
+use kedge_actors::webhooks::{AlsoWritten, DeliveryVerdict, RedeliverError};
 use kedge_config::secrets;
 use kedge_http::error::ApiError;
-use kedge_http::idempotency::kept::Answer;
-use kedge_http::limits::Share;
-use kedge_http::reply::Reply;
-use kedge_http::scalars::{IdText, Time};
+use kedge_http::idempotency::kept::IdempotentAnswer;
+use kedge_http::limits::ShareKind;
+use kedge_http::reply::HttpReply;
+use kedge_http::scalars::{ResourceIdText, TimeText};
 use kedge_protocol::Code;
 use kedge_protocol::event::EventType;
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
 use kedge_rules::rights::may_administer;
-use kedge_storage::{DeliveryRow, DeliveryStatus, Snapshot};
+use kedge_storage::{DeliveryRow, DeliveryStatus, StoreSnapshot};
 use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
 use crate::api::PRIVATE;
-use crate::api::call::Call;
+use crate::api::call::HandlerCall;
 use crate::api::idempotency::unsigned;
-use crate::api::idempotency::unsigned::Begun;
-use crate::api::listing::{Listing, Source, list_own};
+use crate::api::idempotency::unsigned::UnsignedStart;
+use crate::api::listing::{ListRequest, ListSource, list_own};
 use crate::api::shown;
 use crate::api::webhooks::views::{DeliveryView, WebhookView, WebhookWithSecret};
 
 /// Members of a body that are checked here; the rules check the rest.
 #[derive(Deserialize, Default)]
-struct Checked {
+struct WebhookChecks {
     url: Option<String>,
     events: Option<Vec<String>>,
 }
 
-impl Checked {
+impl WebhookChecks {
     /// Malformed bodies are refused by the rules, with their own errors.
     fn of(submission: &Submission) -> Self {
         let payload = submission.actions.first().map(|action| &action.payload);
@@ -43,7 +43,7 @@ impl Checked {
     }
 
     /// Refuses a URL that could never be connected to, and an API key that may not read what would be sent.
-    fn check(&self, call: &Call) -> Result<(), ApiError> {
+    fn check(&self, call: &HandlerCall) -> Result<(), ApiError> {
         check_events(call, self.events.as_deref().unwrap_or_default())?;
         let Some(url) = &self.url else {
             return Ok(());
@@ -54,7 +54,7 @@ impl Checked {
 }
 
 /// Refuses an API key that may not read events of these types: a webhook would show them.
-fn check_events(call: &Call, events: &[String]) -> Result<(), ApiError> {
+fn check_events(call: &HandlerCall, events: &[String]) -> Result<(), ApiError> {
     let mut types = Vec::new();
     for event in events {
         match event.as_str() {
@@ -66,7 +66,7 @@ fn check_events(call: &Call, events: &[String]) -> Result<(), ApiError> {
 }
 
 /// Adds a new secret to the submission, to be stored with it and shown once.
-fn add_secret(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+fn add_secret(call: &mut HandlerCall, submission: &mut Submission) -> Result<(), ApiError> {
     let made = secret::new().map_err(|error| ApiError::internal(&error))?;
     submission.secret = Some(NewSecret::Token(made.to_vec()));
     call.shown_once = Some(secret::text(&made));
@@ -74,13 +74,13 @@ fn add_secret(call: &mut Call, submission: &mut Submission) -> Result<(), ApiErr
 }
 
 /// Before `POST /webhooks`: its URL, and its secret.
-pub async fn create(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
-    Checked::of(submission).check(call)?;
+pub async fn create(call: &mut HandlerCall, submission: &mut Submission) -> Result<(), ApiError> {
+    WebhookChecks::of(submission).check(call)?;
     add_secret(call, submission)
 }
 
 /// Refuses an API key that may not read what the webhook of the path is sent.
-fn check_sent(call: &Call) -> Result<(), ApiError> {
+fn check_sent(call: &HandlerCall) -> Result<(), ApiError> {
     let session = call.session()?;
     let id = call.id_of(Prefix::Webhook)?;
     let webhook = call.published().snapshot.resource::<Webhook>(id)?;
@@ -91,25 +91,25 @@ fn check_sent(call: &Call) -> Result<(), ApiError> {
 }
 
 /// Before `PATCH /webhooks/{id}`: its URL, and what it sends before and after.
-pub async fn check(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+pub async fn check(call: &mut HandlerCall, submission: &mut Submission) -> Result<(), ApiError> {
     check_sent(call)?;
-    Checked::of(submission).check(call)
+    WebhookChecks::of(submission).check(call)
 }
 
 /// Before `POST /webhooks/{id}/rotate`: its new secret, which allows forging the webhook's messages.
-pub async fn rotate(call: &mut Call, submission: &mut Submission) -> Result<(), ApiError> {
+pub async fn rotate(call: &mut HandlerCall, submission: &mut Submission) -> Result<(), ApiError> {
     check_sent(call)?;
     add_secret(call, submission)
 }
 
 /// The answer to `PATCH` and `DELETE /webhooks/{id}`
-pub fn changed(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let webhook: Webhook = call.made(committed)?;
     call.changed(committed, WebhookView::from(webhook))
 }
 
 /// The answer to `POST /webhooks` and `POST /webhooks/{id}/rotate`
-pub fn shown(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
+pub fn shown(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let Some(secret) = &call.shown_once else {
         return changed(call, committed);
     };
@@ -121,12 +121,12 @@ pub fn shown(call: &Call, committed: &Committed) -> Result<Reply, ApiError> {
 }
 
 /// The webhook of the path, if it is the caller's organization's.
-fn own_webhook(call: &Call, snapshot: &Snapshot) -> Result<Webhook, ApiError> {
+fn own_webhook(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<Webhook, ApiError> {
     call.own(snapshot, |webhook: &Webhook| !webhook.deleted)
 }
 
 /// Refuses a caller that may not manage webhooks.
-fn check_right(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
+fn check_right(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<(), ApiError> {
     // An API key's right was checked before.
     let Some(wallet_id) = call.session()?.wallet_id else {
         return Ok(());
@@ -140,16 +140,16 @@ fn check_right(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
 }
 
 /// `GET /webhooks/{id}`
-pub async fn get(call: Call) -> Result<Reply, ApiError> {
+pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let webhook = own_webhook(&call, &published.snapshot)?;
     let trace = webhook.trace;
-    let reply = Reply::ok(published.head.sequence, &WebhookView::from(webhook))?;
+    let reply = HttpReply::ok(published.head.sequence, &WebhookView::from(webhook))?;
     Ok(reply.state_tagged(&call.headers, &trace, PRIVATE))
 }
 
 /// `GET /webhooks`
-pub async fn list(call: Call) -> Result<Reply, ApiError> {
+pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     list_own(
         &call,
         |webhook: &Webhook| {
@@ -161,15 +161,15 @@ pub async fn list(call: Call) -> Result<Reply, ApiError> {
 }
 
 /// `GET /webhooks/{id}/deliveries`
-pub async fn deliveries(call: Call) -> Result<Reply, ApiError> {
+pub async fn deliveries(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let webhook = own_webhook(&call, snapshot)?;
-    let listing = Listing::newest_first(&call, &[&call.id])?;
+    let listing = ListRequest::newest_first(&call, &[&call.id])?;
     listing.answer(
         &call,
         published.head.sequence,
-        Source {
+        ListSource {
             fetch: |rows| Ok(snapshot.deliveries(webhook.id, rows)?),
             place: |row: &DeliveryRow| row.number,
             keep: |row: &DeliveryRow| Ok(Some(row.error.as_deref().map_or(0, str::len))),
@@ -179,20 +179,20 @@ pub async fn deliveries(call: Call) -> Result<Reply, ApiError> {
 }
 
 /// `POST /webhooks/{id}/test`
-pub async fn test(call: Call) -> Result<Reply, ApiError> {
+pub async fn test(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let webhook = own_webhook(&call, &published.snapshot)?;
     check_right(&call, &published.snapshot)?;
     let kept = match unsigned::begin(&call)? {
-        Begun::New(kept) => kept,
-        Begun::Before(reply) => return Ok(reply),
+        UnsignedStart::New(kept) => kept,
+        UnsignedStart::Before(reply) => return Ok(reply),
     };
     let sequence = published.head.sequence;
     let app = &call.app;
     let turn = app.webhooks.begin_test(webhook.organization_id);
     let _turn = turn.map_err(|full| match full {
-        Full::Share => Share::WebhookTests.refused(app.webhooks.tests_share()),
-        Full::All => ApiError::overloaded(),
+        QueueFull::Share => ShareKind::WebhookTests.refused(app.webhooks.tests_share()),
+        QueueFull::All => ApiError::overloaded(),
     })?;
     let random = secrets::random().map_err(|error| ApiError::internal(&error))?;
     let event_id = message::test_event_id(random);
@@ -204,25 +204,27 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
         .send(&webhook, id, body, HeaderMap::new())
         .await
     {
-        Verdict::Delivered { status } => (DeliveryStatus::Delivered, Some(status), None),
-        Verdict::Failed { status, error, .. } => (DeliveryStatus::Failed, status, Some(error)),
-        Verdict::Gone => {
+        DeliveryVerdict::Delivered { status } => (DeliveryStatus::Delivered, Some(status), None),
+        DeliveryVerdict::Failed { status, error, .. } => {
+            (DeliveryStatus::Failed, status, Some(error))
+        }
+        DeliveryVerdict::Gone => {
             let error = "the receiver answered 410".to_owned();
             (DeliveryStatus::Failed, Some(410), Some(error))
         }
     };
     let delivery = DeliveryView {
-        id: IdText(id),
-        webhook_id: IdText(webhook.id),
-        event_id: IdText(event_id),
+        id: ResourceIdText(id),
+        webhook_id: ResourceIdText(webhook.id),
+        event_id: ResourceIdText(event_id),
         event_type: message::TEST_TYPE.to_owned(),
         object_id: None,
         status: shown::delivery_status(status),
         attempts: 1,
         response_status,
         error,
-        created_at: Time(began_ms),
-        last_attempt_at: Some(Time(began_ms)),
+        created_at: TimeText(began_ms),
+        last_attempt_at: Some(TimeText(began_ms)),
         next_attempt_at: None,
     };
     let answer = answer(StatusCode::OK, &delivery)?;
@@ -232,20 +234,20 @@ pub async fn test(call: Call) -> Result<Reply, ApiError> {
     answer.reply(sequence)
 }
 
-fn answer(status: StatusCode, delivery: &DeliveryView) -> Result<Answer, ApiError> {
-    Answer::new(status, None, delivery).map_err(|error| ApiError::internal(&error))
+fn answer(status: StatusCode, delivery: &DeliveryView) -> Result<IdempotentAnswer, ApiError> {
+    IdempotentAnswer::new(status, None, delivery).map_err(|error| ApiError::internal(&error))
 }
 
 /// `POST /webhooks/{id}/deliveries/{delivery_id}/redeliver`
-pub async fn redeliver(call: Call) -> Result<Reply, ApiError> {
+pub async fn redeliver(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let webhook = own_webhook(&call, &published.snapshot)?;
     check_right(&call, &published.snapshot)?;
     let missing = || ApiError::not_found("delivery", call.sub_id.as_str());
     let id = Id::parse_as(Prefix::Delivery, &call.sub_id).map_err(|_| missing())?;
     let kept = match unsigned::begin(&call)? {
-        Begun::New(kept) => kept,
-        Begun::Before(reply) => return Ok(reply),
+        UnsignedStart::New(kept) => kept,
+        UnsignedStart::Before(reply) => return Ok(reply),
     };
     // Events of other types may have been sent before the webhook was changed.
     if let Some(sent) = published.snapshot.delivery(webhook.id, id)? {

@@ -1,19 +1,19 @@
 //! Endpoints of webhooks.
 
 use hyper::Method;
-use kedge_http::auth::rights::{Access, Right};
-use kedge_http::signing::{Signs, Target};
+use kedge_http::auth::rights::{CrudAccess, EndpointRight};
+use kedge_http::signing::{SigningScheme, TargetSource};
 use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
 
-use crate::api::Endpoint;
-use crate::api::committed_answer::Changed;
-use crate::api::document::{Doc, Link};
+use crate::api::EndpointRow;
+use crate::api::committed_answer::ResourceChange;
+use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::schema;
 use crate::api::keys::bodies::RotateBody;
 use crate::api::listing;
-use crate::api::listing::Page;
+use crate::api::listing::ListPage;
 use crate::api::row::{
     IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed, unsigned,
 };
@@ -22,89 +22,89 @@ use crate::api::webhooks::handlers;
 use crate::api::webhooks::views::{DeliveryView, WebhookView, WebhookWithSecret};
 
 /// A new secret changes a webhook. Redelivering an event is unsigned, but needs more than a right to read.
-const CHANGES: Option<Right> = Some(Right {
+const CHANGES: Option<EndpointRight> = Some(EndpointRight {
     area: Area::Webhooks,
-    access: Access::Update,
+    access: CrudAccess::Update,
 });
 
 /// Signed requests: creation, changes, deletion.
-fn changes() -> Vec<Endpoint> {
+fn changes() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<WebhookBody>),
             status: 201,
-            response: schema::<Changed<WebhookWithSecret>>,
+            response: schema::<ResourceChange<WebhookWithSecret>>,
             shows_secret: true,
             prepare: Some(prepare!(handlers::create)),
             ..signed(
                 Method::POST,
                 "/webhooks",
                 &CREATE,
-                Signs::Body(Kind::WebhookCreate, Target::Empty),
+                SigningScheme::Body(Kind::WebhookCreate, TargetSource::Empty),
                 answer!(handlers::shown),
             )
         },
-        Endpoint {
+        EndpointRow {
             request: Some(schema::<WebhookPatch>),
-            response: schema::<Changed<WebhookView>>,
+            response: schema::<ResourceChange<WebhookView>>,
             prepare: Some(prepare!(handlers::check)),
             ..signed(
                 Method::PATCH,
                 "/webhooks/{id}",
                 &UPDATE,
-                Signs::Body(Kind::WebhookUpdate, Target::Path),
+                SigningScheme::Body(Kind::WebhookUpdate, TargetSource::Path),
                 answer!(handlers::changed),
             )
         },
-        Endpoint {
-            response: schema::<Changed<WebhookView>>,
+        EndpointRow {
+            response: schema::<ResourceChange<WebhookView>>,
             ..signed(
                 Method::DELETE,
                 "/webhooks/{id}",
                 &DELETE,
-                Signs::NoBody(Kind::WebhookDelete, Target::Path),
+                SigningScheme::NoBody(Kind::WebhookDelete, TargetSource::Path),
                 answer!(handlers::changed),
             )
         },
-        Endpoint {
+        EndpointRow {
             right: CHANGES,
             request: Some(schema::<RotateBody>),
-            response: schema::<Changed<WebhookWithSecret>>,
+            response: schema::<ResourceChange<WebhookWithSecret>>,
             shows_secret: true,
             prepare: Some(prepare!(handlers::rotate)),
             ..signed(
                 Method::POST,
                 "/webhooks/{id}/rotate",
                 &ROTATE,
-                Signs::Body(Kind::WebhookRotate, Target::Path),
+                SigningScheme::Body(Kind::WebhookRotate, TargetSource::Path),
                 answer!(handlers::shown),
             )
         },
     ]
 }
 
-fn looks() -> Vec<Endpoint> {
+fn looks() -> Vec<EndpointRow> {
     vec![
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST],
-            response: schema::<Page<WebhookView>>,
+            response: schema::<ListPage<WebhookView>>,
             ..get("/webhooks", &LIST, handler!(handlers::list))
         },
-        Endpoint {
+        EndpointRow {
             response: schema::<WebhookView>,
             etag: true,
             ..get("/webhooks/{id}", &GET, handler!(handlers::get))
         },
-        Endpoint {
+        EndpointRow {
             query: &[listing::LIST_NEWEST_FIRST],
-            response: schema::<Page<DeliveryView>>,
+            response: schema::<ListPage<DeliveryView>>,
             ..get(
                 "/webhooks/{id}/deliveries",
                 &DELIVERIES,
                 handler!(handlers::deliveries),
             )
         },
-        Endpoint {
+        EndpointRow {
             right: CHANGES,
             keeps_answer: true,
             response: schema::<DeliveryView>,
@@ -115,7 +115,7 @@ fn looks() -> Vec<Endpoint> {
                 handler!(handlers::test),
             )
         },
-        Endpoint {
+        EndpointRow {
             right: CHANGES,
             keeps_answer: true,
             status: 202,
@@ -130,22 +130,26 @@ fn looks() -> Vec<Endpoint> {
     ]
 }
 
-pub(in crate::api) fn rows() -> impl Iterator<Item = Endpoint> {
+pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     changes().into_iter().chain(looks())
 }
 
 const TAG: &str = "Webhooks";
 
-const TO_WEBHOOK: Link = Link::with_parameters("getWebhook", &[("id", "$response.body#/id")]);
-const TO_UPDATE: Link = Link::with_parameters("updateWebhook", &[("id", "$response.body#/id")]);
-const TO_ROTATE: Link =
-    Link::with_parameters("rotateWebhookSecret", &[("id", "$response.body#/id")]);
-const TO_DELETE: Link = Link::with_parameters("deleteWebhook", &[("id", "$response.body#/id")]);
-const TO_TEST: Link = Link::with_parameters("testWebhook", &[("id", "$response.body#/id")]);
-const TO_DELIVERIES: Link =
-    Link::with_parameters("listWebhookDeliveries", &[("id", "$response.body#/id")]);
+const TO_WEBHOOK: AnswerLink =
+    AnswerLink::with_parameters("getWebhook", &[("id", "$response.body#/id")]);
+const TO_UPDATE: AnswerLink =
+    AnswerLink::with_parameters("updateWebhook", &[("id", "$response.body#/id")]);
+const TO_ROTATE: AnswerLink =
+    AnswerLink::with_parameters("rotateWebhookSecret", &[("id", "$response.body#/id")]);
+const TO_DELETE: AnswerLink =
+    AnswerLink::with_parameters("deleteWebhook", &[("id", "$response.body#/id")]);
+const TO_TEST: AnswerLink =
+    AnswerLink::with_parameters("testWebhook", &[("id", "$response.body#/id")]);
+const TO_DELIVERIES: AnswerLink =
+    AnswerLink::with_parameters("listWebhookDeliveries", &[("id", "$response.body#/id")]);
 
-const CREATE: Doc = Doc {
+const CREATE: EndpointDoc = EndpointDoc {
     id: "createWebhook",
     tag: TAG,
     summary: "Make a webhook",
@@ -166,31 +170,31 @@ const CREATE: Doc = Doc {
         TO_ACTION,
         TO_PROOF,
     ],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const LIST: Doc = Doc {
+const LIST: EndpointDoc = EndpointDoc {
     id: "listWebhooks",
     tag: TAG,
     summary: "List the organization's webhooks",
     description: "The webhooks of the caller's organization that were not deleted, without their secrets.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "getWebhook",
         &[("id", "$response.body#/items/0/id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const GET: Doc = Doc {
+const GET: EndpointDoc = EndpointDoc {
     id: "getWebhook",
     tag: TAG,
     summary: "Read a webhook",
     description: "A webhook without its secret.",
     links: &[TO_UPDATE, TO_DELIVERIES],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const UPDATE: Doc = Doc {
+const UPDATE: EndpointDoc = EndpointDoc {
     id: "updateWebhook",
     tag: TAG,
     summary: "Change a webhook",
@@ -199,64 +203,64 @@ const UPDATE: Doc = Doc {
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const DELETE: Doc = Doc {
+const DELETE: EndpointDoc = EndpointDoc {
     id: "deleteWebhook",
     tag: TAG,
     summary: "Delete a webhook",
     description: "Deletes a webhook: nothing more is sent. The signed payload is empty. The webhook stays in the log and leaves the list.",
     request_headers: IF_MATCH,
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const ROTATE: Doc = Doc {
+const ROTATE: EndpointDoc = EndpointDoc {
     id: "rotateWebhookSecret",
     tag: TAG,
     summary: "Give a webhook a new secret",
     description: "Gives a webhook a new secret, which is shown in this answer and its replays alone. For \
         `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.",
     links: &[TO_WEBHOOK, TO_ACTION, TO_PROOF],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const DELIVERIES: Doc = Doc {
+const DELIVERIES: EndpointDoc = EndpointDoc {
     id: "listWebhookDeliveries",
     tag: TAG,
     summary: "List a webhook's deliveries",
     description: "What was sent, with what result, and when the next attempt is due.",
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "redeliver",
         &[
             ("id", "$request.path.id"),
             ("delivery_id", "$response.body#/items/0/id"),
         ],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const TEST: Doc = Doc {
+const TEST: EndpointDoc = EndpointDoc {
     id: "testWebhook",
     tag: TAG,
     summary: "Send a test event",
     description: "Sends an event of the type `webhook.test`, waits for the receiver's answer and \
         returns it; it is not kept among the deliveries. It changes nothing and is not signed; only \
         owners and admins may request it.",
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };
 
-const REDELIVER: Doc = Doc {
+const REDELIVER: EndpointDoc = EndpointDoc {
     id: "redeliver",
     tag: TAG,
     summary: "Redeliver a message",
     description: "Queues a delivery again, whatever its result was, with the same message and id. \
         It is made in its turn among the object's other deliveries.",
     errors: &[Code::StateViolation],
-    links: &[Link::with_parameters(
+    links: &[AnswerLink::with_parameters(
         "listWebhookDeliveries",
         &[("id", "$response.body#/webhook_id")],
     )],
-    ..Doc::MISSING
+    ..EndpointDoc::MISSING
 };

@@ -1,6 +1,6 @@
 //! Webhooks and their deliveries.
 
-use kedge_http::scalars::{HashText, IdText, Time};
+use kedge_http::scalars::{HashText, ResourceIdText, TimeText};
 use kedge_protocol::receipt::Receipt;
 use kedge_protocol::resource::Webhook;
 use schemars::JsonSchema;
@@ -12,9 +12,9 @@ use crate::api::events::views::EventView;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WebhookView {
     /// Its id.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// The organization whose events are sent.
-    pub organization_id: IdText,
+    pub organization_id: ResourceIdText,
     /// The URL that receives the messages.
     pub url: String,
     /// Types of events; `*` is every type.
@@ -24,9 +24,9 @@ pub struct WebhookView {
     /// What it is for.
     pub description: String,
     /// When it was created.
-    pub created_at: Time,
+    pub created_at: TimeText,
     /// When it was last changed.
-    pub updated_at: Time,
+    pub updated_at: TimeText,
     /// How many actions have created and changed it.
     pub version: u64,
     /// The hash over those actions.
@@ -38,14 +38,14 @@ pub struct WebhookView {
 impl From<Webhook> for WebhookView {
     fn from(webhook: Webhook) -> Self {
         Self {
-            id: IdText(webhook.id),
-            organization_id: IdText(webhook.organization_id),
+            id: ResourceIdText(webhook.id),
+            organization_id: ResourceIdText(webhook.organization_id),
             url: webhook.url,
             events: webhook.events,
             active: webhook.active,
             description: webhook.description,
-            created_at: Time(webhook.trace.created_at_ms),
-            updated_at: Time(webhook.trace.updated_at_ms),
+            created_at: TimeText(webhook.trace.created_at_ms),
+            updated_at: TimeText(webhook.trace.updated_at_ms),
             version: webhook.trace.version,
             integrity_hash: HashText(webhook.trace.integrity),
             sequence: webhook.trace.sequence,
@@ -98,18 +98,18 @@ pub struct WebhookMessage {
     reason = "described by its schema; the message is written elsewhere"
 )]
 pub struct TestMessage {
-    id: IdText,
+    id: ResourceIdText,
     /// `webhook.test`.
     r#type: String,
     /// The log's last sequence.
     sequence: u64,
     position: String,
-    timestamp: Time,
-    organization_id: IdText,
+    timestamp: TimeText,
+    organization_id: ResourceIdText,
     /// Always null.
-    object_id: Option<IdText>,
+    object_id: Option<ResourceIdText>,
     /// Always null.
-    action_id: Option<IdText>,
+    action_id: Option<ResourceIdText>,
     data: TestData,
     /// Always null.
     receipt: Option<Receipt>,
@@ -122,22 +122,22 @@ pub struct TestMessage {
 )]
 struct TestData {
     /// The tested webhook.
-    webhook_id: IdText,
+    webhook_id: ResourceIdText,
 }
 
 /// The delivery of an event to a webhook.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DeliveryView {
     /// Its id: `webhook-id` of the message, the same for every attempt.
-    pub id: IdText,
+    pub id: ResourceIdText,
     /// The webhook.
-    pub webhook_id: IdText,
+    pub webhook_id: ResourceIdText,
     /// The event.
-    pub event_id: IdText,
+    pub event_id: ResourceIdText,
     /// The type of the event.
     pub event_type: String,
     /// The object of the event.
-    pub object_id: Option<IdText>,
+    pub object_id: Option<ResourceIdText>,
     /// `pending`: another attempt will be made; `delivered`; `failed`: given up.
     pub status: &'static str,
     /// How many attempts were made.
@@ -147,9 +147,9 @@ pub struct DeliveryView {
     /// Why the last attempt failed.
     pub error: Option<String>,
     /// When it was queued.
-    pub created_at: Time,
+    pub created_at: TimeText,
     /// When the last attempt began.
-    pub last_attempt_at: Option<Time>,
+    pub last_attempt_at: Option<TimeText>,
     /// When the next one is due.
-    pub next_attempt_at: Option<Time>,
+    pub next_attempt_at: Option<TimeText>,
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kedge_runtime::env::{Env, File, Mode, read_exact, read_exact_into, write_all};
+use kedge_runtime::env::{Env, FileHandle, OpenMode, read_exact, read_exact_into, write_all};
 
 /// An action's id and its sequence.
-pub(crate) type Entry = ([u8; 16], u64);
+pub(crate) type ActionIndexEntry = ([u8; 16], u64);
 
 /// Bytes of an entry: the id and the sequence.
 const ENTRY_BYTES: usize = 24;
@@ -29,12 +29,12 @@ const VERSION: u32 = 1;
 const END: &str = ".ids";
 /// File in progress: new ids and merged files have different names, so that neither waits for the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unfinished {
+pub(super) enum UnfinishedFile {
     New,
     Merged,
 }
 
-impl Unfinished {
+impl UnfinishedFile {
     fn name(self) -> &'static str {
         match self {
             Self::New => "new.tmp",
@@ -53,7 +53,7 @@ impl Unfinished {
 
 /// Reason why the ids in a file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
+pub(crate) enum IdFileError {
     #[error("{name}: {source}")]
     Io { name: String, source: io::Error },
     /// Its content is not the written one.
@@ -68,7 +68,7 @@ pub(crate) enum FileError {
     Ended,
 }
 
-impl FileError {
+impl IdFileError {
     fn io(name: &str) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io {
             name: name.to_owned(),
@@ -79,7 +79,7 @@ impl FileError {
 
 /// Complete file of ids for the actions with the sequences `first` to `last`.
 pub(crate) struct IdFile {
-    file: Arc<dyn File>,
+    file: Arc<dyn FileHandle>,
     name: String,
     pub(super) first: u64,
     pub(crate) last: u64,
@@ -100,7 +100,7 @@ fn prefix(id: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-fn entry(bytes: &[u8]) -> Entry {
+fn entry(bytes: &[u8]) -> ActionIndexEntry {
     let (mut id, mut sequence) = ([0; 16], [0; 8]);
     id.copy_from_slice(&bytes[..16]);
     sequence.copy_from_slice(&bytes[16..ENTRY_BYTES]);
@@ -109,13 +109,13 @@ fn entry(bytes: &[u8]) -> Entry {
 
 impl IdFile {
     /// Opens a complete file and reads its footer.
-    pub(super) fn load(env: &dyn Env, dir: &Path, name: &str) -> Result<Self, FileError> {
-        let failed = FileError::io(name);
-        let damaged = |what: &str| FileError::Damaged {
+    pub(super) fn load(env: &dyn Env, dir: &Path, name: &str) -> Result<Self, IdFileError> {
+        let failed = IdFileError::io(name);
+        let damaged = |what: &str| IdFileError::Damaged {
             name: name.to_owned(),
             what: what.to_owned(),
         };
-        let file = env.open(&dir.join(name), Mode::Read).map_err(&failed)?;
+        let file = env.open(&dir.join(name), OpenMode::Read).map_err(&failed)?;
         let bytes = file.len().map_err(&failed)?;
         let at = bytes.checked_sub(FOOTER_BYTES as u64);
         let at = at.ok_or_else(|| damaged("it is too short"))?;
@@ -155,11 +155,11 @@ impl IdFile {
     /// `ending` interrupts the write.
     pub(super) fn write(
         env: &dyn Env,
-        (dir, unfinished): (&Path, Unfinished),
+        (dir, unfinished): (&Path, UnfinishedFile),
         range: (u64, u64),
-        entries: impl Iterator<Item = Result<Entry, FileError>>,
+        entries: impl Iterator<Item = Result<ActionIndexEntry, IdFileError>>,
         ending: &AtomicBool,
-    ) -> Result<Self, FileError> {
+    ) -> Result<Self, IdFileError> {
         let written = write_entries(env, (dir, unfinished), range, entries, ending);
         written.inspect_err(|_| {
             // If the removal fails too, the next write empties the file, and the next start removes it.
@@ -171,8 +171,8 @@ impl IdFile {
         dir.join(&self.name)
     }
 
-    fn damaged(&self, what: String) -> FileError {
-        FileError::Damaged {
+    fn damaged(&self, what: String) -> IdFileError {
+        IdFileError::Damaged {
             name: self.name.clone(),
             what,
         }
@@ -185,7 +185,7 @@ impl IdFile {
     }
 
     /// The entries in a block's bytes, after a check of its checksum.
-    fn checked<'a>(&self, block: usize, bytes: &'a [u8]) -> Result<&'a [u8], FileError> {
+    fn checked<'a>(&self, block: usize, bytes: &'a [u8]) -> Result<&'a [u8], IdFileError> {
         let (content, crc) = bytes.split_at(CHECKED_BYTES);
         let entries = &content[..self.entries_in(block) * ENTRY_BYTES];
         if crc32c::crc32c(content).to_be_bytes() != *crc || prefix(entries) != self.starts[block] {
@@ -195,7 +195,7 @@ impl IdFile {
     }
 
     /// The sequence of an id.
-    pub(super) fn sequence(&self, id: &[u8; 16]) -> Result<Option<u64>, FileError> {
+    pub(super) fn sequence(&self, id: &[u8; 16]) -> Result<Option<u64>, IdFileError> {
         let wanted = prefix(id);
         // Ids with the same beginning may be on both sides of a block's start.
         let from = self.starts.partition_point(|start| *start < wanted);
@@ -204,7 +204,7 @@ impl IdFile {
         for block in from.saturating_sub(1)..to {
             let at = (block * BLOCK_BYTES) as u64;
             let read = kedge_runtime::env::read_up_to(&*self.file, &mut bytes, at);
-            read.map_err(FileError::io(&self.name))?;
+            read.map_err(IdFileError::io(&self.name))?;
             let entries = self.checked(block, &bytes)?;
             let (mut low, mut high) = (0, entries.len() / ENTRY_BYTES);
             while low < high {
@@ -225,9 +225,9 @@ impl IdFile {
         &self,
         part: usize,
         parts: usize,
-    ) -> impl Iterator<Item = Result<Entry, FileError>> {
+    ) -> impl Iterator<Item = Result<ActionIndexEntry, IdFileError>> {
         let [from, to] = [part, part + 1].map(|part| self.starts.len() * part / parts);
-        Walk {
+        IdFileWalk {
             file: self,
             next: from,
             end: to,
@@ -239,20 +239,20 @@ impl IdFile {
 
 fn write_entries(
     env: &dyn Env,
-    (dir, unfinished): (&Path, Unfinished),
+    (dir, unfinished): (&Path, UnfinishedFile),
     (first, last): (u64, u64),
-    entries: impl Iterator<Item = Result<Entry, FileError>>,
+    entries: impl Iterator<Item = Result<ActionIndexEntry, IdFileError>>,
     ending: &AtomicBool,
-) -> Result<IdFile, FileError> {
-    let failed = FileError::io(unfinished.name());
+) -> Result<IdFile, IdFileError> {
+    let failed = IdFileError::io(unfinished.name());
     let unfinished = dir.join(unfinished.name());
-    let file = env.open(&unfinished, Mode::Create).map_err(&failed)?;
+    let file = env.open(&unfinished, OpenMode::Create).map_err(&failed)?;
     let mut entries = entries.peekable();
     let (mut starts, mut count, mut at) = (Vec::new(), 0, 0);
     let mut bytes = Vec::with_capacity(WALK_BLOCKS * BLOCK_BYTES);
     while entries.peek().is_some() {
         if ending.load(Ordering::Relaxed) {
-            return Err(FileError::Ended);
+            return Err(IdFileError::Ended);
         }
         bytes.clear();
         while bytes.len() < WALK_BLOCKS * BLOCK_BYTES && entries.peek().is_some() {
@@ -291,8 +291,8 @@ fn write_entries(
 /// Appends a block of the next entries; returns how many.
 fn push_block(
     bytes: &mut Vec<u8>,
-    entries: &mut Peekable<impl Iterator<Item = Result<Entry, FileError>>>,
-) -> Result<u64, FileError> {
+    entries: &mut Peekable<impl Iterator<Item = Result<ActionIndexEntry, IdFileError>>>,
+) -> Result<u64, IdFileError> {
     let begin = bytes.len();
     let mut count = 0;
     for entry in entries.take(BLOCK_ENTRIES) {
@@ -308,22 +308,22 @@ fn push_block(
 }
 
 /// Walk through a part of a file.
-struct Walk<'a> {
+struct IdFileWalk<'a> {
     file: &'a IdFile,
     /// Number of the next block.
     next: usize,
     end: usize,
     bytes: Vec<u8>,
     /// Entries of the blocks read so far.
-    ready: std::vec::IntoIter<Entry>,
+    ready: std::vec::IntoIter<ActionIndexEntry>,
 }
 
-impl Walk<'_> {
-    fn read(&mut self) -> Result<(), FileError> {
+impl IdFileWalk<'_> {
+    fn read(&mut self) -> Result<(), IdFileError> {
         let blocks = (self.end - self.next).min(WALK_BLOCKS);
         let at = (self.next * BLOCK_BYTES) as u64;
         read_exact_into(&*self.file.file, at, blocks * BLOCK_BYTES, &mut self.bytes)
-            .map_err(FileError::io(&self.file.name))?;
+            .map_err(IdFileError::io(&self.file.name))?;
         let mut ready = Vec::with_capacity(blocks * BLOCK_ENTRIES);
         for (block, bytes) in (self.next..).zip(self.bytes.chunks_exact(BLOCK_BYTES)) {
             let entries = self.file.checked(block, bytes)?;
@@ -339,8 +339,8 @@ impl Walk<'_> {
     }
 }
 
-impl Iterator for Walk<'_> {
-    type Item = Result<Entry, FileError>;
+impl Iterator for IdFileWalk<'_> {
+    type Item = Result<ActionIndexEntry, IdFileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::FILE_ACTIONS;
-use super::file::{Entry, FileError, IdFile};
+use super::file::{ActionIndexEntry, IdFile, IdFileError};
 
 /// Number of neighbouring files of one size that become one.
 const MERGED_AT_ONCE: usize = 4;
@@ -36,12 +36,14 @@ fn choose(tiers: &[u32]) -> Option<std::ops::Range<usize>> {
 }
 
 /// The entries of all files, sorted. Of equal ids the one in the newest file wins.
-pub(super) fn entries(files: &[Arc<IdFile>]) -> impl Iterator<Item = Result<Entry, FileError>> {
+pub(super) fn entries(
+    files: &[Arc<IdFile>],
+) -> impl Iterator<Item = Result<ActionIndexEntry, IdFileError>> {
     let mut walks: Vec<_> = files.iter().map(|file| file.part(0, 1)).collect();
-    let mut heads: Vec<Option<Result<Entry, FileError>>> =
+    let mut heads: Vec<Option<Result<ActionIndexEntry, IdFileError>>> =
         walks.iter_mut().map(Iterator::next).collect();
     // Errors sort before all entries.
-    let key = |head: &Option<Result<Entry, FileError>>| match head {
+    let key = |head: &Option<Result<ActionIndexEntry, IdFileError>>| match head {
         None => None,
         Some(Err(_)) => Some(0),
         Some(Ok((id, _))) => Some(u128::from_be_bytes(*id)),

@@ -14,8 +14,8 @@ use kedge_protocol::ids::IdMap;
 use kedge_runtime::env::Env;
 use parking_lot::{Mutex, MutexGuard};
 
-use self::file::Unfinished;
-pub(crate) use self::file::{Entry, FileError, IdFile};
+use self::file::UnfinishedFile;
+pub(crate) use self::file::{ActionIndexEntry, IdFile, IdFileError};
 
 /// Ids merged between two calls that let the caller pause.
 const MERGED_BETWEEN: usize = 4_096;
@@ -27,20 +27,20 @@ pub(crate) const MEMORY_ACTIONS_MAX: usize = 16 * FILE_ACTIONS;
 /// The files' directory, inside the store's.
 pub(crate) const DIRECTORY: &str = "action-ids";
 
-type Sequences = IdMap<[u8; 16], u64>;
+type SequenceMap = IdMap<[u8; 16], u64>;
 
 #[derive(Default)]
-struct State {
-    recent: Sequences,
+struct ActionIndexState {
+    recent: SequenceMap,
     /// Actions that are being written to a file, or could not be written yet.
-    leaving: Arc<Sequences>,
+    leaving: Arc<SequenceMap>,
     /// The complete files, in the order of their sequences, without gaps.
     files: Arc<Vec<Arc<IdFile>>>,
     /// Number of files when merging last failed: it is not retried before there are more.
     unmerged: usize,
 }
 
-impl State {
+impl ActionIndexState {
     fn in_files(&self) -> u64 {
         self.files.last().map_or(0, |file| file.last)
     }
@@ -50,7 +50,7 @@ impl State {
 pub(crate) struct ActionIndex {
     env: Arc<dyn Env>,
     dir: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<ActionIndexState>,
     /// Held while a file is written.
     writing: Mutex<()>,
     /// Held while files are merged.
@@ -60,7 +60,7 @@ pub(crate) struct ActionIndex {
 
 impl ActionIndex {
     /// Creates an index without actions.
-    pub(crate) fn create(env: Arc<dyn Env>, dir: PathBuf) -> Result<Self, FileError> {
+    pub(crate) fn create(env: Arc<dyn Env>, dir: PathBuf) -> Result<Self, IdFileError> {
         let failed = in_dir(&dir);
         env.create_dir(&dir).map_err(&failed)?;
         // Old files belong to a store that no longer exists.
@@ -75,12 +75,12 @@ impl ActionIndex {
     /// Opens the files in a directory. With `clean`, remains of interrupted writes and merges are removed.
     ///
     /// # Errors
-    /// [`FileError`] if a file is damaged or missing.
-    pub(crate) fn open(env: Arc<dyn Env>, dir: PathBuf, clean: bool) -> Result<Self, FileError> {
+    /// [`IdFileError`] if a file is damaged or missing.
+    pub(crate) fn open(env: Arc<dyn Env>, dir: PathBuf, clean: bool) -> Result<Self, IdFileError> {
         let failed = in_dir(&dir);
         if clean {
             env.create_dir(&dir).map_err(&failed)?;
-            for unfinished in [Unfinished::New, Unfinished::Merged] {
+            for unfinished in [UnfinishedFile::New, UnfinishedFile::Merged] {
                 unfinished.remove(&*env, &dir).map_err(&failed)?;
             }
         }
@@ -108,16 +108,16 @@ impl ActionIndex {
                     "the file of the ids from sequence {} on is missing",
                     end + 1
                 );
-                return Err(FileError::Damaged { name, what });
+                return Err(IdFileError::Damaged { name, what });
             }
             files.push(Arc::new(IdFile::load(&*env, &dir, &name)?));
         }
         Ok(Self {
             env,
             dir,
-            state: Mutex::new(State {
+            state: Mutex::new(ActionIndexState {
                 files: Arc::new(files),
-                ..State::default()
+                ..ActionIndexState::default()
             }),
             writing: Mutex::default(),
             merging: Mutex::default(),
@@ -125,12 +125,12 @@ impl ActionIndex {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ActionIndexState> {
         self.state.lock()
     }
 
     /// Adds actions of the log, in its order. The ones that a file already has are skipped.
-    pub(crate) fn add(&self, actions: &[Entry]) {
+    pub(crate) fn add(&self, actions: &[ActionIndexEntry]) {
         let is_full = {
             let mut state = self.state();
             let in_files = state.in_files();
@@ -144,7 +144,7 @@ impl ActionIndex {
         }
     }
 
-    pub(crate) fn sequence(&self, id: [u8; 16]) -> Result<Option<u64>, FileError> {
+    pub(crate) fn sequence(&self, id: [u8; 16]) -> Result<Option<u64>, IdFileError> {
         let files = {
             let state = self.state();
             let found = state.recent.get(&id).or_else(|| state.leaving.get(&id));
@@ -177,14 +177,15 @@ impl ActionIndex {
         let Some((first, actions)) = self.take(count_min) else {
             return;
         };
-        let mut entries: Vec<Entry> = actions.iter().map(|(id, at)| (*id, *at)).collect();
+        let mut entries: Vec<ActionIndexEntry> =
+            actions.iter().map(|(id, at)| (*id, *at)).collect();
         entries.sort_unstable();
         let last = entries.iter().map(|(_, sequence)| *sequence).max();
         let last = last.unwrap_or(0);
         let entries = entries.into_iter().map(Ok);
         // The end of the server waits for this write.
         let never = AtomicBool::new(false);
-        let place = (&*self.dir, Unfinished::New);
+        let place = (&*self.dir, UnfinishedFile::New);
         match IdFile::write(&*self.env, place, (first, last), entries, &never) {
             Ok(file) => {
                 let mut state = self.state();
@@ -199,10 +200,10 @@ impl ActionIndex {
 
     /// All actions in memory with their first sequence, once at least `count_min` were added since the last file was
     /// begun. So a failed write is not retried at every look.
-    fn take(&self, count_min: usize) -> Option<(u64, Arc<Sequences>)> {
+    fn take(&self, count_min: usize) -> Option<(u64, Arc<SequenceMap>)> {
         let mut state = self.state();
         let first = state.in_files() + 1;
-        let State {
+        let ActionIndexState {
             recent, leaving, ..
         } = &mut *state;
         let is_nothing = recent.is_empty() && leaving.is_empty();
@@ -210,7 +211,7 @@ impl ActionIndex {
             return None;
         }
         // As many are likely to come until the next file, and a growing table would be copied repeatedly.
-        let mut next = Sequences::default();
+        let mut next = SequenceMap::default();
         next.reserve(recent.len());
         let mut all = std::mem::replace(recent, next);
         // Actions of a failed write go into this file.
@@ -244,10 +245,10 @@ impl ActionIndex {
                 between(0);
             }
         });
-        let place = (&*self.dir, Unfinished::Merged);
+        let place = (&*self.dir, UnfinishedFile::Merged);
         let file = match IdFile::write(&*self.env, place, range, entries, &self.ending) {
             Ok(file) => Arc::new(file),
-            Err(FileError::Ended) => return false,
+            Err(IdFileError::Ended) => return false,
             Err(error) => {
                 tracing::warn!(%error, "files of action ids could not be merged; it will be retried later");
                 self.state().unmerged = files.len();
@@ -275,9 +276,9 @@ impl ActionIndex {
 }
 
 /// Wraps an error of the directory itself.
-fn in_dir(dir: &Path) -> impl Fn(io::Error) -> FileError + use<> {
+fn in_dir(dir: &Path) -> impl Fn(io::Error) -> IdFileError + use<> {
     let name = dir.display().to_string();
-    move |source| FileError::Io {
+    move |source| IdFileError::Io {
         name: name.clone(),
         source,
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kedge_protocol::hash::keccak;
 use kedge_runtime::env::RealEnv;
-use kedge_runtime::env::simulated::{Fault, Loss, SimulatedEnv};
+use kedge_runtime::env::simulated::{CrashLoss, DiskFault, SimulatedEnv};
 
 use super::file::{BLOCK_BYTES, BLOCK_ENTRIES};
 use super::*;
@@ -24,7 +24,8 @@ fn id(sequence: u64) -> [u8; 16] {
 }
 
 fn add(index: &ActionIndex, sequences: std::ops::RangeInclusive<u64>) {
-    let actions: Vec<Entry> = sequences.map(|sequence| (id(sequence), sequence)).collect();
+    let actions: Vec<ActionIndexEntry> =
+        sequences.map(|sequence| (id(sequence), sequence)).collect();
     index.add(&actions);
 }
 
@@ -92,7 +93,7 @@ fn ids_that_begin_alike_are_distinguished() {
         id[8..].copy_from_slice(&number.to_be_bytes());
         id
     };
-    let all: Vec<Entry> = (1..=600).map(|number| (alike(number), number)).collect();
+    let all: Vec<ActionIndexEntry> = (1..=600).map(|number| (alike(number), number)).collect();
     index.add(&all);
     index.write(0);
     for (id, sequence) in all {
@@ -158,12 +159,17 @@ fn a_crash_at_any_moment_loses_no_file_that_others_were_merged_into() {
         add(&index, last * 300 - 299..=last * 300);
         index.write(0);
     }
-    for loss in [Loss::All, Loss::None, Loss::Some(1), Loss::Some(2)] {
+    for loss in [
+        CrashLoss::All,
+        CrashLoss::None,
+        CrashLoss::Some(1),
+        CrashLoss::Some(2),
+    ] {
         let mut crashed = 0;
         loop {
             let env = begun.copy();
             let index = open(&env);
-            env.fail(1 + crashed, Fault::Stop);
+            env.fail(1 + crashed, DiskFault::Stop);
             add(&index, 901..=1_200);
             index.write(0);
             let is_over = index.merge(&mut |_| {}) && !env.stopped();

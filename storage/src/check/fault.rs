@@ -1,11 +1,11 @@
 //! Faults that a check of the store or of its log finds.
 
-use crate::snapshot::ReadError;
+use crate::snapshot::StoreReadError;
 use crate::tables::Table;
 
 /// Fault with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum StoreFault {
     /// The log is wrong at this sequence.
     #[error("sequence {sequence}: {what}")]
     Wrong {
@@ -26,11 +26,11 @@ pub enum Fault {
     Unreadable {
         first_sequence: u64,
         last_sequence: u64,
-        source: ReadError,
+        source: StoreReadError,
     },
     /// A table outside the log cannot be read.
     #[error(transparent)]
-    Table(#[from] ReadError),
+    Table(#[from] StoreReadError),
     /// The check's scratch files cannot be written or read.
     #[error("the check's own files: {0}")]
     Scratch(String),
@@ -42,7 +42,7 @@ pub enum Fault {
     Rows { table: Table, what: String },
 }
 
-impl Fault {
+impl StoreFault {
     pub(crate) fn wrong(sequence: u64, what: impl Into<String>) -> Self {
         Self::Wrong {
             sequence,
@@ -61,10 +61,10 @@ impl Fault {
 }
 
 /// Returns a fault at `sequence` if `holds` is false.
-pub(crate) fn ensure(holds: bool, sequence: u64, what: &str) -> Result<(), Fault> {
+pub(crate) fn ensure(holds: bool, sequence: u64, what: &str) -> Result<(), StoreFault> {
     if holds {
         Ok(())
     } else {
-        Err(Fault::wrong(sequence, what))
+        Err(StoreFault::wrong(sequence, what))
     }
 }

@@ -8,20 +8,20 @@ use kedge_log::frame::FrameError;
 use kedge_log::packed::PackedRequest;
 use kedge_protocol::action::ActionHashes;
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::chain::{Leaf, next_head};
+use kedge_protocol::chain::{LogLeaf, next_head};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys};
+use kedge_protocol::{BatchKeys, Hash, SequencerKeys};
 use self_cell::self_cell;
 
-use super::{Fault, ensure};
+use super::{StoreFault, ensure};
 use crate::read::bad_request;
-use crate::snapshot::{ReadError, Snapshot};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 
 /// Keys and options of a check.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct BatchTerms {
     /// The separator of the log's EIP-712 domain.
     pub(crate) separator: Hash,
     /// The keys of the headers, by batch.
@@ -42,7 +42,7 @@ self_cell!(
 /// A checked request with its leaves.
 pub(crate) struct OwnRequest {
     held: HeldRequest,
-    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) leaves: Vec<LogLeaf>,
 }
 
 impl OwnRequest {
@@ -57,13 +57,13 @@ pub(crate) struct OwnBatch {
     /// The requests before the first fault.
     pub(crate) requests: Vec<OwnRequest>,
     /// The fault after them, if there is one.
-    pub(crate) end: Result<(), Fault>,
+    pub(crate) end: Result<(), StoreFault>,
 }
 
 /// Reads batches and checks each alone. Fast in order, because it keeps the last frame.
 pub(crate) struct BatchReader<'a> {
-    snapshot: &'a Snapshot,
-    terms: Terms,
+    snapshot: &'a StoreSnapshot,
+    terms: BatchTerms,
     frame: Option<HeldFrame>,
 }
 
@@ -75,10 +75,10 @@ struct HeldFrame {
 }
 
 impl HeldFrame {
-    fn of(frame: StoredFrame) -> Result<Self, ReadError> {
+    fn of(frame: StoredFrame) -> Result<Self, StoreReadError> {
         let bad = |error: FrameError| {
             let number = frame.header().number;
-            ReadError::Log(format!("frame {number}: {error}"))
+            StoreReadError::Log(format!("frame {number}: {error}"))
         };
         frame.check_digests().map_err(bad)?;
         Ok(Self {
@@ -105,7 +105,7 @@ impl HeldFrame {
 }
 
 impl<'a> BatchReader<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot, terms: Terms) -> Self {
+    pub(crate) fn new(snapshot: &'a StoreSnapshot, terms: BatchTerms) -> Self {
         Self {
             snapshot,
             terms,
@@ -114,7 +114,7 @@ impl<'a> BatchReader<'a> {
     }
 
     /// Reads and checks a batch. An error means that not even its header could be read.
-    pub(crate) fn batch(&mut self, number: u64) -> Result<OwnBatch, ReadError> {
+    pub(crate) fn batch(&mut self, number: u64) -> Result<OwnBatch, StoreReadError> {
         let is_held = |held: &HeldFrame| held.batch(number).is_some();
         if !self.frame.as_ref().is_some_and(is_held) {
             let found = self.snapshot.in_log(|log| log.frame_of_batch(number))?;
@@ -142,7 +142,7 @@ impl<'a> BatchReader<'a> {
         batch: &SignedBatch,
         leaves: &[Hash],
         requests: &mut Vec<OwnRequest>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), StoreFault> {
         let header = &batch.header;
         let first = header.first_sequence;
         self.header(batch)?;
@@ -162,7 +162,7 @@ impl<'a> BatchReader<'a> {
         )
     }
 
-    fn header(&self, batch: &SignedBatch) -> Result<(), Fault> {
+    fn header(&self, batch: &SignedBatch) -> Result<(), StoreFault> {
         let header = &batch.header;
         let holds = |holds, what| ensure(holds, header.first_sequence, what);
         holds(
@@ -191,14 +191,14 @@ impl<'a> BatchReader<'a> {
         batch: &SignedBatch,
         leaves: &[Hash],
         requests: &mut Vec<OwnRequest>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), StoreFault> {
         let first = batch.header.first_sequence;
         let last = batch.header.last_sequence();
         let mut next = first;
-        let packed = frame.packed().map_err(|error| Fault::Unreadable {
+        let packed = frame.packed().map_err(|error| StoreFault::Unreadable {
             first_sequence: first,
             last_sequence: last,
-            source: ReadError::Log(error.to_string()),
+            source: StoreReadError::Log(error.to_string()),
         })?;
         for bytes in packed {
             if next > last {
@@ -207,7 +207,7 @@ impl<'a> BatchReader<'a> {
             let held = HeldRequest::try_new(bytes.to_vec(), |bytes| {
                 PackedRequest::read(bytes)?.into_record()
             });
-            let held = held.map_err(|error| Fault::Unreadable {
+            let held = held.map_err(|error| StoreFault::Unreadable {
                 first_sequence: next,
                 last_sequence: last,
                 source: bad_request(next)(error),
@@ -223,7 +223,7 @@ impl<'a> BatchReader<'a> {
             if self.terms.request_signatures {
                 record
                     .verify_signature_over(&self.terms.separator, &hashes)
-                    .map_err(|error| Fault::Signature {
+                    .map_err(|error| StoreFault::Signature {
                         sequence: next,
                         what: error.to_string(),
                     })?;
@@ -239,7 +239,11 @@ impl<'a> BatchReader<'a> {
 }
 
 /// Checks that a request is the one that begins at `next`, within its batch's bounds.
-fn placed_right(record: &RequestRecord<'_>, batch: &SignedBatch, next: u64) -> Result<(), Fault> {
+fn placed_right(
+    record: &RequestRecord<'_>,
+    batch: &SignedBatch,
+    next: u64,
+) -> Result<(), StoreFault> {
     let header = &batch.header;
     let holds = |holds, what| ensure(holds, next, what);
     holds(record.first_sequence == next, "the log has no request here")?;
@@ -263,9 +267,9 @@ fn leaves_of(
     record: &RequestRecord<'_>,
     hashes: &[ActionHashes],
     leaves: &[Hash],
-) -> Result<Vec<Leaf>, Fault> {
+) -> Result<Vec<LogLeaf>, StoreFault> {
     let placed = record.placed(hashes);
-    let found = Leaf::hash_each(&placed);
+    let found = LogLeaf::hash_each(&placed);
     for ((found, leaf), sequence) in found.iter().zip(leaves).zip(record.first_sequence..) {
         ensure(
             found == leaf,

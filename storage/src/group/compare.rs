@@ -2,38 +2,38 @@
 
 use std::cmp::Ordering;
 
-use super::Group;
-use crate::snapshot::{ReadError, Snapshot};
+use super::WriteGroup;
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::{Table, meta};
-use crate::verify::Difference;
+use crate::verify::StoreDifference;
 
 /// Table, key and value of a write; `None` deletes the row.
-type Write<'a> = (Table, &'a [u8], Option<&'a [u8]>);
+type TableWrite<'a> = (Table, &'a [u8], Option<&'a [u8]>);
 
 /// True for rows that the log explains.
-fn is_of_log((table, key, _): &Write<'_>) -> bool {
+fn is_of_log((table, key, _): &TableWrite<'_>) -> bool {
     match table {
         Table::Meta => *key == meta::HEAD_KEY,
         table => !table.is_kept(),
     }
 }
 
-impl Group {
+impl WriteGroup {
     /// Checks that this group and another one leave the same rows of the log, and of all that follows from it, in the
     /// store of `before`. The writes may differ: one group may delete an absent row, or write the present value.
-    pub fn compare(&self, other: &Self, before: &Snapshot) -> Result<(), Difference> {
+    pub fn compare(&self, other: &Self, before: &StoreSnapshot) -> Result<(), StoreDifference> {
         if self.action_ids != other.action_ids {
             let mut pairs = self.action_ids.iter().zip(&other.action_ids);
             let differing = pairs.find(|(our, their)| our != their);
             let id = differing.map_or([0; 16], |((id, _), _)| *id);
-            return Err(Difference::Id {
+            return Err(StoreDifference::Id {
                 id: kedge_protocol::hash::to_hex(&id)[2..].to_owned(),
             });
         }
         let mut ours = self.writes().filter(is_of_log).peekable();
         let mut theirs = other.writes().filter(is_of_log).peekable();
         loop {
-            let place = |write: &Write<'_>| write.0 as u8;
+            let place = |write: &TableWrite<'_>| write.0 as u8;
             let order = match (ours.peek(), theirs.peek()) {
                 (None, None) => return Ok(()),
                 (Some(_), None) => Ordering::Less,
@@ -46,18 +46,22 @@ impl Group {
                 return Ok(());
             };
             let stored = stored(before, table, key)?;
-            let left = |write: Option<Write<'_>>| match write {
+            let left = |write: Option<TableWrite<'_>>| match write {
                 Some((_, _, value)) => value.map(<[u8]>::to_vec),
                 None => stored.clone(),
             };
             if left(our) != left(their) {
-                return Err(Difference::row(table, key));
+                return Err(StoreDifference::row(table, key));
             }
         }
     }
 }
 
-fn stored(before: &Snapshot, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+fn stored(
+    before: &StoreSnapshot,
+    table: Table,
+    key: &[u8],
+) -> Result<Option<Vec<u8>>, StoreReadError> {
     before.get(table, key, |value| Ok(value.to_vec()))
 }
 
@@ -78,8 +82,8 @@ mod tests {
         bytes: [2; 16],
     };
 
-    fn group(write: impl FnOnce(&mut Group)) -> Group {
-        let mut group = Group::new();
+    fn group(write: impl FnOnce(&mut WriteGroup)) -> WriteGroup {
+        let mut group = WriteGroup::new();
         write(&mut group);
         group
     }

@@ -5,10 +5,10 @@
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::{Address, Id};
 
-use super::Group;
+use super::WriteGroup;
 use crate::tables::{Table, burned_key, spent_key, spent_row};
 
-impl Group {
+impl WriteGroup {
     /// Sets how many objects of a template were minted.
     pub fn put_minted(&mut self, template: Id, count: u64) {
         self.put(Table::Counters, &template.bytes, &count.to_be_bytes());

@@ -2,14 +2,14 @@
 
 use kedge_protocol::Id;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
-use kedge_protocol::resource::{Object, Trace};
+use kedge_protocol::resource::{Object, ResourceTrace};
 
-use super::Group;
+use super::WriteGroup;
 use crate::codec::encode_into;
 use crate::tables::objects::{ObjectIndex, milestone_key, object_row};
 use crate::tables::{Table, properties};
 
-impl Group {
+impl WriteGroup {
     /// Sets how many bytes an organization's requests have added.
     pub fn put_log_bytes(&mut self, organization: Id, bytes: u64) {
         self.put(Table::LogBytes, &organization.bytes, &bytes.to_be_bytes());
@@ -25,7 +25,7 @@ impl Group {
     pub fn put_object_placed(
         &mut self,
         object: &Object,
-        trace: &Trace,
+        trace: &ResourceTrace,
         previous_owner: Option<Id>,
     ) {
         self.put_with(Table::Objects, &object.id.bytes, |out| {

@@ -2,17 +2,17 @@
 
 use kedge_protocol::resource::SequencerKey;
 
-use super::Group;
+use super::WriteGroup;
 use crate::codec::encode_into;
 use crate::tables::Table;
-use crate::tables::row::Row;
+use crate::tables::row::BincodeRow;
 
-impl Group {
+impl WriteGroup {
     /// Writes a sequencer key, under its first batch.
     pub fn put_sequencer_key(&mut self, named: &SequencerKey) {
         let key = named.entry.from_batch.to_be_bytes();
         self.put_with(Table::SequencerKeys, &key, |out| {
-            encode_into(out, &Row(named));
+            encode_into(out, &BincodeRow(named));
         });
     }
 }

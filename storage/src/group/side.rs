@@ -3,13 +3,13 @@
 use kedge_log::SideEntry;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
-use super::Group;
+use super::WriteGroup;
 use crate::codec::{CodecError, encode_into};
-use crate::tables::accounts::{SessionRow, Usage, family_key, session_key};
+use crate::tables::accounts::{SessionRow, UsageRow, family_key, session_key};
 use crate::tables::anchors::{self, AnchorRow};
 use crate::tables::deliveries::{DeliveryRow, OutboxRow, delivery_key, number_key, outbox_key};
 use crate::tables::records::{IdempotencyRow, SecretRow, secret_key};
-use crate::tables::row::Row;
+use crate::tables::row::BincodeRow;
 use crate::tables::{Table, meta};
 
 /// Write outside the hash chain: it is part of a group and durable with it.
@@ -82,11 +82,11 @@ pub enum SideWrite {
     Usage {
         organization: Id,
         /// Day and count; they replace the previous day's.
-        usage: Usage,
+        usage: UsageRow,
     },
 }
 
-impl Group {
+impl WriteGroup {
     /// Adds a side entry to the log if the last write was to a row that the chain does not explain.
     pub(super) fn note_side(&mut self, table: Table, key: &[u8]) {
         let is_side = table
@@ -138,7 +138,7 @@ impl Group {
             SideWrite::Session { token_hash, row } => {
                 self.put_with(Table::Sessions, &session_key(&token_hash), |out| {
                     out.extend_from_slice(&row.expires_at_s.to_be_bytes());
-                    encode_into(out, &Row(&row));
+                    encode_into(out, &BincodeRow(&row));
                 });
             }
             SideWrite::RevokeFamily { family, until_s } => {
@@ -165,7 +165,7 @@ impl Group {
             }
             SideWrite::Outbox { webhook, row } => {
                 self.put_with(Table::Deliveries, &outbox_key(&webhook), |out| {
-                    encode_into(out, &Row(&row));
+                    encode_into(out, &BincodeRow(&row));
                 });
             }
             SideWrite::Delivery(row) => self.put_delivery(&row),
@@ -197,7 +197,7 @@ impl Group {
         }
     }
 
-    fn put_usage(&mut self, organization: &Id, usage: &Usage) {
+    fn put_usage(&mut self, organization: &Id, usage: &UsageRow) {
         assert_eq!(
             organization.prefix,
             Prefix::Organization,
@@ -211,7 +211,7 @@ impl Group {
     fn put_delivery(&mut self, row: &DeliveryRow) {
         let key = delivery_key(&row.webhook_id, row.number);
         self.put_with(Table::Deliveries, &key, |out| {
-            encode_into(out, &Row(row));
+            encode_into(out, &BincodeRow(row));
         });
         let by_id = number_key(&row.webhook_id, &row.id);
         self.put(Table::Deliveries, &by_id, &row.number.to_be_bytes());
@@ -219,7 +219,7 @@ impl Group {
 
     fn put_anchor(&mut self, row: &AnchorRow) {
         self.put_with(Table::Anchors, &anchors::row_key(row.number), |out| {
-            encode_into(out, &Row(row));
+            encode_into(out, &BincodeRow(row));
         });
         let number = row.number.to_be_bytes();
         self.put(Table::Anchors, &anchors::id_key(&row.id), &number);

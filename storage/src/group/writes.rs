@@ -8,7 +8,7 @@ const PARTS: usize = Table::ALL.len() * LISTS;
 
 /// One write; its key begins at `start` of the bytes, and its value follows.
 #[derive(Clone, Copy)]
-struct Operation {
+struct WriteOperation {
     table: Table,
     start: usize,
     key_bytes: usize,
@@ -18,21 +18,21 @@ struct Operation {
 
 /// Sort position of a write.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct WritePosition<'a> {
     part: usize,
     /// The first bytes of its key.
     first: u64,
-    write: &'a Operation,
+    write: &'a WriteOperation,
 }
 
 /// Writes with their keys and values, in the order of their addition.
 #[derive(Default)]
-pub(super) struct Writes {
-    operations: Vec<Operation>,
+pub(super) struct WriteBuffer {
+    operations: Vec<WriteOperation>,
     bytes: Vec<u8>,
 }
 
-impl Writes {
+impl WriteBuffer {
     pub(super) fn with_capacity_bytes(capacity_bytes: usize) -> Self {
         Self {
             operations: Vec::new(),
@@ -58,7 +58,7 @@ impl Writes {
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         value(&mut self.bytes);
-        self.operations.push(Operation {
+        self.operations.push(WriteOperation {
             table,
             start,
             key_bytes: key.len(),
@@ -69,7 +69,7 @@ impl Writes {
     pub(super) fn delete(&mut self, table: Table, key: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
-        self.operations.push(Operation {
+        self.operations.push(WriteOperation {
             table,
             start,
             key_bytes: key.len(),
@@ -96,7 +96,7 @@ impl Writes {
         let mut order = order.into_iter().peekable();
         std::iter::from_fn(move || {
             loop {
-                let Place { part, first, write } = order.next()?;
+                let WritePosition { part, first, write } = order.next()?;
                 let again = order.peek().is_some_and(|next| {
                     (next.part, next.first) == (part, first)
                         && self.key(next.write) == self.key(write)
@@ -109,8 +109,8 @@ impl Writes {
     }
 
     /// The writes of each part in sequence, parts in the order of tables and keys.
-    fn in_parts(&self) -> Vec<Place<'_>> {
-        let part_of = |write: &Operation| part(write.table, self.key(write));
+    fn in_parts(&self) -> Vec<WritePosition<'_>> {
+        let part_of = |write: &WriteOperation| part(write.table, self.key(write));
         let mut places = [0; PARTS];
         for write in &self.operations {
             places[part_of(write)] += 1;
@@ -123,7 +123,7 @@ impl Writes {
         let Some(any) = self.operations.first() else {
             return Vec::new();
         };
-        let nothing = Place {
+        let nothing = WritePosition {
             part: 0,
             first: 0,
             write: any,
@@ -131,7 +131,7 @@ impl Writes {
         let mut order = vec![nothing; self.operations.len()];
         for write in &self.operations {
             let part = part_of(write);
-            order[places[part]] = Place {
+            order[places[part]] = WritePosition {
                 part,
                 first: first_8(self.key(write)),
                 write,
@@ -141,11 +141,11 @@ impl Writes {
         order
     }
 
-    fn key(&self, write: &Operation) -> &[u8] {
+    fn key(&self, write: &WriteOperation) -> &[u8] {
         &self.bytes[write.start..write.start + write.key_bytes]
     }
 
-    fn value(&self, write: &Operation) -> Option<&[u8]> {
+    fn value(&self, write: &WriteOperation) -> Option<&[u8]> {
         let start = write.start + write.key_bytes;
         let count = write.value_bytes?;
         Some(&self.bytes[start..start + count])
@@ -180,7 +180,7 @@ mod tests {
                 0..200,
             ),
         ) {
-            let mut gathered = Writes::default();
+            let mut gathered = WriteBuffer::default();
             let mut expected = BTreeMap::new();
             for (table, key, value) in writes {
                 let table = TABLES[table];

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use kedge_protocol::eip712::Domain;
 use rocksdb::ErrorKind;
 
-use crate::check::Fault;
+use crate::check::StoreFault;
 use crate::high_water::HighWaterError;
-use crate::snapshot::ReadError;
+use crate::snapshot::StoreReadError;
 use crate::store::CommitError;
 use crate::tables::FORMAT_VERSION;
 use crate::tables::meta::FORMAT_LOG_IN_STORE;
@@ -17,7 +17,7 @@ pub const ARCHIVED_LIST: &str = "ARCHIVED.json";
 
 /// Reason why a store does not open. Each text states the remedy.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum StoreOpenError {
     /// The store belongs to another log.
     #[error(
         "this data directory holds the log of chain {} and contract {}, not of chain {} and contract {}: start with that chain and contract, or use an empty data directory",
@@ -44,7 +44,7 @@ pub enum OpenError {
     #[error("the log in {path} cannot be opened: {error}. Nothing was changed", path = .path.display())]
     Log {
         path: PathBuf,
-        error: Box<kedge_log::OpenError>,
+        error: Box<kedge_log::LogOpenError>,
     },
     /// The rows follow from a log that is missing.
     #[error(
@@ -87,7 +87,7 @@ pub enum OpenError {
     #[error(
         "the end of the log is not valid; somebody or something changed it: {0}. Restore the data directory from a backup; run `verify` on a copy for details"
     )]
-    Tampered(Fault),
+    Tampered(StoreFault),
     /// RocksDB finds its files damaged.
     #[error(
         "the store {path} is damaged: {text}. Nothing was changed. Every row follows from the log: run `kedge rebuild` to rebuild the store"
@@ -129,26 +129,28 @@ pub enum OpenError {
 }
 
 /// Maps an error of RocksDB.
-pub(super) fn of_rocks(path: &Path) -> impl Fn(rocksdb::Error) -> OpenError {
+pub(super) fn of_rocks(path: &Path) -> impl Fn(rocksdb::Error) -> StoreOpenError {
     move |error| of_kind(path.to_owned(), &error.kind(), error.into_string())
 }
 
-fn of_kind(path: PathBuf, kind: &ErrorKind, text: String) -> OpenError {
+fn of_kind(path: PathBuf, kind: &ErrorKind, text: String) -> StoreOpenError {
     match kind {
-        ErrorKind::IOError if is_lock(&text) => OpenError::Locked { path, text },
-        ErrorKind::IOError if text.contains("No such file") => OpenError::Corruption { path, text },
-        ErrorKind::IOError => OpenError::Io { path, text },
+        ErrorKind::IOError if is_lock(&text) => StoreOpenError::Locked { path, text },
+        ErrorKind::IOError if text.contains("No such file") => {
+            StoreOpenError::Corruption { path, text }
+        }
+        ErrorKind::IOError => StoreOpenError::Io { path, text },
         ErrorKind::InvalidArgument if text.contains("Column famil") => {
-            OpenError::OtherFormat { found: text }
+            StoreOpenError::OtherFormat { found: text }
         }
         // RocksDB tried a file and does not report the system's answer.
-        ErrorKind::InvalidArgument if text.contains("Direct I/O") => OpenError::Io {
+        ErrorKind::InvalidArgument if text.contains("Direct I/O") => StoreOpenError::Io {
             path,
             text: format!(
                 "{text} Either its file system cannot do direct I/O, or it failed now; the system's log says which"
             ),
         },
-        _ => OpenError::Corruption { path, text },
+        _ => StoreOpenError::Corruption { path, text },
     }
 }
 
@@ -158,27 +160,27 @@ fn is_lock(text: &str) -> bool {
 }
 
 /// Maps an error of the system.
-pub(super) fn of_system(path: &Path) -> impl Fn(std::io::Error) -> OpenError {
-    move |error| OpenError::Io {
+pub(super) fn of_system(path: &Path) -> impl Fn(std::io::Error) -> StoreOpenError {
+    move |error| StoreOpenError::Io {
         path: path.to_owned(),
         text: error.to_string(),
     }
 }
 
 /// Maps a read error during opening.
-pub(super) fn unreadable(path: &Path) -> impl Fn(ReadError) -> OpenError {
-    move |error| OpenError::Corruption {
+pub(super) fn unreadable(path: &Path) -> impl Fn(StoreReadError) -> StoreOpenError {
+    move |error| StoreOpenError::Corruption {
         path: path.to_owned(),
         text: error.to_string(),
     }
 }
 
 /// The error for a store of this format.
-pub(super) fn of_format(found: u64) -> OpenError {
+pub(super) fn of_format(found: u64) -> StoreOpenError {
     if found <= FORMAT_LOG_IN_STORE {
-        OpenError::LogInStore { found }
+        StoreOpenError::LogInStore { found }
     } else {
-        OpenError::OtherFormat {
+        StoreOpenError::OtherFormat {
             found: found.to_string(),
         }
     }
@@ -195,18 +197,18 @@ mod tests {
         let lock = "IO error: While lock file: store/LOCK: Resource temporarily unavailable";
         assert!(matches!(
             of(ErrorKind::IOError, lock),
-            OpenError::Locked { .. }
+            StoreOpenError::Locked { .. }
         ));
         for failed in [
             "IO error: While open a file for lock: store/LOCK: Input/output error",
             "IO error: While open a file for appending: /srv/clock/store/1.log: Input/output error",
         ] {
             let found = of(ErrorKind::IOError, failed);
-            assert!(matches!(found, OpenError::Io { .. }), "{found}");
+            assert!(matches!(found, StoreOpenError::Io { .. }), "{found}");
         }
         let direct = "Invalid argument: Direct I/O is not supported by the specified DB.";
         let found = of(ErrorKind::InvalidArgument, direct);
-        assert!(matches!(found, OpenError::Io { .. }), "{found}");
+        assert!(matches!(found, StoreOpenError::Io { .. }), "{found}");
         assert!(!found.to_string().contains("rebuild"), "{found}");
     }
 }

@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use kedge_log::{LogReader, Position};
+use kedge_log::{LogPosition, LogReader};
 
-use super::OpenError;
+use super::StoreOpenError;
 use super::opening::{log_error, mark_path};
-use crate::high_water::Mark;
+use crate::high_water::HighWaterMark;
 use crate::released::{MissingMark, equivocation};
-use crate::rocks::Database;
-use crate::store::{Access, StoreOptions};
-use crate::tables::meta::Applied;
+use crate::rocks::RocksDatabase;
+use crate::store::{StoreAccess, StoreOptions};
+use crate::tables::meta::AppliedFrame;
 
 /// Checks that the action index ends within the log: later sequences may be assigned again.
 pub(super) fn not_beyond(
     path: &Path,
-    database: &Database,
-    log: &Position,
-) -> Result<(), OpenError> {
+    database: &RocksDatabase,
+    log: &LogPosition,
+) -> Result<(), StoreOpenError> {
     let (indexed, next) = (database.actions().in_files(), log.next_sequence);
     if indexed < next {
         return Ok(());
     }
-    Err(OpenError::Corruption {
+    Err(StoreOpenError::Corruption {
         path: path.to_owned(),
         text: format!(
             "the ids of actions reach sequence {indexed}, but the log ends before {next}"
@@ -35,10 +35,10 @@ pub(super) fn reaches_back(
     options: &StoreOptions,
     log: Option<&LogReader>,
     applied: u64,
-) -> Result<(), OpenError> {
+) -> Result<(), StoreOpenError> {
     match log.filter(|log| applied + 1 < log.first_frame()) {
         None => Ok(()),
-        Some(log) => Err(OpenError::Archived {
+        Some(log) => Err(StoreOpenError::Archived {
             path: options.log_path.clone(),
             first_frame: log.first_frame(),
             first_sequence: log.first_sequence(),
@@ -51,21 +51,21 @@ pub(super) fn reaches_back(
 pub(super) fn follows(
     options: &StoreOptions,
     log: Option<&LogReader>,
-    position: &Position,
-    applied: &Applied,
-) -> Result<(), OpenError> {
+    position: &LogPosition,
+    applied: &AppliedFrame,
+) -> Result<(), StoreOpenError> {
     let path = options.log_path.clone();
     let Some(log) = log else {
         return match applied.frame {
             0 => Ok(()),
-            frame => Err(OpenError::LogMissing {
+            frame => Err(StoreOpenError::LogMissing {
                 path,
                 applied: frame,
             }),
         };
     };
     if applied.frame > position.frame {
-        return Err(OpenError::LogEndsEarly {
+        return Err(StoreOpenError::LogEndsEarly {
             path,
             last: position.frame,
             applied: applied.frame,
@@ -79,7 +79,7 @@ pub(super) fn follows(
         next.map(|frame| frame.header().previous)
     };
     if hash.is_some_and(|hash| hash != applied.hash) {
-        return Err(OpenError::OtherLog {
+        return Err(StoreOpenError::OtherLog {
             path,
             applied: applied.frame,
         });
@@ -91,24 +91,24 @@ pub(super) fn follows(
 pub(super) fn refuses(
     options: &StoreOptions,
     log: Option<&LogReader>,
-    position: &Position,
-    mark: &Mark,
+    position: &LogPosition,
+    mark: &HighWaterMark,
     missing: MissingMark,
 ) -> Option<String> {
     match options.access {
-        Access::Read => return Some("it was opened for reading".to_owned()),
-        Access::Derive => return Some("its rows are being built from its log".to_owned()),
-        Access::Write => {}
+        StoreAccess::Read => return Some("it was opened for reading".to_owned()),
+        StoreAccess::Derive => return Some("its rows are being built from its log".to_owned()),
+        StoreAccess::Write => {}
     }
     let mark_path = mark_path(options);
     match mark {
         // A shared log: missing frames come from the other nodes before this one leads.
-        Mark::Released(released)
+        HighWaterMark::Released(released)
             if options.replicate.is_some() && position.next_batch < released.batches =>
         {
             None
         }
-        Mark::Released(released) => {
+        HighWaterMark::Released(released) => {
             // An unreadable batch does not count as a different one: `verify` names it.
             let stored = |number| Some(log?.batch(number).ok()??.header.head);
             equivocation(position.next_batch, stored, *released, &mark_path)

@@ -5,37 +5,37 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kedge_log::{FileLog, Log, LogReader, Position, SideEntry, SideKeys, StoredFrame};
+use kedge_log::{FileLog, Log, LogPosition, LogReader, SideEntry, SideKeys, StoredFrame};
 use parking_lot::{Mutex, RwLock};
 
 use super::fit::{follows, not_beyond, reaches_back, refuses};
-use super::tail::{Unsigned, check_tail};
+use super::tail::{UnsignedRequest, check_tail};
 use super::{
-    OpenError, check_meta, in_use, index_actions, is_empty, make, of_system, open_database,
+    StoreOpenError, check_meta, in_use, index_actions, is_empty, make, of_system, open_database,
     open_or_look, unreadable, whole,
 };
-use crate::group::Group;
-use crate::high_water::{HighWater, Mark};
+use crate::group::WriteGroup;
+use crate::high_water::{HighWater, HighWaterMark};
 use crate::making;
 use crate::metric_definitions::{READ_ONLY, UNSIGNED_ACTION};
-use crate::recent::{Recent, batch_through, row_writes, write_batch};
+use crate::recent::{RecentWrites, batch_through, row_writes, write_batch};
 use crate::released::{MARK_FILE, MissingMark, open_mark};
-use crate::rocks::{Access as Files, Database};
-use crate::snapshot::Snapshot;
-use crate::store::{Access, CommitError, Replicate, Store, StoreOptions, Writing};
-use crate::tables::meta::{Applied, LogHead};
+use crate::rocks::{DatabaseAccess as Files, RocksDatabase};
+use crate::snapshot::StoreSnapshot;
+use crate::store::{CommitError, LogReplicator, Store, StoreAccess, StoreLog, StoreOptions};
+use crate::tables::meta::{AppliedFrame, LogHead};
 
 /// A store whose rows may lag its log.
-pub struct Opening {
-    database: Arc<Database>,
+pub struct StoreOpening {
+    database: Arc<RocksDatabase>,
     options: StoreOptions,
     /// The log, if it accepts writes.
     log: Option<FileLog>,
     /// Why the log accepts nothing.
     why: Option<String>,
     /// Rows of the frames applied now, if the disk has no room.
-    in_memory: Option<Recent>,
-    mark: Mark,
+    in_memory: Option<RecentWrites>,
+    mark: HighWaterMark,
     /// Bytes of applied rows: roughly their size in the log.
     applied_bytes: AtomicU64,
 }
@@ -45,25 +45,25 @@ impl Store {
     ///
     /// # Errors
     /// [`OpenError`]; [`OpenError::Behind`] if frames have to be applied first ([`Store::begin`]).
-    pub fn open(options: StoreOptions) -> Result<Self, OpenError> {
+    pub fn open(options: StoreOptions) -> Result<Self, StoreOpenError> {
         Self::begin(options, MissingMark::ReadOnly)?.finish()
     }
 
     /// Opens the store for walks through the log without look-ups of actions by id: only ids in the files are found.
     /// The store is never changed.
-    pub fn open_to_verify(options: StoreOptions) -> Result<Self, OpenError> {
+    pub fn open_to_verify(options: StoreOptions) -> Result<Self, StoreOpenError> {
         let options = StoreOptions {
-            access: Access::Read,
+            access: StoreAccess::Read,
             ..options
         };
         Self::begin(options, MissingMark::ReadOnly)?.finish()
     }
 
     /// Creates a store for comparing rows: it has no log, and nothing in it is durable.
-    pub fn scratch(options: StoreOptions) -> Result<Self, OpenError> {
+    pub fn scratch(options: StoreOptions) -> Result<Self, StoreOpenError> {
         let database = Arc::new(make(&options)?);
         Ok(Self {
-            recent: Recent::new(Arc::clone(&database)),
+            recent: RecentWrites::new(Arc::clone(&database)),
             recent_bytes_max: options.memtable_bytes / 2,
             database,
             path: options.path,
@@ -85,14 +85,17 @@ impl Store {
     ///
     /// # Errors
     /// [`OpenError`]; nothing was changed then.
-    pub fn begin(options: StoreOptions, missing: MissingMark) -> Result<Opening, OpenError> {
+    pub fn begin(
+        options: StoreOptions,
+        missing: MissingMark,
+    ) -> Result<StoreOpening, StoreOpenError> {
         let path = options.path.as_path();
-        if options.access != Access::Read {
+        if options.access != StoreAccess::Read {
             making::clear(path).map_err(of_system(path))?;
         }
         let looked = look(&options)?;
         let reader = open_log(&options)?;
-        let start = Position::start(&options.domain.separator());
+        let start = LogPosition::start(&options.domain.separator());
         let position = reader.as_ref().map_or(start, LogReader::position);
         let applied_frame = looked.as_ref().map_or(0, |(_, _, applied)| applied.frame);
         reaches_back(&options, reader.as_ref(), applied_frame)?;
@@ -106,16 +109,16 @@ impl Store {
         let mut in_memory = None;
         let (head, applied) = match &looked {
             Some((_, head, applied)) => (*head, *applied),
-            None => (LogHead::empty(&options.domain), Applied::from(&start)),
+            None => (LogHead::empty(&options.domain), AppliedFrame::from(&start)),
         };
         let database = match looked {
-            Some((looked, ..)) if options.access == Access::Read => looked,
+            Some((looked, ..)) if options.access == StoreAccess::Read => looked,
             Some(looked) => {
                 drop(looked);
                 let (database, full) = open_or_look(&options)?;
                 let database = Arc::new(database);
                 if full.is_some() {
-                    in_memory = Some(Recent::new(Arc::clone(&database)));
+                    in_memory = Some(RecentWrites::new(Arc::clone(&database)));
                     why = full;
                 }
                 database
@@ -127,7 +130,7 @@ impl Store {
         }
         metrics::gauge!(READ_ONLY).set(f64::from(u8::from(why.is_some())));
         let log = if why.is_none() {
-            let released = kedge_log::Released {
+            let released = kedge_log::ReleaseMark {
                 frame: applied.frame,
                 sequence: head.sequence,
             };
@@ -140,11 +143,11 @@ impl Store {
             }
             None
         };
-        if options.access != Access::Read {
-            let snapshot = Snapshot::take(&database);
+        if options.access != StoreAccess::Read {
+            let snapshot = StoreSnapshot::take(&database);
             index_actions(&database, &snapshot, &head);
         }
-        Ok(Opening {
+        Ok(StoreOpening {
             database,
             options,
             log,
@@ -156,11 +159,11 @@ impl Store {
     }
 }
 
-impl Opening {
+impl StoreOpening {
     /// The store in its present state.
-    pub fn snapshot(&self) -> Snapshot {
-        let in_memory = self.in_memory.as_ref().map(Recent::snapshot);
-        in_memory.unwrap_or_else(|| Snapshot::take(&self.database))
+    pub fn snapshot(&self) -> StoreSnapshot {
+        let in_memory = self.in_memory.as_ref().map(RecentWrites::snapshot);
+        in_memory.unwrap_or_else(|| StoreSnapshot::take(&self.database))
     }
 
     /// How many batches the log holds.
@@ -173,14 +176,14 @@ impl Opening {
     /// The frames to apply, in order.
     pub fn frames(
         &self,
-    ) -> Result<impl Iterator<Item = Result<StoredFrame, OpenError>>, OpenError> {
+    ) -> Result<impl Iterator<Item = Result<StoredFrame, StoreOpenError>>, StoreOpenError> {
         let applied = self.applied()?;
-        let frames = (self.options.access != Access::Read)
+        let frames = (self.options.access != StoreAccess::Read)
             .then(|| self.database.log())
             .flatten()
             .map(|log| log.frames(applied.frame + 1));
         Ok(frames.into_iter().flatten().map(|frame| {
-            frame.map_err(|error| OpenError::Log {
+            frame.map_err(|error| StoreOpenError::Log {
                 path: self.options.log_path.clone(),
                 error: Box::new(error.into()),
             })
@@ -188,25 +191,25 @@ impl Opening {
     }
 
     /// The last applied frame.
-    fn applied(&self) -> Result<Applied, OpenError> {
+    fn applied(&self) -> Result<AppliedFrame, StoreOpenError> {
         let applied = self.snapshot().applied();
         applied.map_err(unreadable(&self.options.path))
     }
 
     /// The side entries of a frame.
-    pub fn side(&self, frame: &StoredFrame) -> Result<Vec<SideEntry>, OpenError> {
+    pub fn side(&self, frame: &StoredFrame) -> Result<Vec<SideEntry>, StoreOpenError> {
         let identity = self.options.domain.separator();
         let entries = frame.side(&identity, &self.options.side_keys);
-        entries.map_err(|error| OpenError::Apply {
+        entries.map_err(|error| StoreOpenError::Apply {
             frame: frame.header().number,
             what: format!("{error}. Restore the keys that seal side entries from a backup"),
         })
     }
 
     /// Writes rows, all or none: the store then has the state after the frame `through`.
-    pub fn apply(&self, rows: &Group, through: &StoredFrame) -> Result<(), OpenError> {
+    pub fn apply(&self, rows: &WriteGroup, through: &StoredFrame) -> Result<(), StoreOpenError> {
         let header = through.header();
-        let applied = Applied {
+        let applied = AppliedFrame {
             frame: header.number,
             hash: header.hash(),
         };
@@ -228,14 +231,14 @@ impl Opening {
     /// # Errors
     /// [`OpenError::Behind`] if frames were not applied; [`OpenError::Tampered`] if the log's end is wrong. A log whose
     /// end holds an action that its author did not sign, and is whole otherwise, accepts nothing.
-    pub fn finish(mut self) -> Result<Store, OpenError> {
+    pub fn finish(mut self) -> Result<Store, StoreOpenError> {
         let mut snapshot = self.snapshot();
         let path = self.options.path.clone();
         let applied = self.applied()?;
         let end = self.database.log().map(LogReader::position);
         let is_behind = end.is_some_and(|end| end.frame > applied.frame);
         if let Some(end) = end.filter(|_| is_behind) {
-            return Err(OpenError::Behind {
+            return Err(StoreOpenError::Behind {
                 applied: applied.frame,
                 last: end.frame,
             });
@@ -255,7 +258,7 @@ impl Opening {
             mark,
             applied_bytes,
         } = self;
-        let rows_writable = options.access != Access::Read && in_memory.is_none();
+        let rows_writable = options.access != StoreAccess::Read && in_memory.is_none();
         database.time().reached(head.last_sealed_at_ms);
         let high_water = match &why {
             None => Some(open_mark(
@@ -268,7 +271,7 @@ impl Opening {
         };
         let writing = log.map(|log| writing_to(log, options.replicate.as_ref(), options.side_keys));
         let store = Store {
-            recent: in_memory.unwrap_or_else(|| Recent::new(Arc::clone(&database))),
+            recent: in_memory.unwrap_or_else(|| RecentWrites::new(Arc::clone(&database))),
             recent_bytes_max: options.memtable_bytes / 2,
             database,
             path,
@@ -282,7 +285,7 @@ impl Opening {
             suspended: RwLock::new(None),
             env: options.env,
         };
-        if options.access == Access::Derive {
+        if options.access == StoreAccess::Derive {
             store.write_index();
             store.flush()?;
         }
@@ -290,9 +293,9 @@ impl Opening {
     }
 }
 
-impl Opening {
+impl StoreOpening {
     /// Closes the log to writes after an action that its author did not sign.
-    fn refuse_unsigned(&mut self, unsigned: Option<&Unsigned>) {
+    fn refuse_unsigned(&mut self, unsigned: Option<&UnsignedRequest>) {
         metrics::gauge!(UNSIGNED_ACTION).set(f64::from(u8::from(unsigned.is_some())));
         let Some(unsigned) = unsigned else {
             return;
@@ -309,7 +312,7 @@ impl Opening {
     }
 
     /// Names the first key in an empty log, or replaces it if nothing was signed yet.
-    fn begin_with_key(&mut self, snapshot: Snapshot) -> Result<Snapshot, OpenError> {
+    fn begin_with_key(&mut self, snapshot: StoreSnapshot) -> Result<StoreSnapshot, StoreOpenError> {
         let key = self.options.sequencer;
         let named = snapshot.first_sequencer_key().ok();
         // The first leader begins a shared log.
@@ -322,17 +325,17 @@ impl Opening {
             None if begun_here => named.is_some(),
             None => named == Some(key),
         };
-        if is_settled || self.options.access != Access::Write {
+        if is_settled || self.options.access != StoreAccess::Write {
             return Ok(snapshot);
         }
-        let mut group = Group::new();
+        let mut group = WriteGroup::new();
         group.put_first_key(key);
         let batch = if let Some(log) = log {
-            let failed = |what: String| OpenError::Commit(CommitError::Failed(what));
+            let failed = |what: String| StoreOpenError::Commit(CommitError::Failed(what));
             let frame = group.frame().map_err(|error| failed(error.to_string()))?;
             let position = log.append(frame).map_err(CommitError::from)?;
             log.durability().sync().map_err(CommitError::from)?;
-            batch_through(&self.database, &group, Applied::from(&position))
+            batch_through(&self.database, &group, AppliedFrame::from(&position))
         } else {
             // The log does not name the key yet, so it is in this copy of the rows only.
             write_batch(&self.database, &group)
@@ -348,21 +351,21 @@ pub(super) fn mark_path(options: &StoreOptions) -> std::path::PathBuf {
     options.high_water_path.clone().unwrap_or_else(default)
 }
 
-pub(super) fn log_error(path: &Path) -> impl Fn(kedge_log::OpenError) -> OpenError {
-    move |error| OpenError::Log {
+pub(super) fn log_error(path: &Path) -> impl Fn(kedge_log::LogOpenError) -> StoreOpenError {
+    move |error| StoreOpenError::Log {
         path: path.to_owned(),
         error: Box::new(error),
     }
 }
 
 /// The writer of this log.
-fn writing_to(log: FileLog, replicate: Option<&Replicate>, side_keys: SideKeys) -> Writing {
+fn writing_to(log: FileLog, replicate: Option<&LogReplicator>, side_keys: SideKeys) -> StoreLog {
     let maintenance = log.maintenance();
     let log = match replicate {
-        Some(Replicate(share)) => share(log),
+        Some(LogReplicator(share)) => share(log),
         None => Box::new(log),
     };
-    Writing {
+    StoreLog {
         durability: log.durability(),
         maintenance,
         log: Mutex::new(log),
@@ -371,29 +374,31 @@ fn writing_to(log: FileLog, replicate: Option<&Replicate>, side_keys: SideKeys) 
 }
 
 /// Opens the store for reading, with its head and its last applied frame; `None` if there is none.
-fn look(options: &StoreOptions) -> Result<Option<(Arc<Database>, LogHead, Applied)>, OpenError> {
+fn look(
+    options: &StoreOptions,
+) -> Result<Option<(Arc<RocksDatabase>, LogHead, AppliedFrame)>, StoreOpenError> {
     let path = options.path.as_path();
     match (is_empty(path)?, options.access) {
-        (true, Access::Read) => return Err(OpenError::Absent(options.path.clone())),
-        (true, Access::Write | Access::Derive) => return Ok(None),
+        (true, StoreAccess::Read) => return Err(StoreOpenError::Absent(options.path.clone())),
+        (true, StoreAccess::Write | StoreAccess::Derive) => return Ok(None),
         (false, _) => {}
     }
     let database = open_database(options, Files::Read);
     let database = database.map_err(|error| in_use(path).unwrap_or(error))?;
     whole(&database, path)?;
     let database = Arc::new(database);
-    let (head, applied) = check_meta(&Snapshot::take(&database), options)?;
+    let (head, applied) = check_meta(&StoreSnapshot::take(&database), options)?;
     Ok(Some((database, head, applied)))
 }
 
 /// Reads the log without changing it; `None` if there is none.
-fn open_log(options: &StoreOptions) -> Result<Option<LogReader>, OpenError> {
+fn open_log(options: &StoreOptions) -> Result<Option<LogReader>, StoreOpenError> {
     let path = options.log_path.as_path();
     let identity = options.domain.separator();
     let cache_bytes = options.segments.cache_bytes;
     match LogReader::open(Arc::clone(&options.env), path, Some(identity), cache_bytes) {
         Ok((reader, _)) => Ok(Some(reader)),
-        Err(kedge_log::OpenError::Io(error))
+        Err(kedge_log::LogOpenError::Io(error))
             if error.source.kind() == std::io::ErrorKind::NotFound =>
         {
             Ok(None)
@@ -404,8 +409,8 @@ fn open_log(options: &StoreOptions) -> Result<Option<LogReader>, OpenError> {
 
 fn open_to_append(
     options: &StoreOptions,
-    released: kedge_log::Released,
-) -> Result<FileLog, OpenError> {
+    released: kedge_log::ReleaseMark,
+) -> Result<FileLog, StoreOpenError> {
     let path = options.log_path.as_path();
     let opened = FileLog::open(
         Arc::clone(&options.env),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use kedge_log::Position;
+use kedge_log::LogPosition;
 
-use super::{OpenError, unreadable};
-use crate::check::own::{BatchReader, Terms};
-use crate::check::{Fault, Walk, ensure};
-use crate::snapshot::{ReadError, Snapshot};
+use super::{StoreOpenError, unreadable};
+use crate::check::own::{BatchReader, BatchTerms};
+use crate::check::{BatchWalk, StoreFault, ensure};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::store::StoreOptions;
 use crate::tables::meta::LogHead;
 
@@ -16,14 +16,14 @@ const TAIL_BATCHES: u64 = 2;
 
 /// A request of an otherwise whole log that is not signed by its stated signer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Unsigned {
+pub(super) struct UnsignedRequest {
     /// The request's first sequence.
     pub(super) sequence: u64,
     /// What is wrong with the signature.
     pub(super) what: String,
 }
 
-impl std::fmt::Display for Unsigned {
+impl std::fmt::Display for UnsignedRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { sequence, what } = self;
         write!(
@@ -39,16 +39,16 @@ impl std::fmt::Display for Unsigned {
 /// Recomputes the last batches and compares them with the head, the tree and the signatures. `end` is the log's end, if
 /// there is a log. A wrong request signature is no damage: the sequencer has signed the batch.
 pub(super) fn check_tail(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     options: &StoreOptions,
     head: &LogHead,
-    end: Option<&Position>,
-) -> Result<Option<Unsigned>, OpenError> {
+    end: Option<&LogPosition>,
+) -> Result<Option<UnsignedRequest>, StoreOpenError> {
     match walked(snapshot, options, head, end, true) {
-        Err(Fault::Signature { sequence, what }) => {
+        Err(StoreFault::Signature { sequence, what }) => {
             let rest = walked(snapshot, options, head, end, false);
             judged(options, head, rest)?;
-            Ok(Some(Unsigned { sequence, what }))
+            Ok(Some(UnsignedRequest { sequence, what }))
         }
         walked => judged(options, head, walked).map(|()| None),
     }
@@ -56,18 +56,18 @@ pub(super) fn check_tail(
 
 /// The head after the last batches.
 fn walked(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     options: &StoreOptions,
     head: &LogHead,
-    end: Option<&Position>,
+    end: Option<&LogPosition>,
     request_signatures: bool,
-) -> Result<LogHead, Fault> {
+) -> Result<LogHead, StoreFault> {
     if let Some(end) = end {
         ends_at(end, head)?;
     }
     let start = head.batches.saturating_sub(TAIL_BATCHES);
-    let mut walk = Walk::begin(snapshot, &options.domain, start)?;
-    let terms = Terms {
+    let mut walk = BatchWalk::begin(snapshot, &options.domain, start)?;
+    let terms = BatchTerms {
         separator: options.domain.separator(),
         keys: Arc::new(snapshot.sequencer_keys()?),
         request_signatures,
@@ -82,27 +82,30 @@ fn walked(
 fn judged(
     options: &StoreOptions,
     head: &LogHead,
-    walked: Result<LogHead, Fault>,
-) -> Result<(), OpenError> {
+    walked: Result<LogHead, StoreFault>,
+) -> Result<(), StoreOpenError> {
     match walked {
         Ok(found) if found == *head => Ok(()),
-        Ok(found) => Err(OpenError::Tampered(Fault::wrong(
+        Ok(found) => Err(StoreOpenError::Tampered(StoreFault::wrong(
             found.sequence,
             "the stored head is not where the last batch ends",
         ))),
         Err(
-            Fault::Unreadable {
-                source: ReadError::Rocks { table, text },
+            StoreFault::Unreadable {
+                source: StoreReadError::Rocks { table, text },
                 ..
             }
-            | Fault::Table(ReadError::Rocks { table, text }),
-        ) => Err(unreadable(&options.path)(ReadError::Rocks { table, text })),
-        Err(fault) => Err(OpenError::Tampered(fault)),
+            | StoreFault::Table(StoreReadError::Rocks { table, text }),
+        ) => Err(unreadable(&options.path)(StoreReadError::Rocks {
+            table,
+            text,
+        })),
+        Err(fault) => Err(StoreOpenError::Tampered(fault)),
     }
 }
 
 /// Checks that the log ends where the rows state.
-fn ends_at(end: &Position, head: &LogHead) -> Result<(), Fault> {
+fn ends_at(end: &LogPosition, head: &LogHead) -> Result<(), StoreFault> {
     ensure(
         end.next_sequence == head.sequence + 1 && end.next_batch == head.batches,
         head.sequence,

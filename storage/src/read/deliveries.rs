@@ -3,17 +3,17 @@
 use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
 
-use super::Page;
+use super::RowPage;
 use crate::codec::{self, CodecError};
-use crate::snapshot::{ReadError, Snapshot};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::Table;
 use crate::tables::deliveries::{
     DeliveryRow, OutboxRow, deliveries_prefix, delivery_key, number_key, outbox_key,
 };
-use crate::tables::row::Row;
+use crate::tables::row::BincodeRow;
 
 fn read_delivery(webhook_id: Id, number: u64, bytes: &[u8]) -> Result<DeliveryRow, CodecError> {
-    let Row(row) = codec::decode::<Row<DeliveryRow>>(bytes)?;
+    let BincodeRow(row) = codec::decode::<BincodeRow<DeliveryRow>>(bytes)?;
     Ok(DeliveryRow {
         webhook_id,
         number,
@@ -21,21 +21,25 @@ fn read_delivery(webhook_id: Id, number: u64, bytes: &[u8]) -> Result<DeliveryRo
     })
 }
 
-impl Snapshot {
+impl StoreSnapshot {
     /// Every webhook of every organization, including ended ones.
-    pub fn every_webhook(&self) -> impl Iterator<Item = Result<Webhook, ReadError>> {
+    pub fn every_webhook(&self) -> impl Iterator<Item = Result<Webhook, StoreReadError>> {
         self.every()
     }
 
     /// A webhook's position and pause; `None` before it was first served.
-    pub fn outbox(&self, webhook: Id) -> Result<Option<OutboxRow>, ReadError> {
+    pub fn outbox(&self, webhook: Id) -> Result<Option<OutboxRow>, StoreReadError> {
         self.get(Table::Deliveries, &outbox_key(&webhook), |bytes| {
-            codec::decode(bytes).map(|Row(outbox)| outbox)
+            codec::decode(bytes).map(|BincodeRow(outbox)| outbox)
         })
     }
 
     /// A page of a webhook's deliveries; the cursor is the number.
-    pub fn deliveries(&self, webhook: Id, page: Page) -> Result<Vec<DeliveryRow>, ReadError> {
+    pub fn deliveries(
+        &self,
+        webhook: Id,
+        page: RowPage,
+    ) -> Result<Vec<DeliveryRow>, StoreReadError> {
         let prefix = deliveries_prefix(&webhook);
         self.list(Table::Deliveries, &prefix, page, |number, bytes| {
             read_delivery(webhook, number, bytes)
@@ -43,7 +47,11 @@ impl Snapshot {
     }
 
     /// A webhook's delivery by its id.
-    pub fn delivery(&self, webhook: Id, delivery: Id) -> Result<Option<DeliveryRow>, ReadError> {
+    pub fn delivery(
+        &self,
+        webhook: Id,
+        delivery: Id,
+    ) -> Result<Option<DeliveryRow>, StoreReadError> {
         if delivery.prefix != Prefix::Delivery {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! Reads for events: an organization's requests, actions of others on its objects, and events outside the log.
 
 use kedge_protocol::Id;
-use kedge_protocol::event::Position;
+use kedge_protocol::event::EventPosition;
 use kedge_protocol::resource::Object;
 use rocksdb::Direction;
 
@@ -10,12 +10,12 @@ use kedge_log::StoredRequest;
 use super::log::{bad_request, packed};
 use super::{PlacedAction, place_of};
 use crate::codec::{self, CodecError};
-use crate::snapshot::{ReadError, Snapshot};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::Table;
 use crate::tables::events::{EventRow, event_key, position_of, read_position, scope};
 use crate::tables::meta::EVENTS_KEY;
-use crate::tables::objects::Origin;
-use crate::tables::row::Row;
+use crate::tables::objects::ObjectOrigin;
+use crate::tables::row::BincodeRow;
 
 fn direction(descending: bool) -> Direction {
     if descending {
@@ -33,7 +33,7 @@ pub struct LoggedRequest {
 }
 
 impl LoggedRequest {
-    pub(super) fn of(request: StoredRequest) -> Result<Self, ReadError> {
+    pub(super) fn of(request: StoredRequest) -> Result<Self, StoreReadError> {
         let read = packed(&request).map(|packed| (packed.head().batch_number, packed.count()));
         let (batch_number, count) = read.map_err(bad_request(request.first_sequence))?;
         Ok(Self {
@@ -55,7 +55,7 @@ impl LoggedRequest {
     }
 
     /// The request's action at `sequence`.
-    pub fn action(&self, sequence: u64) -> Result<PlacedAction, ReadError> {
+    pub fn action(&self, sequence: u64) -> Result<PlacedAction, StoreReadError> {
         let read = || -> Result<PlacedAction, CodecError> {
             if !self.holds(sequence) {
                 return Err(CodecError::bytes("the sequence belongs to another request"));
@@ -67,9 +67,9 @@ impl LoggedRequest {
     }
 }
 
-impl Snapshot {
+impl StoreSnapshot {
     /// The request that holds the action at `sequence`.
-    pub fn logged_request(&self, sequence: u64) -> Result<Option<LoggedRequest>, ReadError> {
+    pub fn logged_request(&self, sequence: u64) -> Result<Option<LoggedRequest>, StoreReadError> {
         self.stored_request(sequence)?
             .map(LoggedRequest::of)
             .transpose()
@@ -82,13 +82,13 @@ impl Snapshot {
         organization: Id,
         from: u64,
         descending: bool,
-    ) -> impl Iterator<Item = Result<(u64, u64), ReadError>> {
+    ) -> impl Iterator<Item = Result<(u64, u64), StoreReadError>> {
         let table = Table::RequestsByOrganization;
         self.list_rows(table, &organization.bytes, from, direction(descending))
             .map(move |row| {
                 let (key, value) = row?;
                 let read = || Ok((place_of(&key)?, codec::number(&value)?));
-                read().map_err(ReadError::row(table, &key))
+                read().map_err(StoreReadError::row(table, &key))
             })
     }
 
@@ -98,12 +98,12 @@ impl Snapshot {
         organization: Id,
         from: u64,
         descending: bool,
-    ) -> impl Iterator<Item = Result<u64, ReadError>> {
+    ) -> impl Iterator<Item = Result<u64, StoreReadError>> {
         let table = Table::ForeignActions;
         self.list_rows(table, &organization.bytes, from, direction(descending))
             .map(move |row| {
                 let (key, _) = row?;
-                place_of(&key).map_err(ReadError::row(table, &key))
+                place_of(&key).map_err(StoreReadError::row(table, &key))
             })
     }
 
@@ -111,9 +111,9 @@ impl Snapshot {
     pub fn stored_events(
         &self,
         organization: Option<Id>,
-        from: Position,
+        from: EventPosition,
         descending: bool,
-    ) -> impl Iterator<Item = Result<(Position, EventRow), ReadError>> {
+    ) -> impl Iterator<Item = Result<(EventPosition, EventRow), StoreReadError>> {
         let scope = scope(organization);
         let from = event_key(organization, from);
         self.rows_from(Table::Events, &from, direction(descending))
@@ -124,14 +124,15 @@ impl Snapshot {
             .map(move |row| {
                 let (key, value) = row?;
                 let read = || {
-                    let (_, Row(event)) = codec::decode::<(u64, Row<EventRow>)>(&value)?;
+                    let (_, BincodeRow(event)) =
+                        codec::decode::<(u64, BincodeRow<EventRow>)>(&value)?;
                     let event = EventRow {
                         organization_id: organization,
                         ..event
                     };
                     Ok((position_of(&key)?, event))
                 };
-                read().map_err(ReadError::row(Table::Events, &key))
+                read().map_err(StoreReadError::row(Table::Events, &key))
             })
     }
 
@@ -139,31 +140,31 @@ impl Snapshot {
     pub fn stored_event_numbers(
         &self,
         organization: Option<Id>,
-    ) -> Result<Option<(u64, u64)>, ReadError> {
+    ) -> Result<Option<(u64, u64)>, StoreReadError> {
         let scope = scope(organization);
-        let number = |sequence, direction| -> Result<Option<u64>, ReadError> {
+        let number = |sequence, direction| -> Result<Option<u64>, StoreReadError> {
             let from = event_key(organization, sequence);
             let row = self.rows_from(Table::Events, &from, direction).next();
             let Some((key, value)) = row.transpose()?.filter(|(key, _)| key.starts_with(&scope))
             else {
                 return Ok(None);
             };
-            codec::decode::<(u64, Row<EventRow>)>(&value)
+            codec::decode::<(u64, BincodeRow<EventRow>)>(&value)
                 .map(|(number, _)| Some(number))
-                .map_err(ReadError::row(Table::Events, &key))
+                .map_err(StoreReadError::row(Table::Events, &key))
         };
-        let first = number(Position::start_of(0), Direction::Forward)?;
-        let last = number(Position::end_of(u64::MAX), Direction::Reverse)?;
+        let first = number(EventPosition::start_of(0), Direction::Forward)?;
+        let last = number(EventPosition::end_of(u64::MAX), Direction::Reverse)?;
         Ok(first.zip(last))
     }
 
     /// Position of the last event of any kind: of the newest batch, or of a later event outside the log. New events get
     /// positions after it.
-    pub fn last_position(&self) -> Result<Position, ReadError> {
+    pub fn last_position(&self) -> Result<EventPosition, StoreReadError> {
         let sequence = self.head()?.sequence;
-        let of_log = Position {
+        let of_log = EventPosition {
             sequence,
-            index: Position::BATCH,
+            index: EventPosition::BATCH,
         };
         let side_event = self.get(Table::Meta, EVENTS_KEY, |bytes| {
             codec::array(bytes).map(read_position)
@@ -172,8 +173,8 @@ impl Snapshot {
     }
 
     /// An object's organization and template.
-    pub fn origin(&self, object: Id) -> Result<Option<Origin>, ReadError> {
-        let origin = |object: Object| Origin {
+    pub fn origin(&self, object: Id) -> Result<Option<ObjectOrigin>, StoreReadError> {
+        let origin = |object: Object| ObjectOrigin {
             organization_id: object.organization_id,
             template_id: object.template_id,
         };

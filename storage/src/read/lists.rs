@@ -7,20 +7,20 @@ use kedge_protocol::{Id, Prefix};
 
 use super::place_of;
 use crate::codec::{self, CodecError};
-use crate::snapshot::{RawRow, ReadError, Snapshot};
+use crate::snapshot::{RawRow, StoreReadError, StoreSnapshot};
 use crate::tables::objects::ObjectIndex;
 use crate::tables::properties::{VALUE_AT, value_key};
 use crate::tables::{Table, id};
 
 /// An object in a list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Listed {
+pub struct ListedObject {
     /// The sequence of the mint.
     pub created_sequence: u64,
     pub id: Id,
 }
 
-impl Listed {
+impl ListedObject {
     fn read(key: &[u8], value: &[u8]) -> Result<Self, CodecError> {
         Ok(Self {
             created_sequence: place_of(key)?,
@@ -31,14 +31,14 @@ impl Listed {
 
 /// Range in the order of creation, with a direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Window {
+pub struct ListWindow {
     /// Creation sequences, both ends included.
     pub sequences: RangeInclusive<u64>,
     /// Newest first.
     pub descending: bool,
 }
 
-impl Window {
+impl ListWindow {
     /// Keys with `prefix` and a sequence of the window.
     fn keys(&self, prefix: Vec<u8>) -> Range<Vec<u8>> {
         let mut start = prefix.clone();
@@ -63,24 +63,27 @@ pub struct PropertyRange {
 
 /// An entry of the property index.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Indexed {
+pub struct IndexedObject {
     /// Sort position: the ordered value ‖ the creation sequence.
     pub place: Box<[u8]>,
-    pub object: Listed,
+    pub object: ListedObject,
 }
 
-fn listed(table: Table, row: Result<RawRow, ReadError>) -> Result<Listed, ReadError> {
+fn listed(
+    table: Table,
+    row: Result<RawRow, StoreReadError>,
+) -> Result<ListedObject, StoreReadError> {
     let (key, value) = row?;
-    Listed::read(&key, &value).map_err(ReadError::row(table, &key))
+    ListedObject::read(&key, &value).map_err(StoreReadError::row(table, &key))
 }
 
-impl Snapshot {
+impl StoreSnapshot {
     /// The objects of a list, without their rows.
     pub fn listed_objects(
         &self,
         index: ObjectIndex,
-        window: &Window,
-    ) -> impl Iterator<Item = Result<Listed, ReadError>> + use<'_> {
+        window: &ListWindow,
+    ) -> impl Iterator<Item = Result<ListedObject, StoreReadError>> + use<'_> {
         let (kind, of) = index.place();
         let keys = window.keys(crate::tables::kind_key(kind, &of.bytes));
         self.rows_between(Table::ObjectIndex, keys, window.descending)
@@ -93,8 +96,8 @@ impl Snapshot {
         template: Id,
         path: u8,
         value: &[u8],
-        window: &Window,
-    ) -> impl Iterator<Item = Result<Listed, ReadError>> + use<'_> {
+        window: &ListWindow,
+    ) -> impl Iterator<Item = Result<ListedObject, StoreReadError>> + use<'_> {
         let keys = window.keys(value_key(&template, path, value));
         self.rows_between(Table::PropertyIndex, keys, window.descending)
             .map(|row| listed(Table::PropertyIndex, row))
@@ -107,7 +110,7 @@ impl Snapshot {
         range: &PropertyRange,
         after: Option<&[u8]>,
         descending: bool,
-    ) -> impl Iterator<Item = Result<Indexed, ReadError>> + use<'_> {
+    ) -> impl Iterator<Item = Result<IndexedObject, StoreReadError>> + use<'_> {
         let key = |rest: &[u8]| value_key(&range.template_id, range.path, rest);
         let mut keys = key(&range.values.start)..key(&range.values.end);
         if let Some(after) = after {
@@ -124,17 +127,17 @@ impl Snapshot {
             let (key, value) = row?;
             let read = || {
                 let place = key.get(VALUE_AT..).unwrap_or_default();
-                Ok(Indexed {
-                    object: Listed::read(&key, &value)?,
+                Ok(IndexedObject {
+                    object: ListedObject::read(&key, &value)?,
                     place: place.into(),
                 })
             };
-            read().map_err(ReadError::row(table, &key))
+            read().map_err(StoreReadError::row(table, &key))
         })
     }
 
     /// The first sequence that was placed at this time or later; the one after the log's end if there is none.
-    pub fn first_sequence_at(&self, time_ms: u64) -> Result<u64, ReadError> {
+    pub fn first_sequence_at(&self, time_ms: u64) -> Result<u64, StoreReadError> {
         let mut range = 1..self.head()?.sequence + 1;
         while range.start < range.end {
             let middle = range.start + (range.end - range.start) / 2;

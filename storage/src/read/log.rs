@@ -4,15 +4,15 @@
 use kedge_log::StoredRequest;
 use kedge_log::packed::{PackedRequest, owned_record};
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::log_tree::Nodes;
+use kedge_protocol::log_tree::TreeNodes;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id, Prefix};
 use rocksdb::Direction;
 
-use super::{Page, PlacedAction, place_of};
+use super::{PlacedAction, RowPage, place_of};
 use crate::codec::{self, CodecError};
-use crate::snapshot::{ReadError, Snapshot};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::Table;
 use crate::tables::batches::node_key;
 
@@ -29,11 +29,11 @@ pub(crate) fn packed(request: &StoredRequest) -> Result<PackedRequest<'_>, Codec
 }
 
 /// The error for a bad request at a sequence.
-pub(crate) fn bad_request(first_sequence: u64) -> impl Fn(CodecError) -> ReadError {
-    move |error| ReadError::Log(format!("the request at sequence {first_sequence}: {error}"))
+pub(crate) fn bad_request(first_sequence: u64) -> impl Fn(CodecError) -> StoreReadError {
+    move |error| StoreReadError::Log(format!("the request at sequence {first_sequence}: {error}"))
 }
 
-fn owned_request(request: &StoredRequest) -> Result<RequestRecord<'static>, ReadError> {
+fn owned_request(request: &StoredRequest) -> Result<RequestRecord<'static>, StoreReadError> {
     packed(request)
         .and_then(PackedRequest::into_record)
         .map(owned_record)
@@ -45,7 +45,7 @@ fn actions_within(
     request: &StoredRequest,
     first: u64,
     last: u64,
-) -> Result<Vec<PlacedAction>, ReadError> {
+) -> Result<Vec<PlacedAction>, StoreReadError> {
     let read = || -> Result<Vec<_>, CodecError> {
         let packed = packed(request)?;
         let start = request.first_sequence;
@@ -58,16 +58,16 @@ fn actions_within(
 }
 
 /// Requests in order. The rest of a frame is kept until it is returned.
-pub(crate) struct Requests<'s> {
-    snapshot: &'s Snapshot,
+pub(crate) struct RequestScan<'s> {
+    snapshot: &'s StoreSnapshot,
     /// The first sequence of the next request.
     next: u64,
     last: u64,
     read: std::vec::IntoIter<StoredRequest>,
 }
 
-impl Iterator for Requests<'_> {
-    type Item = Result<StoredRequest, ReadError>;
+impl Iterator for RequestScan<'_> {
+    type Item = Result<StoredRequest, StoreReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.next > self.last {
@@ -89,8 +89,8 @@ impl Iterator for Requests<'_> {
     }
 }
 
-impl Requests<'_> {
-    fn following(&mut self) -> Result<StoredRequest, ReadError> {
+impl RequestScan<'_> {
+    fn following(&mut self) -> Result<StoredRequest, StoreReadError> {
         if let Some(request) = self.read.next() {
             return Ok(request);
         }
@@ -103,14 +103,14 @@ impl Requests<'_> {
 }
 
 /// Reader of single actions. It keeps the last request, which often holds the next action too.
-pub struct LogReader<'s> {
-    snapshot: &'s Snapshot,
+pub struct ActionReader<'s> {
+    snapshot: &'s StoreSnapshot,
     request: Option<StoredRequest>,
 }
 
-impl LogReader<'_> {
+impl ActionReader<'_> {
     /// The action at `sequence`.
-    pub fn action(&mut self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
+    pub fn action(&mut self, sequence: u64) -> Result<Option<PlacedAction>, StoreReadError> {
         if let Some(request) = &self.request
             && let Some(action) = actions_within(request, sequence, sequence)?.pop()
         {
@@ -129,7 +129,7 @@ impl LogReader<'_> {
         &mut self,
         resource: Id,
         sequence: u64,
-    ) -> Result<Option<PlacedAction>, ReadError> {
+    ) -> Result<Option<PlacedAction>, StoreReadError> {
         let leads_back = |placed: &PlacedAction| {
             placed.action.resource == resource && placed.action.previous_sequence < sequence
         };
@@ -137,17 +137,17 @@ impl LogReader<'_> {
     }
 }
 
-impl Snapshot {
+impl StoreSnapshot {
     /// A reader of single actions.
-    pub fn log_reader(&self) -> LogReader<'_> {
-        LogReader {
+    pub fn log_reader(&self) -> ActionReader<'_> {
+        ActionReader {
             snapshot: self,
             request: None,
         }
     }
 
     /// The sequence of an action.
-    pub fn action_sequence(&self, id: Id) -> Result<Option<u64>, ReadError> {
+    pub fn action_sequence(&self, id: Id) -> Result<Option<u64>, StoreReadError> {
         if id.prefix != Prefix::Action {
             return Ok(None);
         }
@@ -158,7 +158,10 @@ impl Snapshot {
     }
 
     /// The packed request that holds `sequence`.
-    pub(super) fn stored_request(&self, sequence: u64) -> Result<Option<StoredRequest>, ReadError> {
+    pub(super) fn stored_request(
+        &self,
+        sequence: u64,
+    ) -> Result<Option<StoredRequest>, StoreReadError> {
         if sequence == 0 || sequence > self.head()?.sequence {
             return Ok(None);
         }
@@ -178,7 +181,7 @@ impl Snapshot {
     }
 
     /// The error for a sequence that the log once had.
-    fn no_request(&self, sequence: u64) -> ReadError {
+    fn no_request(&self, sequence: u64) -> StoreReadError {
         let is_archived = |log: &kedge_log::LogReader| sequence < log.first_sequence();
         let missing = || format!("the request at sequence {sequence} is missing");
         self.not_here(is_archived, missing)
@@ -189,9 +192,9 @@ impl Snapshot {
         &self,
         is_archived: impl FnOnce(&kedge_log::LogReader) -> bool,
         missing: impl FnOnce() -> String,
-    ) -> ReadError {
+    ) -> StoreReadError {
         let archived = self.in_log(|log| {
-            Ok(is_archived(log).then(|| ReadError::Archived {
+            Ok(is_archived(log).then(|| StoreReadError::Archived {
                 last_sequence: log.first_sequence() - 1,
                 first_batch: log.first_batch(),
                 place: log.archive(),
@@ -199,13 +202,17 @@ impl Snapshot {
         });
         match archived {
             Ok(Some(archived)) => archived,
-            _ => ReadError::Log(missing()),
+            _ => StoreReadError::Log(missing()),
         }
     }
 
     /// Packed requests in order, from the one that holds `first` to the one that holds `last`.
-    pub(crate) fn stored_requests(&self, first: u64, last: u64) -> Result<Requests<'_>, ReadError> {
-        Ok(Requests {
+    pub(crate) fn stored_requests(
+        &self,
+        first: u64,
+        last: u64,
+    ) -> Result<RequestScan<'_>, StoreReadError> {
+        Ok(RequestScan {
             snapshot: self,
             next: first.max(1),
             last: last.min(self.head()?.sequence),
@@ -214,7 +221,7 @@ impl Snapshot {
     }
 
     /// First sequence, number of done actions and time of the request that holds `sequence`.
-    pub(super) fn request_times(&self, sequence: u64) -> Result<(u64, u64, u64), ReadError> {
+    pub(super) fn request_times(&self, sequence: u64) -> Result<(u64, u64, u64), StoreReadError> {
         let request = self.stored_request(sequence)?;
         let request = request.ok_or_else(|| self.no_request(sequence))?;
         let packed = packed(&request).map_err(bad_request(request.first_sequence))?;
@@ -227,13 +234,16 @@ impl Snapshot {
     }
 
     /// The request that holds the action at `sequence`.
-    pub fn request_at(&self, sequence: u64) -> Result<Option<RequestRecord<'static>>, ReadError> {
+    pub fn request_at(
+        &self,
+        sequence: u64,
+    ) -> Result<Option<RequestRecord<'static>>, StoreReadError> {
         let request = self.stored_request(sequence)?;
         request.as_ref().map(owned_request).transpose()
     }
 
     /// The action at `sequence`, without the others of its request.
-    pub fn action_at(&self, sequence: u64) -> Result<Option<PlacedAction>, ReadError> {
+    pub fn action_at(&self, sequence: u64) -> Result<Option<PlacedAction>, StoreReadError> {
         if sequence == 0 || sequence > self.head()?.sequence {
             return Ok(None);
         }
@@ -246,7 +256,11 @@ impl Snapshot {
     }
 
     /// The actions between two sequences, both included, in order; for example those of a batch.
-    pub fn actions_between(&self, first: u64, last: u64) -> Result<Vec<PlacedAction>, ReadError> {
+    pub fn actions_between(
+        &self,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<PlacedAction>, StoreReadError> {
         let mut actions = Vec::new();
         for request in self.stored_requests(first, last)? {
             actions.extend(actions_within(&request?, first, last)?);
@@ -258,8 +272,8 @@ impl Snapshot {
     pub fn actions_of_organization(
         &self,
         organization: Id,
-        page: Page,
-    ) -> Result<Vec<PlacedAction>, ReadError> {
+        page: RowPage,
+    ) -> Result<Vec<PlacedAction>, StoreReadError> {
         let table = Table::RequestsByOrganization;
         let Some(start) = page.start() else {
             return Ok(Vec::new());
@@ -275,14 +289,14 @@ impl Snapshot {
             .next()
             .transpose()?;
         let from = match holder {
-            Some((key, _)) => place_of(&key).map_err(ReadError::row(table, &key))?,
+            Some((key, _)) => place_of(&key).map_err(StoreReadError::row(table, &key))?,
             None if page.descending => return Ok(Vec::new()),
             None => start,
         };
         let mut actions = Vec::new();
         for row in self.list_rows(table, &organization.bytes, from, page.direction()) {
             let (key, _) = row?;
-            let first = place_of(&key).map_err(ReadError::row(table, &key))?;
+            let first = place_of(&key).map_err(StoreReadError::row(table, &key))?;
             let request = self.stored_request(first)?;
             let request = request.ok_or_else(|| self.no_request(first))?;
             let mut found = actions_within(&request, low, high)?;
@@ -299,7 +313,11 @@ impl Snapshot {
     }
 
     /// The sequences of an object's last actions, at most `limit`, newest first.
-    pub fn history_sequences(&self, object: &Object, limit: usize) -> Result<Vec<u64>, ReadError> {
+    pub fn history_sequences(
+        &self,
+        object: &Object,
+        limit: usize,
+    ) -> Result<Vec<u64>, StoreReadError> {
         let mut sequences = Vec::new();
         let mut reader = self.log_reader();
         let mut here = object.trace.sequence;
@@ -318,7 +336,7 @@ impl Snapshot {
         object: &Object,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<PlacedAction>, ReadError> {
+    ) -> Result<Vec<PlacedAction>, StoreReadError> {
         let mut sequence = object.trace.sequence;
         // A cursor from an earlier page is an action of the object and leads to the next.
         if let Some(before) = before
@@ -340,7 +358,7 @@ impl Snapshot {
         Ok(actions)
     }
 
-    pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, ReadError> {
+    pub fn batch(&self, number: u64) -> Result<Option<SignedBatch>, StoreReadError> {
         if number >= self.head()?.batches {
             return Ok(None);
         }
@@ -349,12 +367,12 @@ impl Snapshot {
     }
 
     /// The error for a batch that the log once had.
-    pub(crate) fn no_batch(&self, number: u64) -> ReadError {
+    pub(crate) fn no_batch(&self, number: u64) -> StoreReadError {
         let is_archived = |log: &kedge_log::LogReader| number < log.first_batch();
         self.not_here(is_archived, || format!("batch {number} is missing"))
     }
 
-    pub fn batch_number(&self, id: Id) -> Result<Option<u64>, ReadError> {
+    pub fn batch_number(&self, id: Id) -> Result<Option<u64>, StoreReadError> {
         if id.prefix != Prefix::Batch {
             return Ok(None);
         }
@@ -362,7 +380,7 @@ impl Snapshot {
     }
 
     /// A page of the batches; the cursor is the number.
-    pub fn batches(&self, page: Page) -> Result<Vec<SignedBatch>, ReadError> {
+    pub fn batches(&self, page: RowPage) -> Result<Vec<SignedBatch>, StoreReadError> {
         let Some(start) = page.start() else {
             return Ok(Vec::new());
         };
@@ -389,7 +407,7 @@ impl Snapshot {
     }
 
     /// The leaf hashes of a batch, in order.
-    pub fn leaves(&self, number: u64) -> Result<Option<Vec<Hash>>, ReadError> {
+    pub fn leaves(&self, number: u64) -> Result<Option<Vec<Hash>>, StoreReadError> {
         Ok(self.batch_with_leaves(number)?.map(|(_, leaves)| leaves))
     }
 
@@ -397,7 +415,7 @@ impl Snapshot {
     pub fn batch_with_leaves(
         &self,
         number: u64,
-    ) -> Result<Option<(SignedBatch, Vec<Hash>)>, ReadError> {
+    ) -> Result<Option<(SignedBatch, Vec<Hash>)>, StoreReadError> {
         if number >= self.head()?.batches {
             return Ok(None);
         }
@@ -412,12 +430,12 @@ impl Snapshot {
         organization: Id,
         first: u64,
         last: u64,
-    ) -> Result<Vec<RequestRecord<'static>>, ReadError> {
+    ) -> Result<Vec<RequestRecord<'static>>, StoreReadError> {
         let table = Table::RequestsByOrganization;
         let mut requests = Vec::new();
         for row in self.list_rows(table, &organization.bytes, first, Direction::Forward) {
             let (key, _) = row?;
-            let sequence = place_of(&key).map_err(ReadError::row(table, &key))?;
+            let sequence = place_of(&key).map_err(StoreReadError::row(table, &key))?;
             if sequence > last {
                 break;
             }
@@ -431,7 +449,7 @@ impl Snapshot {
     pub fn requests_from(
         &self,
         sequence: u64,
-    ) -> impl Iterator<Item = Result<RequestRecord<'static>, ReadError>> {
+    ) -> impl Iterator<Item = Result<RequestRecord<'static>, StoreReadError>> {
         let (requests, failed) = match self.stored_requests(sequence, u64::MAX) {
             Ok(requests) => (Some(requests), None),
             Err(error) => (None, Some(Err(error))),
@@ -447,27 +465,27 @@ impl Snapshot {
     pub fn batches_from(
         &self,
         number: u64,
-    ) -> impl Iterator<Item = Result<SignedBatch, ReadError>> {
+    ) -> impl Iterator<Item = Result<SignedBatch, StoreReadError>> {
         (number..).map_while(|number| self.batch(number).transpose())
     }
 }
 
 /// The error for an object whose history cannot be followed.
-fn not_of(object: &Object, sequence: u64) -> ReadError {
-    ReadError::Log(format!(
+fn not_of(object: &Object, sequence: u64) -> StoreReadError {
+    StoreReadError::Log(format!(
         "the action of {} at sequence {sequence} is missing",
         object.id
     ))
 }
 
-impl Nodes for Snapshot {
-    type Error = ReadError;
+impl TreeNodes for StoreSnapshot {
+    type Error = StoreReadError;
 
-    fn node(&self, level: u32, index: u64) -> Result<Hash, ReadError> {
+    fn node(&self, level: u32, index: u64) -> Result<Hash, StoreReadError> {
         let node = self.get(Table::Tree, &node_key(level, index), |bytes| {
             codec::array(bytes).map(Hash)
         })?;
-        node.ok_or_else(|| ReadError::Missing {
+        node.ok_or_else(|| StoreReadError::Missing {
             table: Table::Tree,
             what: format!("node {index} of level {level}"),
         })

@@ -1,4 +1,4 @@
-//! Reads of a [`Snapshot`].
+//! Reads of a [`StoreSnapshot`].
 
 mod accounts;
 mod anchors;
@@ -15,20 +15,20 @@ use kedge_protocol::Id;
 use rocksdb::Direction;
 
 use crate::codec::{self, CodecError};
-use crate::snapshot::{RawRow, ReadError, Snapshot};
+use crate::snapshot::{RawRow, StoreReadError, StoreSnapshot};
 use crate::tables::Table;
-use crate::tables::row::Resource;
+use crate::tables::row::StoredResource;
 
 pub use events::LoggedRequest;
-pub use lists::{Indexed, Listed, PropertyRange, Window};
-pub use log::LogReader;
+pub use lists::{IndexedObject, ListWindow, ListedObject, PropertyRange};
+pub use log::ActionReader;
 pub(crate) use log::bad_request;
 pub use placed::PlacedAction;
 
 /// Page of a list. The cursor is the number of the last item seen: a creation sequence, an index or a number, depending
 /// on the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Page {
+pub struct RowPage {
     /// Cursor: the page begins after it, in the direction of the list.
     pub after: Option<u64>,
     /// Highest first.
@@ -37,7 +37,7 @@ pub struct Page {
     pub limit: usize,
 }
 
-impl Page {
+impl RowPage {
     /// First number of the page; `None` if nothing can be there.
     fn start(&self) -> Option<u64> {
         match (self.after, self.descending) {
@@ -65,7 +65,7 @@ fn place_of(key: &[u8]) -> Result<u64, CodecError> {
     Ok(u64::from_be_bytes(*place))
 }
 
-impl Snapshot {
+impl StoreSnapshot {
     /// The rows of a list, whose keys are `prefix` and a number, from `start` on.
     fn list_rows<'a>(
         &'a self,
@@ -73,7 +73,7 @@ impl Snapshot {
         prefix: &[u8],
         start: u64,
         direction: Direction,
-    ) -> impl Iterator<Item = Result<RawRow, ReadError>> + use<'a> {
+    ) -> impl Iterator<Item = Result<RawRow, StoreReadError>> + use<'a> {
         let mut from = prefix.to_vec();
         from.extend_from_slice(&start.to_be_bytes());
         let prefix = prefix.to_vec();
@@ -91,9 +91,9 @@ impl Snapshot {
         &self,
         table: Table,
         prefix: &[u8],
-        page: Page,
+        page: RowPage,
         read: impl Fn(u64, &[u8]) -> Result<T, CodecError>,
-    ) -> Result<Vec<T>, ReadError> {
+    ) -> Result<Vec<T>, StoreReadError> {
         let Some(start) = page.start() else {
             return Ok(Vec::new());
         };
@@ -103,7 +103,7 @@ impl Snapshot {
                 let (key, value) = row?;
                 place_of(&key)
                     .and_then(|place| read(place, &value))
-                    .map_err(ReadError::row(table, &key))
+                    .map_err(StoreReadError::row(table, &key))
             })
             .collect()
     }
@@ -114,35 +114,39 @@ impl Snapshot {
         table: Table,
         kind: u8,
         of: &Id,
-        page: Page,
-    ) -> Result<Vec<[u8; 16]>, ReadError> {
+        page: RowPage,
+    ) -> Result<Vec<[u8; 16]>, StoreReadError> {
         let prefix = crate::tables::kind_key(kind, &of.bytes);
         self.list(table, &prefix, page, |_, value| codec::array(value))
     }
 
     /// The id under a lookup key.
-    fn lookup(&self, key: &[u8]) -> Result<Option<[u8; 16]>, ReadError> {
+    fn lookup(&self, key: &[u8]) -> Result<Option<[u8; 16]>, StoreReadError> {
         self.get(Table::Lookup, key, codec::array)
     }
 
     /// A resource, even an ended one; an id with another prefix names none.
-    pub fn resource<T: Resource>(&self, id: Id) -> Result<Option<T>, ReadError> {
+    pub fn resource<T: StoredResource>(&self, id: Id) -> Result<Option<T>, StoreReadError> {
         self.by_id(T::TABLE, T::PREFIX, id, T::read)
     }
 
     /// Every resource of a kind, in the order of their ids.
-    pub fn every<T: Resource>(&self) -> impl Iterator<Item = Result<T, ReadError>> {
+    pub fn every<T: StoredResource>(&self) -> impl Iterator<Item = Result<T, StoreReadError>> {
         self.raw_rows(T::TABLE).map(|row| {
             let (key, value) = row?;
             codec::array(&key)
                 .and_then(|id| T::read(id, &value))
-                .map_err(ReadError::row(T::TABLE, &key))
+                .map_err(StoreReadError::row(T::TABLE, &key))
         })
     }
 
     /// A page of the resources that belong to another one; the cursor is their number there, the creation sequence or
     /// an index.
-    pub fn listed<T: Resource>(&self, of: Id, page: Page) -> Result<Vec<T>, ReadError> {
+    pub fn listed<T: StoredResource>(
+        &self,
+        of: Id,
+        page: RowPage,
+    ) -> Result<Vec<T>, StoreReadError> {
         let Some(list) = T::LIST else {
             return Ok(Vec::new());
         };
@@ -156,17 +160,17 @@ impl Snapshot {
         table: Table,
         ids: &[[u8; 16]],
         read: impl Fn([u8; 16], &[u8]) -> Result<T, CodecError>,
-    ) -> Result<Vec<T>, ReadError> {
+    ) -> Result<Vec<T>, StoreReadError> {
         let rows = self.get_many(table, ids).into_iter().zip(ids);
         rows.map(|(value, &id)| {
-            let value = value?.ok_or_else(|| ReadError::Missing {
+            let value = value?.ok_or_else(|| StoreReadError::Missing {
                 table,
                 what: format!(
                     "the row that a list names, {}",
                     kedge_protocol::hash::to_hex(&id)
                 ),
             })?;
-            read(id, &value).map_err(ReadError::row(table, &id))
+            read(id, &value).map_err(StoreReadError::row(table, &id))
         })
         .collect()
     }

@@ -1,7 +1,7 @@
 //! Single action read from the log.
 
 use kedge_protocol::action::{ActionWords, RequestHead, salt};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::Signature;
@@ -100,9 +100,9 @@ impl PlacedAction {
         Id::of_hash(Prefix::Action, &self.content())
     }
 
-    pub fn leaf(&self) -> Leaf {
+    pub fn leaf(&self) -> LogLeaf {
         let content = self.content();
-        Leaf {
+        LogLeaf {
             sequence: self.sequence,
             timestamp_ms: self.timestamp_ms,
             content,

@@ -5,13 +5,13 @@ use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::resource::{Object, Template, Variation};
 use kedge_protocol::{Address, Id, Prefix};
 
-use super::Page;
+use super::RowPage;
 use crate::codec::{self, CodecError};
-use crate::snapshot::{ReadError, Snapshot};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::objects::{ObjectIndex, milestone_key, read_object};
 use crate::tables::{Table, burned_key, lookup, name_key, spent_key};
 
-impl Snapshot {
+impl StoreSnapshot {
     /// A row by id; an id with another prefix names no row of the table.
     pub(super) fn by_id<T>(
         &self,
@@ -19,20 +19,20 @@ impl Snapshot {
         prefix: Prefix,
         id: Id,
         read: impl FnOnce([u8; 16], &[u8]) -> Result<T, CodecError>,
-    ) -> Result<Option<T>, ReadError> {
+    ) -> Result<Option<T>, StoreReadError> {
         if id.prefix != prefix {
             return Ok(None);
         }
         self.get(table, &id.bytes, |bytes| read(id.bytes, bytes))
     }
 
-    pub fn object(&self, id: Id) -> Result<Option<Object>, ReadError> {
+    pub fn object(&self, id: Id) -> Result<Option<Object>, StoreReadError> {
         self.by_id(Table::Objects, Prefix::Object, id, read_object)
     }
 
     /// An object at its last milestone at or before `version`, one that its history lists; `None` before the first
     /// milestone.
-    pub fn milestone(&self, id: Id, version: u64) -> Result<Option<Object>, ReadError> {
+    pub fn milestone(&self, id: Id, version: u64) -> Result<Option<Object>, StoreReadError> {
         let at = version - version % OBJECT_HISTORY_MAX;
         if at == 0 {
             return Ok(None);
@@ -42,40 +42,44 @@ impl Snapshot {
             read_object(id.bytes, bytes)
         })?;
         let found = found.filter(|found| found.trace.version == at);
-        found.map(Some).ok_or_else(|| ReadError::Missing {
+        found.map(Some).ok_or_else(|| StoreReadError::Missing {
             table: Table::Milestones,
             what: format!("{id} at its version {at}"),
         })
     }
 
     /// An object's stored bytes.
-    pub fn object_bytes(&self, id: Id) -> Result<Option<Vec<u8>>, ReadError> {
+    pub fn object_bytes(&self, id: Id) -> Result<Option<Vec<u8>>, StoreReadError> {
         self.by_id(Table::Objects, Prefix::Object, id, |_, bytes| {
             Ok(bytes.to_vec())
         })
     }
 
     /// Many objects, in the order of `ids`; `None` for absent ones.
-    pub fn multi_objects(&self, ids: &[Id]) -> Result<Vec<Option<Object>>, ReadError> {
+    pub fn multi_objects(&self, ids: &[Id]) -> Result<Vec<Option<Object>>, StoreReadError> {
         let keys: Vec<_> = ids.iter().map(|id| id.bytes).collect();
         let rows = self.get_many(Table::Objects, &keys).into_iter().zip(ids);
         rows.map(|(value, id)| match value? {
             Some(value) if id.prefix == Prefix::Object => read_object(id.bytes, &value)
                 .map(Some)
-                .map_err(ReadError::row(Table::Objects, &id.bytes)),
+                .map_err(StoreReadError::row(Table::Objects, &id.bytes)),
             _ => Ok(None),
         })
         .collect()
     }
 
     /// A page of a list of objects; the cursor is the creation sequence.
-    pub fn objects(&self, index: ObjectIndex, page: Page) -> Result<Vec<Object>, ReadError> {
+    pub fn objects(
+        &self,
+        index: ObjectIndex,
+        page: RowPage,
+    ) -> Result<Vec<Object>, StoreReadError> {
         let (kind, of) = index.place();
         let ids = self.list_ids(Table::ObjectIndex, kind, of, page)?;
         self.rows_of(Table::Objects, &ids, read_object)
     }
 
-    pub fn template(&self, id: Id) -> Result<Option<Template>, ReadError> {
+    pub fn template(&self, id: Id) -> Result<Option<Template>, StoreReadError> {
         self.resource(id)
     }
 
@@ -84,7 +88,7 @@ impl Snapshot {
         &self,
         organization: Id,
         name: &str,
-    ) -> Result<Option<Id>, ReadError> {
+    ) -> Result<Option<Id>, StoreReadError> {
         let key = name_key(lookup::TEMPLATE_NAME, &organization, name);
         let found = self.lookup(&key)?;
         Ok(found.map(|bytes| crate::tables::id(Prefix::Template, bytes)))
@@ -95,7 +99,7 @@ impl Snapshot {
         &self,
         organization: Id,
         name: &str,
-    ) -> Result<Option<Template>, ReadError> {
+    ) -> Result<Option<Template>, StoreReadError> {
         match self.template_id_by_name(organization, name)? {
             Some(id) => self.template(id),
             None => Ok(None),
@@ -103,28 +107,40 @@ impl Snapshot {
     }
 
     /// A page of an organization's templates; the cursor is the creation sequence.
-    pub fn templates(&self, organization: Id, page: Page) -> Result<Vec<Template>, ReadError> {
+    pub fn templates(
+        &self,
+        organization: Id,
+        page: RowPage,
+    ) -> Result<Vec<Template>, StoreReadError> {
         self.listed(organization, page)
     }
 
-    pub fn variation(&self, id: Id) -> Result<Option<Variation>, ReadError> {
+    pub fn variation(&self, id: Id) -> Result<Option<Variation>, StoreReadError> {
         self.resource(id)
     }
 
     /// The id of the variation with this name in the template.
-    pub fn variation_id_by_name(&self, template: Id, name: &str) -> Result<Option<Id>, ReadError> {
+    pub fn variation_id_by_name(
+        &self,
+        template: Id,
+        name: &str,
+    ) -> Result<Option<Id>, StoreReadError> {
         let key = name_key(lookup::VARIATION_NAME, &template, name);
         let found = self.lookup(&key)?;
         Ok(found.map(|bytes| crate::tables::id(Prefix::Variation, bytes)))
     }
 
     /// A page of a template's variations; the cursor is the index.
-    pub fn variations(&self, template: Id, page: Page) -> Result<Vec<Variation>, ReadError> {
+    pub fn variations(
+        &self,
+        template: Id,
+        page: RowPage,
+    ) -> Result<Vec<Variation>, StoreReadError> {
         self.listed(template, page)
     }
 
     /// How many objects of a template were minted.
-    pub fn minted(&self, template: Id) -> Result<u64, ReadError> {
+    pub fn minted(&self, template: Id) -> Result<u64, StoreReadError> {
         let count = self.by_id(Table::Counters, Prefix::Template, template, |_, bytes| {
             codec::number(bytes)
         })?;
@@ -132,20 +148,20 @@ impl Snapshot {
     }
 
     /// How many objects of a template were burned.
-    pub fn burned(&self, template: Id) -> Result<u64, ReadError> {
+    pub fn burned(&self, template: Id) -> Result<u64, StoreReadError> {
         let count = self.get(Table::Counters, &burned_key(&template), codec::number)?;
         Ok(count.unwrap_or(0))
     }
 
     /// Bytes that an organization's requests have added to the log and to their resources.
-    pub fn log_bytes(&self, organization: Id) -> Result<u64, ReadError> {
+    pub fn log_bytes(&self, organization: Id) -> Result<u64, StoreReadError> {
         let (table, prefix) = (Table::LogBytes, Prefix::Organization);
         let bytes = self.by_id(table, prefix, organization, |_, bytes| codec::number(bytes))?;
         Ok(bytes.unwrap_or(0))
     }
 
     /// A signer's spent nonces.
-    pub fn nonces(&self, signer: Address) -> Result<NonceWindow, ReadError> {
+    pub fn nonces(&self, signer: Address) -> Result<NonceWindow, StoreReadError> {
         let window = self.get(Table::Nonces, &signer.0, |bytes| {
             NonceWindow::from_bytes(bytes)
                 .ok_or_else(|| CodecError::bytes("a nonce window has the wrong length"))
@@ -154,7 +170,7 @@ impl Snapshot {
     }
 
     /// First sequence of the request that spent a signer's nonce, while the window reaches it.
-    pub fn spent_at(&self, signer: Address, nonce: u64) -> Result<Option<u64>, ReadError> {
+    pub fn spent_at(&self, signer: Address, nonce: u64) -> Result<Option<u64>, StoreReadError> {
         let place = self.get(Table::Nonces, &spent_key(&signer, nonce), |bytes| {
             let (chunks, rest) = bytes.as_chunks::<8>();
             match (chunks, rest) {

@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
-use self::bytes::Bytes;
-use self::rows::Rows;
-use self::versions::{Version, Writer, seen};
+use self::bytes::InlineBytes;
+use self::rows::ShardRows;
+use self::versions::{RowVersion, VersionWriter, seen};
 use crate::tables::Table;
 
 /// Key of a row; nearly all of them fit in without an allocation.
-pub(crate) type Key = Bytes<38>;
+pub(crate) type RowKey = InlineBytes<38>;
 /// Row of a reader: `None` if it was deleted.
-pub(crate) type Row = (Key, Option<Box<[u8]>>);
+pub(crate) type LayerRow = (RowKey, Option<Box<[u8]>>);
 
 /// Locks of a table, mostly one for each first byte of a key: ids spread over all, and a walk in key order moves from
 /// one to the next.
@@ -29,15 +29,15 @@ const SHARDS: usize = 256;
 /// Bound on the rows of a shard that are written under one lock: as many as the processor can prefetch.
 const RUN_MAX: usize = 16;
 
-type Shard = RwLock<Rows>;
+type LayerShard = RwLock<ShardRows>;
 
 /// Range of keys.
-pub(crate) struct Range<'a> {
+pub(crate) struct KeyRange<'a> {
     pub(crate) from: Bound<&'a [u8]>,
     pub(crate) to: Bound<&'a [u8]>,
 }
 
-impl Range<'_> {
+impl KeyRange<'_> {
     const ALL: Self = Self {
         from: Bound::Unbounded,
         to: Bound::Unbounded,
@@ -47,9 +47,9 @@ impl Range<'_> {
 /// Bitmap of the shards that hold rows: most walks find no recent row, and looking into every shard would cost them
 /// more than the walk.
 #[derive(Default)]
-struct Filled([AtomicU64; SHARDS / 64]);
+struct ShardBitmap([AtomicU64; SHARDS / 64]);
 
-impl Filled {
+impl ShardBitmap {
     /// Called under the shard's lock. A reader of the row sees the bit, because it learns of the row's group later.
     fn fill(&self, number: u8) {
         self.0[usize::from(number) / 64].fetch_or(1 << (number % 64), Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl Filled {
 
 /// Effect of a write on a shard's size.
 #[derive(Default)]
-struct Written {
+struct ShardDelta {
     /// Number of new rows.
     rows: usize,
     /// Bytes of keys and values.
@@ -70,7 +70,7 @@ struct Written {
     freed_bytes: usize,
 }
 
-impl Written {
+impl ShardDelta {
     /// Counts a new row.
     fn added(&mut self, key: &[u8], value: Option<&[u8]>) {
         self.rows += 1;
@@ -85,9 +85,9 @@ impl Written {
 }
 
 /// The rows of all tables that were written since the layer began.
-pub(crate) struct Layer {
-    shards: Vec<Shard>,
-    filled: Vec<Filled>,
+pub(crate) struct RecentLayer {
+    shards: Vec<LayerShard>,
+    filled: Vec<ShardBitmap>,
     rows: AtomicUsize,
     /// Bytes of keys and values.
     content_bytes: AtomicUsize,
@@ -95,15 +95,15 @@ pub(crate) struct Layer {
     row_bytes: AtomicUsize,
 }
 
-impl Default for Layer {
+impl Default for RecentLayer {
     fn default() -> Self {
-        let of = |table: &Table| Shard::new(Rows::of(*table));
+        let of = |table: &Table| LayerShard::new(ShardRows::of(*table));
         let shards = Table::ALL
             .iter()
             .flat_map(|table| (0..SHARDS).map(move |_| of(table)));
         Self {
             shards: shards.collect(),
-            filled: Table::ALL.iter().map(|_| Filled::default()).collect(),
+            filled: Table::ALL.iter().map(|_| ShardBitmap::default()).collect(),
             rows: AtomicUsize::new(0),
             content_bytes: AtomicUsize::new(0),
             row_bytes: AtomicUsize::new(0),
@@ -111,8 +111,8 @@ impl Default for Layer {
     }
 }
 
-impl Layer {
-    fn shard(&self, table: Table, number: u8) -> &Shard {
+impl RecentLayer {
+    fn shard(&self, table: Table, number: u8) -> &LayerShard {
         &self.shards[table as usize * SHARDS + usize::from(number)]
     }
 
@@ -154,7 +154,7 @@ impl Layer {
             {
                 run.push((key, value));
             }
-            self.write_run(table, number, &run, Writer { group, read });
+            self.write_run(table, number, &run, VersionWriter { group, read });
             run.clear();
         }
     }
@@ -165,7 +165,7 @@ impl Layer {
         table: Table,
         number: u8,
         run: &[(&[u8], Option<&[u8]>)],
-        writer: Writer<'_>,
+        writer: VersionWriter<'_>,
     ) {
         let mut rows = self.shard(table, number).write();
         let written = rows.write(run, writer);
@@ -199,11 +199,11 @@ impl Layer {
     pub(crate) fn scan(
         &self,
         table: Table,
-        range: &Range<'_>,
+        range: &KeyRange<'_>,
         descending: bool,
         group: u64,
         count_max: usize,
-        rows: &mut impl Extend<Row>,
+        rows: &mut impl Extend<LayerRow>,
     ) {
         let low = match range.from {
             Bound::Included(key) | Bound::Excluded(key) => shard_of(table, key),
@@ -225,9 +225,9 @@ impl Layer {
             }
             let shard = self.shard(table, number).read();
             let mut within = shard.range(range);
-            let mut take = |(key, versions): (&[u8], &[Version])| {
+            let mut take = |(key, versions): (&[u8], &[RowVersion])| {
                 if let Some(version) = seen(versions, group) {
-                    rows.extend([(Key::from_slice(key), version.value().map(Box::from))]);
+                    rows.extend([(RowKey::from_slice(key), version.value().map(Box::from))]);
                     left -= 1;
                 }
                 left > 0
@@ -244,7 +244,7 @@ impl Layer {
     pub(crate) fn for_each_last(&self, mut each: impl FnMut(Table, &[u8], Option<&[u8]>)) {
         for (index, shard) in self.shards.iter().enumerate() {
             let rows = shard.read();
-            for (key, versions) in rows.range(&Range::ALL) {
+            for (key, versions) in rows.range(&KeyRange::ALL) {
                 if let Some(last) = versions.last() {
                     each(Table::ALL[index / SHARDS], key, last.value());
                 }

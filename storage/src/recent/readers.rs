@@ -6,15 +6,15 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 /// Number of readers of the rows after each group.
 #[derive(Default)]
-pub(super) struct Readers(Mutex<BTreeMap<u64, usize>>);
+pub(super) struct ReaderGroups(Mutex<BTreeMap<u64, usize>>);
 
 /// Reader of the rows after a group.
-pub(crate) struct Reading {
-    readers: Arc<Readers>,
+pub(crate) struct ReaderGuard {
+    readers: Arc<ReaderGroups>,
     group: u64,
 }
 
-impl Readers {
+impl ReaderGroups {
     pub(super) fn counts(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
         self.0.lock()
     }
@@ -25,16 +25,16 @@ impl Readers {
     }
 
     /// Adds a reader of the rows after a group.
-    pub(super) fn begin(self: &Arc<Self>, group: u64) -> Reading {
+    pub(super) fn begin(self: &Arc<Self>, group: u64) -> ReaderGuard {
         *self.counts().entry(group).or_default() += 1;
-        Reading {
+        ReaderGuard {
             readers: Arc::clone(self),
             group,
         }
     }
 }
 
-impl Drop for Reading {
+impl Drop for ReaderGuard {
     fn drop(&mut self) {
         let mut counts = self.readers.counts();
         if let Some(count) = counts.get_mut(&self.group) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::event::{EventPosition, EventType};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use proptest::prelude::*;
 use rocksdb::Direction;
@@ -47,8 +47,8 @@ fn organization(of: u8) -> Id {
     crate::tables::id(Prefix::Organization, [of; 16])
 }
 
-fn position(at: u8) -> Position {
-    Position {
+fn position(at: u8) -> EventPosition {
+    EventPosition {
         sequence: u64::from(at),
         index: 0,
     }
@@ -58,7 +58,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 const TABLES: [Table; 2] = [Table::LogBytes, Table::Events];
 type Model = [Rows; 2];
 
-fn model_of(snapshot: &Snapshot) -> Model {
+fn model_of(snapshot: &StoreSnapshot) -> Model {
     TABLES.map(|table| {
         let rows = snapshot.raw_rows(table).map(Result::unwrap);
         rows.map(|(key, value)| (key.into(), value.into()))
@@ -67,7 +67,7 @@ fn model_of(snapshot: &Snapshot) -> Model {
 }
 
 /// Compares every way of reading with the expected rows.
-fn read_in_all_ways(snapshot: &Snapshot, expected: &Model) {
+fn read_in_all_ways(snapshot: &StoreSnapshot, expected: &Model) {
     assert_eq!(&model_of(snapshot), expected);
     for (table, rows) in TABLES.into_iter().zip(expected) {
         let mut cursor = snapshot.cursor(table);
@@ -134,9 +134,9 @@ proptest! {
         let options = StoreOptions::of_store(&path, domain, Address([2; 20]));
         let store = Store::scratch(options).unwrap();
         let recent = &store.recent;
-        let mut group = Group::of_rows();
+        let mut group = WriteGroup::of_rows();
         let mut committed = Model::default();
-        let mut held: Vec<(Snapshot, Model)> = Vec::new();
+        let mut held: Vec<(StoreSnapshot, Model)> = Vec::new();
         let mut frame = 0;
         for step in steps {
             match step {
@@ -154,10 +154,10 @@ proptest! {
                         };
                     }
                     frame += 1;
-                    let applied = Applied { frame, hash: Hash([7; 32]) };
+                    let applied = AppliedFrame { frame, hash: Hash([7; 32]) };
                     let snapshot = recent.apply(&group, applied);
                     prop_assert_eq!(snapshot.applied().unwrap().frame, frame);
-                    group = Group::of_rows();
+                    group = WriteGroup::of_rows();
                 }
                 Step::Flush => {
                     recent.flush().unwrap();

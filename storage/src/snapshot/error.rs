@@ -1,13 +1,13 @@
 //! Errors of reading the store.
 
-use crate::action_index::FileError;
+use crate::action_index::IdFileError;
 use crate::codec::CodecError;
-use crate::rocks::{Database, is_for_now};
+use crate::rocks::{RocksDatabase, is_for_now};
 use crate::tables::Table;
 
 /// Reason why a read failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
+pub enum StoreReadError {
     /// RocksDB's error; its text names the file.
     #[error("reading table {}: {text}", .table.name())]
     Rocks { table: Table, text: String },
@@ -40,7 +40,7 @@ pub enum ReadError {
     Missing { table: Table, what: String },
 }
 
-impl ReadError {
+impl StoreReadError {
     /// Whether the system temporarily lacked resources, such as file descriptors: the same read can succeed later.
     pub fn is_for_now(&self) -> bool {
         match self {
@@ -50,7 +50,7 @@ impl ReadError {
     }
 
     /// Maps RocksDB's error about a table; the database remembers damage.
-    pub(crate) fn rocks(database: &Database, table: Table) -> impl Fn(rocksdb::Error) -> Self {
+    pub(crate) fn rocks(database: &RocksDatabase, table: Table) -> impl Fn(rocksdb::Error) -> Self {
         move |error| {
             database.note_damage(table, &error);
             Self::Rocks {
@@ -61,7 +61,7 @@ impl ReadError {
     }
 
     /// Maps an error of the action ids; the database remembers damage.
-    pub(crate) fn ids(database: &Database) -> impl Fn(FileError) -> Self {
+    pub(crate) fn ids(database: &RocksDatabase) -> impl Fn(IdFileError) -> Self {
         move |error| {
             database.note_index_damage(&error);
             Self::Ids(error.to_string())

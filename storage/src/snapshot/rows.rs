@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::{RawRow, ReadError, RowRef, Snapshot};
-use crate::recent::{Key, Layer, Range, Row};
+use super::{RawRow, RowRef, StoreReadError, StoreSnapshot};
+use crate::recent::{KeyRange, LayerRow, RecentLayer, RowKey};
 use crate::tables::Table;
 
 /// First and largest number of rows copied under one lock of a layer.
@@ -14,9 +14,9 @@ const SCANNED: usize = 16;
 const SCANNED_MAX: usize = 1024;
 
 /// The ends of a scan.
-type Bounds = (Bound<Key>, Bound<Key>);
+type ScanBounds = (Bound<RowKey>, Bound<RowKey>);
 
-fn as_slice(bound: &Bound<Key>) -> Bound<&[u8]> {
+fn as_slice(bound: &Bound<RowKey>) -> Bound<&[u8]> {
     match bound {
         Bound::Included(key) => Bound::Included(key),
         Bound::Excluded(key) => Bound::Excluded(key),
@@ -26,10 +26,10 @@ fn as_slice(bound: &Bound<Key>) -> Bound<&[u8]> {
 
 /// A scan of one layer's rows.
 struct LayerRows<'a> {
-    layer: &'a Layer,
+    layer: &'a RecentLayer,
     /// The range that is not copied yet.
-    bounds: Bounds,
-    rows: VecDeque<Row>,
+    bounds: ScanBounds,
+    rows: VecDeque<LayerRow>,
     scanned: usize,
     is_over: bool,
 }
@@ -42,15 +42,15 @@ pub(super) struct RecentRows<'a> {
     group: u64,
     descending: bool,
     /// The next row, if it was peeked.
-    next: Option<Row>,
+    next: Option<LayerRow>,
 }
 
 impl<'a> RecentRows<'a> {
     pub(super) fn new(
-        layers: &'a [Arc<Layer>],
+        layers: &'a [Arc<RecentLayer>],
         table: Table,
         group: u64,
-        bounds: Bounds,
+        bounds: ScanBounds,
         descending: bool,
     ) -> Self {
         let layers = layers.iter().map(|layer| LayerRows {
@@ -74,21 +74,21 @@ impl<'a> RecentRows<'a> {
     }
 
     /// The row at the scan's position.
-    fn peek(&mut self) -> Option<&Row> {
+    fn peek(&mut self) -> Option<&LayerRow> {
         if self.next.is_none() {
             self.next = self.advance();
         }
         self.next.as_ref()
     }
 
-    fn take(&mut self) -> Option<Row> {
+    fn take(&mut self) -> Option<LayerRow> {
         match self.next.take() {
             None => self.advance(),
             next => next,
         }
     }
 
-    fn advance(&mut self) -> Option<Row> {
+    fn advance(&mut self) -> Option<LayerRow> {
         for layer in &mut self.layers {
             layer.fill(self.table, self.group, self.descending);
         }
@@ -118,7 +118,7 @@ impl LayerRows<'_> {
         if !self.rows.is_empty() || self.is_over {
             return;
         }
-        let range = Range {
+        let range = KeyRange {
             from: as_slice(&self.bounds.0),
             to: as_slice(&self.bounds.1),
         };
@@ -145,12 +145,12 @@ fn is_before(one: &[u8], other: &[u8], descending: bool) -> Ordering {
 }
 
 /// RocksDB's rows and the recent ones, merged.
-pub(super) struct Rows<'a, B: Iterator<Item = Result<RawRow, ReadError>>> {
+pub(super) struct MergedRows<'a, B: Iterator<Item = Result<RawRow, StoreReadError>>> {
     base: std::iter::Peekable<B>,
     recent: RecentRows<'a>,
 }
 
-impl<'a, B: Iterator<Item = Result<RawRow, ReadError>>> Rows<'a, B> {
+impl<'a, B: Iterator<Item = Result<RawRow, StoreReadError>>> MergedRows<'a, B> {
     pub(super) fn new(base: B, recent: RecentRows<'a>) -> Self {
         Self {
             base: base.peekable(),
@@ -159,8 +159,8 @@ impl<'a, B: Iterator<Item = Result<RawRow, ReadError>>> Rows<'a, B> {
     }
 }
 
-impl<B: Iterator<Item = Result<RawRow, ReadError>>> Iterator for Rows<'_, B> {
-    type Item = Result<RawRow, ReadError>;
+impl<B: Iterator<Item = Result<RawRow, StoreReadError>>> Iterator for MergedRows<'_, B> {
+    type Item = Result<RawRow, StoreReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -185,16 +185,16 @@ impl<B: Iterator<Item = Result<RawRow, ReadError>>> Iterator for Rows<'_, B> {
 }
 
 /// Walk along a table in key order. RocksDB's rows are read in place; none is copied.
-pub(crate) struct Cursor<'a> {
-    snapshot: &'a Snapshot,
+pub(crate) struct TableCursor<'a> {
+    snapshot: &'a StoreSnapshot,
     table: Table,
     base: rocksdb::DBRawIterator<'a>,
     recent: RecentRows<'a>,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> TableCursor<'a> {
     pub(super) fn new(
-        snapshot: &'a Snapshot,
+        snapshot: &'a StoreSnapshot,
         table: Table,
         base: rocksdb::DBRawIterator<'a>,
     ) -> Self {
@@ -216,10 +216,10 @@ impl<'a> Cursor<'a> {
     /// Moves to the first row whose key is at least `key`.
     pub(crate) fn seek(&mut self, key: &[u8]) {
         self.base.seek(key);
-        self.seek_recent(Bound::Included(Key::from_slice(key)));
+        self.seek_recent(Bound::Included(RowKey::from_slice(key)));
     }
 
-    fn seek_recent(&mut self, from: Bound<Key>) {
+    fn seek_recent(&mut self, from: Bound<RowKey>) {
         let bounds = (from, Bound::Unbounded);
         self.recent = self.snapshot.recent_rows(self.table, bounds, false);
         self.pass_deleted();
@@ -253,7 +253,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The present row; `None` after the last one.
-    pub(crate) fn row(&mut self) -> Result<Option<RowRef<'_>>, ReadError> {
+    pub(crate) fn row(&mut self) -> Result<Option<RowRef<'_>>, StoreReadError> {
         if self.is_recent().0 {
             let row = self.recent.peek();
             return Ok(row.and_then(|(key, value)| Some((key.as_slice(), value.as_deref()?))));
@@ -264,7 +264,7 @@ impl<'a> Cursor<'a> {
                 .base
                 .status()
                 .map(|()| None)
-                .map_err(ReadError::rocks(self.snapshot.database(), self.table)),
+                .map_err(StoreReadError::rocks(self.snapshot.database(), self.table)),
         }
     }
 

@@ -71,7 +71,7 @@ stored! { SessionRow { wallet_id: Wallet, family, expires_at_s, used } }
 
 /// An organization's number of requests on one day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, BorrowDecode)]
-pub struct Usage {
+pub struct UsageRow {
     /// The UTC day: days since 1970-01-01.
     pub day: u64,
     pub requests: u64,

@@ -8,7 +8,7 @@ use super::row::{numbered, stored};
 
 /// Progress of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AnchorStatus {
+pub enum AnchorProgress {
     /// Stored, not sent yet.
     Pending,
     /// A transaction was sent.
@@ -33,7 +33,7 @@ pub struct AnchorRow {
     pub first_batch: u64,
     /// The consistency proof from the last anchored history to this one.
     pub proof: Vec<Hash>,
-    pub status: AnchorStatus,
+    pub status: AnchorProgress,
     /// The contract that anchors it.
     pub contract: Address,
     /// Hashes of all sent transactions; the one that counts is last.
@@ -56,7 +56,7 @@ impl AnchorRow {
 }
 
 numbered! {
-    AnchorStatus, "status of an anchor" {
+    AnchorProgress, "status of an anchor" {
         Pending = 1,
         Submitted = 2,
         Confirmed = 3,

@@ -1,7 +1,7 @@
 //! Rows of webhook deliveries: each webhook's position in its organization's events, and its pending and recent
 //! deliveries.
 
-use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::event::{EventPosition, EventType};
 use kedge_protocol::{Id, Prefix};
 
 use super::row::{numbered, stored, stored_as};
@@ -31,7 +31,7 @@ pub struct DeliveryRow {
     /// The event's type.
     pub event_type: EventType,
     /// The event's position.
-    pub position: Position,
+    pub position: EventPosition,
     /// The event's object.
     pub object_id: Option<Id>,
     pub status: DeliveryStatus,
@@ -77,7 +77,7 @@ stored! {
 
 /// Reason why nothing is sent to a webhook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rest {
+pub enum DeliveryPause {
     /// Switched off; later events are not reported.
     Off,
     /// Its receiver is gone and it could not be switched off; it resumes once it is changed from this version.
@@ -88,25 +88,25 @@ pub enum Rest {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutboxRow {
     /// Events up to here are in the deliveries, or were not wanted.
-    pub position: Position,
+    pub position: EventPosition,
     /// Number of the next delivery.
     pub next_number: u64,
     /// Why nothing is sent now.
-    pub rest: Option<Rest>,
+    pub rest: Option<DeliveryPause>,
 }
 
 // Number, and the version of a webhook whose receiver is gone.
 stored_as! {
-    Option<Rest> as (u8, u64),
+    Option<DeliveryPause> as (u8, u64),
     |rest| match *rest {
         None => (0, 0),
-        Some(Rest::Off) => (1, 0),
-        Some(Rest::Gone { version }) => (2, version),
+        Some(DeliveryPause::Off) => (1, 0),
+        Some(DeliveryPause::Gone { version }) => (2, version),
     },
     |form| match form {
         (0, 0) => Ok(None),
-        (1, 0) => Ok(Some(Rest::Off)),
-        (2, version) => Ok(Some(Rest::Gone { version })),
+        (1, 0) => Ok(Some(DeliveryPause::Off)),
+        (2, version) => Ok(Some(DeliveryPause::Gone { version })),
         (other, _) => Err(CodecError::Number(other, "rest of a webhook")),
     },
 }
@@ -144,7 +144,7 @@ pub(crate) fn number_key(webhook: &Id, delivery: &Id) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::codec::{decode, encode_into};
-    use crate::tables::row::Row;
+    use crate::tables::row::BincodeRow;
 
     fn row(status: DeliveryStatus) -> DeliveryRow {
         DeliveryRow {
@@ -153,7 +153,7 @@ mod tests {
             id: id(Prefix::Delivery, [2; 16]),
             event_id: id(Prefix::Event, [3; 16]),
             event_type: EventType::ObjectLocked,
-            position: Position {
+            position: EventPosition {
                 sequence: 1 << 40,
                 index: 501,
             },
@@ -176,10 +176,13 @@ mod tests {
         for kind in [0_u8, 1] {
             let mut bytes = Vec::new();
             encode_into(&mut bytes, &(kind, 0_u64));
-            assert!(decode::<Row<Option<Rest>>>(&bytes).is_ok());
+            assert!(decode::<BincodeRow<Option<DeliveryPause>>>(&bytes).is_ok());
             bytes.clear();
             encode_into(&mut bytes, &(kind, 7_u64));
-            assert!(decode::<Row<Option<Rest>>>(&bytes).is_err(), "{kind}");
+            assert!(
+                decode::<BincodeRow<Option<DeliveryPause>>>(&bytes).is_err(),
+                "{kind}"
+            );
         }
     }
 
@@ -192,8 +195,8 @@ mod tests {
         ];
         for status in statuses {
             let (row, mut bytes) = (row(status), Vec::new());
-            encode_into(&mut bytes, &Row(&row));
-            let Row(read) = decode::<Row<DeliveryRow>>(&bytes).unwrap();
+            encode_into(&mut bytes, &BincodeRow(&row));
+            let BincodeRow(read) = decode::<BincodeRow<DeliveryRow>>(&bytes).unwrap();
             let (webhook_id, number) = (row.webhook_id, row.number);
             assert_eq!(
                 DeliveryRow {
@@ -204,16 +207,20 @@ mod tests {
                 row
             );
         }
-        for rest in [None, Some(Rest::Off), Some(Rest::Gone { version: 9 })] {
-            let position = Position::start_of(5);
+        for rest in [
+            None,
+            Some(DeliveryPause::Off),
+            Some(DeliveryPause::Gone { version: 9 }),
+        ] {
+            let position = EventPosition::start_of(5);
             let row = OutboxRow {
                 position,
                 next_number: 8,
                 rest,
             };
             let mut bytes = Vec::new();
-            encode_into(&mut bytes, &Row(&row));
-            let Row(read) = decode::<Row<OutboxRow>>(&bytes).unwrap();
+            encode_into(&mut bytes, &BincodeRow(&row));
+            let BincodeRow(read) = decode::<BincodeRow<OutboxRow>>(&bytes).unwrap();
             assert_eq!(read, row);
         }
     }

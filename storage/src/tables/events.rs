@@ -1,7 +1,7 @@
 //! Rows of events outside the log: failures, and progress of anchors. Events that follow from the log are not stored.
 
 use kedge_protocol::Id;
-use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::event::{EventPosition, EventType};
 
 use super::row::stored;
 use crate::codec::CodecError;
@@ -44,7 +44,7 @@ pub(crate) fn scope(organization: Option<Id>) -> [u8; 16] {
 }
 
 /// Scope ‖ position.
-pub(crate) fn event_key(organization: Option<Id>, position: Position) -> [u8; KEY_BYTES] {
+pub(crate) fn event_key(organization: Option<Id>, position: EventPosition) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     key[..16].copy_from_slice(&scope(organization));
     key[16..].copy_from_slice(&position_bytes(position));
@@ -52,7 +52,7 @@ pub(crate) fn event_key(organization: Option<Id>, position: Position) -> [u8; KE
 }
 
 /// The position of an event's key.
-pub(crate) fn position_of(key: &[u8]) -> Result<Position, CodecError> {
+pub(crate) fn position_of(key: &[u8]) -> Result<EventPosition, CodecError> {
     let place = key
         .split_at_checked(16)
         .and_then(|(_, place)| place.try_into().ok())
@@ -60,18 +60,18 @@ pub(crate) fn position_of(key: &[u8]) -> Result<Position, CodecError> {
     Ok(read_position(place))
 }
 
-pub(crate) fn position_bytes(position: Position) -> [u8; POSITION_BYTES] {
+pub(crate) fn position_bytes(position: EventPosition) -> [u8; POSITION_BYTES] {
     let mut bytes = [0; POSITION_BYTES];
     bytes[..8].copy_from_slice(&position.sequence.to_be_bytes());
     bytes[8..].copy_from_slice(&position.index.to_be_bytes());
     bytes
 }
 
-pub(crate) fn read_position(bytes: [u8; POSITION_BYTES]) -> Position {
+pub(crate) fn read_position(bytes: [u8; POSITION_BYTES]) -> EventPosition {
     let number = bytes
         .iter()
         .fold(0u128, |number, byte| number << 8 | u128::from(*byte));
-    Position {
+    EventPosition {
         sequence: (number >> 32) as u64,
         index: number as u32,
     }

@@ -27,14 +27,14 @@ pub(crate) const SIDE_KEYS: [&[u8]; 3] = [FIRST_KEY_KEY, OPERATORS_KEY, EVENTS_K
 
 /// The last frame of the log whose rows a state holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Applied {
+pub(crate) struct AppliedFrame {
     /// Number; 0 if there is none.
     pub(crate) frame: u64,
     /// Hash: a state made from another log does not pass for one of this log.
     pub(crate) hash: Hash,
 }
 
-impl Applied {
+impl AppliedFrame {
     pub(crate) fn to_row(self) -> [u8; 40] {
         let mut row = [0; 40];
         row[..8].copy_from_slice(&self.frame.to_be_bytes());
@@ -52,8 +52,8 @@ impl Applied {
     }
 }
 
-impl From<&kedge_log::Position> for Applied {
-    fn from(position: &kedge_log::Position) -> Self {
+impl From<&kedge_log::LogPosition> for AppliedFrame {
+    fn from(position: &kedge_log::LogPosition) -> Self {
         Self {
             frame: position.frame,
             hash: position.hash,

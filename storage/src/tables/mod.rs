@@ -26,7 +26,7 @@ pub(crate) const FORMAT_VERSION: u64 = 7;
 
 /// Source of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Follows {
+enum RowSource {
     /// The log's actions: a replay rebuilds the rows to the byte.
     Actions,
     /// Positions in the log, which the rows lead to.
@@ -37,11 +37,11 @@ enum Follows {
     /// All of these, and this copy of the state alone: the rows under [`meta::SIDE_KEYS`] are side entries.
     Mixed(u16),
 }
-use Follows::{Actions, Mixed, Places, Side};
+use RowSource::{Actions, Mixed, Places, Side};
 
 /// Typical access to a table's rows, and their content.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct TableShape {
     /// Reads are by whole key, which may be absent.
     pub(crate) points: bool,
     /// Text that compresses, as opposed to hashes that do not.
@@ -49,7 +49,7 @@ pub(crate) struct Shape {
     pub(crate) block_kilobytes: usize,
 }
 
-impl Shape {
+impl TableShape {
     const fn new(points: bool, text: bool, block_kilobytes: usize) -> Self {
         Self {
             points,
@@ -59,13 +59,13 @@ impl Shape {
     }
 }
 
-const LARGE_ROWS: Shape = Shape::new(true, true, 8);
-const ROWS: Shape = Shape::new(true, true, 4);
-const HASHES: Shape = Shape::new(true, false, 4);
-const LISTS: Shape = Shape::new(false, true, 8);
+const LARGE_ROWS: TableShape = TableShape::new(true, true, 8);
+const ROWS: TableShape = TableShape::new(true, true, 4);
+const HASHES: TableShape = TableShape::new(true, false, 4);
+const LISTS: TableShape = TableShape::new(false, true, 8);
 /// Ids that do not compress, under keys that differ from their neighbours in a few bytes.
-const LISTS_OF_IDS: Shape = Shape::new(false, false, 8);
-const FEW: Shape = Shape::new(false, false, 4);
+const LISTS_OF_IDS: TableShape = TableShape::new(false, false, 8);
+const FEW: TableShape = TableShape::new(false, false, 4);
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $follows:expr, $shape:ident;)*) => {
@@ -81,11 +81,11 @@ macro_rules! tables {
                 match self { $(Self::$name => $text),* }
             }
 
-            const fn follows(self) -> Follows {
+            const fn follows(self) -> RowSource {
                 match self { $(Self::$name => $follows),* }
             }
 
-            pub(crate) const fn shape(self) -> Shape {
+            pub(crate) const fn shape(self) -> TableShape {
                 match self { $(Self::$name => $shape),* }
             }
         }

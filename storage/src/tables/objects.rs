@@ -2,10 +2,10 @@
 //! last two of them. So rebuilding a past version never takes more than 1,000 actions.
 
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
-use kedge_protocol::resource::{Object, ObjectStatus, Trace};
+use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace};
 use kedge_protocol::{Id, Prefix};
 
-use super::row::{Row, numbered, stored};
+use super::row::{BincodeRow, numbered, stored};
 use super::{id, list_key};
 use crate::codec::{self, CodecError};
 
@@ -13,7 +13,7 @@ numbered! { ObjectStatus, "status of an object" { Active = 1, Locked = 2, Burned
 
 // The trace follows in a separate row: an object gets its stored trace when it is placed.
 stored! {
-    Object (not id = id(Prefix::Object, [0; 16]), trace = Trace::NEW) {
+    Object (not id = id(Prefix::Object, [0; 16]), trace = ResourceTrace::NEW) {
         organization_id: Organization,
         template_id: Template,
         variation_id: Variation,
@@ -27,14 +27,15 @@ stored! {
 /// An object's stored row, with the trace that it has once it is placed.
 pub(crate) fn object_row<'a>(
     object: &'a Object,
-    trace: &'a Trace,
-) -> (Row<&'a Object>, Row<&'a Trace>) {
-    (Row(object), Row(trace))
+    trace: &'a ResourceTrace,
+) -> (BincodeRow<&'a Object>, BincodeRow<&'a ResourceTrace>) {
+    (BincodeRow(object), BincodeRow(trace))
 }
 
 /// Reads an object's row.
 pub(crate) fn read_object(key: [u8; 16], bytes: &[u8]) -> Result<Object, CodecError> {
-    let (Row(object), Row(trace)) = codec::decode::<(Row<Object>, Row<Trace>)>(bytes)?;
+    let (BincodeRow(object), BincodeRow(trace)) =
+        codec::decode::<(BincodeRow<Object>, BincodeRow<ResourceTrace>)>(bytes)?;
     Ok(Object {
         id: id(Prefix::Object, key),
         trace,
@@ -53,7 +54,7 @@ pub(crate) fn milestone_key(id: &Id, version: u64) -> [u8; 17] {
 
 /// An object's organization and template, fixed at the mint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Origin {
+pub struct ObjectOrigin {
     /// The issuing organization.
     pub organization_id: Id,
     /// The template of the mint.

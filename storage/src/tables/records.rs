@@ -5,12 +5,12 @@ use bincode::enc::Encoder;
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::resource::{
-    ApiKey, Area, Crud, Dispute, DisputeMatter, File, Invitation, Permission, Webhook,
+    ApiKey, Area, Crud, Dispute, DisputeMatter, FileRecord, Invitation, Permission, Webhook,
 };
 use kedge_protocol::{Hash, Id, Prefix};
 
 use super::id;
-use super::row::{Stored, meaningless, numbered, resource, stored, stored_as};
+use super::row::{RowCodec, meaningless, numbered, resource, stored, stored_as};
 use crate::codec::CodecError;
 
 numbered! {
@@ -75,7 +75,7 @@ resource! {
 }
 
 resource! {
-    File in Files, File, listed in FILES_OF_ORGANIZATION by organization_id, trace.created_sequence {
+    FileRecord in Files, File, listed in FILES_OF_ORGANIZATION by organization_id, trace.created_sequence {
         organization_id: Organization,
         wallet_id: Wallet,
         name,
@@ -101,7 +101,7 @@ resource! {
 }
 
 /// The prefix of the subject, stored as text, determines the next member: for an action, a claim's context.
-impl Stored for Dispute {
+impl RowCodec for Dispute {
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
         let found_by = match self.matter {
             DisputeMatter::Fault { evidence_digest } => evidence_digest,
@@ -131,8 +131,8 @@ impl Stored for Dispute {
             organization_id,
             subject_id,
             matter,
-            verdict: Stored::take(decoder)?,
-            trace: Stored::take(decoder)?,
+            verdict: RowCodec::take(decoder)?,
+            trace: RowCodec::take(decoder)?,
         })
     }
 }

@@ -7,12 +7,12 @@ use kedge_protocol::resource::Object;
 use kedge_protocol::{Id, Prefix};
 
 use super::objects::{object_row, read_object};
-use super::row::{Resource, Row};
+use super::row::{BincodeRow, StoredResource};
 use crate::codec::{self, CodecError};
 
 /// The content of [`IdempotencyRow::residue`](super::records::IdempotencyRow::residue) for a signed request.
 #[derive(Encode, BorrowDecode)]
-pub struct Residue<'a> {
+pub struct IdempotencyResidue<'a> {
     /// The id of the original request, for errors.
     pub request_id: &'a str,
     /// How many objects the template that the request acts on had minted.
@@ -23,7 +23,7 @@ pub struct Residue<'a> {
     pub resources: Vec<ResourceRow<'a>>,
 }
 
-impl<'a> Residue<'a> {
+impl<'a> IdempotencyResidue<'a> {
     /// Its bytes, followed by the sealed secret that the answer shows once; empty if there is none.
     pub fn encode(&self, sealed_secret: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -74,7 +74,7 @@ impl ResourceRow<'_> {
     }
 
     /// Reads it as another resource.
-    pub fn read<T: Resource>(&self) -> Result<T, CodecError> {
+    pub fn read<T: StoredResource>(&self) -> Result<T, CodecError> {
         T::read(self.id, &self.row)
     }
 }
@@ -85,8 +85,8 @@ impl From<&Object> for ResourceRow<'_> {
     }
 }
 
-impl<T: Resource> From<&T> for ResourceRow<'_> {
+impl<T: StoredResource> From<&T> for ResourceRow<'_> {
     fn from(resource: &T) -> Self {
-        Self::new(&resource.id(), &Row(resource))
+        Self::new(&resource.id(), &BincodeRow(resource))
     }
 }

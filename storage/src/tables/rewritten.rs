@@ -2,18 +2,18 @@
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::resource::{
-    ApiKey, Dispute, File, Invitation, Object, Organization, SequencerKey, Template, Trace,
-    Variation, Wallet, Webhook,
+    ApiKey, Dispute, FileRecord, Invitation, Object, Organization, ResourceTrace, SequencerKey,
+    Template, Variation, Wallet, Webhook,
 };
 
 use super::Table;
-use super::accounts::{SessionRow, Usage};
+use super::accounts::{SessionRow, UsageRow};
 use super::anchors::AnchorRow;
 use super::deliveries::{DeliveryRow, OutboxRow};
 use super::events::EventRow;
 use super::records::{IdempotencyRow, SecretRow};
-use super::residue::Residue;
-use super::row::{Row, Stored};
+use super::residue::IdempotencyResidue;
+use super::row::{BincodeRow, RowCodec};
 use crate::codec::{CodecError, decode, encode_into};
 
 fn plain<T: Encode + for<'a> BorrowDecode<'a, ()>>(value: &[u8]) -> Result<Vec<u8>, CodecError> {
@@ -22,22 +22,23 @@ fn plain<T: Encode + for<'a> BorrowDecode<'a, ()>>(value: &[u8]) -> Result<Vec<u
     Ok(out)
 }
 
-fn row<T: Stored>(value: &[u8]) -> Result<Vec<u8>, CodecError> {
-    let Row(read) = decode::<Row<T>>(value)?;
+fn row<T: RowCodec>(value: &[u8]) -> Result<Vec<u8>, CodecError> {
+    let BincodeRow(read) = decode::<BincodeRow<T>>(value)?;
     let mut out = Vec::new();
-    encode_into(&mut out, &Row(&read));
+    encode_into(&mut out, &BincodeRow(&read));
     Ok(out)
 }
 
 fn residue(value: &[u8]) -> Result<Vec<u8>, CodecError> {
-    let (residue, secret) = Residue::decode(value)?;
+    let (residue, secret) = IdempotencyResidue::decode(value)?;
     Ok(residue.encode(secret))
 }
 
 fn object(value: &[u8]) -> Result<Vec<u8>, CodecError> {
-    let (Row(object), Row(trace)) = decode::<(Row<Object>, Row<Trace>)>(value)?;
+    let (BincodeRow(object), BincodeRow(trace)) =
+        decode::<(BincodeRow<Object>, BincodeRow<ResourceTrace>)>(value)?;
     let mut out = Vec::new();
-    encode_into(&mut out, &(Row(&object), Row(&trace)));
+    encode_into(&mut out, &(BincodeRow(&object), BincodeRow(&trace)));
     Ok(out)
 }
 
@@ -53,7 +54,7 @@ pub fn rewritten(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>>
         Table::Variations => vec![row::<Variation>(value)],
         Table::ApiKeys => vec![row::<ApiKey>(value)],
         Table::Webhooks => vec![row::<Webhook>(value)],
-        Table::Files => vec![row::<File>(value)],
+        Table::Files => vec![row::<FileRecord>(value)],
         Table::Disputes => vec![row::<Dispute>(value)],
         Table::Invitations => vec![row::<Invitation>(value)],
         Table::SequencerKeys => vec![row::<SequencerKey>(value)],
@@ -63,7 +64,7 @@ pub fn rewritten(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>>
         Table::Idempotency => vec![plain::<IdempotencyRow>(value), residue(value)],
         Table::Deliveries => vec![row::<DeliveryRow>(value), row::<OutboxRow>(value)],
         Table::Sessions => vec![row::<SessionRow>(value)],
-        Table::Usage => vec![plain::<Usage>(value)],
+        Table::Usage => vec![plain::<UsageRow>(value)],
         Table::RequestsByOrganization
         | Table::BatchIds
         | Table::Tree

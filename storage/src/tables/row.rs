@@ -6,8 +6,8 @@ use bincode::enc::Encoder;
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
-use kedge_protocol::event::{EventType, Position};
-use kedge_protocol::resource::Trace;
+use kedge_protocol::event::{EventPosition, EventType};
+use kedge_protocol::resource::ResourceTrace;
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -15,23 +15,23 @@ use super::Table;
 use crate::codec::{self, CodecError};
 
 /// A value with a row format.
-pub trait Stored: Sized {
+pub trait RowCodec: Sized {
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError>;
 
     /// Reads the bytes of [`Self::put`].
     fn take<'a, D: BorrowDecoder<'a, Context = ()>>(decoder: &mut D) -> Result<Self, DecodeError>;
 }
 
-/// bincode adapter of a [`Stored`] value.
-pub(crate) struct Row<T>(pub(crate) T);
+/// bincode adapter of a [`RowCodec`] value.
+pub(crate) struct BincodeRow<T>(pub(crate) T);
 
-impl<T: Stored> Encode for Row<&T> {
+impl<T: RowCodec> Encode for BincodeRow<&T> {
     fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
         self.0.put(encoder)
     }
 }
 
-impl<'a, T: Stored> BorrowDecode<'a, ()> for Row<T> {
+impl<'a, T: RowCodec> BorrowDecode<'a, ()> for BincodeRow<T> {
     fn borrow_decode<D: BorrowDecoder<'a, Context = ()>>(
         decoder: &mut D,
     ) -> Result<Self, DecodeError> {
@@ -40,7 +40,7 @@ impl<'a, T: Stored> BorrowDecode<'a, ()> for Row<T> {
 }
 
 /// A resource, stored under its id.
-pub trait Resource: Stored {
+pub trait StoredResource: RowCodec {
     /// Table of its row.
     const TABLE: Table;
     /// Prefix of its id.
@@ -58,7 +58,7 @@ pub trait Resource: Stored {
 
     /// Reads the row under this key.
     fn read(key: [u8; 16], bytes: &[u8]) -> Result<Self, CodecError> {
-        let Row(mut resource) = codec::decode::<Row<Self>>(bytes)?;
+        let BincodeRow(mut resource) = codec::decode::<BincodeRow<Self>>(bytes)?;
         resource.id_mut().bytes = key;
         Ok(resource)
     }
@@ -108,7 +108,7 @@ macro_rules! stored {
     ($type:ident $((not $($apart:ident = $until:expr),+))? {
         $($member:ident $(: $prefix:ident)?),+ $(,)?
     }) => {
-        impl crate::tables::row::Stored for $type {
+        impl crate::tables::row::RowCodec for $type {
             fn put<E: bincode::enc::Encoder>(
                 &self,
                 encoder: &mut E,
@@ -128,13 +128,13 @@ macro_rules! stored {
         }
     };
     (@put $encoder:ident, $value:expr) => {
-        crate::tables::row::Stored::put($value, $encoder)?
+        crate::tables::row::RowCodec::put($value, $encoder)?
     };
     (@put $encoder:ident, $value:expr, $prefix:ident) => {
         bincode::Encode::encode(&crate::tables::row::StoredId::bytes($value), $encoder)?
     };
     (@take $decoder:ident) => {
-        crate::tables::row::Stored::take($decoder)?
+        crate::tables::row::RowCodec::take($decoder)?
     };
     (@take $decoder:ident, $prefix:ident) => {
         crate::tables::row::StoredId::of(
@@ -166,7 +166,7 @@ macro_rules! resource {
         @row $type:ident in $table:ident, $prefix:ident
         $(, listed in $list:ident by $of:ident, $($number:ident).+)?
     ) => {
-        impl crate::tables::row::Resource for $type {
+        impl crate::tables::row::StoredResource for $type {
             const TABLE: crate::tables::Table = crate::tables::Table::$table;
             const PREFIX: kedge_protocol::Prefix = kedge_protocol::Prefix::$prefix;
             const LIST: Option<u8> = crate::tables::row::resource!(@some $(crate::tables::lookup::$list)?);
@@ -192,20 +192,20 @@ pub(crate) use resource;
 /// A type stored as another one: the conversions in both directions.
 macro_rules! stored_as {
     ($type:ty as $form:ty, $to:expr, $of:expr $(,)?) => {
-        impl crate::tables::row::Stored for $type {
+        impl crate::tables::row::RowCodec for $type {
             fn put<E: bincode::enc::Encoder>(
                 &self,
                 encoder: &mut E,
             ) -> Result<(), bincode::error::EncodeError> {
                 let to: fn(&Self) -> $form = $to;
-                crate::tables::row::Stored::put(&to(self), encoder)
+                crate::tables::row::RowCodec::put(&to(self), encoder)
             }
 
             fn take<'a, D: bincode::de::BorrowDecoder<'a, Context = ()>>(
                 decoder: &mut D,
             ) -> Result<Self, bincode::error::DecodeError> {
                 let of: fn($form) -> Result<Self, crate::codec::CodecError> = $of;
-                let form = crate::tables::row::Stored::take(decoder)?;
+                let form = crate::tables::row::RowCodec::take(decoder)?;
                 of(form).map_err(|error| crate::tables::row::meaningless(&error))
             }
         }
@@ -231,7 +231,7 @@ pub(crate) use numbered;
 /// Types that bincode supports directly.
 macro_rules! as_they_are {
     ($($type:ty),+) => {$(
-        impl Stored for $type {
+        impl RowCodec for $type {
             fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
                 self.encode(encoder)
             }
@@ -249,7 +249,7 @@ as_they_are!(
     bool, u8, u16, u32, u64, [u8; 16], [u8; 20], [u8; 32], [u8; 65]
 );
 
-impl Stored for String {
+impl RowCodec for String {
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
         self.encode(encoder)
     }
@@ -271,7 +271,7 @@ stored_as!(EventType as u8, |of| of.number(), |number| {
     EventType::of_number(number).ok_or(CodecError::Number(number, "type of an event"))
 });
 
-impl<A: Stored, B: Stored> Stored for (A, B) {
+impl<A: RowCodec, B: RowCodec> RowCodec for (A, B) {
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
         self.0.put(encoder)?;
         self.1.put(encoder)
@@ -282,18 +282,18 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
     }
 }
 
-impl<T: Stored> Stored for Option<T> {
+impl<T: RowCodec> RowCodec for Option<T> {
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
-        self.as_ref().map(Row).encode(encoder)
+        self.as_ref().map(BincodeRow).encode(encoder)
     }
 
     fn take<'a, D: BorrowDecoder<'a, Context = ()>>(decoder: &mut D) -> Result<Self, DecodeError> {
-        let row: Option<Row<T>> = BorrowDecode::borrow_decode(decoder)?;
-        Ok(row.map(|Row(value)| value))
+        let row: Option<BincodeRow<T>> = BorrowDecode::borrow_decode(decoder)?;
+        Ok(row.map(|BincodeRow(value)| value))
     }
 }
 
-impl<T: Stored> Stored for Vec<T> {
+impl<T: RowCodec> RowCodec for Vec<T> {
     fn put<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
         (self.len() as u64).encode(encoder)?;
         self.iter().try_for_each(|value| value.put(encoder))
@@ -306,7 +306,7 @@ impl<T: Stored> Stored for Vec<T> {
     }
 }
 
-stored! { Trace { version, integrity, created_sequence, sequence, created_at_ms, updated_at_ms } }
-stored! { Position { sequence, index } }
+stored! { ResourceTrace { version, integrity, created_sequence, sequence, created_at_ms, updated_at_ms } }
+stored! { EventPosition { sequence, index } }
 stored! { Checkpoint { batches, sequence, head, history, state, issued_at_ms } }
 stored! { SignedCheckpoint { checkpoint, signature } }

@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use kedge_protocol::resource::{Object, ObjectStatus, Role, Trace, Wallet};
+use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace, Role, Wallet};
 use kedge_protocol::{Address, Hash, Prefix};
 use proptest::prelude::*;
 
 use super::objects::{object_row, read_object};
-use super::row::{Resource, Row};
+use super::row::{BincodeRow, StoredResource};
 use super::{FORMAT_VERSION, Table};
 use crate::codec::{CodecError, encode_into};
 
@@ -65,8 +65,8 @@ fn check_damage<T: PartialEq + Debug>(
     }
 }
 
-fn trace() -> impl Strategy<Value = Trace> {
-    (any::<[u64; 5]>(), hash()).prop_map(|(numbers, integrity)| Trace {
+fn trace() -> impl Strategy<Value = ResourceTrace> {
+    (any::<[u64; 5]>(), hash()).prop_map(|(numbers, integrity)| ResourceTrace {
         version: numbers[0],
         integrity,
         created_sequence: numbers[1],
@@ -131,7 +131,7 @@ proptest! {
             trace,
         };
         let mut bytes = Vec::new();
-        encode_into(&mut bytes, &Row(&wallet));
+        encode_into(&mut bytes, &BincodeRow(&wallet));
         check_damage(&bytes, &wallet, |bytes| Wallet::read([9; 16], bytes));
     }
 }

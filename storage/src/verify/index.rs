@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::thread;
 
 use kedge_protocol::Hash;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::hash::to_hex;
 use kedge_protocol::ids::IdMap;
 use kedge_protocol::record::RequestRecord;
 
-use crate::action_index::{FileError, IdFile};
-use crate::check::Fault;
+use crate::action_index::{IdFile, IdFileError};
+use crate::check::StoreFault;
 use crate::codec;
-use crate::snapshot::{ReadError, Snapshot};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::Table;
 
 /// Target of an index row.
-enum Leads {
+enum IndexTarget {
     /// The action or request at this place of the window.
     To(usize),
     /// A part of the log outside the window.
@@ -28,8 +28,8 @@ enum Leads {
 }
 
 /// Check of the index rows of requests and actions, window by window.
-pub(super) struct Indexes<'a> {
-    snapshot: &'a Snapshot,
+pub(super) struct IndexCheck<'a> {
+    snapshot: &'a StoreSnapshot,
     threads: usize,
     /// Approximate number of actions of a window, which ends with its last batch.
     window_actions: usize,
@@ -37,14 +37,14 @@ pub(super) struct Indexes<'a> {
     last_sequence: u64,
     /// The files of action ids.
     id_files: Arc<Vec<Arc<IdFile>>>,
-    window: Window,
+    window: IndexWindow,
     /// The first row that the log does not explain.
-    astray: Option<Fault>,
+    astray: Option<StoreFault>,
 }
 
 /// Part of the log with the expected index rows.
 #[derive(Default)]
-struct Window {
+struct IndexWindow {
     /// The sequence before the first one.
     before: u64,
     /// The ids of its actions, in order.
@@ -55,9 +55,9 @@ struct Window {
     organizations: IdMap<[u8; 16], u32>,
 }
 
-impl<'a> Indexes<'a> {
+impl<'a> IndexCheck<'a> {
     pub(super) fn new(
-        snapshot: &'a Snapshot,
+        snapshot: &'a StoreSnapshot,
         threads: usize,
         window_actions: usize,
         last_sequence: u64,
@@ -69,13 +69,13 @@ impl<'a> Indexes<'a> {
             window_actions: window_actions.clamp(1, 1 << 31),
             last_sequence,
             id_files: snapshot.id_files(),
-            window: Window::default(),
+            window: IndexWindow::default(),
             astray: None,
         }
     }
 
     /// Adds the log's next request to the window.
-    pub(super) fn request(&mut self, record: &RequestRecord<'_>, leaves: &[Leaf]) {
+    pub(super) fn request(&mut self, record: &RequestRecord<'_>, leaves: &[LogLeaf]) {
         let window = &mut self.window;
         let number = window.organizations.len() as u32;
         let organization = window.organizations.entry(record.organization_id.bytes);
@@ -88,7 +88,7 @@ impl<'a> Indexes<'a> {
     }
 
     /// Called after a batch: checks a full window.
-    pub(super) fn batch_ends(&mut self) -> Result<(), Fault> {
+    pub(super) fn batch_ends(&mut self) -> Result<(), StoreFault> {
         // An organization takes about as much of a window as three actions.
         let kept = self.window.ids.len() + 3 * self.window.organizations.len();
         if kept >= self.window_actions {
@@ -98,7 +98,7 @@ impl<'a> Indexes<'a> {
     }
 
     /// Checks the rest of the log. If the whole log was walked, returns the first row without a target.
-    pub(super) fn finish(mut self) -> Result<Option<Fault>, Fault> {
+    pub(super) fn finish(mut self) -> Result<Option<StoreFault>, StoreFault> {
         if !self.window.ids.is_empty() || self.last_sequence == 0 {
             self.check()?;
         }
@@ -106,8 +106,8 @@ impl<'a> Indexes<'a> {
     }
 
     /// Walks the ids and the table, and begins the next window. Fails at the first sequence without a row.
-    fn check(&mut self) -> Result<(), Fault> {
-        let Window {
+    fn check(&mut self) -> Result<(), StoreFault> {
+        let IndexWindow {
             before,
             ids,
             requests,
@@ -124,13 +124,13 @@ impl<'a> Indexes<'a> {
         let sequence = |place: usize| before + 1 + place as u64;
         match (action, request) {
             (Some(action), request) if request.is_none_or(|request| action <= request) => {
-                return Err(Fault::wrong(
+                return Err(StoreFault::wrong(
                     sequence(action),
                     "the action's id does not lead to its sequence",
                 ));
             }
             (_, Some(request)) => {
-                return Err(Fault::wrong(
+                return Err(StoreFault::wrong(
                     sequence(request),
                     "the request is not in its organization's list",
                 ));
@@ -148,34 +148,34 @@ impl<'a> Indexes<'a> {
     }
 
     /// Walks one part of every file of ids.
-    fn ids(&self, part: usize) -> Result<Seen, ReadError> {
-        let mut seen = Seen::new(self.window.ids.len());
-        let mut lead = |file: &IdFile| -> Result<(), FileError> {
+    fn ids(&self, part: usize) -> Result<WindowCoverage, StoreReadError> {
+        let mut seen = WindowCoverage::new(self.window.ids.len());
+        let mut lead = |file: &IdFile| -> Result<(), IdFileError> {
             for entry in file.part(part, self.threads) {
                 let (id, sequence) = entry?;
                 match self.window.id(self.last_sequence, &id, sequence) {
-                    Leads::To(place) => seen.found.set(place),
-                    Leads::Elsewhere => {}
-                    Leads::Astray(what) => {
+                    IndexTarget::To(place) => seen.found.set(place),
+                    IndexTarget::Elsewhere => {}
+                    IndexTarget::Astray(what) => {
                         let what = format!("{} leads to {what}", to_hex(&id));
-                        seen.astray.get_or_insert(Fault::Ids(what));
+                        seen.astray.get_or_insert(StoreFault::Ids(what));
                     }
                 }
             }
             Ok(())
         };
         for file in self.id_files.iter() {
-            lead(file).map_err(|error| ReadError::Ids(error.to_string()))?;
+            lead(file).map_err(|error| StoreReadError::Ids(error.to_string()))?;
         }
         Ok(seen)
     }
 
     /// Walks one part of the request table's keys.
-    fn listed(&self, part: usize) -> Result<Seen, ReadError> {
+    fn listed(&self, part: usize) -> Result<WindowCoverage, StoreReadError> {
         let table = Table::RequestsByOrganization;
         // Keys begin with hashes, so their first bytes spread evenly.
         let [start, end] = [part, part + 1].map(|part| part * 256 / self.threads);
-        let mut seen = Seen::new(self.window.requests.len());
+        let mut seen = WindowCoverage::new(self.window.requests.len());
         let mut rows = self.snapshot.cursor(table);
         match start {
             0 => rows.seek_to_first(),
@@ -186,10 +186,10 @@ impl<'a> Indexes<'a> {
                 break;
             }
             match self.window.request_row(self.last_sequence, key, value)? {
-                Leads::To(place) => seen.found.set(place),
-                Leads::Elsewhere => {}
-                Leads::Astray(what) => {
-                    seen.astray.get_or_insert_with(|| Fault::Rows {
+                IndexTarget::To(place) => seen.found.set(place),
+                IndexTarget::Elsewhere => {}
+                IndexTarget::Astray(what) => {
+                    seen.astray.get_or_insert_with(|| StoreFault::Rows {
                         table,
                         what: format!("the row under key {} leads to {what}", to_hex(key)),
                     });
@@ -203,8 +203,8 @@ impl<'a> Indexes<'a> {
     /// Walks all parts, each on a thread.
     fn in_parts(
         &self,
-        part: impl Fn(usize) -> Result<Seen, ReadError> + Sync,
-    ) -> Result<Seen, ReadError> {
+        part: impl Fn(usize) -> Result<WindowCoverage, StoreReadError> + Sync,
+    ) -> Result<WindowCoverage, StoreReadError> {
         thread::scope(|scope| {
             let part = &part;
             let others: Vec<_> = (1..self.threads)
@@ -221,37 +221,44 @@ impl<'a> Indexes<'a> {
     }
 }
 
-impl Window {
+impl IndexWindow {
     /// The place of a sequence in the window.
-    fn place(&self, sequence: u64, last: u64) -> Result<usize, Leads> {
+    fn place(&self, sequence: u64, last: u64) -> Result<usize, IndexTarget> {
         if !(1..=last).contains(&sequence) {
             let what = format!("sequence {sequence}, but the log ends at {last}");
-            return Err(Leads::Astray(what));
+            return Err(IndexTarget::Astray(what));
         }
         sequence
             .checked_sub(self.before + 1)
             .map(|place| place as usize)
             .filter(|place| *place < self.ids.len())
-            .ok_or(Leads::Elsewhere)
+            .ok_or(IndexTarget::Elsewhere)
     }
 
     /// Action id → sequence.
-    fn id(&self, last: u64, id: &[u8; 16], sequence: u64) -> Leads {
+    fn id(&self, last: u64, id: &[u8; 16], sequence: u64) -> IndexTarget {
         match self.place(sequence, last) {
-            Ok(place) if self.ids[place] == *id => Leads::To(place),
-            Ok(_) => Leads::Astray(format!("sequence {sequence}, whose action has another id")),
+            Ok(place) if self.ids[place] == *id => IndexTarget::To(place),
+            Ok(_) => {
+                IndexTarget::Astray(format!("sequence {sequence}, whose action has another id"))
+            }
             Err(leads) => leads,
         }
     }
 
     /// Organization ‖ first sequence → count of actions.
-    fn request_row(&self, last: u64, key: &[u8], value: &[u8]) -> Result<Leads, ReadError> {
+    fn request_row(
+        &self,
+        last: u64,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<IndexTarget, StoreReadError> {
         let table = Table::RequestsByOrganization;
-        let count = codec::number(value).map_err(ReadError::row(table, key))?;
+        let count = codec::number(value).map_err(StoreReadError::row(table, key))?;
         let Some((organization, sequence)) = key.split_first_chunk::<16>() else {
-            return Ok(Leads::Astray("no request".to_owned()));
+            return Ok(IndexTarget::Astray("no request".to_owned()));
         };
-        let sequence = codec::number(sequence).map_err(ReadError::row(table, key))?;
+        let sequence = codec::number(sequence).map_err(StoreReadError::row(table, key))?;
         let place = match self.place(sequence, last) {
             Ok(place) => place,
             Err(leads) => return Ok(leads),
@@ -266,8 +273,8 @@ impl Window {
             self.organizations.get(organization) == Some(&number) && count == (end - place) as u64
         });
         Ok(match found {
-            Ok(request) if right => Leads::To(request),
-            _ => Leads::Astray(format!(
+            Ok(request) if right => IndexTarget::To(request),
+            _ => IndexTarget::Astray(format!(
                 "sequence {sequence}, where no request of {count} actions of this organization begins"
             )),
         })
@@ -275,15 +282,15 @@ impl Window {
 }
 
 /// Result of walking a table.
-struct Seen {
-    found: Bits,
-    astray: Option<Fault>,
+struct WindowCoverage {
+    found: WindowBits,
+    astray: Option<StoreFault>,
 }
 
-impl Seen {
+impl WindowCoverage {
     fn new(places: usize) -> Self {
         Self {
-            found: Bits(vec![0; places.div_ceil(64)]),
+            found: WindowBits(vec![0; places.div_ceil(64)]),
             astray: None,
         }
     }
@@ -299,9 +306,9 @@ impl Seen {
 }
 
 /// Bitmap of a window's places.
-struct Bits(Vec<u64>);
+struct WindowBits(Vec<u64>);
 
-impl Bits {
+impl WindowBits {
     fn set(&mut self, place: usize) {
         self.0[place / 64] |= 1 << (place % 64);
     }

@@ -14,25 +14,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::log_tree;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::{Hash, KeyOfBatch, SequencerKeys, possession};
+use kedge_protocol::{BatchKeys, Hash, SequencerKeys, possession};
 
-use self::index::Indexes;
-use self::resources::Resources;
-pub use self::state::{Difference, compare_remade, compare_state, compare_tables};
-use crate::check::own::Terms;
-use crate::check::{Fault, Walk, ensure};
-use crate::read::Page;
-use crate::snapshot::{ReadError, Snapshot};
+use self::index::IndexCheck;
+use self::resources::ResourceCheck;
+pub use self::state::{StoreDifference, compare_remade, compare_state, compare_tables};
+use crate::check::own::BatchTerms;
+use crate::check::{BatchWalk, StoreFault, ensure};
+use crate::read::RowPage;
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::Table;
 use crate::tables::anchors::AnchorRow;
 
 /// Progress of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
+pub struct StoreVerifyProgress {
     /// Checked batches.
     pub batches: u64,
     pub batches_total: u64,
@@ -42,7 +42,7 @@ pub struct Progress {
 
 /// Numbers of checked items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Summary {
+pub struct StoreVerifySummary {
     pub batches: u64,
     pub requests: u64,
     pub actions: u64,
@@ -55,7 +55,7 @@ pub struct Summary {
 
 /// Options of a verification.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct StoreVerifyPlan {
     /// The domain that the log must have.
     pub domain: Domain,
     /// Trusted keys of the headers: all of them, or those up to some batch. Later keys are believed once the log is
@@ -74,8 +74,8 @@ pub struct Plan {
 /// Memory of an action in a window that is compared with the indexes.
 const WINDOW_ACTION_BYTES: usize = 24;
 
-impl Plan {
-    /// Checks everything, as fast as this machine can. The memory grows with the log; see [`Plan::within`].
+impl StoreVerifyPlan {
+    /// Checks everything, as fast as this machine can. The memory grows with the log; see [`StoreVerifyPlan::within`].
     pub fn new(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         Self {
             domain,
@@ -103,38 +103,38 @@ impl Plan {
 /// Checks the whole store of a snapshot. `progress` is called after each batch; `replay` gets every request in order
 /// with the contents of its leaves, and may refuse it. The returned fault is the first one in the order of the log.
 pub fn verify(
-    snapshot: &Snapshot,
-    plan: &Plan,
-    mut progress: impl FnMut(Progress),
-    mut replay: impl FnMut(&RequestRecord<'_>, &[Leaf]) -> Result<(), String>,
-) -> Result<Summary, Fault> {
+    snapshot: &StoreSnapshot,
+    plan: &StoreVerifyPlan,
+    mut progress: impl FnMut(StoreVerifyProgress),
+    mut replay: impl FnMut(&RequestRecord<'_>, &[LogLeaf]) -> Result<(), String>,
+) -> Result<StoreVerifySummary, StoreFault> {
     let head = snapshot.head()?;
     let keys = Arc::new(keys::to_check_with(snapshot, &plan.keys)?);
-    let terms = Terms {
+    let terms = BatchTerms {
         separator: plan.domain.separator(),
         keys: Arc::clone(&keys),
         request_signatures: plan.request_signatures,
     };
-    let mut walk = Walk::begin(snapshot, &plan.domain, 0)?;
-    let mut resources = Resources::new(plan.resources.as_ref());
+    let mut walk = BatchWalk::begin(snapshot, &plan.domain, 0)?;
+    let mut resources = ResourceCheck::new(plan.resources.as_ref());
     let (threads, window) = (plan.threads, plan.window_actions);
-    let mut indexes = Indexes::new(snapshot, threads, window, head.sequence);
-    let mut summary = Summary::default();
+    let mut indexes = IndexCheck::new(snapshot, threads, window, head.sequence);
+    let mut summary = StoreVerifySummary::default();
     let walked = pool::each_batch(snapshot, &terms, (head.batches, threads), |read| {
         walk.join(read, |record, leaves| {
             resources.extend(record, leaves)?;
             indexes.request(record, leaves);
             let counted = possession::check_record(&terms.separator, record);
             summary.additions_without_consent +=
-                counted.map_err(|wrong| Fault::wrong(wrong.sequence, wrong.what))?;
+                counted.map_err(|wrong| StoreFault::wrong(wrong.sequence, wrong.what))?;
             let first = record.first_sequence;
-            replay(record, leaves).map_err(|what| Fault::wrong(first, what))?;
+            replay(record, leaves).map_err(|what| StoreFault::wrong(first, what))?;
             summary.requests += 1;
             summary.actions += leaves.len() as u64;
             Ok(())
         })?;
         indexes.batch_ends()?;
-        progress(Progress {
+        progress(StoreVerifyProgress {
             batches: walk.head.batches,
             batches_total: head.batches,
             sequence: walk.head.sequence,
@@ -161,7 +161,7 @@ pub fn verify(
 }
 
 /// The fault that ended the walk, or an earlier one of an index.
-fn first_of(walked: Fault, indexed: Option<Fault>) -> Fault {
+fn first_of(walked: StoreFault, indexed: Option<StoreFault>) -> StoreFault {
     match (walked.sequence(), indexed) {
         (Some(walked), Some(indexed)) if indexed.sequence().is_some_and(|at| at < walked) => {
             indexed
@@ -172,7 +172,7 @@ fn first_of(walked: Fault, indexed: Option<Fault>) -> Fault {
 
 /// Reads the tables that the walk has not read, to their ends; those of the log hold no more rows than the log
 /// explains.
-fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
+fn check_counts(snapshot: &StoreSnapshot, summary: &StoreVerifySummary) -> Result<(), StoreFault> {
     for &table in Table::ALL {
         let expected = match table {
             Table::RequestsByOrganization => continue,
@@ -189,7 +189,7 @@ fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
             rows.advance();
         }
         if let Some(expected) = expected.filter(|expected| *expected != count) {
-            return Err(Fault::Rows {
+            return Err(StoreFault::Rows {
                 table,
                 what: format!("{count} rows, but the log accounts for {expected}"),
             });
@@ -199,9 +199,13 @@ fn check_counts(snapshot: &Snapshot, summary: &Summary) -> Result<(), Fault> {
 }
 
 /// Checks that every anchor's checkpoint is a signed one of this log.
-fn check_anchors(snapshot: &Snapshot, domain: &Domain, keys: &SequencerKeys) -> Result<u64, Fault> {
+fn check_anchors(
+    snapshot: &StoreSnapshot,
+    domain: &Domain,
+    keys: &SequencerKeys,
+) -> Result<u64, StoreFault> {
     let separator = domain.separator();
-    let mut page = Page {
+    let mut page = RowPage {
         after: None,
         descending: false,
         limit: 100,
@@ -211,7 +215,7 @@ fn check_anchors(snapshot: &Snapshot, domain: &Domain, keys: &SequencerKeys) -> 
         let anchors = snapshot.anchors(page)?;
         for anchor in &anchors {
             if let Some(what) = anchor_fault(snapshot, anchor, &separator, keys)? {
-                return Err(Fault::Rows {
+                return Err(StoreFault::Rows {
                     table: Table::Anchors,
                     what: format!("anchor {}: {what}", anchor.number),
                 });
@@ -226,11 +230,11 @@ fn check_anchors(snapshot: &Snapshot, domain: &Domain, keys: &SequencerKeys) -> 
 }
 
 fn anchor_fault(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     anchor: &AnchorRow,
     separator: &Hash,
     keys: &SequencerKeys,
-) -> Result<Option<&'static str>, ReadError> {
+) -> Result<Option<&'static str>, StoreReadError> {
     let checkpoint = &anchor.checkpoint.checkpoint;
     let signer = anchor
         .checkpoint

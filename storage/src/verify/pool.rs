@@ -3,24 +3,24 @@
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use crate::check::Fault;
-use crate::check::own::{BatchReader, OwnBatch, Terms};
-use crate::snapshot::{ReadError, Snapshot};
+use crate::check::StoreFault;
+use crate::check::own::{BatchReader, BatchTerms, OwnBatch};
+use crate::snapshot::{StoreReadError, StoreSnapshot};
 
 /// Consecutive batches of a thread before it skips those of the others. As many wait for their turn, so that no thread
 /// idles while another's are joined.
 const RUN_BATCHES: u64 = 8;
 
-type Read = Result<OwnBatch, ReadError>;
+type BatchRead = Result<OwnBatch, StoreReadError>;
 
 /// Reads and checks the first `batches` batches of the log on `threads` threads. `join` gets them in order, on the
 /// caller's thread; its first fault ends it.
 pub(super) fn each_batch(
-    snapshot: &Snapshot,
-    terms: &Terms,
+    snapshot: &StoreSnapshot,
+    terms: &BatchTerms,
     (batches, threads): (u64, usize),
-    mut join: impl FnMut(Read) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    mut join: impl FnMut(BatchRead) -> Result<(), StoreFault>,
+) -> Result<(), StoreFault> {
     let runs = batches.div_ceil(RUN_BATCHES);
     let lanes = (threads.max(1) as u64).min(runs);
     thread::scope(|scope| {
@@ -42,10 +42,10 @@ pub(super) fn each_batch(
 
 /// Checks every `lanes`-th run of [`RUN_BATCHES`] batches, beginning with the `lane`-th.
 fn check_lane(
-    snapshot: &Snapshot,
-    terms: &Terms,
+    snapshot: &StoreSnapshot,
+    terms: &BatchTerms,
     (lane, lanes, batches): (u64, u64, u64),
-    checked: &SyncSender<Read>,
+    checked: &SyncSender<BatchRead>,
 ) {
     let mut reader = BatchReader::new(snapshot, terms.clone());
     let starts = (lane * RUN_BATCHES..batches).step_by((lanes * RUN_BATCHES) as usize);

@@ -3,23 +3,23 @@
 use std::path::PathBuf;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::chain::{Leaf, first_integrity};
+use kedge_protocol::chain::{LogLeaf, first_integrity};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::{Id, Prefix};
 
-use super::standings::{NOTHING, Standing, Standings};
-use crate::check::Fault;
+use super::standings::{NOTHING, ResourceHead, ResourceHeads};
+use crate::check::StoreFault;
 
-pub(super) struct Resources<'a> {
-    standings: Standings<'a>,
+pub(super) struct ResourceCheck<'a> {
+    standings: ResourceHeads<'a>,
     acted_on: u64,
 }
 
-impl<'a> Resources<'a> {
-    /// As [`Standings::new`].
+impl<'a> ResourceCheck<'a> {
+    /// As [`ResourceHeads::new`].
     pub(super) fn new(bounds: Option<&'a (usize, PathBuf)>) -> Self {
         Self {
-            standings: Standings::new(bounds),
+            standings: ResourceHeads::new(bounds),
             acted_on: 0,
         }
     }
@@ -32,8 +32,8 @@ impl<'a> Resources<'a> {
     pub(super) fn extend(
         &mut self,
         record: &RequestRecord<'_>,
-        leaves: &[Leaf],
-    ) -> Result<(), Fault> {
+        leaves: &[LogLeaf],
+    ) -> Result<(), StoreFault> {
         for (action, leaf) in record.actions.iter().zip(leaves) {
             self.action(action, leaf)?;
         }
@@ -42,7 +42,7 @@ impl<'a> Resources<'a> {
 
     /// Checks an action's leaf. Its integrity combines the previous one, as the action names it, with the action's
     /// content: it is right if the previous one is the resource's.
-    fn action(&mut self, action: &ActionRecord<'_>, leaf: &Leaf) -> Result<(), Fault> {
+    fn action(&mut self, action: &ActionRecord<'_>, leaf: &LogLeaf) -> Result<(), StoreFault> {
         let before = self.standings.get(action.resource)?.unwrap_or(NOTHING);
         let extends = action.version == before.version + 1
             && action.previous_integrity == before.integrity
@@ -52,10 +52,10 @@ impl<'a> Resources<'a> {
                 "the action does not extend the previous state of {}",
                 action.resource
             );
-            return Err(Fault::wrong(leaf.sequence, what));
+            return Err(StoreFault::wrong(leaf.sequence, what));
         }
         self.acted_on += u64::from(!before.is_acted_on);
-        let now = Standing {
+        let now = ResourceHead {
             version: action.version,
             integrity: leaf.integrity,
             sequence: leaf.sequence,
@@ -65,7 +65,7 @@ impl<'a> Resources<'a> {
         if action.kind == Kind::WalletRegister {
             let organization = Id::made_by(Prefix::Organization, &leaf.content, 1);
             if self.standings.get(organization)?.is_none() {
-                let made = Standing {
+                let made = ResourceHead {
                     version: 1,
                     integrity: first_integrity(&leaf.content, 1),
                     sequence: leaf.sequence,

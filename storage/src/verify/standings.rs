@@ -7,7 +7,7 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::{Hash, Id};
 use rocksdb::{BlockBasedOptions, Cache, DB, Options, WriteBatch, WriteOptions};
 
-use crate::check::Fault;
+use crate::check::StoreFault;
 
 /// Approximate memory of an entry.
 const ENTRY_BYTES: usize = 128;
@@ -16,7 +16,7 @@ const ROW_BYTES: usize = 49;
 
 /// A resource's state after its last action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Standing {
+pub(super) struct ResourceHead {
     pub(super) version: u64,
     pub(super) integrity: Hash,
     pub(super) sequence: u64,
@@ -25,14 +25,14 @@ pub(super) struct Standing {
 }
 
 /// State before a resource's first action.
-pub(super) const NOTHING: Standing = Standing {
+pub(super) const NOTHING: ResourceHead = ResourceHead {
     version: 0,
     integrity: Hash::ZERO,
     sequence: 0,
     is_acted_on: false,
 };
 
-impl Standing {
+impl ResourceHead {
     fn row(&self) -> [u8; ROW_BYTES] {
         let mut row = [0; ROW_BYTES];
         row[..8].copy_from_slice(&self.version.to_be_bytes());
@@ -56,13 +56,13 @@ impl Standing {
 }
 
 /// The states of all resources.
-pub(super) struct Standings<'a> {
-    recent: IdMap<Id, Standing>,
+pub(super) struct ResourceHeads<'a> {
+    recent: IdMap<Id, ResourceHead>,
     bounds: Option<&'a (usize, PathBuf)>,
     older: Option<DB>,
 }
 
-impl<'a> Standings<'a> {
+impl<'a> ResourceHeads<'a> {
     /// Uses about this much memory, and a folder in the directory for the rest. Without bounds everything is in memory.
     pub(super) fn new(bounds: Option<&'a (usize, PathBuf)>) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl<'a> Standings<'a> {
         }
     }
 
-    pub(super) fn get(&self, id: Id) -> Result<Option<Standing>, Fault> {
+    pub(super) fn get(&self, id: Id) -> Result<Option<ResourceHead>, StoreFault> {
         if let Some(known) = self.recent.get(&id) {
             return Ok(Some(*known));
         }
@@ -82,11 +82,11 @@ impl<'a> Standings<'a> {
         let Some(row) = older.get_pinned(key(id)).map_err(failed)? else {
             return Ok(None);
         };
-        let damaged = || Fault::Scratch(format!("the standing of {id} is damaged"));
-        Standing::read(&row).ok_or_else(damaged).map(Some)
+        let damaged = || StoreFault::Scratch(format!("the standing of {id} is damaged"));
+        ResourceHead::read(&row).ok_or_else(damaged).map(Some)
     }
 
-    pub(super) fn put(&mut self, id: Id, standing: Standing) -> Result<(), Fault> {
+    pub(super) fn put(&mut self, id: Id, standing: ResourceHead) -> Result<(), StoreFault> {
         self.recent.insert(id, standing);
         let Some((memory_bytes, scratch)) = self.bounds else {
             return Ok(());
@@ -115,12 +115,12 @@ fn key(id: Id) -> [u8; 17] {
     key
 }
 
-fn failed(error: rocksdb::Error) -> Fault {
-    Fault::Scratch(error.into_string())
+fn failed(error: rocksdb::Error) -> StoreFault {
+    StoreFault::Scratch(error.into_string())
 }
 
 /// Opens the scratch database.
-fn open(scratch: &Path, memory_bytes: usize) -> Result<DB, Fault> {
+fn open(scratch: &Path, memory_bytes: usize) -> Result<DB, StoreFault> {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_cache(&Cache::new_lru_cache(memory_bytes / 4));
     blocks.set_cache_index_and_filter_blocks(true);
@@ -155,8 +155,8 @@ mod tests {
     fn what_left_memory_is_found_again_in_its_newest_form() {
         let scratch = tempfile::tempdir().unwrap();
         let bounds = (64 * ENTRY_BYTES, scratch.path().to_owned());
-        let mut standings = Standings::new(Some(&bounds));
-        let of = |number: u32, version: u64| Standing {
+        let mut standings = ResourceHeads::new(Some(&bounds));
+        let of = |number: u32, version: u64| ResourceHead {
             version,
             integrity: Hash([number as u8; 32]),
             sequence: u64::from(number) + 1,

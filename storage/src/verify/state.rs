@@ -1,11 +1,11 @@
 //! Comparison of two stores' tables.
 
-use crate::snapshot::{RawRow, ReadError, Snapshot};
+use crate::snapshot::{RawRow, StoreReadError, StoreSnapshot};
 use crate::tables::{Table, expiry};
 
 /// Difference between two stores.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Difference {
+pub enum StoreDifference {
     /// A row is in only one of them, or holds other bytes.
     #[error("table {}: the rows under key 0x{key} differ", .table.name())]
     Row {
@@ -21,10 +21,10 @@ pub enum Difference {
     },
     /// One of them cannot be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
 }
 
-impl Difference {
+impl StoreDifference {
     pub(crate) fn row(table: Table, key: &[u8]) -> Self {
         Self::Row {
             table,
@@ -35,17 +35,17 @@ impl Difference {
 
 /// Compares the state tables of two stores byte by byte: a store's, and the ones of a replay of its log into an empty
 /// store.
-pub fn compare_state(one: &Snapshot, other: &Snapshot) -> Result<(), Difference> {
+pub fn compare_state(one: &StoreSnapshot, other: &StoreSnapshot) -> Result<(), StoreDifference> {
     let state = Table::ALL.iter().copied().filter(|table| table.is_state());
     compare_tables(one, other, &state.collect::<Vec<_>>())
 }
 
 /// Compares tables of two stores byte by byte.
 pub fn compare_tables(
-    one: &Snapshot,
-    other: &Snapshot,
+    one: &StoreSnapshot,
+    other: &StoreSnapshot,
     tables: &[Table],
-) -> Result<(), Difference> {
+) -> Result<(), StoreDifference> {
     for &table in tables {
         let (mut ours, mut theirs) = (one.cursor(table), other.cursor(table));
         ours.seek_to_first();
@@ -54,7 +54,7 @@ pub fn compare_tables(
             let (our, their) = (ours.row()?, theirs.row()?);
             if our != their {
                 let key = our.into_iter().chain(their).map(|(key, _)| key).min();
-                return Err(Difference::row(table, key.unwrap_or_default()));
+                return Err(StoreDifference::row(table, key.unwrap_or_default()));
             }
             if our.is_none() {
                 break;
@@ -70,14 +70,14 @@ pub fn compare_tables(
 /// expired rows may differ: each store drops these in its own time.
 ///
 /// # Errors
-/// [`Difference`] names the first row that differs.
-pub fn compare_remade(live: &Snapshot, made: &Snapshot) -> Result<(), Difference> {
+/// [`StoreDifference`] names the first row that differs.
+pub fn compare_remade(live: &StoreSnapshot, made: &StoreSnapshot) -> Result<(), StoreDifference> {
     let now_s = live.head()?.last_sealed_at_ms / 1_000;
     let is_expired = |table: Table, row: &[u8]| {
         table.expires() && expiry(row).is_some_and(|(until_s, _)| until_s < now_s)
     };
     for &table in Table::ALL {
-        let rows = |snapshot: &Snapshot| -> Result<Vec<RawRow>, ReadError> {
+        let rows = |snapshot: &StoreSnapshot| -> Result<Vec<RawRow>, StoreReadError> {
             let rows = snapshot.raw_rows(table).filter(|row| {
                 row.as_ref()
                     .map_or(true, |(_, value)| !is_expired(table, value))
@@ -92,7 +92,7 @@ pub fn compare_remade(live: &Snapshot, made: &Snapshot) -> Result<(), Difference
         let count = same.count();
         let key = ours.get(count).into_iter().chain(theirs.get(count));
         if let Some(key) = key.map(|(key, _)| key).min() {
-            return Err(Difference::row(table, key));
+            return Err(StoreDifference::row(table, key));
         }
     }
     Ok(())

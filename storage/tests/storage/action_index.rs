@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use kedge_protocol::Id;
-use kedge_storage::{OpenError, PlacedAction, Snapshot, Store};
+use kedge_storage::{PlacedAction, Store, StoreOpenError, StoreSnapshot};
 
 use crate::id_files::{directory_of, name, names};
 use crate::support::{Log, kill, open, options, rows_path};
 
-fn ids(snapshot: &Snapshot) -> Vec<Id> {
+fn ids(snapshot: &StoreSnapshot) -> Vec<Id> {
     let last = snapshot.head().unwrap().sequence;
     let actions = snapshot.actions_between(1, last).unwrap();
     actions.iter().map(PlacedAction::id).collect()
 }
 
-fn found(snapshot: &Snapshot, ids: &[Id]) -> Vec<Option<u64>> {
+fn found(snapshot: &StoreSnapshot, ids: &[Id]) -> Vec<Option<u64>> {
     let of = |id: &Id| snapshot.action_sequence(*id).unwrap();
     ids.iter().map(of).collect()
 }
@@ -105,7 +105,7 @@ fn small_files_are_merged() {
 
 fn refused(data: &Path) -> String {
     match Store::open(options(data)) {
-        Err(error @ OpenError::Corruption { .. }) => error.to_string(),
+        Err(error @ StoreOpenError::Corruption { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }

@@ -1,12 +1,12 @@
 //! Answers to cases of the bond: kept until they are forgotten, whatever happens to the process.
 
 use kedge_protocol::Hash;
-use kedge_storage::{Group, SideWrite, Store};
+use kedge_storage::{SideWrite, Store, WriteGroup};
 
 use crate::support::{kill, open};
 
 fn write(store: &Store, case: Hash, sent: Option<&[u8]>) {
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     let sent = sent.map(<[u8]>::to_vec);
     group.put_side(SideWrite::BondAnswer { case, sent });
     store.commit(group).unwrap();

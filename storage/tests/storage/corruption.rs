@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use kedge_protocol::hash::keccak;
 use kedge_storage::verify::{compare_state, verify};
-use kedge_storage::{Mode, OpenError, Snapshot, Store, Table};
+use kedge_storage::{Store, StoreMode, StoreOpenError, StoreSnapshot, Table};
 
 use crate::segments::{PAGE_BYTES, SEGMENT_HEADER_BYTES, frames_of};
 use crate::support::{Log, copy, files, kill, open, options, plan};
@@ -70,7 +70,7 @@ pub(crate) fn is_found(data: &Path, log: &Log, whole: &Store) -> bool {
             return true;
         }
     };
-    if store.mode() != Mode::ReadWrite {
+    if store.mode() != StoreMode::ReadWrite {
         return true;
     }
     let snapshot = store.snapshot();
@@ -85,7 +85,7 @@ pub(crate) fn is_found(data: &Path, log: &Log, whole: &Store) -> bool {
 
 /// True if everything in the log and every row of every table is there, byte for byte; false if a read reports that
 /// something is unavailable. A silent difference must not happen.
-fn is_whole(found: &Snapshot, whole: &Snapshot) -> bool {
+fn is_whole(found: &StoreSnapshot, whole: &StoreSnapshot) -> bool {
     for number in 0..whole.head().unwrap().batches {
         let expected = whole.batch_with_leaves(number).unwrap();
         let Ok(batch) = found.batch_with_leaves(number) else {
@@ -255,8 +255,8 @@ fn a_missing_file_is_refused() {
         fs::remove_file(damaged.join(&file)).unwrap();
         let error = Store::open(options(&damaged)).unwrap_err();
         let is_named = match error {
-            OpenError::Incomplete { .. } => is_table,
-            OpenError::Corruption { .. } => !is_table,
+            StoreOpenError::Incomplete { .. } => is_table,
+            StoreOpenError::Corruption { .. } => !is_table,
             _ => false,
         };
         assert!(is_named, "{file:?}: {error}");

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_runtime::env::{Env, File, RealEnv};
+use kedge_runtime::env::{Env, FileHandle, RealEnv};
 use kedge_storage::verify::verify;
-use kedge_storage::{CommitError, Group, LogPosition, Mode, Store, StoreOptions};
+use kedge_storage::{CommitError, LogPosition, Store, StoreMode, StoreOptions, WriteGroup};
 
 use crate::support::{Log, Step, kill, open_with, options, plan};
 
@@ -98,7 +98,7 @@ enum Stopped {
 }
 
 /// Commits on a disk that fills up, until a step is refused: it changed nothing. Returns the group and the step.
-fn until_full(place: &Path, store: &Store, log: &mut Log) -> (Group, Stopped) {
+fn until_full(place: &Path, store: &Store, log: &mut Log) -> (WriteGroup, Stopped) {
     fill(place);
     loop {
         let before = log.head;
@@ -119,7 +119,7 @@ fn until_full(place: &Path, store: &Store, log: &mut Log) -> (Group, Stopped) {
             }
             Err((stopped, error)) => {
                 assert!(matches!(error, CommitError::NoSpace(_)), "{error:?}");
-                assert_eq!(store.mode(), Mode::ReadWrite);
+                assert_eq!(store.mode(), StoreMode::ReadWrite);
                 assert_eq!(store.snapshot().head().unwrap(), before);
                 store.index(&ids);
                 return (group, stopped);
@@ -164,7 +164,11 @@ impl Env for Unmeasured {
         self.0.create_dir(dir)
     }
 
-    fn open(&self, path: &Path, mode: kedge_runtime::env::Mode) -> io::Result<Arc<dyn File>> {
+    fn open(
+        &self,
+        path: &Path,
+        mode: kedge_runtime::env::OpenMode,
+    ) -> io::Result<Arc<dyn FileHandle>> {
         self.0.open(path, mode)
     }
 

@@ -1,7 +1,7 @@
 //! Rows expire by the log's time, whatever the system's clock shows.
 
 use kedge_protocol::Hash;
-use kedge_storage::{Group, SideWrite, Store};
+use kedge_storage::{SideWrite, Store, WriteGroup};
 
 use crate::support::{Log, START_MS, open};
 
@@ -11,7 +11,7 @@ const START_S: u64 = START_MS / 1_000;
 /// A request that failed as a whole, remembered until this second.
 fn refuse(store: &Store, until_s: u64) -> Hash {
     let digest = kedge_protocol::hash::keccak(&until_s.to_be_bytes());
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_side(SideWrite::Refused {
         digest,
         deadline_s: until_s,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kedge_log::env::RealEnv;
 use kedge_log::packed::owned_record;
-use kedge_log::{FileLog, Frame, Log as _, LogReader, Position, Released};
+use kedge_log::{FileLog, Frame, Log as _, LogPosition, LogReader, ReleaseMark};
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::record::RequestRecord;
@@ -41,12 +41,12 @@ pub(crate) fn forge(data: &Path, batch: u64, change: impl FnOnce(&mut Parts)) {
         &forged,
         identity,
         &options.side_keys,
-        Released::default(),
+        ReleaseMark::default(),
         options.segments,
     )
     .unwrap();
     let mut change = Some(change);
-    let mut hashes = vec![Position::start(&identity).hash];
+    let mut hashes = vec![LogPosition::start(&identity).hash];
     for stored in reader.frames(1) {
         let stored = stored.unwrap();
         let requests = stored.requests().unwrap().into_iter();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kedge_log::{AppendError, Durability, Frame, IoError, KeyId, Position, Reached, SideKeys};
-use kedge_storage::{CommitError, Replicate, Store, StoreOptions};
+use kedge_log::{AppendError, Durability, Frame, IoError, KeyId, LogFloor, LogPosition, SideKeys};
+use kedge_storage::{CommitError, LogReplicator, Store, StoreOptions};
 
 use crate::support::{Log, options};
 
@@ -15,25 +15,25 @@ struct EndsEarly {
 }
 
 impl kedge_log::Log for EndsEarly {
-    fn append(&mut self, frame: &Frame) -> Result<Position, AppendError> {
+    fn append(&mut self, frame: &Frame) -> Result<LogPosition, AppendError> {
         if !self.has_ended.load(Ordering::Relaxed) {
             return self.file.append(frame);
         }
         // The frames that a leader would have published; the file has none of them.
         let after = self.file.position();
-        let reached = Reached {
+        let reached = LogFloor {
             term: 1,
-            ..Reached::START
+            ..LogFloor::START
         };
         let (position, _) = self.file.encode(frame, &after, reached)?;
         Ok(position)
     }
 
-    fn append_stored(&mut self, frame: &[u8]) -> Result<Position, AppendError> {
+    fn append_stored(&mut self, frame: &[u8]) -> Result<LogPosition, AppendError> {
         self.file.append_stored(frame)
     }
 
-    fn position(&self) -> Position {
+    fn position(&self) -> LogPosition {
         self.file.position()
     }
 
@@ -51,7 +51,7 @@ fn what_the_log_gave_up_is_never_durable() {
     let place = tempfile::tempdir().unwrap();
     let has_ended = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&has_ended);
-    let replicate = Replicate(Arc::new(move |file| {
+    let replicate = LogReplicator(Arc::new(move |file| {
         Box::new(EndsEarly {
             file,
             has_ended: Arc::clone(&ends),
@@ -81,7 +81,7 @@ fn what_the_log_gave_up_is_never_durable() {
     assert_eq!(store.snapshot().head().unwrap(), head);
     store.sync_through(&before).unwrap();
     // The same place with other contents is another frame.
-    let other = Position {
+    let other = LogPosition {
         hash: position.hash,
         ..before
     };

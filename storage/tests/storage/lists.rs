@@ -2,13 +2,15 @@
 
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Id, Prefix};
-use kedge_storage::{Group, Listed, ObjectIndex, PropertyRange, Snapshot, Window};
+use kedge_storage::{
+    ListWindow, ListedObject, ObjectIndex, PropertyRange, StoreSnapshot, WriteGroup,
+};
 
 use crate::support::{Log, Step, id, open};
 
 const BATCHES: u64 = 6;
 
-fn made() -> (tempfile::TempDir, Log, Snapshot) {
+fn made() -> (tempfile::TempDir, Log, StoreSnapshot) {
     let directory = tempfile::tempdir().unwrap();
     let mut log = Log::default();
     let store = open(directory.path()).unwrap();
@@ -16,7 +18,9 @@ fn made() -> (tempfile::TempDir, Log, Snapshot) {
     (directory, log, store.snapshot())
 }
 
-fn sequences(rows: impl Iterator<Item = Result<Listed, kedge_storage::ReadError>>) -> Vec<u64> {
+fn sequences(
+    rows: impl Iterator<Item = Result<ListedObject, kedge_storage::StoreReadError>>,
+) -> Vec<u64> {
     rows.map(|row| row.unwrap().created_sequence).collect()
 }
 
@@ -38,7 +42,7 @@ fn a_window_holds_what_was_made_within_it() {
                 .copied()
                 .filter(|s| (first..=last).contains(s))
                 .collect();
-            let window = |descending| Window {
+            let window = |descending| ListWindow {
                 sequences: first..=last,
                 descending,
             };
@@ -48,7 +52,7 @@ fn a_window_holds_what_was_made_within_it() {
             assert_eq!(listed(window(true)), expected, "{last} down to {first}");
         }
     }
-    let whole = Window {
+    let whole = ListWindow {
         sequences: 0..=u64::MAX,
         descending: false,
     };
@@ -82,7 +86,7 @@ fn indexed(values: &[&[u8]]) -> (tempfile::TempDir, Vec<Object>, kedge_storage::
     let store = open(directory.path()).unwrap();
     let mut log = Log::default();
     log.commit(&store, &[vec![Step::Mint { owner: 1 }; values.len()]]);
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     for (object, value) in log.objects.iter().zip(values) {
         for path in [0, 1] {
             group.change_property(object, path, None, value);
@@ -133,7 +137,7 @@ fn values_come_in_order_and_behind_the_last_one_seen() {
             expected.reverse();
         }
     }
-    let whole = |descending| Window {
+    let whole = |descending| ListWindow {
         sequences: 0..=u64::MAX,
         descending,
     };
@@ -141,7 +145,7 @@ fn values_come_in_order_and_behind_the_last_one_seen() {
     let with = |value, window| sequences(snapshot.objects_with_value(template, 1, value, &window));
     assert_eq!(with(&b"a\0"[..], whole(false)), [created(1), created(3)]);
     assert_eq!(with(&b"b\0"[..], whole(true)), [created(5), created(0)]);
-    let late = Window {
+    let late = ListWindow {
         sequences: created(1)..=u64::MAX,
         descending: false,
     };
@@ -152,7 +156,7 @@ fn values_come_in_order_and_behind_the_last_one_seen() {
 #[test]
 fn an_entry_moves_with_its_value_and_leaves_the_others_alone() {
     let (_directory, objects, store) = indexed(&[b"a\0", b"a\0"]);
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.change_property(&objects[0], 1, Some(b"a\0"), b"b\0");
     let snapshot = store.commit(group).unwrap();
     let at = |start: &[u8], end: &[u8]| {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use kedge_protocol::{Address, Hash, Prefix};
 use kedge_storage::{
-    Access, CommitError, Group, MissingMark, OpenError, SecretRow, SessionRow, SideKeys, SideWrite,
-    Snapshot, Store, StoreOptions, Table, Usage,
+    CommitError, MissingMark, SecretRow, SessionRow, SideKeys, SideWrite, Store, StoreAccess,
+    StoreOpenError, StoreOptions, StoreSnapshot, Table, UsageRow, WriteGroup,
 };
 
 use crate::support::{
@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 /// Every row of every table.
-fn rows(snapshot: &Snapshot) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+fn rows(snapshot: &StoreSnapshot) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let rows = Table::ALL.iter().flat_map(|&table| {
         let rows = snapshot.raw_rows(table).map(Result::unwrap);
         rows.map(move |(key, value)| (table, key.into_vec(), value.into_vec()))
@@ -23,7 +23,7 @@ fn rows(snapshot: &Snapshot) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     rows.collect()
 }
 
-fn assert_same(found: &Snapshot, expected: &[(Table, Vec<u8>, Vec<u8>)]) {
+fn assert_same(found: &StoreSnapshot, expected: &[(Table, Vec<u8>, Vec<u8>)]) {
     let found = rows(found);
     for (found, expected) in found.iter().zip(expected) {
         assert!(found == expected, "{found:?} and not {expected:?}");
@@ -90,7 +90,7 @@ fn side_writes() -> Vec<SideWrite> {
         },
         SideWrite::Usage {
             organization: id(Prefix::Organization, 1),
-            usage: Usage {
+            usage: UsageRow {
                 day: 6,
                 requests: 1,
             },
@@ -108,7 +108,7 @@ fn filled(store: &Store) -> Log {
         store.release(&log.head).unwrap();
     }
     for write in side_writes() {
-        let mut group = Group::new();
+        let mut group = WriteGroup::new();
         group.put_side(write);
         store.commit(group).unwrap();
     }
@@ -141,7 +141,7 @@ fn a_log_that_nobody_applied_is_behind_and_brings_the_same_rows() {
 
     for _ in 0..2 {
         let error = Store::open(options(&data)).unwrap_err();
-        let OpenError::Behind { applied, last } = error else {
+        let StoreOpenError::Behind { applied, last } = error else {
             panic!("{error}")
         };
         assert_eq!((applied, last), (3, 6));
@@ -164,7 +164,7 @@ fn a_log_that_nobody_applied_is_behind_and_brings_the_same_rows() {
 }
 
 /// Two logs of the same batches: their frames differ, because each sealing of side entries gives other bytes.
-fn assert_same_but_for_the_log(found: &Snapshot, expected: &Snapshot) {
+fn assert_same_but_for_the_log(found: &StoreSnapshot, expected: &StoreSnapshot) {
     let rows = |snapshot| {
         let mut rows = rows(snapshot);
         rows.retain(|(table, key, _)| *table != Table::Meta || key != b"applied");
@@ -198,7 +198,7 @@ fn applying_can_end_after_any_frame() {
             break;
         }
         let store = match opening.finish() {
-            Err(OpenError::Behind { applied, last }) => {
+            Err(StoreOpenError::Behind { applied, last }) => {
                 assert_eq!((applied, last), (next - 1, *numbers.last().unwrap()));
                 Store::begin(options(&lost), MissingMark::Accepted).unwrap()
             }
@@ -229,7 +229,7 @@ fn side_entries_survive_the_loss_of_the_rows() {
     copy(&saved, &log_path(&data));
 
     let store = open_with(with_mark(place.path(), &data)).unwrap();
-    assert_eq!(store.mode(), kedge_storage::Mode::ReadWrite);
+    assert_eq!(store.mode(), kedge_storage::StoreMode::ReadWrite);
     let snapshot = store.snapshot();
     assert_eq!(snapshot.head().unwrap(), log.head);
     assert_same(&snapshot, &expected);
@@ -275,7 +275,7 @@ fn without_the_side_key_the_opening_names_it() {
     ] {
         let error = open_with(with(keys)).unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, OpenError::Apply { .. }), "{text}");
+        assert!(matches!(error, StoreOpenError::Apply { .. }), "{text}");
         assert!(text.contains(what), "{text}");
         assert!(text.contains("from a backup"), "{text}");
     }
@@ -283,7 +283,7 @@ fn without_the_side_key_the_opening_names_it() {
     let mut both = SideKeys::one(1, [1; 32]);
     both.add(2, [2; 32]);
     let store = open_with(with(both.clone())).unwrap();
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_side(SideWrite::Operators(vec![Address([9; 20])]));
     store.commit(group).unwrap();
     kill(store, &data);
@@ -295,7 +295,7 @@ fn without_the_side_key_the_opening_names_it() {
 
     // A store whose rows do not lag opens without a key; nothing can be sealed then.
     let store = Store::open(with(SideKeys::none())).unwrap();
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_side(SideWrite::Operators(Vec::new()));
     let error = store.commit(group).unwrap_err();
     assert!(matches!(error, CommitError::Failed(_)), "{error}");
@@ -314,7 +314,7 @@ fn rows_are_never_ahead_of_the_log() {
     let earlier = store.snapshot();
     let (mut group, batch) = log.batch(&[vec![Step::Mint { owner: 1 }; 3]]);
     group.put_side(SideWrite::Operators(vec![Address([9; 20])]));
-    let nothing_of_it = |snapshot: &Snapshot| {
+    let nothing_of_it = |snapshot: &StoreSnapshot| {
         assert_eq!(snapshot.head().unwrap(), before);
         assert_eq!(snapshot.batch(2).unwrap(), None);
         assert_eq!(snapshot.batch_number(batch.id()).unwrap(), None);
@@ -355,7 +355,7 @@ fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     log.commit_many(&store, 3);
 
     let derived = StoreOptions {
-        access: Access::Derive,
+        access: StoreAccess::Derive,
         ..options(&copied)
     };
     let before = crate::support::contents(&log_path(&copied));
@@ -368,7 +368,7 @@ fn a_copy_of_the_log_brings_the_rows_of_its_end() {
     kill(store, &copied);
     assert!(crate::support::contents(&log_path(&copied)) == before);
     let looking = StoreOptions {
-        access: Access::Read,
+        access: StoreAccess::Read,
         ..options(&copied)
     };
     assert_same(&Store::open(looking).unwrap().snapshot(), &expected);
@@ -395,6 +395,6 @@ fn rows_without_a_log_take_no_commits() {
     let text = snapshot.batch(0).unwrap_err().to_string();
     assert!(text.contains("the store has no log"), "{text}");
     // Rows alone do not go to a log.
-    let error = store.commit(Group::of_rows()).unwrap_err();
+    let error = store.commit(WriteGroup::of_rows()).unwrap_err();
     assert!(error.to_string().contains("only rows"), "{error}");
 }

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use kedge_storage::{CommitError, HighWater, Mark, MissingMark, Mode, Store, StoreOptions};
+use kedge_storage::{
+    CommitError, HighWater, HighWaterMark, MissingMark, Store, StoreMode, StoreOptions,
+};
 
 use crate::opening::why;
 use crate::support::{
@@ -24,7 +26,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
     store.close().unwrap();
     copy(&now, &then);
     let store = open_with(with_mark(&now)).unwrap();
-    assert_eq!(store.mode(), Mode::ReadWrite);
+    assert_eq!(store.mode(), StoreMode::ReadWrite);
     log.commit_many(&store, 2);
     drop(store);
 
@@ -46,7 +48,7 @@ fn a_store_from_before_the_mark_is_read_only_and_unchanged() {
 
     // The mark belongs to this log: the newest copy continues.
     let store = open_with(with_mark(&now)).unwrap();
-    assert_eq!(store.mode(), Mode::ReadWrite);
+    assert_eq!(store.mode(), StoreMode::ReadWrite);
     log.commit_many(&store, 1);
 }
 
@@ -91,7 +93,7 @@ fn a_log_that_begins_after_a_start_without_a_mark_names_its_first_key() {
     store.close().unwrap();
     std::fs::remove_file(&mark).unwrap();
     let store = open_with(with_mark.clone()).unwrap();
-    assert_eq!(store.mode(), Mode::ReadWrite);
+    assert_eq!(store.mode(), StoreMode::ReadWrite);
     let key = store.snapshot().first_sequencer_key().unwrap();
     let mut log = Log::default();
     log.commit_many(&store, 2);
@@ -170,14 +172,15 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     // The operator confirms it once; then the store has a mark again.
     std::fs::remove_file(&mark).unwrap();
     let store = open_where(with_mark.clone(), MissingMark::Accepted).unwrap();
-    assert_eq!(store.mode(), Mode::ReadWrite);
+    assert_eq!(store.mode(), StoreMode::ReadWrite);
     drop(store);
-    let Mark::Released(released) = HighWater::read(&kedge_runtime::env::RealEnv, &mark) else {
+    let HighWaterMark::Released(released) = HighWater::read(&kedge_runtime::env::RealEnv, &mark)
+    else {
         panic!("there is no mark")
     };
     assert_eq!((released.batches, released.head), (3, log.head.head));
     let store = open_with(with_mark).unwrap();
-    assert_eq!(store.mode(), Mode::ReadWrite);
+    assert_eq!(store.mode(), StoreMode::ReadWrite);
     log.commit_many(&store, 1);
 }
 
@@ -191,13 +194,13 @@ fn a_mark_that_lost_its_last_advances_is_the_one_of_the_start() {
         ..options(&data)
     };
     let released = || match HighWater::read(&kedge_runtime::env::RealEnv, &mark) {
-        Mark::Released(released) => released.batches,
+        HighWaterMark::Released(released) => released.batches,
         other => panic!("{other:?}"),
     };
     let mut log = Log::default();
     let mut run = |batches| {
         let store = open_with(with_mark.clone()).unwrap();
-        assert_eq!(store.mode(), Mode::ReadWrite);
+        assert_eq!(store.mode(), StoreMode::ReadWrite);
         log.commit_many(&store, batches);
     };
     let tear = || {

@@ -9,7 +9,9 @@ use crate::support::{
 };
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
-use kedge_storage::{Access, Fault, Mode, OpenError, Store, StoreOptions, Table};
+use kedge_storage::{
+    Store, StoreAccess, StoreFault, StoreMode, StoreOpenError, StoreOptions, Table,
+};
 
 /// A closed store, and its log.
 pub(crate) fn made(batches: u64) -> (tempfile::TempDir, Log) {
@@ -23,8 +25,8 @@ pub(crate) fn made(batches: u64) -> (tempfile::TempDir, Log) {
 
 pub(crate) fn why(store: &Store) -> String {
     match store.mode() {
-        Mode::ReadOnly(why) => why,
-        Mode::ReadWrite => panic!("the store takes commits"),
+        StoreMode::ReadOnly(why) => why,
+        StoreMode::ReadWrite => panic!("the store takes commits"),
     }
 }
 
@@ -34,7 +36,7 @@ fn another_chain_or_contract_is_refused_by_name() {
     let mut other = options(directory.path());
     other.domain.chain_id = 1;
     let error = Store::open(other).unwrap_err();
-    assert!(matches!(error, OpenError::OtherDomain { .. }));
+    assert!(matches!(error, StoreOpenError::OtherDomain { .. }));
     let text = error.to_string();
     assert!(
         text.contains("31337") && text.contains("chain 1 "),
@@ -75,13 +77,13 @@ fn a_store_that_holds_its_log_itself_is_refused_and_says_why() {
         let (directory, _) = made(1);
         older(directory.path(), format, unknown);
         let before = contents(directory.path());
-        for access in [Access::Write, Access::Derive, Access::Read] {
+        for access in [StoreAccess::Write, StoreAccess::Derive, StoreAccess::Read] {
             let options = StoreOptions {
                 access,
                 ..options(directory.path())
             };
             let error = Store::open(options).unwrap_err();
-            let OpenError::LogInStore { found } = &error else {
+            let StoreOpenError::LogInStore { found } = &error else {
                 panic!("format {format}: {error}")
             };
             assert_eq!(*found, u64::from(format));
@@ -99,7 +101,7 @@ fn another_format_is_refused() {
     tamper(directory.path(), "meta", b"format", |value| value[7] = 9);
     let error = open(directory.path()).unwrap_err();
     assert!(
-        matches!(&error, OpenError::OtherFormat { found } if found == "9"),
+        matches!(&error, StoreOpenError::OtherFormat { found } if found == "9"),
         "{error}"
     );
 }
@@ -112,7 +114,10 @@ fn a_newer_programs_tables_are_refused() {
         .unwrap();
     drop(db);
     let error = open(directory.path()).unwrap_err();
-    assert!(matches!(&error, OpenError::OtherFormat { .. }), "{error}");
+    assert!(
+        matches!(&error, StoreOpenError::OtherFormat { .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -120,7 +125,7 @@ fn two_processes_do_not_share_a_store() {
     let (directory, _) = made(1);
     let _held = open(directory.path()).unwrap();
     let error = open(directory.path()).unwrap_err();
-    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::Locked { .. }), "{error}");
 }
 
 #[test]
@@ -154,11 +159,11 @@ fn a_log_of_another_first_key_is_refused() {
 }
 
 /// The sequence that the fault of an opening names; 0 if it names none.
-fn sequence_of(error: &OpenError) -> u64 {
+fn sequence_of(error: &StoreOpenError) -> u64 {
     match error {
-        OpenError::Tampered(Fault::Wrong { sequence, .. }) => *sequence,
-        OpenError::Tampered(Fault::Unreadable { first_sequence, .. }) => *first_sequence,
-        OpenError::Tampered(Fault::Table(_) | Fault::Rows { .. }) => 0,
+        StoreOpenError::Tampered(StoreFault::Wrong { sequence, .. }) => *sequence,
+        StoreOpenError::Tampered(StoreFault::Unreadable { first_sequence, .. }) => *first_sequence,
+        StoreOpenError::Tampered(StoreFault::Table(_) | StoreFault::Rows { .. }) => 0,
         other => panic!("{other}"),
     }
 }
@@ -205,7 +210,7 @@ fn a_log_with_another_end_is_refused() {
     assert!(open(copied.path()).unwrap().has_unsigned_action());
     // The same log rewritten is the same log.
     forge(directory.path(), 4, |_| ());
-    assert_eq!(open(directory.path()).unwrap().mode(), Mode::ReadWrite);
+    assert_eq!(open(directory.path()).unwrap().mode(), StoreMode::ReadWrite);
 }
 
 /// The sequencer has signed the batch, so the log is whole; but it must not be attested or extended.
@@ -241,7 +246,7 @@ fn an_action_that_its_author_did_not_sign_is_read_and_nothing_follows_it() {
         *row.last_mut().unwrap() ^= 1;
     });
     let error = open(directory.path()).unwrap_err();
-    assert!(matches!(error, OpenError::Tampered(_)), "{error}");
+    assert!(matches!(error, StoreOpenError::Tampered(_)), "{error}");
 }
 
 /// Each change to the rows that lead to them is found too.
@@ -315,7 +320,10 @@ fn table_files_that_are_missing_or_cut_off_are_named() {
             let table = &file.column_family_name;
             let before = contents(copied.path());
             let error = open(copied.path()).unwrap_err();
-            assert!(matches!(error, OpenError::Incomplete { .. }), "{error}");
+            assert!(
+                matches!(error, StoreOpenError::Incomplete { .. }),
+                "{error}"
+            );
             let text = error.to_string();
             let named = format!("{name} (table {table}) {what}");
             assert!(text.contains(&named), "{named}: {text}");
@@ -340,7 +348,7 @@ fn damage_that_a_read_finds_makes_the_store_read_only() {
     std::fs::write(&path, bytes).unwrap();
 
     let store = open(directory.path()).unwrap();
-    assert_eq!(store.mode(), Mode::ReadWrite);
+    assert_eq!(store.mode(), StoreMode::ReadWrite);
     let read = store.snapshot().object(log.objects[0].id);
     assert!(read.is_err(), "{read:?}");
     let text = why(&store);
@@ -355,7 +363,7 @@ fn damage_that_a_read_finds_makes_the_store_read_only() {
 fn a_store_can_be_looked_at_and_be_made_read_only() {
     let (directory, log) = made(2);
     let looking = StoreOptions {
-        access: Access::Read,
+        access: StoreAccess::Read,
         ..options(directory.path())
     };
     let store = Store::open(looking.clone()).unwrap();
@@ -372,7 +380,7 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
         ..looking.clone()
     })
     .unwrap_err();
-    assert!(matches!(error, OpenError::Absent(_)), "{error}");
+    assert!(matches!(error, StoreOpenError::Absent(_)), "{error}");
     // The rows after a kill lag the log: a store opened only for reading applies nothing.
     drop(store);
     let mut log = log;
@@ -384,7 +392,7 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
     assert!(
         matches!(
             error,
-            OpenError::Behind {
+            StoreOpenError::Behind {
                 applied: 3,
                 last: 4
             }
@@ -416,11 +424,11 @@ fn a_store_that_was_never_finished_is_made_again() {
         std::fs::write(path.join(name), "half of it").unwrap();
     }
     let reading = StoreOptions {
-        access: Access::Read,
+        access: StoreAccess::Read,
         ..options(&data)
     };
     let absent = Store::open(reading).unwrap_err();
-    assert!(matches!(absent, OpenError::Absent(_)), "{absent}");
+    assert!(matches!(absent, StoreOpenError::Absent(_)), "{absent}");
     assert!(
         path.join("000009.sst").exists(),
         "a reader changed something"

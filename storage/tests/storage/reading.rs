@@ -5,21 +5,22 @@ use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::log_tree;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::resource::{
-    ActionRule, Organization, Role, Template, Tier, Trace, Variation, Wallet, Who,
+    ActionRule, Organization, ResourceTrace, Role, Template, Tier, Variation, Wallet, Who,
 };
 use kedge_protocol::{Address, Hash, Prefix, action::Kind};
 use kedge_storage::{
-    AnchorRow, AnchorStatus, Group, ObjectIndex, Page, SessionRow, SideWrite, Snapshot,
+    AnchorProgress, AnchorRow, ObjectIndex, RowPage, SessionRow, SideWrite, StoreSnapshot,
+    WriteGroup,
 };
 
-const ALL: Page = Page {
+const ALL: RowPage = RowPage {
     after: None,
     descending: false,
     limit: 1_000,
 };
 
-fn trace(sequence: u64) -> Trace {
-    Trace {
+fn trace(sequence: u64) -> ResourceTrace {
+    ResourceTrace {
         version: 1,
         integrity: Hash([7; 32]),
         created_sequence: sequence,
@@ -43,7 +44,7 @@ fn the_log_reads_back_after_a_restart() {
 }
 
 /// Checks every path into the log; returns the first object's history.
-fn check_log(snapshot: &Snapshot, log: &Log) -> Vec<u64> {
+fn check_log(snapshot: &StoreSnapshot, log: &Log) -> Vec<u64> {
     assert_eq!(snapshot.head().unwrap(), log.head);
     let requests: Vec<_> = snapshot.requests_from(1).map(Result::unwrap).collect();
     assert_eq!(requests.len(), 10);
@@ -78,7 +79,7 @@ fn check_log(snapshot: &Snapshot, log: &Log) -> Vec<u64> {
     check_history(snapshot, log)
 }
 
-fn check_batches(snapshot: &Snapshot, log: &Log) {
+fn check_batches(snapshot: &StoreSnapshot, log: &Log) {
     let batches: Vec<_> = snapshot.batches_from(0).map(Result::unwrap).collect();
     assert_eq!(batches.len() as u64, log.head.batches);
     for batch in &batches {
@@ -90,7 +91,7 @@ fn check_batches(snapshot: &Snapshot, log: &Log) {
             batch.header.history
         );
     }
-    let page = Page {
+    let page = RowPage {
         after: Some(3),
         descending: true,
         limit: 2,
@@ -98,7 +99,7 @@ fn check_batches(snapshot: &Snapshot, log: &Log) {
     assert_eq!(snapshot.batches(page).unwrap(), [batches[2], batches[1]]);
 }
 
-fn check_history(snapshot: &Snapshot, log: &Log) -> Vec<u64> {
+fn check_history(snapshot: &StoreSnapshot, log: &Log) -> Vec<u64> {
     let object = snapshot.object(log.objects[0].id).unwrap().unwrap();
     assert_eq!(object, log.objects[0]);
     let history = snapshot.history(&object, None, 100).unwrap();
@@ -132,7 +133,7 @@ fn pages_of_an_organizations_actions_join() {
     let expected: Vec<u64> = (1..=12).chain(21..=32).collect();
     for limit in [1, 3, 7, 100] {
         for descending in [false, true] {
-            let mut page = Page {
+            let mut page = RowPage {
                 after: None,
                 descending,
                 limit,
@@ -188,7 +189,7 @@ fn lists_of_objects_follow_their_owners() {
         ObjectIndex::Template(log.template),
     ] {
         assert_eq!(snapshot.objects(list, ALL).unwrap(), log.objects);
-        let page = Page {
+        let page = RowPage {
             after: Some(log.objects[2].trace.created_sequence),
             descending: true,
             limit: 1,
@@ -265,7 +266,7 @@ fn accounts_and_templates_read_back() {
     let (organization, wallet, template) = (organization(), wallet(), template());
     let mut nonces = NonceWindow::default();
     nonces.spend(77).unwrap();
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_resource(&organization);
     group.put_wallet(&wallet, None);
     group.put_template(&template, None);
@@ -305,7 +306,7 @@ fn accounts_and_templates_read_back() {
         snapshot.templates(organization.id, ALL).unwrap(),
         std::slice::from_ref(&template)
     );
-    let page = Page {
+    let page = RowPage {
         descending: true,
         ..ALL
     };
@@ -337,7 +338,7 @@ fn side_writes_read_back() {
         used: true,
     };
     let before = store.snapshot();
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_side(SideWrite::Password {
         wallet,
         phc: "$argon2id$x".to_owned(),
@@ -370,7 +371,7 @@ fn side_writes_read_back() {
     assert_eq!(after.refused(Hash([5; 32])).unwrap(), Some(1234));
 }
 
-fn anchor(number: u64, batches: u64, status: AnchorStatus) -> AnchorRow {
+fn anchor(number: u64, batches: u64, status: AnchorProgress) -> AnchorRow {
     let checkpoint = Checkpoint {
         batches,
         sequence: batches * 4,
@@ -401,12 +402,12 @@ fn anchors_are_found_by_what_they_cover() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).unwrap();
     let rows = [
-        anchor(0, 3, AnchorStatus::Finalized),
-        anchor(1, 5, AnchorStatus::Failed),
-        anchor(2, 5, AnchorStatus::Confirmed),
-        anchor(3, 300, AnchorStatus::Pending),
+        anchor(0, 3, AnchorProgress::Finalized),
+        anchor(1, 5, AnchorProgress::Failed),
+        anchor(2, 5, AnchorProgress::Confirmed),
+        anchor(3, 300, AnchorProgress::Pending),
     ];
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     for row in &rows {
         group.put_side(SideWrite::Anchor(row.clone()));
     }

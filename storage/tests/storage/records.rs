@@ -2,11 +2,11 @@
 //! nowhere.
 
 use kedge_protocol::resource::{
-    ApiKey, Area, Crud, CustomLimits, File, Invitation, Organization, Permission, Role, Tier,
-    Trace, Wallet, Webhook,
+    ApiKey, Area, Crud, CustomLimits, FileRecord, Invitation, Organization, Permission,
+    ResourceTrace, Role, Tier, Wallet, Webhook,
 };
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_storage::{Group, Page, SecretRow, SideWrite, Table, Usage};
+use kedge_storage::{RowPage, SecretRow, SideWrite, Table, UsageRow, WriteGroup};
 
 use crate::support::{kill, open};
 
@@ -14,13 +14,13 @@ fn id(prefix: Prefix, number: u32) -> Id {
     Id::made_by(prefix, &Hash::ZERO, number)
 }
 
-fn trace(sequence: u64) -> Trace {
-    let mut trace = Trace::NEW.next(&Hash([1; 32]));
+fn trace(sequence: u64) -> ResourceTrace {
+    let mut trace = ResourceTrace::NEW.next(&Hash([1; 32]));
     trace.place(sequence, sequence * 10);
     trace
 }
 
-const ALL: Page = Page {
+const ALL: RowPage = RowPage {
     after: None,
     descending: false,
     limit: 10,
@@ -78,8 +78,8 @@ fn webhook() -> Webhook {
     }
 }
 
-fn file() -> File {
-    File {
+fn file() -> FileRecord {
+    FileRecord {
         id: id(Prefix::File, 1),
         organization_id: organization_id(),
         wallet_id: wallet_id(),
@@ -129,7 +129,7 @@ fn records_come_back_as_they_were_put() {
         previous: Some((vec![3], 99)),
     };
     let operators = vec![Address([4; 20]), Address([5; 20])];
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_resource(&key);
     group.put_resource(&webhook);
     group.put_resource(&file);
@@ -161,7 +161,7 @@ fn records_come_back_as_they_were_put() {
     );
     assert_eq!(snapshot.resource(file.id).unwrap(), Some(file.clone()));
     assert_eq!(
-        snapshot.listed::<File>(organization_id, ALL).unwrap(),
+        snapshot.listed::<FileRecord>(organization_id, ALL).unwrap(),
         [file]
     );
     let found = snapshot.resource(invitation.id).unwrap();
@@ -195,7 +195,7 @@ fn an_email_that_is_given_up_leads_nowhere() {
         keys: vec![Address([2; 20])],
         ..before.clone()
     };
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_wallet(&before, None);
     group.put_wallet(&after, Some(&before.email));
     let snapshot = store.commit(&group).unwrap();
@@ -213,17 +213,17 @@ fn a_new_days_use_takes_the_place_of_the_day_before() {
     let (one, other) = (id(Prefix::Organization, 1), id(Prefix::Organization, 2));
     let use_of = |organization, day, requests| SideWrite::Usage {
         organization,
-        usage: Usage { day, requests },
+        usage: UsageRow { day, requests },
     };
     let store = open(dir.path()).unwrap();
     for write in [use_of(one, 5, 900), use_of(other, 5, 7), use_of(one, 6, 1)] {
-        let mut group = Group::new();
+        let mut group = WriteGroup::new();
         group.put_side(write);
         store.commit(group).unwrap();
     }
     kill(store, dir.path());
     let snapshot = open(dir.path()).unwrap().snapshot();
-    let today = Usage {
+    let today = UsageRow {
         day: 6,
         requests: 1,
     };

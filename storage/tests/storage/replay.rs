@@ -5,43 +5,46 @@ use std::path::Path;
 use kedge_log::packed::owned_record;
 use kedge_protocol::Prefix;
 use kedge_protocol::action::Kind;
-use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::log_tree::TreeFrontier;
 use kedge_protocol::record::RequestRecord;
 use kedge_storage::{
-    Group, MissingMark, ObjectIndex, OpenError, Opening, Page, ReadError, SideEntry, Snapshot,
-    Store, StoreOptions, StoredFrame,
+    MissingMark, ObjectIndex, RowPage, SideEntry, Store, StoreOpenError, StoreOpening,
+    StoreOptions, StoreReadError, StoreSnapshot, StoredFrame, WriteGroup,
 };
 
 use crate::support::{Log, Step, options, put_request};
 
 /// Opens the store in a data directory and applies the frames whose rows are missing.
-pub(crate) fn open(data: &Path) -> Result<Store, OpenError> {
+pub(crate) fn open(data: &Path) -> Result<Store, StoreOpenError> {
     open_with(options(data))
 }
 
-pub(crate) fn open_with(options: StoreOptions) -> Result<Store, OpenError> {
+pub(crate) fn open_with(options: StoreOptions) -> Result<Store, StoreOpenError> {
     open_where(options, MissingMark::ReadOnly)
 }
 
-pub(crate) fn open_where(options: StoreOptions, missing: MissingMark) -> Result<Store, OpenError> {
+pub(crate) fn open_where(
+    options: StoreOptions,
+    missing: MissingMark,
+) -> Result<Store, StoreOpenError> {
     let opening = Store::begin(options, missing)?;
     apply_frames(&opening)?;
     opening.finish()
 }
 
 /// Applies the missing frames one at a time; returns their numbers.
-pub(crate) fn apply_frames(opening: &Opening) -> Result<Vec<u64>, OpenError> {
+pub(crate) fn apply_frames(opening: &StoreOpening) -> Result<Vec<u64>, StoreOpenError> {
     apply_some(opening, usize::MAX)
 }
 
 /// Like [`apply_frames`], but ends after `count` frames.
-pub(crate) fn apply_some(opening: &Opening, count: usize) -> Result<Vec<u64>, OpenError> {
+pub(crate) fn apply_some(opening: &StoreOpening, count: usize) -> Result<Vec<u64>, StoreOpenError> {
     let mut log: Option<Log> = None;
     let mut applied = Vec::new();
     for frame in opening.frames()?.take(count) {
         let frame = frame?;
         let number = frame.header().number;
-        let refused = |what: String| OpenError::Apply {
+        let refused = |what: String| StoreOpenError::Apply {
             frame: number,
             what,
         };
@@ -59,17 +62,17 @@ pub(crate) fn apply_some(opening: &Opening, count: usize) -> Result<Vec<u64>, Op
 
 impl Log {
     /// The log at the time of these rows.
-    pub(crate) fn of(snapshot: &Snapshot) -> Result<Self, ReadError> {
+    pub(crate) fn of(snapshot: &StoreSnapshot) -> Result<Self, StoreReadError> {
         let new = Self::default();
         let head = snapshot.head()?;
-        let all = Page {
+        let all = RowPage {
             after: None,
             descending: false,
             limit: usize::MAX,
         };
         Ok(Self {
             head,
-            tree: Frontier::load(head.batches, snapshot)?,
+            tree: TreeFrontier::load(head.batches, snapshot)?,
             objects: snapshot.objects(ObjectIndex::Template(new.template), all)?,
             // No request in it had a nonce this high.
             nonce: 1_000_000 + head.sequence,
@@ -78,9 +81,9 @@ impl Log {
     }
 
     /// The rows that follow from a frame.
-    fn rows_of(&mut self, frame: &StoredFrame, side: &[SideEntry]) -> Result<Group, String> {
+    fn rows_of(&mut self, frame: &StoredFrame, side: &[SideEntry]) -> Result<WriteGroup, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
-        let mut rows = Group::of_rows();
+        let mut rows = WriteGroup::of_rows();
         let mut leaves = Vec::new();
         for request in frame.requests().map_err(|error| text(&error))? {
             let record = request.into_record().map_err(|error| text(&error))?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use kedge_storage::verify::verify;
-use kedge_storage::{CommitError, Mode, OpenError, Store};
+use kedge_storage::{CommitError, Store, StoreMode, StoreOpenError};
 use tempfile::TempDir;
 
 use crate::corruption::{is_found, killed};
@@ -117,7 +117,7 @@ fn a_frame_cut_off_before_its_release_is_dropped() {
         bytes[cut.clone()].fill(0);
         fs::write(&segment, bytes).unwrap();
         let store = open(torn.path()).unwrap();
-        assert_eq!(store.mode(), Mode::ReadWrite, "{cut:?}");
+        assert_eq!(store.mode(), StoreMode::ReadWrite, "{cut:?}");
         assert_eq!(store.snapshot().head().unwrap(), before);
         let bytes = fs::read(&segment).unwrap();
         assert!(
@@ -150,7 +150,7 @@ fn a_frame_cut_off_after_its_release_makes_the_store_read_only() {
     let before = contents(&log_path(&data));
     for _ in 0..2 {
         let store = open(&data).unwrap();
-        let Mode::ReadOnly(why) = store.mode() else {
+        let StoreMode::ReadOnly(why) = store.mode() else {
             panic!("released batches are gone and the store takes commits")
         };
         assert!(why.contains("equivocation"), "{why}");
@@ -173,7 +173,7 @@ fn a_frame_that_was_applied_is_never_taken_for_a_cut_off_one() {
     let data = directory.path();
     let store = open(data).unwrap();
     Log::default().commit_many(&store, 3);
-    let mut side = kedge_storage::Group::new();
+    let mut side = kedge_storage::WriteGroup::new();
     side.put_side(kedge_storage::SideWrite::Operators(Vec::new()));
     store.commit(side).unwrap();
     store.close().unwrap();
@@ -184,7 +184,7 @@ fn a_frame_that_was_applied_is_never_taken_for_a_cut_off_one() {
     fs::write(&file, bytes).unwrap();
     let before = contents(data);
     let error = open(data).unwrap_err();
-    let OpenError::LogEndsEarly { last, applied, .. } = error else {
+    let StoreOpenError::LogEndsEarly { last, applied, .. } = error else {
         panic!("{error}")
     };
     assert_eq!((last, applied), (4, 5));
@@ -217,7 +217,7 @@ fn damage_in_the_log_is_named() {
     let damaged = flip(&raw, frame.end - 1);
     let before = contents(damaged.path());
     let error = open(damaged.path()).unwrap_err();
-    assert!(matches!(error, OpenError::Log { .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::Log { .. }), "{error}");
     let text = error.to_string();
     for part in [
         raw.file_name().unwrap().to_str().unwrap(),
@@ -242,7 +242,7 @@ fn damage_in_the_log_is_named() {
     );
     assert!(text.starts_with("sequences 1 to"), "{text}");
     assert_eq!(snapshot.head().unwrap(), log.head);
-    let Mode::ReadOnly(why) = store.mode() else {
+    let StoreMode::ReadOnly(why) = store.mode() else {
         panic!("the log is damaged and the store takes requests")
     };
     for part in ["the log cannot be read", "newest backup"] {
@@ -285,7 +285,7 @@ fn segments_that_are_missing_are_named() {
     let (damaged, all) = without(data, 1);
     let before = contents(damaged.path());
     let error = open(damaged.path()).unwrap_err();
-    assert!(matches!(error, OpenError::Log { .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::Log { .. }), "{error}");
     let (from, to) = (first_frame(&all[1]), first_frame(&all[2]) - 1);
     let what = format!("frames {from} to {to} are missing");
     assert!(error.to_string().contains(&what), "{error}");
@@ -296,7 +296,7 @@ fn segments_that_are_missing_are_named() {
     let (damaged, all) = without(data, last_index);
     let before = contents(damaged.path());
     let error = open(damaged.path()).unwrap_err();
-    let OpenError::LogEndsEarly { last, applied, .. } = &error else {
+    let StoreOpenError::LogEndsEarly { last, applied, .. } = &error else {
         panic!("{error}")
     };
     assert_eq!((*last, *applied), (first_frame(&all[last_index]) - 1, 61));
@@ -317,7 +317,7 @@ fn segments_that_are_missing_are_named() {
         }
         let before = contents(damaged.path());
         let error = open(damaged.path()).unwrap_err();
-        let missing = matches!(error, OpenError::LogMissing { applied: 61, .. });
+        let missing = matches!(error, StoreOpenError::LogMissing { applied: 61, .. });
         assert!(missing, "{error}");
         assert!(contents(damaged.path()) == before);
         assert_eq!(log_path(damaged.path()).exists(), !whole);
@@ -374,10 +374,10 @@ fn the_rows_of_another_log_are_refused() {
         let before = contents(&mixed);
         let error = open(&mixed).unwrap_err();
         let is_named = match &error {
-            OpenError::LogEndsEarly { last, applied, .. } => {
+            StoreOpenError::LogEndsEarly { last, applied, .. } => {
                 name == "shorter" && (*last, *applied) == (3, 4)
             }
-            OpenError::OtherLog { applied, .. } => name != "shorter" && *applied == 4,
+            StoreOpenError::OtherLog { applied, .. } => name != "shorter" && *applied == 4,
             _ => false,
         };
         assert!(is_named, "{name}: {error}");
@@ -390,7 +390,7 @@ fn the_rows_of_another_log_are_refused() {
     let mixed = place.path().join("mixed");
     copy(&log_path(&place.path().join("foreign")), &log_path(&mixed));
     let error = open_with(options(&mixed)).unwrap_err();
-    assert!(matches!(error, OpenError::Log { .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::Log { .. }), "{error}");
     assert!(!rows_path(&mixed).exists(), "rows were made");
 }
 
@@ -417,7 +417,7 @@ fn a_log_behind_the_mark_keeps_every_byte() {
     }
     let before = contents(&log_path(&data));
     let store = open(&data).unwrap();
-    assert!(matches!(store.mode(), Mode::ReadOnly(_)));
+    assert!(matches!(store.mode(), StoreMode::ReadOnly(_)));
     let head = store.snapshot().head().unwrap();
     assert_eq!(head.batches, log.head.batches - 2);
     store.prepare().unwrap();

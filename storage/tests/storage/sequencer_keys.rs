@@ -1,22 +1,22 @@
 //! The table of the sequencer's keys, compared with the log.
 
 use crate::support::{Log, id, open, plan};
-use kedge_protocol::resource::{SequencerKey, Trace};
-use kedge_protocol::{Address, KeyFrom, Prefix};
+use kedge_protocol::resource::{ResourceTrace, SequencerKey};
+use kedge_protocol::{Address, KeyActivation, Prefix};
 use kedge_storage::verify::verify;
-use kedge_storage::{Fault, Group, Table};
+use kedge_storage::{StoreFault, Table, WriteGroup};
 
-fn named(from_batch: u64) -> Group {
-    let mut group = Group::new();
+fn named(from_batch: u64) -> WriteGroup {
+    let mut group = WriteGroup::new();
     group.put_sequencer_key(&SequencerKey {
         id: id(Prefix::Action, 1),
-        entry: KeyFrom {
+        entry: KeyActivation {
             key: Address([9; 20]),
             from_batch,
         },
-        trace: Trace {
+        trace: ResourceTrace {
             sequence: 2,
-            ..Trace::NEW
+            ..ResourceTrace::NEW
         },
     });
     group
@@ -37,11 +37,11 @@ fn a_key_that_no_action_names_is_found() {
         assert_eq!(snapshot.sequencer_keys().unwrap().entries().len(), 2);
         let fault = verify(&snapshot, &plan(), |_| (), |_, _| Ok(())).unwrap_err();
         match fault {
-            Fault::Wrong { sequence, what } if of_header => {
+            StoreFault::Wrong { sequence, what } if of_header => {
                 assert_eq!(sequence, 5, "{what}");
                 assert!(what.contains("key of its number"), "{what}");
             }
-            Fault::Rows { table, what } if !of_header => {
+            StoreFault::Rows { table, what } if !of_header => {
                 assert_eq!(table, Table::SequencerKeys);
                 assert!(what.contains("no action of the log names"), "{what}");
             }

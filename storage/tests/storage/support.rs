@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::{Leaf, next_head, next_integrity};
+use kedge_protocol::chain::{LogLeaf, next_head, next_integrity};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
-use kedge_protocol::resource::{Object, ObjectStatus, Trace};
+use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace};
 use kedge_protocol::signature::{Signature, SigningKey};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_storage::verify::Plan;
-use kedge_storage::{Group, LogHead, LogOptions, SideKeys, Store, StoreOptions};
+use kedge_storage::verify::StoreVerifyPlan;
+use kedge_storage::{LogHead, LogOptions, SideKeys, Store, StoreOptions, WriteGroup};
 
 pub(crate) use crate::replay::{apply_frames, open, open_where, open_with};
 
@@ -67,10 +67,10 @@ pub(crate) fn options(data: &Path) -> StoreOptions {
 }
 
 /// Options for a full verification on more than one thread.
-pub(crate) fn plan() -> Plan {
-    Plan {
+pub(crate) fn plan() -> StoreVerifyPlan {
+    StoreVerifyPlan {
         threads: 2,
-        ..Plan::new(domain(), sequencer().address())
+        ..StoreVerifyPlan::new(domain(), sequencer().address())
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) type Before = (Hash, u64);
 /// The log so far, and the objects in it.
 pub(crate) struct Log {
     pub(crate) head: LogHead,
-    pub(crate) tree: Frontier,
+    pub(crate) tree: TreeFrontier,
     pub(crate) objects: Vec<Object>,
     pub(crate) organization: Id,
     pub(crate) template: Id,
@@ -119,7 +119,7 @@ impl Default for Log {
     fn default() -> Self {
         Self {
             head: LogHead::empty(&domain()),
-            tree: Frontier::default(),
+            tree: TreeFrontier::default(),
             objects: Vec::new(),
             organization: id(Prefix::Organization, 1),
             template: id(Prefix::Template, 1),
@@ -223,7 +223,7 @@ impl Log {
                     owner_address: signer().address(),
                     properties: record.actions[i].payload.to_string(),
                     status: ObjectStatus::Active,
-                    trace: Trace::NEW,
+                    trace: ResourceTrace::NEW,
                 });
                 (self.objects.len() - 1, None)
             }
@@ -244,8 +244,8 @@ impl Log {
     }
 
     /// One batch of these requests, in a group with all its writes.
-    pub(crate) fn batch(&mut self, requests: &[Vec<Step>]) -> (Group, SignedBatch) {
-        let mut group = Group::new();
+    pub(crate) fn batch(&mut self, requests: &[Vec<Step>]) -> (WriteGroup, SignedBatch) {
+        let mut group = WriteGroup::new();
         let mut leaves = Vec::new();
         let mut head = self.head.head;
         for steps in requests {
@@ -272,7 +272,12 @@ impl Log {
     }
 
     /// Adds a sealed batch, and the log's head after it.
-    pub(crate) fn put_batch(&mut self, group: &mut Group, batch: &SignedBatch, leaves: &[Hash]) {
+    pub(crate) fn put_batch(
+        &mut self,
+        group: &mut WriteGroup,
+        batch: &SignedBatch,
+        leaves: &[Hash],
+    ) {
         let header = &batch.header;
         group.put_batch(batch, leaves);
         for node in self.tree.append(log_tree::leaf(&header.hash())) {
@@ -320,7 +325,7 @@ impl Log {
 
 /// Adds a request with all its writes; returns the leaves of its actions.
 pub(crate) fn put_request(
-    group: &mut Group,
+    group: &mut WriteGroup,
     record: &RequestRecord<'_>,
     contents: &[Hash],
     touched: Touched,
@@ -330,7 +335,7 @@ pub(crate) fn put_request(
         group.put_object(&object, owner_before);
     }
     let actions = record.actions.iter().zip(contents);
-    let leaf = |((action, content), sequence): ((&ActionRecord<'_>, &Hash), u64)| Leaf {
+    let leaf = |((action, content), sequence): ((&ActionRecord<'_>, &Hash), u64)| LogLeaf {
         sequence,
         timestamp_ms: record.timestamp_ms,
         content: *content,

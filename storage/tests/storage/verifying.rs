@@ -4,8 +4,11 @@ use std::path::Path;
 
 use kedge_protocol::Prefix;
 use kedge_protocol::eip712::Domain;
-use kedge_storage::verify::{Difference, Plan, Progress, Summary, compare_state, verify};
-use kedge_storage::{Fault, Group, SideWrite, Snapshot, Store, Table};
+use kedge_storage::verify::{
+    StoreDifference, StoreVerifyPlan, StoreVerifyProgress, StoreVerifySummary, compare_state,
+    verify,
+};
+use kedge_storage::{SideWrite, Store, StoreFault, StoreSnapshot, Table, WriteGroup};
 
 use crate::forging::{Change, forge};
 use crate::id_files::{self, Ids};
@@ -24,7 +27,7 @@ pub(crate) fn made() -> (tempfile::TempDir, Log) {
     (directory, log)
 }
 
-pub(crate) fn walk(snapshot: &Snapshot) -> Result<Summary, Fault> {
+pub(crate) fn walk(snapshot: &StoreSnapshot) -> Result<StoreVerifySummary, StoreFault> {
     verify(snapshot, &plan(), |_| (), |_, _| Ok(()))
 }
 
@@ -44,7 +47,7 @@ fn a_right_store_passes_and_shows_every_request_once() {
             Ok(())
         },
     );
-    let expected = Summary {
+    let expected = StoreVerifySummary {
         batches: BATCHES,
         requests: 2 * BATCHES,
         actions: 4 * BATCHES,
@@ -133,7 +136,7 @@ fn a_change_far_from_the_end_is_named() {
 fn an_anchor_of_another_history_is_found() {
     use kedge_protocol::checkpoint::Checkpoint;
     use kedge_protocol::{Address, Hash};
-    use kedge_storage::{AnchorRow, AnchorStatus};
+    use kedge_storage::{AnchorProgress, AnchorRow};
     let (directory, log) = made();
     let store = open(directory.path()).unwrap();
     let anchor = |number: u64, head: Hash| {
@@ -151,7 +154,7 @@ fn an_anchor_of_another_history_is_found() {
             checkpoint: checkpoint.sign(&domain().separator(), &sequencer()),
             first_batch: 0,
             proof: Vec::new(),
-            status: AnchorStatus::Pending,
+            status: AnchorProgress::Pending,
             contract: Address::ZERO,
             tx_hashes: Vec::new(),
             tx: Vec::new(),
@@ -161,11 +164,11 @@ fn an_anchor_of_another_history_is_found() {
             issued_at_ms: number,
         })
     };
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_side(anchor(0, log.head.head));
     let snapshot = store.commit(group).unwrap();
     assert_eq!(walk(&snapshot).unwrap().anchors, 1);
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     group.put_side(anchor(1, Hash([1; 32])));
     let snapshot = store.commit(group).unwrap();
     let text = walk(&snapshot).unwrap_err().to_string();
@@ -182,7 +185,7 @@ fn another_domain_makes_every_signature_wrong() {
     };
     let walked = verify(
         &store.snapshot(),
-        &Plan {
+        &StoreVerifyPlan {
             domain: other,
             ..plan()
         },
@@ -212,7 +215,7 @@ fn states_compare_to_the_byte() {
     });
     let one = open(directory.path()).unwrap();
     let difference = compare_state(&one.snapshot(), &replayed.snapshot()).unwrap_err();
-    let expected = Difference::Row {
+    let expected = StoreDifference::Row {
         table: Table::Objects,
         key: kedge_protocol::hash::to_hex(&changed.bytes)[2..].to_owned(),
     };
@@ -221,12 +224,14 @@ fn states_compare_to_the_byte() {
 
 /// The result with windows of the log as small as a batch, slightly larger, and as large as the whole log, and with
 /// resource states in memory or not; always the same.
-pub(crate) fn found_with_each_window(snapshot: &Snapshot) -> Result<Summary, Fault> {
+pub(crate) fn found_with_each_window(
+    snapshot: &StoreSnapshot,
+) -> Result<StoreVerifySummary, StoreFault> {
     let scratch = tempfile::tempdir().unwrap();
     let found = [1, 9, 1 << 20].map(|window_actions| {
         let on_disk = (0, scratch.path().join(window_actions.to_string()));
         std::fs::create_dir(&on_disk.1).unwrap();
-        let plan = Plan {
+        let plan = StoreVerifyPlan {
             window_actions,
             resources: (window_actions < 10).then_some(on_disk),
             ..plan()
@@ -346,7 +351,7 @@ fn the_lists_of_organizations_hold_every_request_and_nothing_else() {
 /// fault of the log hide it.
 #[test]
 fn the_first_fault_of_all_is_told() {
-    let refuse_at = |sequence: u64, snapshot: &Snapshot| {
+    let refuse_at = |sequence: u64, snapshot: &StoreSnapshot| {
         let refused = verify(
             snapshot,
             &plan(),
@@ -456,7 +461,7 @@ fn signatures_of_requests_can_be_left_out() {
     log.commit_many(&store, 3);
     let snapshot = store.snapshot();
     let with = |request_signatures| {
-        let plan = Plan {
+        let plan = StoreVerifyPlan {
             request_signatures,
             ..plan()
         };
@@ -465,7 +470,7 @@ fn signatures_of_requests_can_be_left_out() {
     assert_eq!(with(false).unwrap().actions, 16);
     let named = with(true).unwrap_err().to_string();
     assert!(named.starts_with("sequence 1: signed by "), "{named}");
-    let other = Plan {
+    let other = StoreVerifyPlan {
         keys: signer().address().into(),
         request_signatures: false,
         ..plan()
@@ -486,9 +491,9 @@ fn many_batches_are_joined_in_order_on_any_number_of_threads() {
     log.commit_many(&store, 37);
     let snapshot = store.snapshot();
     for threads in [1, 2, 3, 16] {
-        let plan = Plan { threads, ..plan() };
+        let plan = StoreVerifyPlan { threads, ..plan() };
         let mut steps = Vec::new();
-        let progress = |progress: Progress| steps.push(progress.batches);
+        let progress = |progress: StoreVerifyProgress| steps.push(progress.batches);
         let summary = verify(&snapshot, &plan, progress, |_, _| Ok(()));
         assert_eq!(summary.unwrap().actions, 4 * 37);
         assert!(steps.into_iter().eq(1..=37), "{threads} threads");

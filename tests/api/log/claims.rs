@@ -3,9 +3,11 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use kedge_client::claims::{Binding, Choice, ClaimFile, Mask, ProvingKey, dev_insecure};
+use kedge_client::claims::{
+    ClaimBinding, ClaimDisclosure, ClaimFile, DisclosureMask, ProvingKey, dev_insecure,
+};
 use kedge_client::{
-    Account, Client, DisputeKind, Error, ListQuery, NewObject, NewTemplate, ProofForm,
+    Account, Client, ClientError, DisputeCategory, ListQuery, NewObject, NewTemplate, ProofForm,
     Registration, RetryPolicy, random,
 };
 use kedge_protocol::proof::ProofFile;
@@ -74,11 +76,11 @@ impl Log {
 
     /// A claim on the mint for this claimant: it discloses the action, but not its signer.
     async fn claim(&self, claimant: Address, purpose: u8) -> ClaimFile {
-        let choice = Choice {
-            mask: Mask::new(0b0101).unwrap(),
+        let choice = ClaimDisclosure {
+            mask: DisclosureMask::new(0b0101).unwrap(),
             hashes_only: false,
         };
-        let binding = Binding {
+        let binding = ClaimBinding {
             resolver: Address([7; 20]),
             claimant,
             purpose: Hash([purpose; 32]),
@@ -99,7 +101,7 @@ impl Log {
     }
 }
 
-fn code_of<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+fn code_of<T: std::fmt::Debug>(result: Result<T, ClientError>) -> String {
     result.unwrap_err().code().unwrap_or_default().to_owned()
 }
 
@@ -113,7 +115,7 @@ async fn a_claim_that_holds_is_recorded_once() {
     let made = log.ann.bring_claim(&file).await.unwrap();
     assert!(made.is_new);
     let dispute = &made.dispute;
-    assert_eq!(dispute.kind, DisputeKind::Claim);
+    assert_eq!(dispute.kind, DisputeCategory::Claim);
     assert_eq!(dispute.subject_id, log.action);
     assert_eq!(dispute.batch, file.batch.header.number);
     assert_eq!(dispute.fault, None);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kedge_protocol::Hash;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence, Trust};
+use kedge_protocol::evidence::{ContractView, Evidence, EvidenceFile, HeaderEvidence};
 use kedge_protocol::log_tree;
 use kedge_protocol::proof::ProofFile;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ async fn check_action(server: &Server, ann: &Caller, dispute: &Value, file: &Evi
 
     // Any reader of the log reaches the same verdict.
     let evidence = EvidenceFile::parse(&dispute["evidence"].to_string()).unwrap();
-    let verdict = evidence.check(&Trust::new(server.domain, server.sequencer));
+    let verdict = evidence.check(&ContractView::new(server.domain, server.sequencer));
     assert_eq!(verdict.unwrap().fault.text(), dispute["fault"]);
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
-use kedge_protocol::export::{Checked, Checker, Line, Shown};
+use kedge_protocol::export::{ExportChecker, ExportLine, ExportLineKind, ExportSummary};
 use serde_json::{Value, json};
 
 use crate::harness::{Caller, Server, Signed};
@@ -29,8 +29,8 @@ async fn export(server: &Server, query: &str, token: Option<&str>) -> Vec<String
     text.lines().map(str::to_owned).collect()
 }
 
-fn check(server: &Server, lines: &[String]) -> Result<Shown, String> {
-    let mut checker = Checker::new(server.domain, server.sequencer);
+fn check(server: &Server, lines: &[String]) -> Result<ExportSummary, String> {
+    let mut checker = ExportChecker::new(server.domain, server.sequencer);
     for line in lines {
         checker.line(line).map_err(|error| error.to_string())?;
     }
@@ -261,15 +261,15 @@ async fn the_rules_are_replayed_where_nothing_is_missing() {
     let refused = verify(path.to_str().unwrap(), &trust).unwrap_err();
     assert!(refused.contains("sequence 4"), "{refused}");
 
-    let mut checker = Checker::new(server.domain, server.sequencer);
-    let checked: Vec<Checked> = lines
+    let mut checker = ExportChecker::new(server.domain, server.sequencer);
+    let checked: Vec<ExportLineKind> = lines
         .iter()
         .map(|line| checker.line(line).unwrap())
         .collect();
-    let Some(Checked::Request(record)) = checked.into_iter().nth(2) else {
+    let Some(ExportLineKind::Request(record)) = checked.into_iter().nth(2) else {
         panic!("a batch is followed by its requests")
     };
-    let again = Line::Request(Box::new(record.into()));
+    let again = ExportLine::Request(Box::new(record.into()));
     assert_eq!(serde_json::to_string(&again).unwrap(), lines[2]);
     let cut = save(dir.path(), "cut", &lines[..lines.len() - 1]);
     let refused = verify(cut.to_str().unwrap(), &trust).unwrap_err();

@@ -313,7 +313,7 @@ impl Life {
 
 fn leaf(proof: &ProofFile) -> LeafEvidence {
     LeafEvidence {
-        leaf: kedge_protocol::chain::Leaf {
+        leaf: kedge_protocol::chain::LogLeaf {
             sequence: proof.leaf.sequence,
             timestamp_ms: proof.leaf.timestamp_ms,
             content: proof.leaf.content,

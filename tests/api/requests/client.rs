@@ -1,8 +1,8 @@
 //! The Rust client against the real server: accounts.
 
-use kedge_client::types::Wallet;
+use kedge_client::types::WalletResource;
 use kedge_client::{
-    Account, Client, Error, ListQuery, NewApiKey, NewInvitation, NewObject, NewTemplate,
+    Account, Client, ClientError, ListQuery, NewApiKey, NewInvitation, NewObject, NewTemplate,
     Registration, RetryPolicy, WalletChange, random,
 };
 use kedge_protocol::resource::{Area, Crud, Permission, Role};
@@ -33,7 +33,7 @@ async fn connect(server: &Server, api_key: Option<&str>) -> Client {
     builder.connect().await.unwrap()
 }
 
-fn code_of<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+fn code_of<T: std::fmt::Debug>(result: Result<T, ClientError>) -> String {
     result.unwrap_err().code().unwrap_or_default().to_owned()
 }
 
@@ -53,7 +53,12 @@ async fn an_account_manages_keys_members_and_itself() {
     manages_itself(&ann, signing_key.address()).await;
 }
 
-async fn manages_keys(server: &Server, ann: &Account, signing_key: &SigningKey, wallet: &Wallet) {
+async fn manages_keys(
+    server: &Server,
+    ann: &Account,
+    signing_key: &SigningKey,
+    wallet: &WalletResource,
+) {
     let all = Crud {
         create: true,
         read: true,

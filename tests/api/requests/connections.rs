@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use kedge_fuzz::Fuzz;
+use kedge_fuzz::FuzzTarget;
 
 use crate::harness::Server;
 
@@ -198,7 +198,7 @@ fn run(server: &Server, protocol: &Protocol<'_>, seeds: Vec<Vec<u8>>) {
     let cache = std::env::var_os("KEDGE_FUZZ_CACHE");
     let cache = cache.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz").into());
     let tried = std::cell::Cell::new(0_u64);
-    let fuzz = Fuzz::new(protocol.name, Path::new(&cache));
+    let fuzz = FuzzTarget::new(protocol.name, Path::new(&cache));
     let fuzz = fuzz.seeds(seeds).words(protocol.words);
     let report = fuzz.run(|input| {
         tried.set(tried.get() + 1);

@@ -231,7 +231,7 @@ async fn the_client_uploads_and_checks_what_comes_back() {
     std::fs::write(path, vec![0; bytes.len()]).unwrap();
     let error = account.download(&file).await.unwrap_err();
     assert!(
-        matches!(error, kedge_client::Error::Verification(_)),
+        matches!(error, kedge_client::ClientError::Verification(_)),
         "{error}"
     );
 }

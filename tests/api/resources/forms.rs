@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use hyper::header::HeaderValue;
-use kedge_fuzz::Fuzz;
+use kedge_fuzz::FuzzTarget;
 use kedge_protocol::hash::sha256;
 use tokio::runtime::Handle;
 
@@ -81,7 +81,7 @@ async fn changed_forms_are_refused_or_are_what_was_signed() {
     ];
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
     tokio::task::block_in_place(|| {
-        Fuzz::new("forms", &cache)
+        FuzzTarget::new("forms", &cache)
             .seeds(seeds)
             .words(&words)
             .run(|input| Handle::current().block_on(outcome(&server, &ann, input)));

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use kedge_rules::index::ordered_value;
-use kedge_storage::{Group, StoreOptions, Table};
+use kedge_storage::{StoreOptions, Table, WriteGroup};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -126,7 +126,7 @@ async fn the_index_is_what_a_replay_of_the_log_makes() {
     let value = |json: Option<&str>| ordered_value(json);
     let changes = |before: Option<Vec<u8>>, after: Vec<u8>| {
         let store = open();
-        let mut group = Group::new();
+        let mut group = WriteGroup::new();
         group.change_property(&object, 0, before.as_deref(), &after);
         store.commit(group).unwrap();
         store.close().unwrap();

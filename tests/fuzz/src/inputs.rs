@@ -1,6 +1,6 @@
 //! Mutation of inputs.
 
-use crate::random::Random;
+use crate::random::FuzzRandom;
 
 /// Bytes at the limits of formats.
 const EDGES: &[u8] = &[0, 1, 0x7f, 0x80, 0xff, b'"', b'\\', b'{', b'}', b'0', b' '];
@@ -23,7 +23,12 @@ const NUMBERS: &[&str] = &[
 ];
 
 /// A copy of a random input with a few changes.
-pub fn change(random: &mut Random, pool: &[Vec<u8>], words: &[&[u8]], bytes_max: usize) -> Vec<u8> {
+pub fn change(
+    random: &mut FuzzRandom,
+    pool: &[Vec<u8>],
+    words: &[&[u8]],
+    bytes_max: usize,
+) -> Vec<u8> {
     let mut input = random.pick(pool).clone();
     // Mostly few: one change too many hides the effect of the others.
     let changes = 1 + random.below(4).min(random.below(4)) + random.below(2);
@@ -34,7 +39,7 @@ pub fn change(random: &mut Random, pool: &[Vec<u8>], words: &[&[u8]], bytes_max:
     input
 }
 
-fn step(random: &mut Random, input: &mut Vec<u8>, pool: &[Vec<u8>], words: &[&[u8]]) {
+fn step(random: &mut FuzzRandom, input: &mut Vec<u8>, pool: &[Vec<u8>], words: &[&[u8]]) {
     if input.is_empty() {
         input.push(*random.pick(EDGES));
         return;

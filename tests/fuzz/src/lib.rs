@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use inputs::change;
-pub use random::Random;
+pub use random::FuzzRandom;
 
 /// Inputs from the fixed seed in every run. They take a second or two in the slowest build.
 const FIXED: u64 = 400;
@@ -31,7 +31,7 @@ const INPUT_LIMIT: Duration = Duration::from_mins(1);
 
 /// Result of a run.
 #[derive(Debug)]
-pub struct Report {
+pub struct FuzzReport {
     /// Number of inputs tried.
     pub inputs: u64,
     /// Number of different outcomes.
@@ -41,7 +41,7 @@ pub struct Report {
 }
 
 /// A target with its inputs.
-pub struct Fuzz<'a> {
+pub struct FuzzTarget<'a> {
     name: &'a str,
     /// Small corpus in the repository.
     corpus: PathBuf,
@@ -53,7 +53,7 @@ pub struct Fuzz<'a> {
     seconds: u64,
 }
 
-struct Run<'a, T> {
+struct FuzzRun<'a, T> {
     target: T,
     name: &'a str,
     cache: &'a Path,
@@ -62,10 +62,10 @@ struct Run<'a, T> {
     seen: HashSet<String>,
     /// File with the current input, which survives a killed or hanging process.
     last: Option<File>,
-    report: Report,
+    report: FuzzReport,
 }
 
-impl<'a> Fuzz<'a> {
+impl<'a> FuzzTarget<'a> {
     /// A target with its name. Its corpus is in the folder of that name in `tests/fuzz/corpus`, and grows in `cache`.
     pub fn new(name: &'a str, cache: &Path) -> Self {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -99,8 +99,8 @@ impl<'a> Fuzz<'a> {
     /// # Panics
     /// If a property fails. The message names a file with the smallest failing input. A process that is killed or hangs
     /// leaves its input in `<target>.last` in the cache.
-    pub fn run(self, target: impl Fn(&[u8]) -> String) -> Report {
-        let mut run = Run {
+    pub fn run(self, target: impl Fn(&[u8]) -> String) -> FuzzReport {
+        let mut run = FuzzRun {
             target,
             name: self.name,
             cache: &self.cache,
@@ -108,7 +108,7 @@ impl<'a> Fuzz<'a> {
             pool: Vec::new(),
             seen: HashSet::new(),
             last: open_last(&self.cache),
-            report: Report {
+            report: FuzzReport {
                 inputs: 0,
                 outcomes: 0,
                 slowest: Duration::ZERO,
@@ -131,13 +131,13 @@ impl<'a> Fuzz<'a> {
             "{}: no input to begin with",
             self.name
         );
-        let mut random = Random::new(FIXED_SEED);
+        let mut random = FuzzRandom::new(FIXED_SEED);
         for _ in 0..FIXED {
             run.next(&mut random);
         }
         let seed = number("KEDGE_FUZZ_SEED").unwrap_or_else(clock);
         let limit = Duration::from_secs(self.seconds);
-        let mut random = Random::new(seed);
+        let mut random = FuzzRandom::new(seed);
         let begun = Instant::now();
         while begun.elapsed() < limit {
             run.next(&mut random);
@@ -155,9 +155,9 @@ impl<'a> Fuzz<'a> {
     }
 }
 
-impl<T: Fn(&[u8]) -> String> Run<'_, T> {
+impl<T: Fn(&[u8]) -> String> FuzzRun<'_, T> {
     /// Tries a mutation of a random input.
-    fn next(&mut self, random: &mut Random) {
+    fn next(&mut self, random: &mut FuzzRandom) {
         let input = change(random, &self.pool, self.words, BYTES_MAX);
         if self.one(&input) && self.pool.len() < POOL_MAX {
             let path = self.cache.join(format!("{:016x}", hash(&input)));
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn outcomes_lead_to_what_is_deep() {
         let cache = std::env::temp_dir().join(format!("kedge-fuzz-{}", std::process::id()));
-        let mut fuzz = Fuzz::new("deep", &cache).seeds([b"....".to_vec()]);
+        let mut fuzz = FuzzTarget::new("deep", &cache).seeds([b"....".to_vec()]);
         fuzz.seconds = 30;
         let found = catch_unwind(AssertUnwindSafe(|| {
             fuzz.words(&["k", "e", "d"]).run(|input| {

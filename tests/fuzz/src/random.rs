@@ -2,9 +2,9 @@
 
 /// A generator of pseudo-random numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct Random(u64);
+pub struct FuzzRandom(u64);
 
-impl Random {
+impl FuzzRandom {
     /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)

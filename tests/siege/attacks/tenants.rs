@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kedge_client::sign::{ActionText, RequestTerms, sign, unix_now_s};
+use kedge_client::sign::{RequestTerms, SignableAction, sign, unix_now_s};
 use kedge_client::{BatchMode, NewAction, NewWebhook};
 use kedge_protocol::Hash;
 use kedge_protocol::action::Kind;
@@ -72,7 +72,7 @@ async fn signatures(field: Arc<Field>, number: usize) {
         r#"{{"action_type":"update","object_id":"{object}","payload":{{"properties":{{}}}}}}"#
     );
     // The signature of another action.
-    let text = [ActionText {
+    let text = [SignableAction {
         kind: &Kind::Update,
         target: &object.to_string(),
         payload: b"{}",

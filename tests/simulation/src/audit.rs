@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kedge_protocol::signature::SigningKey;
-use kedge_replay::apply::{Apply, ApplyError};
-use kedge_storage::verify::{self, Plan};
-use kedge_storage::{Group, Snapshot, Store, StoreOptions};
+use kedge_replay::apply::{ApplyError, LogApplier};
+use kedge_storage::verify::{self, StoreVerifyPlan};
+use kedge_storage::{Store, StoreOptions, StoreSnapshot, WriteGroup};
 
 use crate::client::DOMAIN;
-use crate::ledger::{Extent, Ledger};
-use crate::model::Model;
+use crate::ledger::{Ledger, LedgerExtent};
+use crate::model::LogModel;
 use crate::plan::Violation;
 
 fn unread(error: impl std::fmt::Display) -> Violation {
@@ -18,17 +18,17 @@ fn unread(error: impl std::fmt::Display) -> Violation {
 }
 
 /// Checks the log against answers and reads, and the rows against the model. Returns the model.
-pub(crate) fn audit(snapshot: &Snapshot, ledger: &Ledger) -> Result<Model, Violation> {
-    audit_to(snapshot, ledger, Extent::Whole)
+pub(crate) fn audit(snapshot: &StoreSnapshot, ledger: &Ledger) -> Result<LogModel, Violation> {
+    audit_to(snapshot, ledger, LedgerExtent::Whole)
 }
 
 /// Like [`audit`], for a log that may be only a part of other nodes' logs.
 pub(crate) fn audit_to(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     ledger: &Ledger,
-    extent: Extent,
-) -> Result<Model, Violation> {
-    let mut model = Model::default();
+    extent: LedgerExtent,
+) -> Result<LogModel, Violation> {
+    let mut model = LogModel::default();
     let (mut contents, mut nonces) = (Vec::new(), BTreeMap::new());
     let mut last_ms = 0;
     for record in snapshot.requests_from(1) {
@@ -80,14 +80,14 @@ pub(crate) fn audit_to(
 /// Runs the core's verification of the whole store. With a folder, also rebuilds the rows from the log and compares
 /// them.
 pub(crate) fn verify(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     key: &SigningKey,
     place: Option<&Path>,
 ) -> Result<(), Violation> {
     let failed = |error: &dyn std::fmt::Display| Violation::new("the store does not verify", error);
-    let plan = Plan {
+    let plan = StoreVerifyPlan {
         threads: 1,
-        ..Plan::new(DOMAIN, key.address())
+        ..StoreVerifyPlan::new(DOMAIN, key.address())
     };
     let Some(place) = place else {
         let checked = verify::verify(snapshot, &plan, |_| {}, |_, _| Ok(()));
@@ -96,7 +96,7 @@ pub(crate) fn verify(
     let made = StoreOptions::of_store(place, DOMAIN, key.address());
     let made = Store::scratch(made).map_err(unread)?;
     let operators = snapshot.operators().map_err(unread)?;
-    let mut replay = Apply::from_nothing(operators).state_alone();
+    let mut replay = LogApplier::from_nothing(operators).state_alone();
     let checked = verify::verify(
         snapshot,
         &plan,
@@ -108,7 +108,7 @@ pub(crate) fn verify(
     );
     checked.map_err(|fault| failed(&fault))?;
     let mut put = Ok(());
-    let finished = replay.finish(usize::MAX, |group: Group| -> Result<(), ApplyError> {
+    let finished = replay.finish(usize::MAX, |group: WriteGroup| -> Result<(), ApplyError> {
         put = made.put_rows(&group).map(|_| ()).map_err(unread);
         Ok(())
     });

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kedge_actors::{Asker, Expected, Submission, SubmittedAction};
+use kedge_actors::{ExpectedVersion, Principal, Submission, SubmittedAction};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::chain;
 use kedge_protocol::eip712::Domain;
@@ -28,7 +28,7 @@ pub(crate) fn key(byte: u8) -> Result<SigningKey, Violation> {
 
 /// An action to sign: kind, target, payload.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
+pub(crate) struct ActionOrder {
     pub(crate) kind: &'static str,
     pub(crate) target: String,
     pub(crate) payload: String,
@@ -36,20 +36,20 @@ pub(crate) struct Order {
 
 /// Required state of an object.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OnlyIf {
+pub(crate) struct ObjectCondition {
     pub(crate) object: Id,
-    pub(crate) expected: Expected,
+    pub(crate) expected: ExpectedVersion,
 }
 
 #[derive(Clone)]
-pub(crate) struct Signed {
+pub(crate) struct SignedOrder {
     submission: Submission,
     /// Content hashes of the actions, in order.
     pub(crate) contents: Vec<Hash>,
-    pub(crate) only_if: Option<OnlyIf>,
+    pub(crate) only_if: Option<ObjectCondition>,
 }
 
-impl Signed {
+impl SignedOrder {
     pub(crate) fn head(&self) -> &RequestHead {
         &self.submission.head
     }
@@ -59,7 +59,7 @@ impl Signed {
     }
 
     /// The submission of a caller that waits until `expires_at`.
-    pub(crate) fn submission(&self, asker: Asker, expires_at: Instant) -> Submission {
+    pub(crate) fn submission(&self, asker: Principal, expires_at: Instant) -> Submission {
         Submission {
             asker,
             expires_at,
@@ -70,15 +70,19 @@ impl Signed {
 
 /// Signing parameters of a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct OrderTerms {
     pub(crate) nonce: u64,
     pub(crate) atomic: bool,
     pub(crate) deadline_s: u64,
-    pub(crate) only_if: Option<OnlyIf>,
+    pub(crate) only_if: Option<ObjectCondition>,
 }
 
 /// Signs a request as an SDK does.
-pub(crate) fn sign(key: &SigningKey, terms: Terms, orders: &[Order]) -> Result<Signed, Violation> {
+pub(crate) fn sign(
+    key: &SigningKey,
+    terms: OrderTerms,
+    orders: &[ActionOrder],
+) -> Result<SignedOrder, Violation> {
     let head = RequestHead {
         signer: key.address(),
         nonce: terms.nonce,
@@ -126,7 +130,7 @@ pub(crate) fn sign(key: &SigningKey, terms: Terms, orders: &[Order]) -> Result<S
         contents.push(action.content);
     }
     let submission = Submission {
-        asker: Asker::Registration,
+        asker: Principal::Registration,
         head,
         signature,
         digest,
@@ -139,7 +143,7 @@ pub(crate) fn sign(key: &SigningKey, terms: Terms, orders: &[Order]) -> Result<S
         expires_at: tokio::time::Instant::now().into_std(),
         timing: None,
     };
-    Ok(Signed {
+    Ok(SignedOrder {
         submission,
         contents,
         only_if: terms.only_if,

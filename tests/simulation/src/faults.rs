@@ -4,13 +4,13 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use kedge_runtime::env::simulated::{Fault, Loss};
+use kedge_runtime::env::simulated::{CrashLoss, DiskFault};
 
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 /// Probabilities out of ten thousand, and limits.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Rates {
+pub(crate) struct CoreFaultRates {
     /// A step lets others run first, at most this many times.
     pub(crate) turns: u64,
     pub(crate) turns_max: u64,
@@ -52,9 +52,9 @@ pub(crate) struct Rates {
     pub(crate) within: u64,
 }
 
-impl Rates {
+impl CoreFaultRates {
     pub(crate) fn of(seed: u64) -> Self {
-        let mut random = Random::new(seed, 2);
+        let mut random = SimulationRandom::new(seed, 2);
         let mut some = |max| random.rate(max);
         Self {
             turns: some(8_000),
@@ -94,29 +94,29 @@ impl Rates {
 }
 
 /// A fault of a disk operation.
-pub(crate) fn error(random: &mut Random) -> Fault {
+pub(crate) fn error(random: &mut SimulationRandom) -> DiskFault {
     let kinds = [ErrorKind::Other, ErrorKind::StorageFull];
     let kind = kinds[random.below(2) as usize];
     match random.below(2) {
-        0 => Fault::Error(kind),
-        _ => Fault::Half(kind),
+        0 => DiskFault::Error(kind),
+        _ => DiskFault::Half(kind),
     }
 }
 
 /// The effect of a power loss on unsynced data.
-pub(crate) fn loss(random: &mut Random) -> Loss {
+pub(crate) fn loss(random: &mut SimulationRandom) -> CrashLoss {
     match random.below(4) {
-        0 => Loss::All,
-        1 => Loss::None,
-        _ => Loss::Some(random.next()),
+        0 => CrashLoss::All,
+        1 => CrashLoss::None,
+        _ => CrashLoss::Some(random.next()),
     }
 }
 
 /// Next fault of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum MachineFault {
     /// A fault of one of the next disk operations.
-    Disk(u64, Fault),
+    Disk(u64, DiskFault),
     /// The process is killed.
     Kill,
     /// The process is asked to end in order.
@@ -130,36 +130,39 @@ pub(crate) enum Trouble {
 }
 
 /// Draws the fault of this moment.
-pub(crate) fn trouble(rates: &Rates, random: &mut Random) -> Option<Trouble> {
-    let next = |random: &mut Random| 1 + random.below(12);
+pub(crate) fn trouble(
+    rates: &CoreFaultRates,
+    random: &mut SimulationRandom,
+) -> Option<MachineFault> {
+    let next = |random: &mut SimulationRandom| 1 + random.below(12);
     if random.chance(rates.error) {
         let at = next(random);
-        return Some(Trouble::Disk(at, error(random)));
+        return Some(MachineFault::Disk(at, error(random)));
     }
     if random.chance(rates.short) {
-        return Some(Trouble::Disk(next(random), Fault::Short));
+        return Some(MachineFault::Disk(next(random), DiskFault::Short));
     }
     if random.chance(rates.power) {
-        return Some(Trouble::Disk(next(random), Fault::Stop));
+        return Some(MachineFault::Disk(next(random), DiskFault::Stop));
     }
     if random.chance(rates.kill) {
-        return Some(Trouble::Kill);
+        return Some(MachineFault::Kill);
     }
     if random.chance(rates.end) {
-        return Some(Trouble::End);
+        return Some(MachineFault::End);
     }
     if random.chance(rates.full) {
         let time = Duration::from_millis(100 + random.below(3_000));
-        return Some(Trouble::Full(time, random.below(40_000)));
+        return Some(MachineFault::Full(time, random.below(40_000)));
     }
     if random.chance(rates.clock) {
         return Some(match random.below(6) {
-            0 => Trouble::ClockStops,
-            1 => Trouble::Clock(600_000),
-            2 => Trouble::Clock(-600_000),
-            3 => Trouble::Clock(3_000),
-            4 => Trouble::Clock(-3_000),
-            _ => Trouble::Clock(0),
+            0 => MachineFault::ClockStops,
+            1 => MachineFault::Clock(600_000),
+            2 => MachineFault::Clock(-600_000),
+            3 => MachineFault::Clock(3_000),
+            4 => MachineFault::Clock(-3_000),
+            _ => MachineFault::Clock(0),
         });
     }
     None

@@ -3,22 +3,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use kedge_actors::api::Past;
-use kedge_actors::{ActionOutcome, Committed, SubmitError};
+use kedge_actors::api::NonceOutcome;
+use kedge_actors::{ActionOutcome, SubmissionError, SubmissionOutcome};
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use kedge_storage::LogHead;
 
-use crate::client::{DOMAIN, OnlyIf, Signed};
+use crate::client::{DOMAIN, ObjectCondition, SignedOrder};
 use crate::plan::Violation;
 
 /// A signed request, and its answers so far.
-struct Entry {
+struct LedgerEntry {
     contents: Vec<Hash>,
     deadline_s: u64,
-    only_if: Option<OnlyIf>,
+    only_if: Option<ObjectCondition>,
     /// Attempts with an unknown outcome.
     open: u64,
     /// Sequence of the first action, once an answer has stated it.
@@ -29,7 +29,7 @@ struct Entry {
 
 /// The part of the answers that a log must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Extent {
+pub(crate) enum LedgerExtent {
     /// All of them.
     Whole,
     /// Those up to its end; other nodes may have more.
@@ -39,7 +39,7 @@ pub(crate) enum Extent {
 /// All answers and reads of a run.
 pub(crate) struct Ledger {
     key: Address,
-    entries: HashMap<Hash, Entry>,
+    entries: HashMap<Hash, LedgerEntry>,
     /// Content hashes of actions answered as done, by sequence.
     pub(crate) acknowledged: BTreeMap<u64, Hash>,
     /// Hashes of headers in answers.
@@ -69,9 +69,9 @@ impl Ledger {
     }
 
     /// Records an attempt.
-    pub(crate) fn sent(&mut self, signed: &Signed) {
+    pub(crate) fn sent(&mut self, signed: &SignedOrder) {
         let entry = self.entries.entry(signed.digest());
-        let entry = entry.or_insert_with(|| Entry {
+        let entry = entry.or_insert_with(|| LedgerEntry {
             contents: signed.contents.clone(),
             deadline_s: signed.head().deadline_s,
             only_if: signed.only_if,
@@ -85,8 +85,8 @@ impl Ledger {
     /// Records the outcome of an attempt.
     pub(crate) fn heard(
         &mut self,
-        signed: &Signed,
-        result: &Result<Committed, SubmitError>,
+        signed: &SignedOrder,
+        result: &Result<SubmissionOutcome, SubmissionError>,
     ) -> Result<(), Violation> {
         let head = signed.head();
         let Some(entry) = self.entries.get_mut(&signed.digest()) else {
@@ -97,11 +97,11 @@ impl Ledger {
         };
         match result {
             // The request may have been done, or may still be.
-            Err(SubmitError::Unknown) => Ok(()),
+            Err(SubmissionError::Unknown) => Ok(()),
             Err(error) => {
                 entry.open -= 1;
-                if let SubmitError::Nonce {
-                    past: Some(Past::Done { sequence: Some(at) }),
+                if let SubmissionError::Nonce {
+                    past: Some(NonceOutcome::Done { sequence: Some(at) }),
                     ..
                 } = error
                 {
@@ -117,7 +117,11 @@ impl Ledger {
         }
     }
 
-    fn committed(&mut self, signed: &Signed, committed: &Committed) -> Result<(), Violation> {
+    fn committed(
+        &mut self,
+        signed: &SignedOrder,
+        committed: &SubmissionOutcome,
+    ) -> Result<(), Violation> {
         let Some(placement) = &committed.placement else {
             return Ok(());
         };
@@ -171,7 +175,10 @@ impl Ledger {
     }
 
     /// Checks a request of the log. Returns its condition.
-    pub(crate) fn logged(&self, record: &RequestRecord<'_>) -> Result<Option<OnlyIf>, Violation> {
+    pub(crate) fn logged(
+        &self,
+        record: &RequestRecord<'_>,
+    ) -> Result<Option<ObjectCondition>, Violation> {
         let at = record.first_sequence;
         let hashes = record.action_hashes();
         let hashes = hashes.map_err(|error| Violation::new("a record has no hashes", error))?;
@@ -222,10 +229,10 @@ impl Ledger {
         contents: &[Hash],
         batches: &[(Hash, Hash)],
         nonces: &BTreeMap<(Address, u64), u64>,
-        extent: Extent,
+        extent: LedgerExtent,
     ) -> Result<(), Violation> {
         let reaches =
-            |number: u64, length: usize| extent == Extent::Whole || number < length as u64;
+            |number: u64, length: usize| extent == LedgerExtent::Whole || number < length as u64;
         let acknowledged = self.acknowledged.iter();
         let reached = |sequence: &u64| reaches(sequence - 1, contents.len());
         for (sequence, content) in acknowledged.filter(|(sequence, _)| reached(sequence)) {
@@ -262,7 +269,10 @@ impl Ledger {
 }
 
 /// The receipt of the completed actions, if any, and their content hashes by sequence.
-fn receipt(committed: &Committed, contents: &[Hash]) -> (Option<BatchReceipt>, Vec<(u64, Hash)>) {
+fn receipt(
+    committed: &SubmissionOutcome,
+    contents: &[Hash],
+) -> (Option<BatchReceipt>, Vec<(u64, Hash)>) {
     let (mut actions, mut done) = (Vec::new(), Vec::new());
     let Some(placement) = &committed.placement else {
         return (None, done);

@@ -40,6 +40,6 @@ mod webhooks;
 mod workload;
 
 pub use nodes::{NodesReport, run_nodes};
-pub use plan::{Plan, STEPS, Violation};
-pub use random::Trace;
-pub use run::{Report, run};
+pub use plan::{STEPS, SimulationPlan, Violation};
+pub use random::RunTrace;
+pub use run::{SimulationReport, run};

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kedge_runtime::env::simulated::SimulatedEnv;
-use kedge_runtime::env::{Env, File, Mode};
+use kedge_runtime::env::{Env, FileHandle, OpenMode};
 use parking_lot::Mutex;
 
 /// Wall clock at the start of a run, milliseconds.
 pub(crate) const START_MS: u64 = 1_800_000_000_000;
 
 #[derive(Debug, Default)]
-struct Clock {
+struct SimulatedClock {
     /// Start of the process, in the runtime's time.
     begun: Option<tokio::time::Instant>,
     /// Length of the earlier processes.
@@ -25,7 +25,7 @@ struct Clock {
     stands_at_ms: Option<u64>,
 }
 
-impl Clock {
+impl SimulatedClock {
     fn passed(&self) -> Duration {
         let since = self.begun.map(|begun| begun.elapsed());
         self.before + since.unwrap_or_default()
@@ -40,12 +40,12 @@ impl Clock {
 
 /// The machine; clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Machine {
+pub(crate) struct SimulatedMachine {
     pub(crate) disk: SimulatedEnv,
-    clock: Arc<Mutex<Clock>>,
+    clock: Arc<Mutex<SimulatedClock>>,
 }
 
-impl Machine {
+impl SimulatedMachine {
     pub(crate) fn new() -> Self {
         Self {
             disk: SimulatedEnv::new(),
@@ -85,7 +85,7 @@ impl Machine {
     }
 }
 
-impl Env for Machine {
+impl Env for SimulatedMachine {
     fn now(&self) -> Instant {
         tokio::time::Instant::now().into_std()
     }
@@ -102,7 +102,7 @@ impl Env for Machine {
         self.disk.create_dir(dir)
     }
 
-    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn FileHandle>> {
         self.disk.open(path, mode)
     }
 

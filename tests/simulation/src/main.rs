@@ -4,11 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use kedge_sim::Plan;
+use kedge_sim::SimulationPlan;
 
 /// Runs the core under a seeded simulator, and checks it after each crash.
 #[derive(Parser)]
-struct Args {
+struct SimulationArgs {
     /// The seed. The same one takes the same steps.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -27,10 +27,10 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = SimulationArgs::parse();
     let mut out = std::io::stdout();
     for seed in args.seed..args.seed + args.seeds {
-        let plan = Plan {
+        let plan = SimulationPlan {
             seed,
             steps: args.steps,
             tell: args.tell,

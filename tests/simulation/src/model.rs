@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::ObjectStatus;
 use kedge_protocol::{Address, Id};
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 use serde_json::{Map, Value};
 
-use crate::client::OnlyIf;
+use crate::client::ObjectCondition;
 use crate::plan::Violation;
-use crate::webhooks::Histories;
+use crate::webhooks::WebhookHistories;
 
 #[derive(Debug)]
-struct Object {
+struct ModelObject {
     owner: Id,
     status: ObjectStatus,
     version: u64,
@@ -22,24 +22,24 @@ struct Object {
 }
 
 #[derive(Debug)]
-struct Template {
+struct ModelTemplate {
     max_supply: Option<u64>,
     minted: u64,
 }
 
 /// The state after a log.
 #[derive(Default, Debug)]
-pub(crate) struct Model {
-    objects: BTreeMap<Id, Object>,
-    templates: BTreeMap<Id, Template>,
+pub(crate) struct LogModel {
+    objects: BTreeMap<Id, ModelObject>,
+    templates: BTreeMap<Id, ModelTemplate>,
     wallets: BTreeMap<Id, Address>,
     nonces: BTreeMap<Address, BTreeSet<u64>>,
-    pub(crate) webhooks: Histories,
+    pub(crate) webhooks: WebhookHistories,
 }
 
-type Checked = Result<(), String>;
+type ModelCheck = Result<(), String>;
 
-fn ensure(holds: bool, what: &str) -> Checked {
+fn ensure(holds: bool, what: &str) -> ModelCheck {
     if holds { Ok(()) } else { Err(what.to_owned()) }
 }
 
@@ -47,12 +47,12 @@ fn id(text: &str) -> Result<Id, String> {
     text.parse().map_err(|_| format!("{text} is no id"))
 }
 
-impl Model {
+impl LogModel {
     /// Applies a request of the log.
     pub(crate) fn apply(
         &mut self,
         record: &RequestRecord<'_>,
-        only_if: Option<OnlyIf>,
+        only_if: Option<ObjectCondition>,
     ) -> Result<(), Violation> {
         let sequence = record.first_sequence;
         let at = |what| {
@@ -85,7 +85,7 @@ impl Model {
         (at, asker): (u64, Id),
         signer: Address,
         action: &ActionRecord<'_>,
-    ) -> Checked {
+    ) -> ModelCheck {
         let kind = action.kind.text();
         let text = match &*action.payload {
             "" => "null",
@@ -102,7 +102,7 @@ impl Model {
                 Ok(())
             }
             "template.create" => {
-                let template = Template {
+                let template = ModelTemplate {
                     max_supply: payload["max_supply"].as_u64(),
                     minted: 0,
                 };
@@ -115,7 +115,7 @@ impl Model {
                 template.minted += 1;
                 let max = template.max_supply.unwrap_or(u64::MAX);
                 ensure(template.minted <= max, "the supply is used up")?;
-                let object = Object {
+                let object = ModelObject {
                     owner: asker,
                     status: ObjectStatus::Active,
                     version: 1,
@@ -134,7 +134,7 @@ impl Model {
         kind: &str,
         action: &ActionRecord<'_>,
         payload: &Value,
-    ) -> Checked {
+    ) -> ModelCheck {
         let target = id(&action.target)?;
         let object = self
             .objects
@@ -180,13 +180,13 @@ impl Model {
 
     /// Live objects with their owners.
     pub(crate) fn objects(&self) -> impl Iterator<Item = (Id, Id)> {
-        let live = |object: &&Object| object.status != ObjectStatus::Burned;
+        let live = |object: &&ModelObject| object.status != ObjectStatus::Burned;
         let objects = self.objects.iter().filter(move |(_, object)| live(object));
         objects.map(|(id, object)| (*id, object.owner))
     }
 
     /// Compares the store's rows with the model.
-    pub(crate) fn compare(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+    pub(crate) fn compare(&self, snapshot: &StoreSnapshot) -> Result<(), Violation> {
         let unread = |error| Violation::new("a row cannot be read", error);
         let differs = |id: &Id| Err(Violation::new("a row differs from the model", id));
         for (id, object) in &self.objects {

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
-use kedge_actors::{HeldKeys, Options, passing_clock, wall_clock};
+use kedge_actors::{EngineOptions, HeldKeys, passing_clock, wall_clock};
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::Running;
+use kedge_runtime::executor::EngineRuntime;
 
 use crate::client::{self, DOMAIN};
-use crate::machine::Machine;
+use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 use crate::rows::SEQUENCER;
 
 /// Options of an engine that is alone on its log. Varying ones are drawn, among them up to `shards_max` shards.
 pub(crate) fn options(
-    random: &mut Random,
-    machine: &Machine,
-    running: Running,
+    random: &mut SimulationRandom,
+    machine: &SimulatedMachine,
+    running: EngineRuntime,
     shards_max: u64,
-) -> Result<Options, Violation> {
+) -> Result<EngineOptions, Violation> {
     let env: Arc<dyn Env> = Arc::new(machine.clone());
     let bounds = TimeBounds {
         step_max_ms: 5_000,
@@ -30,7 +30,7 @@ pub(crate) fn options(
         alone: None,
     };
     let time = Timekeeper::new(wall_clock(&env), passing_clock(&env), bounds);
-    Ok(Options {
+    Ok(EngineOptions {
         domain: DOMAIN,
         keys: HeldKeys::new(client::key(SEQUENCER)?, []),
         contract: None,

@@ -7,7 +7,7 @@ pub const STEPS: u64 = 5_000;
 
 /// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct SimulationPlan {
     /// Seed of all choices.
     pub seed: u64,
     /// Steps of actors and commit path until faults stop and the end is checked.
@@ -16,7 +16,7 @@ pub struct Plan {
     pub tell: bool,
 }
 
-impl Plan {
+impl SimulationPlan {
     /// A run of the default length.
     pub fn of(seed: u64) -> Self {
         Self {

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{Engine, Options};
+use kedge_actors::{Engine, EngineOptions};
 use kedge_protocol::Id;
 use kedge_replay::catch_up::open_store;
 use kedge_runtime::env::Env;
-use kedge_runtime::env::simulated::Fault;
-use kedge_runtime::executor::Running;
-use kedge_storage::{Mode, Store};
+use kedge_runtime::env::simulated::DiskFault;
+use kedge_runtime::executor::EngineRuntime;
+use kedge_storage::{Store, StoreMode};
 use tokio::time::Instant;
 
-use crate::anchoring::Anchoring;
+use crate::anchoring::SimulatedAnchoring;
 use crate::audit;
 use crate::client;
-use crate::faults::{self, Trouble};
-use crate::model::Model;
+use crate::faults::{self, MachineFault};
+use crate::model::LogModel;
 use crate::options::options;
 use crate::plan::Violation;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 use crate::rows::SEQUENCER;
-use crate::run::Run;
+use crate::run::SimulationRun;
 
 /// Interval of fault injection.
 const LOOK: Duration = Duration::from_millis(5);
@@ -33,7 +33,7 @@ const GIVES_UP_WITHIN: Duration = Duration::from_secs(10);
 
 /// End of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum End {
+pub(crate) enum ProcessEnd {
     /// Power failure.
     Power,
     /// Killed.
@@ -44,9 +44,9 @@ pub(crate) enum End {
     Ended,
 }
 
-impl Run {
+impl SimulationRun {
     /// Runs a process. The last one meets no faults, and must carry out everything.
-    pub(crate) async fn process(&mut self, is_last: bool) -> Result<End, Violation> {
+    pub(crate) async fn process(&mut self, is_last: bool) -> Result<ProcessEnd, Violation> {
         self.excused = false;
         self.schedule.begin();
         self.callers.close(false);
@@ -54,7 +54,7 @@ impl Run {
             self.excused = true;
             let at = 1 + self.random.below(24);
             let fault = match self.random.below(2) {
-                0 => Fault::Stop,
+                0 => DiskFault::Stop,
                 _ => faults::error(&mut self.random),
             };
             self.machine.disk.fail(at, fault);
@@ -89,13 +89,17 @@ impl Run {
         }
         if self.kills.chance(self.rates.early) {
             let is_dark = self.kills.chance(5_000);
-            return Ok(if is_dark { End::Power } else { End::Killed });
+            return Ok(if is_dark {
+                ProcessEnd::Power
+            } else {
+                ProcessEnd::Killed
+            });
         }
         if let Some(sides) = &mut self.sides {
             sides.begin(&engine);
         }
         for number in 0..self.callers_each * self.signers {
-            let random = Random::new(self.random.next(), number);
+            let random = SimulationRandom::new(self.random.next(), number);
             let signer = (number % self.signers) as usize;
             let callers = Arc::clone(&self.callers);
             tokio::spawn(callers.call(engine.clone(), signer, random));
@@ -104,19 +108,19 @@ impl Run {
     }
 
     /// Handles a failure, which needs a reason.
-    pub(crate) fn failed(&mut self, what: &str, why: &str) -> Result<End, Violation> {
+    pub(crate) fn failed(&mut self, what: &str, why: &str) -> Result<ProcessEnd, Violation> {
         if self.machine.disk.stopped() {
-            return Ok(End::Power);
+            return Ok(ProcessEnd::Power);
         }
         if self.excused || self.schedule.take_panicked() {
-            return Ok(End::Failed(why.to_owned()));
+            return Ok(ProcessEnd::Failed(why.to_owned()));
         }
         Err(Violation::new(&format!("without a reason, {what}"), why))
     }
 
     /// Checks the predecessor's data.
-    fn check(&mut self, store: &Store, is_last: bool) -> Result<Model, Violation> {
-        if let Mode::ReadOnly(why) = store.mode() {
+    fn check(&mut self, store: &Store, is_last: bool) -> Result<LogModel, Violation> {
+        if let StoreMode::ReadOnly(why) = store.mode() {
             return Err(Violation::new("the store accepts nothing", why));
         }
         let snapshot = store.snapshot();
@@ -154,10 +158,13 @@ impl Run {
         Ok(model)
     }
 
-    fn options(&mut self) -> Result<Options, Violation> {
-        let running = Running::Tasks(Arc::clone(&self.schedule) as _);
-        Ok(Options {
-            contract: self.anchoring.as_ref().map(|_| Anchoring::contract()),
+    fn options(&mut self) -> Result<EngineOptions, Violation> {
+        let running = EngineRuntime::Tasks(Arc::clone(&self.schedule) as _);
+        Ok(EngineOptions {
+            contract: self
+                .anchoring
+                .as_ref()
+                .map(|_| SimulatedAnchoring::contract()),
             data_path: self.place.path().to_owned(),
             disk_reserve_bytes: 8 << 10,
             ..options(&mut self.random, &self.machine, running, 4)?
@@ -165,7 +172,7 @@ impl Run {
     }
 
     /// Injects faults until the process ends.
-    async fn run_on(&mut self, engine: &Engine) -> Result<End, Violation> {
+    async fn run_on(&mut self, engine: &Engine) -> Result<ProcessEnd, Violation> {
         let mut failure = engine.failure();
         let mut full_until = None;
         loop {
@@ -190,10 +197,10 @@ impl Run {
                 webhooks.look(engine)?;
             }
             if self.machine.disk.stopped() {
-                return Ok(End::Power);
+                return Ok(ProcessEnd::Power);
             }
             if self.is_over() {
-                return Ok(End::Killed);
+                return Ok(ProcessEnd::Killed);
             }
             let now = self.machine.now();
             if full_until.is_some_and(|until| until <= now) {
@@ -205,45 +212,45 @@ impl Run {
             };
             self.tell(&format!("{trouble:?}"));
             match trouble {
-                Trouble::Disk(at, fault) => {
-                    self.excused |= fault != Fault::Short;
+                MachineFault::Disk(at, fault) => {
+                    self.excused |= fault != DiskFault::Short;
                     self.machine.disk.fail(at, fault);
                 }
-                Trouble::Kill => return Ok(End::Killed),
-                Trouble::End => return self.end(engine).await,
-                Trouble::Full(time, bytes) => {
+                MachineFault::Kill => return Ok(ProcessEnd::Killed),
+                MachineFault::End => return self.end(engine).await,
+                MachineFault::Full(time, bytes) => {
                     let room = self.machine.disk.used() + bytes as usize;
                     self.machine.disk.set_room(Some(room));
                     full_until = Some(now + time);
                 }
                 // An empty log accepts any clock, whose time then counts as right.
-                Trouble::Clock(_) | Trouble::ClockStops if head.sequence == 0 => {}
-                Trouble::Clock(ahead_ms) => self.machine.set_ahead(ahead_ms),
-                Trouble::ClockStops => self.machine.stop_clock(),
+                MachineFault::Clock(_) | MachineFault::ClockStops if head.sequence == 0 => {}
+                MachineFault::Clock(ahead_ms) => self.machine.set_ahead(ahead_ms),
+                MachineFault::ClockStops => self.machine.stop_clock(),
             }
         }
     }
 
     /// Ends in order: everything with a sequence is durable.
-    async fn end(&mut self, engine: &Engine) -> Result<End, Violation> {
+    async fn end(&mut self, engine: &Engine) -> Result<ProcessEnd, Violation> {
         self.machine.disk.set_room(None);
         self.callers.close(true);
         let asked_at = Instant::now();
         if engine.shutdown(ENDS_WITHIN).await {
-            return Ok(End::Ended);
+            return Ok(ProcessEnd::Ended);
         }
         let why = engine.failure().reason().unwrap_or_default();
         // While the chain contradicts the store, pending actions are given up, and soon. The other parts of a failed
         // process stand still.
         let took = self.schedule.frozen_at().unwrap_or_else(Instant::now) - asked_at;
         if self.anchoring.is_some() && why.contains(GIVEN_UP) && took < GIVES_UP_WITHIN {
-            return Ok(End::Killed);
+            return Ok(ProcessEnd::Killed);
         }
         self.failed("the engine does not end", &why)
     }
 
     /// Finishes without faults: everything is carried out, and the process ends in order.
-    async fn finish(&mut self, engine: &Engine, model: &Model) -> Result<End, Violation> {
+    async fn finish(&mut self, engine: &Engine, model: &LogModel) -> Result<ProcessEnd, Violation> {
         let now_ms = self.machine.unix_ms();
         // The clock may have shown anything before, so the operator confirms the time.
         let confirmed = engine.time().confirm(now_ms);

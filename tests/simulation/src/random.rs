@@ -2,9 +2,9 @@
 
 /// A generator of numbers (SplitMix64).
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct SimulationRandom(u64);
 
-impl Random {
+impl SimulationRandom {
     /// A separate generator for each seed and purpose, so that more draws for one purpose do not change another's.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         let mut random = Self(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -45,15 +45,15 @@ impl Random {
 
 /// Hash of a run's steps (FNV-1a): runs with the same hash took the same steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Trace(u64);
+pub struct RunTrace(u64);
 
-impl Default for Trace {
+impl Default for RunTrace {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Trace {
+impl RunTrace {
     /// Adds a step and its numbers.
     pub(crate) fn note(&mut self, what: &str, numbers: &[u64]) {
         let numbers = numbers.iter().flat_map(|number| number.to_be_bytes());

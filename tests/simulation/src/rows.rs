@@ -11,25 +11,25 @@ use kedge_storage::{LogOptions, SideKeys, StoreOptions};
 use tempfile::TempDir;
 
 use crate::client::{self, DOMAIN};
-use crate::machine::Machine;
+use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
 
 /// Key of the sequencer.
 pub(crate) const SEQUENCER: u8 = 0x5e;
 
 /// Files of a simulated directory.
-type Image = Vec<(PathBuf, Vec<u8>)>;
+type DirectoryImage = Vec<(PathBuf, Vec<u8>)>;
 
-pub(crate) struct Copy {
-    files: Image,
+pub(crate) struct EarlierLog {
+    files: DirectoryImage,
     /// Number of batches; known after the next start.
     pub(crate) batches: Option<u64>,
 }
 
 /// Data directory of a run.
-pub(crate) struct Place {
+pub(crate) struct RunDirectory {
     dir: TempDir,
-    machine: Machine,
+    machine: SimulatedMachine,
     has_old_rows: bool,
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn temporary() -> io::Result<TempDir> {
     }
 }
 
-impl Place {
-    pub(crate) fn new(machine: Machine) -> Result<Self, Violation> {
+impl RunDirectory {
+    pub(crate) fn new(machine: SimulatedMachine) -> Result<Self, Violation> {
         Ok(Self {
             dir: temporary().map_err(failed)?,
             machine,
@@ -129,14 +129,14 @@ impl Place {
         Ok(())
     }
 
-    pub(crate) fn copy_log(&self) -> Result<Copy, Violation> {
+    pub(crate) fn copy_log(&self) -> Result<EarlierLog, Violation> {
         let files = self.image(&self.log())?;
         let batches = None;
-        Ok(Copy { files, batches })
+        Ok(EarlierLog { files, batches })
     }
 
     /// Replaces the log by a copy, and deletes the rows.
-    pub(crate) fn put_log(&self, copy: &Copy) -> Result<(), Violation> {
+    pub(crate) fn put_log(&self, copy: &EarlierLog) -> Result<(), Violation> {
         self.lose_rows()?;
         self.remove(&self.log())?;
         for (path, bytes) in &copy.files {
@@ -147,13 +147,13 @@ impl Place {
 
     /// Deletes the log and the rows.
     pub(crate) fn lose_log(&self) -> Result<(), Violation> {
-        self.put_log(&Copy {
+        self.put_log(&EarlierLog {
             files: Vec::new(),
             batches: None,
         })
     }
 
-    fn image(&self, dir: &Path) -> Result<Image, Violation> {
+    fn image(&self, dir: &Path) -> Result<DirectoryImage, Violation> {
         let names = self.machine.list(dir).map_err(failed)?;
         let of = |name: String| {
             let path = dir.join(name);

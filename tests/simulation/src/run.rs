@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use kedge_replay::catch_up::open_store;
 use kedge_runtime::env::Env;
-use kedge_storage::Mode;
+use kedge_storage::StoreMode;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::anchoring::Anchoring;
+use crate::anchoring::SimulatedAnchoring;
 use crate::client;
-use crate::faults::{self, Rates};
-use crate::machine::Machine;
-use crate::plan::{Plan, Violation};
-use crate::process::End;
-use crate::random::{Random, Trace};
-use crate::rows::{Copy, Place, SEQUENCER};
-use crate::schedule::{self, Seeded};
-use crate::sides::Sides;
-use crate::webhooks::Webhooks;
-use crate::workload::Callers;
+use crate::faults::{self, CoreFaultRates};
+use crate::machine::SimulatedMachine;
+use crate::plan::{SimulationPlan, Violation};
+use crate::process::ProcessEnd;
+use crate::random::{RunTrace, SimulationRandom};
+use crate::rows::{EarlierLog, RunDirectory, SEQUENCER};
+use crate::schedule::{self, SeededSchedule};
+use crate::sides::SimulatedLogins;
+use crate::webhooks::SimulatedWebhooks;
+use crate::workload::ProcessCallers;
 
 /// Time after which faults stop, milliseconds: a process that does not believe its clock accepts nothing and takes
 /// hardly any steps.
@@ -27,7 +27,7 @@ const LONGEST_MS: u64 = 300_000;
 
 /// Statistics of a run without findings.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
+pub struct SimulationReport {
     /// Seed of the run.
     pub seed: u64,
     /// Number of steps taken.
@@ -48,10 +48,10 @@ pub struct Report {
     /// Number of accepted webhook messages, and of attempts.
     pub messages: [u64; 2],
     /// Hash of the run's steps.
-    pub trace: Trace,
+    pub trace: RunTrace,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SimulationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [power, killed, failed, ended] = self.ends;
         write!(
@@ -71,20 +71,20 @@ impl fmt::Display for Report {
 }
 
 /// State of a run.
-pub(crate) struct Run {
-    pub(crate) plan: Plan,
-    pub(crate) rates: Rates,
-    pub(crate) random: Random,
+pub(crate) struct SimulationRun {
+    pub(crate) plan: SimulationPlan,
+    pub(crate) rates: CoreFaultRates,
+    pub(crate) random: SimulationRandom,
     /// Chooses the processes that are killed before any work, and those killed within a disk operation.
-    pub(crate) kills: Random,
-    pub(crate) machine: Machine,
-    pub(crate) schedule: Arc<Seeded>,
-    pub(crate) callers: Arc<Callers>,
-    pub(crate) anchoring: Option<Anchoring>,
-    pub(crate) webhooks: Option<Webhooks>,
-    pub(crate) sides: Option<Sides>,
-    pub(crate) place: Place,
-    pub(crate) copy: Option<Copy>,
+    pub(crate) kills: SimulationRandom,
+    pub(crate) machine: SimulatedMachine,
+    pub(crate) schedule: Arc<SeededSchedule>,
+    pub(crate) callers: Arc<ProcessCallers>,
+    pub(crate) anchoring: Option<SimulatedAnchoring>,
+    pub(crate) webhooks: Option<SimulatedWebhooks>,
+    pub(crate) sides: Option<SimulatedLogins>,
+    pub(crate) place: RunDirectory,
+    pub(crate) copy: Option<EarlierLog>,
     pub(crate) signers: u64,
     pub(crate) callers_each: u64,
     /// Whether the current process has a reason to fail.
@@ -97,9 +97,9 @@ pub(crate) struct Run {
 ///
 /// # Errors
 /// The property found broken.
-pub fn run(plan: &Plan) -> Result<Report, Violation> {
+pub fn run(plan: &SimulationPlan) -> Result<SimulationReport, Violation> {
     schedule::silence();
-    let mut run = Run::new(*plan)?;
+    let mut run = SimulationRun::new(*plan)?;
     loop {
         let is_last = run.is_over();
         let end = run.one(is_last)?;
@@ -119,24 +119,24 @@ fn runtime() -> Result<Runtime, Violation> {
     built.map_err(|error| Violation::new("the runtime", error))
 }
 
-impl Run {
-    fn new(plan: Plan) -> Result<Self, Violation> {
-        let mut random = Random::new(plan.seed, 3);
-        let rates = Rates::of(plan.seed);
-        let machine = Machine::new();
-        let schedule = Arc::new(Seeded::new(plan.seed, rates.clone()));
+impl SimulationRun {
+    fn new(plan: SimulationPlan) -> Result<Self, Violation> {
+        let mut random = SimulationRandom::new(plan.seed, 3);
+        let rates = CoreFaultRates::of(plan.seed);
+        let machine = SimulatedMachine::new();
+        let schedule = Arc::new(SeededSchedule::new(plan.seed, rates.clone()));
         let signers = 1 + random.below(4);
-        let callers = Callers::new(
+        let callers = ProcessCallers::new(
             &client::key(SEQUENCER)?,
             signers as u8,
             rates.clone(),
             (machine.clone(), Arc::clone(&schedule)),
         )?;
         Ok(Self {
-            anchoring: Anchoring::of(plan.seed, &machine, &schedule)?,
-            webhooks: Webhooks::of(plan.seed, &machine, &schedule),
-            sides: Sides::of(plan.seed, &schedule),
-            place: Place::new(machine.clone())?,
+            anchoring: SimulatedAnchoring::of(plan.seed, &machine, &schedule)?,
+            webhooks: SimulatedWebhooks::of(plan.seed, &machine, &schedule),
+            sides: SimulatedLogins::of(plan.seed, &schedule),
+            place: RunDirectory::new(machine.clone())?,
             plan,
             rates,
             machine,
@@ -146,7 +146,7 @@ impl Run {
             signers,
             callers_each: 1 + random.below(5),
             random,
-            kills: Random::new(plan.seed, 4),
+            kills: SimulationRandom::new(plan.seed, 4),
             excused: false,
             processes: 0,
             ends: [0; 4],
@@ -169,10 +169,10 @@ impl Run {
     }
 
     /// Runs a process on a new runtime, which ends with all of its tasks.
-    fn one(&mut self, is_last: bool) -> Result<End, Violation> {
+    fn one(&mut self, is_last: bool) -> Result<ProcessEnd, Violation> {
         self.processes += 1;
         if is_last {
-            self.rates = Rates::none();
+            self.rates = CoreFaultRates::none();
             self.schedule.calm_down();
             self.machine.set_ahead(0);
             if let Some(anchoring) = &self.anchoring {
@@ -191,10 +191,10 @@ impl Run {
             end
         })?;
         let number = match end {
-            End::Power => 0,
-            End::Killed => 1,
-            End::Failed(_) => 2,
-            End::Ended => 3,
+            ProcessEnd::Power => 0,
+            ProcessEnd::Killed => 1,
+            ProcessEnd::Failed(_) => 2,
+            ProcessEnd::Ended => 3,
         };
         self.ends[number] += 1;
         self.schedule.note("end", &[number as u64]);
@@ -202,9 +202,9 @@ impl Run {
     }
 
     /// Applies the faults between two processes.
-    fn between(&mut self, end: &End) -> Result<(), Violation> {
+    fn between(&mut self, end: &ProcessEnd) -> Result<(), Violation> {
         let random = &mut self.random;
-        let lost_power = *end == End::Power && !self.kills.chance(self.rates.within);
+        let lost_power = *end == ProcessEnd::Power && !self.kills.chance(self.rates.within);
         let is_dark = lost_power || random.chance(2_000);
         self.machine.disk.set_room(None);
         if is_dark {
@@ -242,7 +242,7 @@ impl Run {
             let options = self.place.options()?;
             Ok(open_store(options).map(|store| store.mode()))
         })?;
-        if let Ok(Mode::ReadWrite) = opened {
+        if let Ok(StoreMode::ReadWrite) = opened {
             let what = "an older copy of the log would be written to, batches";
             return Err(Violation::new(what, released));
         }
@@ -252,19 +252,21 @@ impl Run {
         Ok(())
     }
 
-    fn report(&self) -> Report {
+    fn report(&self) -> SimulationReport {
         let ledger = self.callers.ledger.lock();
         let (anchoring, webhooks) = (self.anchoring.as_ref(), self.webhooks.as_ref());
-        Report {
+        SimulationReport {
             seed: self.plan.seed,
             steps: self.schedule.steps(),
             processes: self.processes,
             ends: self.ends,
             done: ledger.done,
             actions: ledger.acknowledged.len() as u64,
-            anchors: anchoring.map(Anchoring::counts).unwrap_or_default(),
-            cases: anchoring.map(Anchoring::cases).unwrap_or_default(),
-            messages: webhooks.map(Webhooks::counts).unwrap_or_default(),
+            anchors: anchoring
+                .map(SimulatedAnchoring::counts)
+                .unwrap_or_default(),
+            cases: anchoring.map(SimulatedAnchoring::cases).unwrap_or_default(),
+            messages: webhooks.map(SimulatedWebhooks::counts).unwrap_or_default(),
             trace: self.schedule.trace(),
         }
     }

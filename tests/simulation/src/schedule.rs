@@ -5,12 +5,12 @@ use std::panic::{panic_any, set_hook, take_hook};
 use std::sync::Once;
 use std::time::Duration;
 
-use kedge_runtime::executor::{Delay, Schedule};
+use kedge_runtime::executor::{StepDelay, StepSchedule};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::faults::Rates;
-use crate::random::{Random, Trace};
+use crate::faults::CoreFaultRates;
+use crate::random::{RunTrace, SimulationRandom};
 
 /// Longer than any process lives.
 const FOREVER: Duration = Duration::from_hours(1);
@@ -19,7 +19,7 @@ const FOREVER: Duration = Duration::from_hours(1);
 const COMMIT_PATH: [&str; 3] = ["committer", "writer", "releaser"];
 
 /// Payload of an injected panic.
-struct OnPurpose;
+struct DeliberatePanic;
 
 /// Keeps injected panics out of the output.
 pub(crate) fn silence() {
@@ -27,17 +27,17 @@ pub(crate) fn silence() {
     ONCE.call_once(|| {
         let hook = take_hook();
         set_hook(Box::new(move |info| {
-            if !info.payload().is::<OnPurpose>() {
+            if !info.payload().is::<DeliberatePanic>() {
                 hook(info);
             }
         }));
     });
 }
 
-struct State {
-    random: Random,
-    rates: Rates,
-    trace: Trace,
+struct ScheduleState {
+    random: SimulationRandom,
+    rates: CoreFaultRates,
+    trace: RunTrace,
     steps: u64,
     /// Whether panics and delays have stopped.
     calm: bool,
@@ -50,14 +50,14 @@ struct State {
 }
 
 /// Chooses delays, and keeps the run's trace.
-pub(crate) struct Seeded(Mutex<State>);
+pub(crate) struct SeededSchedule(Mutex<ScheduleState>);
 
-impl Seeded {
-    pub(crate) fn new(seed: u64, rates: Rates) -> Self {
-        Self(Mutex::new(State {
-            random: Random::new(seed, 1),
+impl SeededSchedule {
+    pub(crate) fn new(seed: u64, rates: CoreFaultRates) -> Self {
+        Self(Mutex::new(ScheduleState {
+            random: SimulationRandom::new(seed, 1),
             rates,
-            trace: Trace::default(),
+            trace: RunTrace::default(),
             steps: 0,
             calm: false,
             panicked: false,
@@ -72,7 +72,7 @@ impl Seeded {
         self.0.lock().trace.note(what, numbers);
     }
 
-    pub(crate) fn trace(&self) -> Trace {
+    pub(crate) fn trace(&self) -> RunTrace {
         self.0.lock().trace
     }
 
@@ -114,12 +114,12 @@ impl Seeded {
     }
 }
 
-impl Schedule for Seeded {
-    fn before(&self, part: &'static str) -> Delay {
+impl StepSchedule for SeededSchedule {
+    fn before(&self, part: &'static str) -> StepDelay {
         let mut state = self.0.lock();
         let state = &mut *state;
         if state.frozen_at.is_some() {
-            return Delay::Time(FOREVER);
+            return StepDelay::Time(FOREVER);
         }
         state.steps += 1;
         let rates = &state.rates;
@@ -127,25 +127,25 @@ impl Schedule for Seeded {
         if !state.calm && random.chance(rates.panic) && random.chance(100) {
             state.trace.note(part, &[u64::MAX]);
             state.panicked = true;
-            panic_any(OnPurpose);
+            panic_any(DeliberatePanic);
         }
         let delay = if random.chance(rates.turns) {
-            Delay::Turns(1 + random.below(rates.turns_max) as u32)
+            StepDelay::Turns(1 + random.below(rates.turns_max) as u32)
         } else if !state.calm && random.chance(rates.slow) {
-            Delay::Time(Duration::from_millis(1 + random.below(rates.slow_ms_max)))
+            StepDelay::Time(Duration::from_millis(1 + random.below(rates.slow_ms_max)))
         } else {
-            Delay::None
+            StepDelay::None
         };
-        if let (Delay::Time(time), true) = (delay, COMMIT_PATH.contains(&part)) {
+        if let (StepDelay::Time(time), true) = (delay, COMMIT_PATH.contains(&part)) {
             let now = Instant::now();
             let from = state.slow_until.map_or(now, |until| until.max(now));
             state.slow += (now + time).saturating_duration_since(from);
             state.slow_until = Some(from.max(now + time));
         }
         let number = match delay {
-            Delay::None => 0,
-            Delay::Turns(count) => u64::from(count),
-            Delay::Time(time) => time.as_micros() as u64,
+            StepDelay::None => 0,
+            StepDelay::Turns(count) => u64::from(count),
+            StepDelay::Time(time) => time.as_micros() as u64,
         };
         state.trace.note(part, &[number]);
         delay

@@ -5,29 +5,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{Engine, SubmitError};
+use kedge_actors::{Engine, SubmissionError};
 use kedge_protocol::{Id, Prefix};
-use kedge_storage::{SessionRow, SideWrite, Snapshot};
+use kedge_storage::{SessionRow, SideWrite, StoreSnapshot};
 use parking_lot::Mutex;
 
 use crate::plan::Violation;
-use crate::random::Random;
-use crate::schedule::Seeded;
+use crate::random::SimulationRandom;
+use crate::schedule::SeededSchedule;
 
 /// Number of tokens, each written repeatedly.
 const TOKENS: u64 = 6;
 
 /// Possible rows of each token: the last one acknowledged, and later ones with an unknown outcome.
-type Known = BTreeMap<[u8; 32], Vec<Option<SessionRow>>>;
+type KnownSessions = BTreeMap<[u8; 32], Vec<Option<SessionRow>>>;
 
 /// Logins of a run, over all of its processes.
-pub(crate) struct Sides {
-    known: Arc<Mutex<Known>>,
-    schedule: Arc<Seeded>,
-    random: Random,
+pub(crate) struct SimulatedLogins {
+    known: Arc<Mutex<KnownSessions>>,
+    schedule: Arc<SeededSchedule>,
+    random: SimulationRandom,
 }
 
-fn row(random: &mut Random) -> SessionRow {
+fn row(random: &mut SimulationRandom) -> SessionRow {
     SessionRow {
         wallet_id: Id {
             prefix: Prefix::Wallet,
@@ -39,10 +39,10 @@ fn row(random: &mut Random) -> SessionRow {
     }
 }
 
-impl Sides {
+impl SimulatedLogins {
     /// The logins of a seed; `None` if its run has none.
-    pub(crate) fn of(seed: u64, schedule: &Arc<Seeded>) -> Option<Self> {
-        let mut random = Random::new(seed, 40);
+    pub(crate) fn of(seed: u64, schedule: &Arc<SeededSchedule>) -> Option<Self> {
+        let mut random = SimulationRandom::new(seed, 40);
         if random.below(2) == 0 {
             return None;
         }
@@ -56,7 +56,7 @@ impl Sides {
 
     /// Writes until the process ends.
     pub(crate) fn begin(&mut self, engine: &Engine) {
-        let mut random = Random::new(self.random.next(), 41);
+        let mut random = SimulationRandom::new(self.random.next(), 41);
         let (engine, known) = (engine.clone(), Arc::clone(&self.known));
         let schedule = Arc::clone(&self.schedule);
         tokio::spawn(async move {
@@ -73,7 +73,7 @@ impl Sides {
                 let rows = known.entry(token_hash).or_default();
                 match written {
                     Ok(()) => *rows = vec![Some(row)],
-                    Err(SubmitError::Unknown) => {}
+                    Err(SubmissionError::Unknown) => {}
                     Err(_) => _ = rows.pop(),
                 }
             }
@@ -81,7 +81,7 @@ impl Sides {
     }
 
     /// Checks the store that a process left.
-    pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+    pub(crate) fn check(&self, snapshot: &StoreSnapshot) -> Result<(), Violation> {
         for (token_hash, rows) in self.known.lock().iter_mut() {
             let stored = snapshot.session(*token_hash);
             let stored = stored.map_err(|error| Violation::new("a row cannot be read", error))?;

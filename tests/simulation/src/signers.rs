@@ -1,25 +1,25 @@
 //! State of callers, with one node or several: signers, known resources, and recording of outcomes.
 
-use kedge_actors::{ActionOutcome, Asker, Committed, Engine, SubmitError};
+use kedge_actors::{ActionOutcome, Engine, Principal, SubmissionError, SubmissionOutcome};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Id, Prefix};
 use parking_lot::Mutex;
 
-use crate::client::{self, Order, Signed, Terms};
+use crate::client::{self, ActionOrder, OrderTerms, SignedOrder};
 use crate::plan::Violation;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 /// A signer, and its next unused nonce.
-struct Signer {
+struct NonceSigner {
     key: SigningKey,
     nonce: u64,
 }
 
-pub(crate) struct Signers(Mutex<Vec<Signer>>);
+pub(crate) struct SignerPool(Mutex<Vec<NonceSigner>>);
 
-impl Signers {
+impl SignerPool {
     pub(crate) fn new(count: u8) -> Result<Self, Violation> {
-        let signer = |number| client::key(number + 1).map(|key| Signer { key, nonce: 1 });
+        let signer = |number| client::key(number + 1).map(|key| NonceSigner { key, nonce: 1 });
         let signers: Result<Vec<_>, _> = (0..count).map(signer).collect();
         Ok(Self(Mutex::new(signers?)))
     }
@@ -29,19 +29,21 @@ impl Signers {
     }
 
     /// The signer's wallet, once it is registered.
-    pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
+    pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Principal, Violation> {
         let address = self.0.lock()[signer].key.address();
         let wallet = engine.published().snapshot.wallet_by_address(address);
         let wallet = wallet.map_err(|error| Violation::new("a wallet cannot be read", error))?;
-        Ok(wallet.map_or(Asker::Registration, |wallet| Asker::Wallet {
-            wallet_id: wallet.id,
-            organization_id: wallet.organization_id,
-        }))
+        Ok(
+            wallet.map_or(Principal::Registration, |wallet| Principal::Wallet {
+                wallet_id: wallet.id,
+                organization_id: wallet.organization_id,
+            }),
+        )
     }
 
-    pub(crate) fn registration(&self, signer: usize) -> Order {
+    pub(crate) fn registration(&self, signer: usize) -> ActionOrder {
         let address = self.0.lock()[signer].key.address();
-        Order {
+        ActionOrder {
             kind: "wallet.register",
             target: String::new(),
             payload: format!(r#"{{"email":"user{signer}@example.com","address":"{address}"}}"#),
@@ -53,9 +55,9 @@ impl Signers {
         &self,
         signer: usize,
         used: Option<u64>,
-        terms: impl FnOnce(u64) -> Terms,
-        orders: &[Order],
-    ) -> Result<Signed, Violation> {
+        terms: impl FnOnce(u64) -> OrderTerms,
+        orders: &[ActionOrder],
+    ) -> Result<SignedOrder, Violation> {
         let mut signers = self.0.lock();
         let signer = &mut signers[signer];
         let nonce = used.unwrap_or(signer.nonce);
@@ -66,19 +68,19 @@ impl Signers {
 
 /// Objects and templates known to callers, and sent requests.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownResources {
     pub(crate) objects: Vec<(Id, Id)>,
     pub(crate) templates: Vec<Id>,
-    pub(crate) sent: Vec<(usize, Signed)>,
+    pub(crate) sent: Vec<(usize, SignedOrder)>,
 }
 
-impl Known {
+impl KnownResources {
     /// Keeps a request for sending it again later, among at most `kept_max`.
     pub(crate) fn keep(
         &mut self,
-        (signer, signed): (usize, &Signed),
+        (signer, signed): (usize, &SignedOrder),
         kept_max: usize,
-        random: &mut Random,
+        random: &mut SimulationRandom,
     ) {
         if self.sent.len() == kept_max {
             let index = random.below(kept_max as u64) as usize;
@@ -88,14 +90,14 @@ impl Known {
     }
 
     /// Learns new templates, and new objects of the caller, from an answer.
-    pub(crate) fn learn(&mut self, committed: &Committed, asker: Asker) {
+    pub(crate) fn learn(&mut self, committed: &SubmissionOutcome, asker: Principal) {
         for action in &committed.actions {
             let ActionOutcome::Done(done) = action else {
                 continue;
             };
             match (done.resource.prefix, asker) {
                 (Prefix::Template, _) if done.version == 1 => self.templates.push(done.resource),
-                (Prefix::Object, Asker::Wallet { wallet_id, .. }) if done.version == 1 => {
+                (Prefix::Object, Principal::Wallet { wallet_id, .. }) if done.version == 1 => {
                     self.objects.push((done.resource, wallet_id));
                 }
                 _ => {}
@@ -115,7 +117,7 @@ impl Known {
 }
 
 /// A caller's outcome for the trace: its kind, and the sequence.
-pub(crate) fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) {
+pub(crate) fn outcome(result: &Result<SubmissionOutcome, SubmissionError>) -> (String, u64) {
     match result {
         Ok(committed) => match &committed.placement {
             Some(placement) => ("done".to_owned(), placement.first_sequence),
@@ -133,8 +135,8 @@ pub(crate) fn outcome(result: &Result<Committed, SubmitError>) -> (String, u64) 
 pub(crate) fn must(
     engine: &Engine,
     kind: &str,
-    result: Option<Result<Committed, SubmitError>>,
-) -> Result<Committed, Violation> {
+    result: Option<Result<SubmissionOutcome, SubmissionError>>,
+) -> Result<SubmissionOutcome, Violation> {
     match result {
         Some(Ok(committed)) => Ok(committed),
         other => {
@@ -149,7 +151,10 @@ pub(crate) fn must(
 }
 
 /// Checks that an action answered as done can be read immediately.
-pub(crate) fn is_published(engine: &Engine, committed: &Committed) -> Result<(), Violation> {
+pub(crate) fn is_published(
+    engine: &Engine,
+    committed: &SubmissionOutcome,
+) -> Result<(), Violation> {
     match &committed.placement {
         Some(placement) if engine.published().head.sequence < placement.first_sequence => {
             let what = "an answer before its rows, sequence";
@@ -159,13 +164,13 @@ pub(crate) fn is_published(engine: &Engine, committed: &Committed) -> Result<(),
     }
 }
 
-pub(crate) fn template(random: &mut Random) -> Order {
+pub(crate) fn template(random: &mut SimulationRandom) -> ActionOrder {
     let supply = match random.below(2) {
         0 => format!(r#","max_supply":{}"#, 1 + random.below(12)),
         _ => String::new(),
     };
     let name = random.next();
-    Order {
+    ActionOrder {
         kind: "template.create",
         target: String::new(),
         payload: format!(
@@ -174,16 +179,16 @@ pub(crate) fn template(random: &mut Random) -> Order {
     }
 }
 
-pub(crate) fn minting(template: Id) -> Order {
-    Order {
+pub(crate) fn minting(template: Id) -> ActionOrder {
+    ActionOrder {
         kind: "mint",
         target: template.to_string(),
         payload: "{}".to_owned(),
     }
 }
 
-pub(crate) fn update(object: Id, value: u64) -> Order {
-    Order {
+pub(crate) fn update(object: Id, value: u64) -> ActionOrder {
+    ActionOrder {
         kind: "update",
         target: object.to_string(),
         payload: format!(r#"{{"properties":{{"k{}":{value}}}}}"#, value % 5),

@@ -5,20 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kedge_actors::{Asker, Committed, Engine, Expected, SubmitError};
+use kedge_actors::{Engine, ExpectedVersion, Principal, SubmissionError, SubmissionOutcome};
 use kedge_protocol::Id;
 use kedge_protocol::signature::SigningKey;
 use kedge_runtime::env::Env;
 use parking_lot::Mutex;
 
-use crate::client::{OnlyIf, Order, PATIENCE, Signed, Terms};
-use crate::faults::Rates;
+use crate::client::{ActionOrder, ObjectCondition, OrderTerms, PATIENCE, SignedOrder};
+use crate::faults::CoreFaultRates;
 use crate::ledger::Ledger;
-use crate::machine::Machine;
+use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
-use crate::random::Random;
-use crate::schedule::Seeded;
-use crate::signers::{Known, Signers, is_published, minting, must, outcome, template, update};
+use crate::random::SimulationRandom;
+use crate::schedule::SeededSchedule;
+use crate::signers::{
+    KnownResources, SignerPool, is_published, minting, must, outcome, template, update,
+};
 
 /// A caller that waits this long after its patience has ended was forgotten.
 const LATE: Duration = Duration::from_secs(5);
@@ -27,7 +29,7 @@ const KEPT: usize = 32;
 
 /// Patience of a caller.
 #[derive(Clone, Copy)]
-pub(crate) enum Wait {
+pub(crate) enum CallerWait {
     /// Waits for the outcome, at most this long.
     ForIts(Duration),
     /// Disconnects after this, whatever the outcome.
@@ -35,31 +37,31 @@ pub(crate) enum Wait {
 }
 
 /// Waits for the outcome, for the usual time.
-pub(crate) const FULL: Wait = Wait::ForIts(PATIENCE);
+pub(crate) const FULL: CallerWait = CallerWait::ForIts(PATIENCE);
 
 /// State shared by all callers, over all processes of a run.
-pub(crate) struct Callers {
+pub(crate) struct ProcessCallers {
     pub(crate) ledger: Mutex<Ledger>,
-    signers: Signers,
-    known: Mutex<Known>,
-    machine: Machine,
-    schedule: Arc<Seeded>,
-    rates: Rates,
+    signers: SignerPool,
+    known: Mutex<KnownResources>,
+    machine: SimulatedMachine,
+    schedule: Arc<SeededSchedule>,
+    rates: CoreFaultRates,
     violation: Mutex<Option<Violation>>,
     /// Whether the process is asked to end.
     closed: AtomicBool,
 }
 
-impl Callers {
+impl ProcessCallers {
     pub(crate) fn new(
         sequencer: &SigningKey,
         signers: u8,
-        rates: Rates,
-        (machine, schedule): (Machine, Arc<Seeded>),
+        rates: CoreFaultRates,
+        (machine, schedule): (SimulatedMachine, Arc<SeededSchedule>),
     ) -> Result<Self, Violation> {
         Ok(Self {
             ledger: Mutex::new(Ledger::new(sequencer)),
-            signers: Signers::new(signers)?,
+            signers: SignerPool::new(signers)?,
             known: Mutex::default(),
             machine,
             schedule,
@@ -104,7 +106,7 @@ impl Callers {
     }
 
     /// The signer's wallet, once it is registered.
-    pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Asker, Violation> {
+    pub(crate) fn asker(&self, engine: &Engine, signer: usize) -> Result<Principal, Violation> {
         self.signers.asker(engine, signer)
     }
 
@@ -113,10 +115,10 @@ impl Callers {
         &self,
         signer: usize,
         used: Option<u64>,
-        (atomic, patience_s, only_if): (bool, u64, Option<OnlyIf>),
-        orders: &[Order],
-    ) -> Result<Signed, Violation> {
-        let terms = |nonce| Terms {
+        (atomic, patience_s, only_if): (bool, u64, Option<ObjectCondition>),
+        orders: &[ActionOrder],
+    ) -> Result<SignedOrder, Violation> {
+        let terms = |nonce| OrderTerms {
             nonce,
             atomic,
             deadline_s: self.machine.unix_ms() / 1_000 + patience_s,
@@ -129,23 +131,23 @@ impl Callers {
     pub(crate) async fn send(
         &self,
         engine: &Engine,
-        (asker, signed): (Asker, &Signed),
-        wait: Wait,
-    ) -> Result<Option<Result<Committed, SubmitError>>, Violation> {
+        (asker, signed): (Principal, &SignedOrder),
+        wait: CallerWait,
+    ) -> Result<Option<Result<SubmissionOutcome, SubmissionError>>, Violation> {
         self.ledger.lock().sent(signed);
         let patience = match wait {
-            Wait::ForIts(patience) => patience,
-            Wait::Gone(_) => PATIENCE,
+            CallerWait::ForIts(patience) => patience,
+            CallerWait::Gone(_) => PATIENCE,
         };
         let submission = signed.submission(asker, self.machine.now() + patience);
         let stays = match wait {
-            Wait::ForIts(patience) => patience + LATE,
-            Wait::Gone(after) => after,
+            CallerWait::ForIts(patience) => patience + LATE,
+            CallerWait::Gone(after) => after,
         };
         let Ok(result) = tokio::time::timeout(stays, engine.submit(submission)).await else {
             return match wait {
-                Wait::Gone(_) => Ok(None),
-                Wait::ForIts(_) => Err(Violation::new(
+                CallerWait::Gone(_) => Ok(None),
+                CallerWait::ForIts(_) => Err(Violation::new(
                     "a caller waits forever, nonce",
                     signed.head().nonce,
                 )),
@@ -158,7 +160,7 @@ impl Callers {
         }
         let (what, sequence) = outcome(&result);
         self.schedule.note(&what, &[signed.head().nonce, sequence]);
-        if matches!(result, Err(SubmitError::Overloaded)) && !self.is_closed() {
+        if matches!(result, Err(SubmissionError::Overloaded)) && !self.is_closed() {
             // So few are in flight that there is space for all, and their decisions are repeated only until nothing
             // else is in flight.
             let what = "a request has no room or no decision although few are in flight, nonce";
@@ -172,7 +174,12 @@ impl Callers {
     }
 
     /// Runs a caller until its process ends.
-    pub(crate) async fn call(self: Arc<Self>, engine: Engine, signer: usize, mut random: Random) {
+    pub(crate) async fn call(
+        self: Arc<Self>,
+        engine: Engine,
+        signer: usize,
+        mut random: SimulationRandom,
+    ) {
         loop {
             tokio::time::sleep(Duration::from_millis(random.below(25))).await;
             if let Err(violation) = self.once(&engine, signer, &mut random).await {
@@ -188,7 +195,7 @@ impl Callers {
         &self,
         engine: &Engine,
         signer: usize,
-        random: &mut Random,
+        random: &mut SimulationRandom,
     ) -> Result<(), Violation> {
         let rates = &self.rates;
         let asker = self.asker(engine, signer)?;
@@ -212,8 +219,8 @@ impl Callers {
         if random.chance(rates.abandon) {
             let stays = Duration::from_millis(random.below(200));
             let wait = match random.below(2) {
-                0 => Wait::Gone(stays),
-                _ => Wait::ForIts(stays),
+                0 => CallerWait::Gone(stays),
+                _ => CallerWait::ForIts(stays),
             };
             self.send(engine, (asker, &signed), wait).await?;
         } else if random.chance(rates.twice) {
@@ -244,10 +251,10 @@ impl Callers {
         &self,
         engine: &Engine,
         signer: usize,
-        asker: Asker,
-        random: &mut Random,
-    ) -> (Vec<Order>, Option<OnlyIf>) {
-        let Asker::Wallet { wallet_id, .. } = asker else {
+        asker: Principal,
+        random: &mut SimulationRandom,
+    ) -> (Vec<ActionOrder>, Option<ObjectCondition>) {
+        let Principal::Wallet { wallet_id, .. } = asker else {
             return (vec![self.signers.registration(signer)], None);
         };
         let known = self.known.lock();
@@ -290,8 +297,8 @@ impl Callers {
         &self,
         engine: &Engine,
         signer: usize,
-        order: Order,
-    ) -> Result<Committed, Violation> {
+        order: ActionOrder,
+    ) -> Result<SubmissionOutcome, Violation> {
         let asker = self.asker(engine, signer)?;
         let kind = order.kind;
         let signed = self.sign(signer, None, (false, 300, None), &[order])?;
@@ -310,11 +317,11 @@ impl Callers {
     ) -> Result<(), Violation> {
         let signers = self.signers.count();
         for signer in 0..signers {
-            if self.asker(engine, signer)? == Asker::Registration {
+            if self.asker(engine, signer)? == Principal::Registration {
                 let registration = self.signers.registration(signer);
                 self.must(engine, signer, registration).await?;
             }
-            let template = template(&mut Random::new(signer as u64, 9));
+            let template = template(&mut SimulationRandom::new(signer as u64, 9));
             self.must(engine, signer, template).await?;
         }
         for (template, left) in left {
@@ -341,7 +348,8 @@ impl Callers {
             });
             for signer in 0..signers {
                 let asker = self.asker(engine, signer)?;
-                if is_free && matches!(asker, Asker::Wallet { wallet_id, .. } if wallet_id == owner)
+                if is_free
+                    && matches!(asker, Principal::Wallet { wallet_id, .. } if wallet_id == owner)
                 {
                     let committed = self.must(engine, signer, update(object, 7)).await?;
                     if committed.placement.is_none() {
@@ -357,13 +365,13 @@ impl Callers {
     }
 }
 
-fn mint(known: &Known, random: &mut Random) -> Order {
+fn mint(known: &KnownResources, random: &mut SimulationRandom) -> ActionOrder {
     let newest = random.pick(known.newest()).copied();
     newest.map_or_else(|| template(random), minting)
 }
 
-fn change(object: Id, known: &Known, random: &mut Random) -> Order {
-    let of = |kind| Order {
+fn change(object: Id, known: &KnownResources, random: &mut SimulationRandom) -> ActionOrder {
+    let of = |kind| ActionOrder {
         kind,
         target: object.to_string(),
         payload: "{}".to_owned(),
@@ -374,7 +382,7 @@ fn change(object: Id, known: &Known, random: &mut Random) -> Order {
         7 => of("burn"),
         8..=10 => {
             let to = random.pick(&known.objects).map(|(_, owner)| *owner);
-            Order {
+            ActionOrder {
                 kind: "transfer",
                 target: object.to_string(),
                 payload: format!(r#"{{"to":"{}"}}"#, to.unwrap_or(object)),
@@ -385,11 +393,11 @@ fn change(object: Id, known: &Known, random: &mut Random) -> Order {
 }
 
 /// The current state of the object of an order.
-fn only_if(engine: &Engine, order: &Order) -> Option<OnlyIf> {
+fn only_if(engine: &Engine, order: &ActionOrder) -> Option<ObjectCondition> {
     let object = order.target.parse().ok()?;
     let stored = engine.published().snapshot.object(object).ok()??;
-    Some(OnlyIf {
+    Some(ObjectCondition {
         object,
-        expected: Expected::of(&stored.trace),
+        expected: ExpectedVersion::of(&stored.trace),
     })
 }

@@ -4,7 +4,7 @@
 
 mod fresh;
 
-use kedge_sim::{Plan, run_nodes};
+use kedge_sim::{SimulationPlan, run_nodes};
 
 /// Seeds of every run. 15 found, with an earlier workload, a follower that did not report its position; 11 and 26 find
 /// mutations that others do not; in 5 and 7 the log is anchored, and nodes lose data. In the last one, a node that
@@ -17,7 +17,7 @@ const SECONDS: u64 = 90;
 #[test]
 fn a_seed_takes_the_same_steps_twice() {
     let traces = [11, 12].map(|seed| {
-        let plan = Plan::of(seed);
+        let plan = SimulationPlan::of(seed);
         let (one, other) = (run_nodes(&plan).unwrap(), run_nodes(&plan).unwrap());
         assert_eq!(one, other);
         one.trace
@@ -30,7 +30,7 @@ fn kept_seeds_find_nothing() {
     let (mut terms, mut done) = (0, 0);
     for &seed in KEPT {
         let once = || {
-            let report = run_nodes(&Plan::of(seed));
+            let report = run_nodes(&SimulationPlan::of(seed));
             report.unwrap_or_else(|found| panic!("seed {seed}: {found}"))
         };
         let report = once();

@@ -4,7 +4,7 @@
 
 mod fresh;
 
-use kedge_sim::{Plan, run};
+use kedge_sim::{SimulationPlan, run};
 
 /// Seeds of every run: those that found a fault, and some that together have every kind of fault.
 const KEPT: &[u64] = &[
@@ -38,7 +38,7 @@ const SECONDS: u64 = 150;
 #[test]
 fn a_seed_takes_the_same_steps_twice() {
     let traces = [11, 12].map(|seed| {
-        let plan = Plan::of(seed);
+        let plan = SimulationPlan::of(seed);
         let (one, other) = (run(&plan).unwrap(), run(&plan).unwrap());
         assert_eq!(one, other);
         one.trace
@@ -50,7 +50,9 @@ fn a_seed_takes_the_same_steps_twice() {
 fn kept_seeds_find_nothing() {
     let (mut ends, mut anchors, mut messages, mut answers) = ([0; 4], 0, 0, 0);
     for &seed in KEPT {
-        let once = || run(&Plan::of(seed)).unwrap_or_else(|found| panic!("seed {seed}: {found}"));
+        let once = || {
+            run(&SimulationPlan::of(seed)).unwrap_or_else(|found| panic!("seed {seed}: {found}"))
+        };
         let report = once();
         eprintln!("{report}");
         assert_eq!(

@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use kedge_protocol::claim::{Binding, Mask};
+use kedge_protocol::claim::{ClaimBinding, DisclosureMask};
 use kedge_protocol::{Address, Hash};
-use kedge_prover::claim::{Choice, prove};
+use kedge_prover::claim::{ClaimDisclosure, prove};
 use kedge_prover::groth16::ProvingKey;
 use kedge_prover::keys;
 use serde_json::{Value, json};
@@ -38,13 +38,13 @@ async fn claim(world: &World, claimant: Address, bend: impl FnOnce(&mut Value)) 
     let path = format!("/ebus/actions/{}/proof", world.action);
     let proof = world.server.get(&path, Some(&world.ann.token)).await;
     let proof = serde_json::from_value(proof.expect(200).body).unwrap();
-    let choice = Choice {
-        mask: Mask::new(1).unwrap(),
+    let choice = ClaimDisclosure {
+        mask: DisclosureMask::new(1).unwrap(),
         hashes_only: false,
     };
     let mut purpose = Hash::ZERO;
     purpose.0[24..].copy_from_slice(&world.fresh().to_be_bytes());
-    let binding = Binding {
+    let binding = ClaimBinding {
         resolver: Address::ZERO,
         claimant,
         purpose,

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::{Address, Id};
-use kedge_storage::{Group, SecretRow};
+use kedge_storage::{SecretRow, WriteGroup};
 
 use super::Committer;
 use crate::commit::error::CommitterError;
@@ -15,7 +15,7 @@ const CACHE_MAX: usize = 100_000;
 
 /// Rows after this and earlier groups, by key.
 #[derive(Default)]
-pub(crate) struct Caches {
+pub(crate) struct CommitterCaches {
     nonces: HashMap<Address, NonceWindow>,
     minted: HashMap<Id, u64>,
     pub(super) burned: HashMap<Id, u64>,
@@ -46,7 +46,7 @@ impl Committer {
     /// Adds a request's log bytes to its organization, and those of its actions.
     pub(super) fn count_bytes(
         &mut self,
-        group: &mut Group,
+        group: &mut WriteGroup,
         organization: Id,
         added: i64,
     ) -> Result<(), CommitterError> {
@@ -77,7 +77,7 @@ impl Committer {
 
     /// Empties the caches, before a group and only when everything handed over is published.
     pub(crate) fn forget(&mut self) {
-        self.caches = Caches::default();
+        self.caches = CommitterCaches::default();
         self.side_events.forget();
     }
 }

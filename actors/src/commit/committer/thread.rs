@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use kedge_runtime::executor::Waits;
+use kedge_runtime::executor::StepWait;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::{Closed, Committer};
+use super::{ClosedGroup, Committer};
 use crate::commit::error::CommitterError;
 use crate::commit::group::CommitGroup;
-use crate::commit::writer::{Threads, Writing};
+use crate::commit::writer::{WriterLink, WriterThreads};
 use crate::pipeline::placed::CommitterMessage;
 
 /// State of the committer's thread.
@@ -18,15 +18,15 @@ pub(crate) struct CommitterThread {
     pub(crate) work: mpsc::Receiver<CommitterMessage>,
     /// The runtime for waits; `None` if the committer is a task.
     pub(crate) runtime: Option<Runtime>,
-    pub(crate) writing: Writing,
+    pub(crate) writing: WriterLink,
 }
 
 impl CommitterThread {
     /// Runs until the senders are gone. Returns early only if a commit failed.
     pub(crate) async fn run(
         mut self,
-        threads: Threads,
-        waits: Waits,
+        threads: WriterThreads,
+        waits: StepWait,
     ) -> Result<(), CommitterError> {
         let formed = self.form_groups(&waits).await;
         // The threads after it see the closed channel, finish their groups and end.
@@ -35,7 +35,7 @@ impl CommitterThread {
         formed
     }
 
-    async fn form_groups(&mut self, waits: &Waits) -> Result<(), CommitterError> {
+    async fn form_groups(&mut self, waits: &StepWait) -> Result<(), CommitterError> {
         while let Some(first) = waits.receive_bounded(&mut self.work).await {
             waits.before("committer").await;
             if let Some(formed) = self.form(first).await? {
@@ -75,9 +75,9 @@ impl CommitterThread {
             self.committer.add(&mut forming, next)?;
         }
         match self.committer.close(forming)? {
-            Closed::Nothing => Ok(None),
-            Closed::Whole(formed) => Ok(Some(formed)),
-            Closed::Unpruned(closed) => {
+            ClosedGroup::Nothing => Ok(None),
+            ClosedGroup::Whole(formed) => Ok(Some(formed)),
+            ClosedGroup::Unpruned(closed) => {
                 self.settle().await?;
                 self.committer.prune(closed).map(Some)
             }

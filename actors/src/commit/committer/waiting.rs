@@ -2,12 +2,12 @@
 //! them. `Engine::mode` refuses new requests with the reason.
 
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use kedge_rules::image::Image;
+use kedge_rules::image::ResourceState;
 use tokio::sync::oneshot;
 
 use super::{Committer, OpenGroup};
 use crate::commit::error::CommitterError;
-use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
+use crate::pipeline::placed::{CommitterMessage, SequencedProposal};
 
 impl Committer {
     /// Puts a unit into the open batch. If no batch can be signed, the unit waits, and so does everything after it that
@@ -15,7 +15,7 @@ impl Committer {
     pub(super) fn take(
         &mut self,
         forming: &mut OpenGroup,
-        unit: PlacedUnit,
+        unit: SequencedProposal,
     ) -> Result<(), CommitterError> {
         if forming.open_count + unit.placed.len() > BATCH_ACTIONS_MAX {
             self.seal(forming)?;
@@ -63,10 +63,10 @@ impl Committer {
 
     /// If the image is a sequencer key, notes that it signs from its first batch on. The rules ensure that this is a
     /// later batch. If it is not, no batch may be signed any more.
-    pub(super) fn note_key(&self, image: &Image) -> Result<(), CommitterError> {
+    pub(super) fn note_key(&self, image: &ResourceState) -> Result<(), CommitterError> {
         let number = self.head.batches;
         match image {
-            Image::SequencerKey(named) if !self.signing.named(named.entry, number) => {
+            ResourceState::SequencerKey(named) if !self.signing.named(named.entry, number) => {
                 Err(CommitterError::Key { number })
             }
             _ => Ok(()),

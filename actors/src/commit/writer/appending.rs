@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::timing::GroupPassed;
+use crate::timing::GroupStage;
 use kedge_runtime::env::Env;
 use kedge_storage::{CommitError, Store};
 
-use super::waiting::Waiting;
-use super::{Logged, Outlet, Step};
-use crate::commit::agreement::Sampler;
+use super::waiting::WriteRetry;
+use super::{LoggedGroup, Publisher, WriterStep};
+use crate::commit::agreement::AgreementSampler;
 use crate::commit::error::CommitterError;
 use crate::commit::group::CommitGroup;
 
 /// Condition that the writer waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Until {
+pub(super) enum WriterWait {
     /// Room on the disk, or a store that accepts commits again; retried after this long.
     Passed(Duration),
     /// All durable groups published.
@@ -26,14 +26,14 @@ pub(super) enum Until {
 }
 
 /// A group on its way into the log.
-struct Next {
+struct PendingAppend {
     formed: CommitGroup,
-    stage: Stage,
+    stage: AppendStage,
 }
 
 /// Next step of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum AppendStage {
     /// Not yet checked for the sample.
     Given,
     /// In the sample, so it is compared first.
@@ -43,23 +43,23 @@ enum Stage {
 }
 
 /// Appends groups to the log, in order.
-pub(super) struct Writer {
+pub(super) struct LogAppender {
     env: Arc<dyn Env>,
     store: Arc<Store>,
     disk_full: Arc<AtomicBool>,
     ending: Arc<AtomicBool>,
-    sampler: Sampler,
-    given: VecDeque<Next>,
-    waiting: Waiting,
+    sampler: AgreementSampler,
+    given: VecDeque<PendingAppend>,
+    waiting: WriteRetry,
     /// Groups in the log that are not durable yet.
-    appended: Vec<Logged>,
+    appended: Vec<LoggedGroup>,
     /// Durable groups for the releaser.
-    durable: Vec<Logged>,
+    durable: Vec<LoggedGroup>,
 }
 
-impl Writer {
+impl LogAppender {
     /// `sampler` selects the groups that are compared first.
-    pub(super) fn new(outlet: &Outlet, sampler: Sampler) -> Self {
+    pub(super) fn new(outlet: &Publisher, sampler: AgreementSampler) -> Self {
         Self {
             env: Arc::clone(&outlet.env),
             store: Arc::clone(&outlet.store),
@@ -67,7 +67,7 @@ impl Writer {
             ending: Arc::clone(&outlet.ending),
             sampler,
             given: VecDeque::new(),
-            waiting: Waiting::default(),
+            waiting: WriteRetry::default(),
             appended: Vec::new(),
             durable: Vec::new(),
         }
@@ -75,9 +75,9 @@ impl Writer {
 
     /// Accepts the next group.
     pub(super) fn give(&mut self, formed: CommitGroup) {
-        self.given.push_back(Next {
+        self.given.push_back(PendingAppend {
             formed,
-            stage: Stage::Given,
+            stage: AppendStage::Given,
         });
     }
 
@@ -87,36 +87,36 @@ impl Writer {
     /// The same holds for a store that accepts no commits for now, because the chain contradicts it: nothing of the
     /// group was released. Groups that were appended before do not wait with it. Once the server ends, it does not wait
     /// for the chain any more.
-    pub(super) fn step(&mut self) -> Result<Option<Step<(), Until>>, CommitterError> {
+    pub(super) fn step(&mut self) -> Result<Option<WriterStep<(), WriterWait>>, CommitterError> {
         let Some(next) = self.given.front_mut() else {
             let is_any = !self.appended.is_empty();
             self.sync()?;
-            return Ok(is_any.then_some(Step::Done(())));
+            return Ok(is_any.then_some(WriterStep::Done(())));
         };
-        if next.stage == Stage::Given {
+        if next.stage == AppendStage::Given {
             if self.sampler.takes(&next.formed.afterwards.placed) {
-                next.stage = Stage::Compare;
+                next.stage = AppendStage::Compare;
                 self.sync()?;
-                return Ok(Some(Step::Blocked(Until::Published)));
+                return Ok(Some(WriterStep::Blocked(WriterWait::Published)));
             }
-            next.stage = Stage::Append;
+            next.stage = AppendStage::Append;
         }
-        if next.stage == Stage::Compare {
+        if next.stage == AppendStage::Compare {
             check(&self.sampler, &self.store, &next.formed)?;
-            next.stage = Stage::Append;
+            next.stage = AppendStage::Append;
         }
         match self.store.append(&next.formed.group) {
             Ok(position) => {
                 self.waiting.ended(&*self.env);
                 if let Some(observed) = &next.formed.afterwards.observed {
-                    observed.note(GroupPassed::Appended, self.env.now());
+                    observed.note(GroupStage::Appended, self.env.now());
                 }
-                let appended = self.given.pop_front().map(|next| Logged {
+                let appended = self.given.pop_front().map(|next| LoggedGroup {
                     formed: next.formed,
                     position,
                 });
                 self.appended.extend(appended);
-                Ok(Some(Step::Done(())))
+                Ok(Some(WriterStep::Done(())))
             }
             Err(error) => {
                 self.sync()?;
@@ -127,7 +127,7 @@ impl Writer {
                     return Err(CommitterError::GivenUp(why.clone()));
                 }
                 let pause = self.waiting.pause(error, &self.disk_full, now)?;
-                Ok(Some(Step::Blocked(Until::Passed(pause))))
+                Ok(Some(WriterStep::Blocked(WriterWait::Passed(pause))))
             }
         }
     }
@@ -138,7 +138,7 @@ impl Writer {
             self.store.sync_through(&last.position)?;
             for logged in &self.appended {
                 if let Some(observed) = &logged.formed.afterwards.observed {
-                    observed.note(GroupPassed::Synced, self.env.now());
+                    observed.note(GroupStage::Synced, self.env.now());
                 }
             }
             self.durable.append(&mut self.appended);
@@ -147,13 +147,17 @@ impl Writer {
     }
 
     /// Takes the groups that became durable, in order. They go to the releaser whatever the last step's result.
-    pub(super) fn durable(&mut self) -> impl Iterator<Item = Logged> {
+    pub(super) fn durable(&mut self) -> impl Iterator<Item = LoggedGroup> {
         self.durable.drain(..)
     }
 }
 
 /// Keeps a group that differs from its records, and everything after it, out of the log.
-fn check(sampler: &Sampler, store: &Store, formed: &CommitGroup) -> Result<(), CommitterError> {
+fn check(
+    sampler: &AgreementSampler,
+    store: &Store,
+    formed: &CommitGroup,
+) -> Result<(), CommitterError> {
     let placed = &formed.afterwards.placed;
     let checked = sampler.check(store, &formed.group, placed);
     checked.map_err(|why| CommitterError::Disagreement {

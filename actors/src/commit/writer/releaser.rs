@@ -6,58 +6,60 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::timing::GroupPassed;
+use crate::timing::GroupStage;
 use kedge_protocol::Id;
-use kedge_storage::{CommitError, Group, Snapshot};
+use kedge_storage::{CommitError, StoreSnapshot, WriteGroup};
 
-use super::waiting::Waiting;
-use super::{Logged, Outlet, Step};
-use crate::api::{Committed, Placement};
-use crate::commit::disk::Stuck;
+use super::waiting::WriteRetry;
+use super::{LoggedGroup, Publisher, WriterStep};
+use crate::api::{BatchPlacement, SubmissionOutcome};
+use crate::commit::disk::DiskStall;
 use crate::commit::error::CommitterError;
-use crate::commit::group::{Afterwards, CommitGroup};
+use crate::commit::group::{CommitGroup, GroupCompletion};
 use crate::metric_definitions as metric;
-use crate::pipeline::decided::Decided;
+use crate::pipeline::decided::ActionEffect;
 use crate::pipeline::decision::outcomes;
-use crate::pipeline::placed::PlacedUnit;
-use crate::pipeline::world::Published;
+use crate::pipeline::placed::SequencedProposal;
+use crate::pipeline::world::PublishedState;
 
 /// Size above which a group's memory is freed and not reused.
 const SPENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Publishes durable groups in order.
-pub(super) struct Releaser {
-    outlet: Outlet,
-    given: VecDeque<Logged>,
-    waiting: Waiting,
-    stuck: Stuck,
+pub(super) struct PublishQueue {
+    outlet: Publisher,
+    given: VecDeque<LoggedGroup>,
+    waiting: WriteRetry,
+    stuck: DiskStall,
 }
 
 /// A published group whose callers have no answer yet.
 #[must_use = "nobody is answered before `answer` is called"]
-pub(super) struct Released {
-    afterwards: Afterwards,
-    group: Group,
+pub(super) struct PublishedGroup {
+    afterwards: GroupCompletion,
+    group: WriteGroup,
 }
 
-impl Releaser {
-    pub(super) fn new(outlet: Outlet) -> Self {
+impl PublishQueue {
+    pub(super) fn new(outlet: Publisher) -> Self {
         Self {
             outlet,
             given: VecDeque::new(),
-            waiting: Waiting::default(),
-            stuck: Stuck::default(),
+            waiting: WriteRetry::default(),
+            stuck: DiskStall::default(),
         }
     }
 
     /// Accepts the next group, which must be durable.
-    pub(super) fn give(&mut self, logged: Logged) {
+    pub(super) fn give(&mut self, logged: LoggedGroup) {
         self.given.push_back(logged);
     }
 
     /// Applies the rows of the first waiting group and publishes it; `None` if none waits. The log has the group, so it
     /// is never given up: if the disk is full, it waits.
-    pub(super) fn step(&mut self) -> Result<Option<Step<Released, Duration>>, CommitterError> {
+    pub(super) fn step(
+        &mut self,
+    ) -> Result<Option<WriterStep<PublishedGroup, Duration>>, CommitterError> {
         let Self {
             outlet,
             given,
@@ -65,7 +67,7 @@ impl Releaser {
             stuck,
         } = self;
         let (env, store) = (&*outlet.env, &outlet.store);
-        let Some(Logged { formed, position }) = given.front() else {
+        let Some(LoggedGroup { formed, position }) = given.front() else {
             return Ok(None);
         };
         let snapshot = match store.apply(&formed.group, position) {
@@ -76,17 +78,17 @@ impl Releaser {
                     stuck.note(&outlet.disk, why, now)?;
                 }
                 let pause = waiting.pause(error, &outlet.disk_full, now)?;
-                return Ok(Some(Step::Blocked(pause)));
+                return Ok(Some(WriterStep::Blocked(pause)));
             }
         };
         waiting.ended(env);
         stuck.over();
         if let Some(observed) = &formed.afterwards.observed {
-            observed.note(GroupPassed::Applied, env.now());
+            observed.note(GroupStage::Applied, env.now());
         }
         let released = given.pop_front().map(|logged| logged.formed);
         let released = released.map(|formed| outlet.release(formed, snapshot));
-        Ok(released.transpose()?.map(Step::Done))
+        Ok(released.transpose()?.map(WriterStep::Done))
     }
 
     /// Writes all rows to the disk, after the last group.
@@ -114,9 +116,9 @@ impl Releaser {
     }
 }
 
-impl Released {
+impl PublishedGroup {
     /// Answers every caller that waits for the group. Returns the empty group for reuse.
-    pub(super) fn answer(self) -> Option<Group> {
+    pub(super) fn answer(self) -> Option<WriteGroup> {
         answer(self.afterwards);
         let mut group = self.group;
         (group.len_bytes() <= SPENT_BYTES_MAX).then(|| {
@@ -126,9 +128,13 @@ impl Released {
     }
 }
 
-impl Outlet {
+impl Publisher {
     /// Publishes the state with this group: action ids, the mark of released headers, head and snapshot.
-    fn release(&self, formed: CommitGroup, snapshot: Snapshot) -> Result<Released, CommitterError> {
+    fn release(
+        &self,
+        formed: CommitGroup,
+        snapshot: StoreSnapshot,
+    ) -> Result<PublishedGroup, CommitterError> {
         let CommitGroup {
             mut group,
             head,
@@ -141,20 +147,20 @@ impl Outlet {
         if let Some(observed) = &afterwards.observed {
             observed.placed();
         }
-        let published = Published {
+        let published = PublishedState {
             head,
             keys_changed_at,
             snapshot,
         };
         self.publish(published, &afterwards.placed);
         if let Some(observed) = &afterwards.observed {
-            observed.note(GroupPassed::Published, self.env.now());
+            observed.note(GroupStage::Published, self.env.now());
         }
         self.wake(&afterwards);
-        Ok(Released { afterwards, group })
+        Ok(PublishedGroup { afterwards, group })
     }
 
-    fn publish(&self, published: Published, placed: &[(PlacedUnit, Placement)]) {
+    fn publish(&self, published: PublishedState, placed: &[(SequencedProposal, BatchPlacement)]) {
         let head = published.head;
         self.published.store(Arc::new(published));
         if let Some((last, _)) = placed.last() {
@@ -166,7 +172,7 @@ impl Outlet {
     }
 
     /// Notifies webhooks and listeners, even if the callers are gone.
-    fn wake(&self, afterwards: &Afterwards) {
+    fn wake(&self, afterwards: &GroupCompletion) {
         for (placed, _) in &afterwards.placed {
             placed
                 .webhooks()
@@ -186,7 +192,7 @@ impl Outlet {
     }
 }
 
-fn answer(afterwards: Afterwards) {
+fn answer(afterwards: GroupCompletion) {
     let observed = afterwards.observed;
     for done in afterwards.acknowledgements {
         // The caller may be gone.
@@ -197,10 +203,10 @@ fn answer(afterwards: Afterwards) {
     }
     for (placed, placement) in afterwards.placed {
         for (_, decided) in &placed.decisions {
-            decided.iter().for_each(Decided::fetch_traces);
+            decided.iter().for_each(ActionEffect::fetch_traces);
         }
         let unit = Arc::clone(&placed.unit);
-        unit.complete(Ok(Committed {
+        unit.complete(Ok(SubmissionOutcome {
             actions: outcomes(placed.decisions.into_iter(), &placed.placed),
             placement: Some(placement),
             failed_index: None,

@@ -11,18 +11,18 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kedge_runtime::env::simulated::{Fault, Loss, SimulatedEnv};
+use kedge_runtime::env::simulated::{CrashLoss, DiskFault, SimulatedEnv};
 use tokio::sync::oneshot;
 
 use self::bench::{Bench, Reply, open};
-use super::Step;
-use super::appending::Until;
-use super::releaser::Released;
-use crate::commit::committer::Closed;
+use super::WriterStep;
+use super::appending::WriterWait;
+use super::releaser::PublishedGroup;
+use crate::commit::committer::ClosedGroup;
 use crate::commit::group::CommitGroup;
 use crate::pipeline::placed::CommitterMessage;
 
-const DONE: Option<Step<(), Until>> = Some(Step::Done(()));
+const DONE: Option<WriterStep<(), WriterWait>> = Some(WriterStep::Done(()));
 
 /// True once the caller has received the answer that its request is done.
 fn is_answered(reply: &mut Reply) -> bool {
@@ -35,7 +35,7 @@ fn is_answered(reply: &mut Reply) -> bool {
 
 impl Bench {
     /// Takes a step of the writer, and gives the releaser the durable groups; also returns their number.
-    fn write(&mut self) -> (Option<Step<(), Until>>, usize) {
+    fn write(&mut self) -> (Option<WriterStep<(), WriterWait>>, usize) {
         let step = self.writer.step().unwrap();
         let mut count = 0;
         for logged in self.writer.durable() {
@@ -46,10 +46,10 @@ impl Bench {
     }
 
     /// Applies and publishes one group.
-    fn release(&mut self) -> Released {
+    fn release(&mut self) -> PublishedGroup {
         match self.releaser.step().unwrap() {
-            Some(Step::Done(released)) => released,
-            Some(Step::Blocked(_)) | None => panic!("there is a group to release"),
+            Some(WriterStep::Done(released)) => released,
+            Some(WriterStep::Blocked(_)) | None => panic!("there is a group to release"),
         }
     }
 }
@@ -99,7 +99,7 @@ fn what_was_not_synced_is_lost_unanswered_and_what_was_is_applied_by_the_next_st
     let (lost, mut lost_reply) = bench.group(2);
     bench.writer.give(lost);
     assert_eq!(bench.write(), (DONE, 0));
-    env.crash(Loss::All);
+    env.crash(CrashLoss::All);
     assert!(bench.writer.step().is_err());
     assert!(!is_answered(&mut synced_reply) && !is_answered(&mut lost_reply));
     drop(bench);
@@ -126,10 +126,10 @@ fn a_step_that_found_no_room_is_taken_again_and_doubles_nothing() {
     bench.writer.give(second);
     assert_eq!(bench.write(), (DONE, 0));
     let pause = Duration::from_millis(250);
-    let blocked = || Some(Step::Blocked(Until::Passed(pause)));
+    let blocked = || Some(WriterStep::Blocked(WriterWait::Passed(pause)));
     for fault in [
-        Fault::Error(ErrorKind::StorageFull),
-        Fault::Half(ErrorKind::QuotaExceeded),
+        DiskFault::Error(ErrorKind::StorageFull),
+        DiskFault::Half(ErrorKind::QuotaExceeded),
     ] {
         assert!(!bench.is_disk_full());
         env.fail(1, fault);
@@ -138,7 +138,7 @@ fn a_step_that_found_no_room_is_taken_again_and_doubles_nothing() {
         // Groups that were appended before do not wait with it.
         assert_eq!(
             durable,
-            usize::from(fault == Fault::Error(ErrorKind::StorageFull))
+            usize::from(fault == DiskFault::Error(ErrorKind::StorageFull))
         );
         assert!(bench.is_disk_full());
         bench.disk_full.store(false, Ordering::Relaxed);
@@ -150,7 +150,9 @@ fn a_step_that_found_no_room_is_taken_again_and_doubles_nothing() {
 
     // A store that accepts no commits for a while also blocks.
     bench.store.set_read_only("the chain contradicts it");
-    let suspended = Some(Step::Blocked(Until::Passed(Duration::from_secs(1))));
+    let suspended = Some(WriterStep::Blocked(WriterWait::Passed(
+        Duration::from_secs(1),
+    )));
     assert_eq!(bench.write(), (suspended, 0));
     bench.store.resume();
     assert_eq!((bench.write(), bench.write()), ((DONE, 0), (DONE, 1)));
@@ -174,7 +176,9 @@ fn what_the_chain_holds_up_is_given_up_once_the_server_ends() {
     assert_eq!(bench.write(), (DONE, 0));
     bench.writer.give(second);
     bench.store.set_read_only("the chain contradicts it");
-    let suspended = Some(Step::Blocked(Until::Passed(Duration::from_secs(1))));
+    let suspended = Some(WriterStep::Blocked(WriterWait::Passed(
+        Duration::from_secs(1),
+    )));
     assert_eq!(bench.write(), (suspended, 1));
     bench.ending.store(true, Ordering::Relaxed);
     let given_up = bench.writer.step().unwrap_err();
@@ -195,7 +199,7 @@ fn a_group_of_the_sample_is_compared_once_those_before_it_are_applied() {
     let (second, mut second_reply) = bench.group(2);
     bench.writer.give(first);
     bench.writer.give(second);
-    let settles = || Some(Step::Blocked(Until::Published));
+    let settles = || Some(WriterStep::Blocked(WriterWait::Published));
     assert_eq!(bench.write(), (settles(), 0));
     assert_eq!(bench.write(), (DONE, 0));
     assert_eq!(bench.compared.load(Ordering::Relaxed), 1);
@@ -237,7 +241,7 @@ fn a_look_at_the_keys_alone_makes_no_group() {
     let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
     let (done, mut looked) = oneshot::channel();
     let closed = bench.form([CommitterMessage::Keys { done }]);
-    assert!(matches!(closed, Closed::Nothing));
+    assert!(matches!(closed, ClosedGroup::Nothing));
     assert!(looked.try_recv().is_ok());
 }
 
@@ -247,7 +251,7 @@ struct Run {
     random: u64,
     /// Formed groups that the writer does not have yet.
     formed: VecDeque<CommitGroup>,
-    released: VecDeque<Released>,
+    released: VecDeque<PublishedGroup>,
     replies: Vec<Reply>,
     durable: u64,
     published: u64,
@@ -282,7 +286,9 @@ impl Run {
             4 | 5 => {
                 // It hits an append, which then waits, or a sync, or the mark of released headers.
                 if self.below(12) == 0 {
-                    self.bench.env.fail(1, Fault::Half(ErrorKind::StorageFull));
+                    self.bench
+                        .env
+                        .fail(1, DiskFault::Half(ErrorKind::StorageFull));
                 }
                 let step = self.bench.writer.step();
                 for logged in self.bench.writer.durable() {
@@ -290,12 +296,14 @@ impl Run {
                     self.bench.releaser.give(logged);
                 }
                 match step {
-                    Ok(step) => self.blocked += usize::from(matches!(step, Some(Step::Blocked(_)))),
+                    Ok(step) => {
+                        self.blocked += usize::from(matches!(step, Some(WriterStep::Blocked(_))));
+                    }
                     Err(_) => return false,
                 }
             }
             6 => match self.bench.releaser.step() {
-                Ok(Some(Step::Done(released))) => {
+                Ok(Some(WriterStep::Done(released))) => {
                     self.published += 1;
                     self.released.push_back(released);
                 }
@@ -342,7 +350,7 @@ fn whatever_the_order_of_steps_what_was_answered_is_there_after_a_crash() {
         answered += run.answered;
         blocked += run.blocked;
         drop(run);
-        env.crash(Loss::Some(seed));
+        env.crash(CrashLoss::Some(seed));
         let snapshot = open(place.path(), &env).snapshot();
         let batches = snapshot.head().unwrap().batches;
         assert!(batches >= durable, "seed {seed}: {batches} of {durable}");

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use kedge_runtime::executor::{Part, Running, Waits};
-use kedge_storage::Group;
+use kedge_runtime::executor::{EnginePart, EngineRuntime, StepWait};
+use kedge_storage::WriteGroup;
 use tokio::sync::{mpsc, watch};
 
-use super::appending::{Until, Writer};
-use super::releaser::Releaser;
-use super::{Logged, Outlet, Step, Writing};
-use crate::commit::agreement::Sampler;
+use super::appending::{LogAppender, WriterWait};
+use super::releaser::PublishQueue;
+use super::{LoggedGroup, Publisher, WriterLink, WriterStep};
+use crate::commit::agreement::AgreementSampler;
 use crate::commit::error::CommitterError;
 use crate::commit::group::CommitGroup;
 
@@ -18,38 +18,38 @@ use crate::commit::group::CommitGroup;
 const SETTLING_PAUSE: Duration = Duration::from_micros(200);
 
 /// The threads that follow the committer.
-pub(crate) struct Threads {
-    writer: Part,
-    releaser: Part,
+pub(crate) struct WriterThreads {
+    writer: EnginePart,
+    releaser: EnginePart,
 }
 
 /// Starts writer and releaser; they end when the committer drops its end. If one of them fails, it ends early and
 /// reports that itself, because the committer would notice only with the next group. `sampler` selects groups for
 /// comparison. The channels need no bounds: the committer hands over only a few groups ahead of the published ones.
 pub(crate) fn start(
-    outlet: Outlet,
-    sampler: Sampler,
-    running: &Running,
-) -> std::io::Result<(Writing, Threads)> {
+    outlet: Publisher,
+    sampler: AgreementSampler,
+    running: &EngineRuntime,
+) -> std::io::Result<(WriterLink, WriterThreads)> {
     let (groups, formed) = mpsc::unbounded_channel();
     let (logged_sender, logged) = mpsc::unbounded_channel();
     let (count, published) = watch::channel(0);
     let (spent_sender, spent) = mpsc::unbounded_channel();
     let mut writer = WriterThread {
-        writer: Writer::new(&outlet, sampler),
+        writer: LogAppender::new(&outlet, sampler),
         formed,
         logged: logged_sender,
         given: 0,
         published: published.clone(),
     };
     let failed = outlet.failed.clone();
-    let mut releaser = ReleaserThread {
-        releaser: Releaser::new(outlet),
+    let mut releaser = PublisherThread {
+        releaser: PublishQueue::new(outlet),
         logged,
         count,
         spent: spent_sender,
     };
-    let threads = Threads {
+    let threads = WriterThreads {
         writer: failed.start(running, "writer", move |waits| async move {
             writer.run(&waits).await
         })?,
@@ -57,7 +57,7 @@ pub(crate) fn start(
             releaser.run(&waits).await
         })?,
     };
-    let writing = Writing {
+    let writing = WriterLink {
         groups,
         handed_over: 0,
         published,
@@ -66,7 +66,7 @@ pub(crate) fn start(
     Ok((writing, threads))
 }
 
-impl Threads {
+impl WriterThreads {
     /// Waits until both have ended. A thread that calls this is blocked meanwhile.
     pub(crate) async fn ended(self) {
         self.writer.joined().await;
@@ -75,16 +75,16 @@ impl Threads {
 }
 
 struct WriterThread {
-    writer: Writer,
+    writer: LogAppender,
     formed: mpsc::UnboundedReceiver<CommitGroup>,
-    logged: mpsc::UnboundedSender<Logged>,
+    logged: mpsc::UnboundedSender<LoggedGroup>,
     /// How many groups the releaser has received, and how many of them are published.
     given: u64,
     published: watch::Receiver<u64>,
 }
 
 impl WriterThread {
-    async fn run(&mut self, waits: &Waits) -> Result<(), CommitterError> {
+    async fn run(&mut self, waits: &StepWait) -> Result<(), CommitterError> {
         while let Some(first) = waits.receive(&mut self.formed).await {
             self.writer.give(first);
             while self.step(waits).await? {}
@@ -93,19 +93,19 @@ impl WriterThread {
     }
 
     /// Accepts a group, if one has arrived, and takes one step; false if nothing is left to do.
-    async fn step(&mut self, waits: &Waits) -> Result<bool, CommitterError> {
+    async fn step(&mut self, waits: &StepWait) -> Result<bool, CommitterError> {
         waits.before("writer").await;
         let step = self.writer.step();
         self.hand_on()?;
         match step? {
             None => return Ok(false),
-            Some(Step::Done(())) => {
+            Some(WriterStep::Done(())) => {
                 if let Ok(next) = self.formed.try_recv() {
                     self.writer.give(next);
                 }
             }
-            Some(Step::Blocked(Until::Passed(pause))) => waits.pause(pause).await,
-            Some(Step::Blocked(Until::Published)) => self.settle(waits).await?,
+            Some(WriterStep::Blocked(WriterWait::Passed(pause))) => waits.pause(pause).await,
+            Some(WriterStep::Blocked(WriterWait::Published)) => self.settle(waits).await?,
         }
         Ok(true)
     }
@@ -121,7 +121,7 @@ impl WriterThread {
     }
 
     /// Waits until the store has applied every group that the releaser has received.
-    async fn settle(&mut self, waits: &Waits) -> Result<(), CommitterError> {
+    async fn settle(&mut self, waits: &StepWait) -> Result<(), CommitterError> {
         while *self.published.borrow() < self.given {
             self.published
                 .has_changed()
@@ -132,23 +132,23 @@ impl WriterThread {
     }
 }
 
-struct ReleaserThread {
-    releaser: Releaser,
-    logged: mpsc::UnboundedReceiver<Logged>,
+struct PublisherThread {
+    releaser: PublishQueue,
+    logged: mpsc::UnboundedReceiver<LoggedGroup>,
     /// Number of published groups.
     count: watch::Sender<u64>,
     /// Receives empty groups for reuse.
-    spent: mpsc::UnboundedSender<Group>,
+    spent: mpsc::UnboundedSender<WriteGroup>,
 }
 
-impl ReleaserThread {
-    async fn run(&mut self, waits: &Waits) -> Result<(), CommitterError> {
+impl PublisherThread {
+    async fn run(&mut self, waits: &StepWait) -> Result<(), CommitterError> {
         while let Some(logged) = waits.receive(&mut self.logged).await {
             self.releaser.give(logged);
             waits.before("releaser").await;
             while let Some(step) = self.releaser.step()? {
                 match step {
-                    Step::Done(released) => {
+                    WriterStep::Done(released) => {
                         // Before the answers, so that the next group is handed over while they are sent.
                         self.count.send_modify(|count| *count += 1);
                         waits.before("releaser").await;
@@ -157,7 +157,7 @@ impl ReleaserThread {
                             let _ = self.spent.send(group);
                         }
                     }
-                    Step::Blocked(pause) => waits.pause(pause).await,
+                    WriterStep::Blocked(pause) => waits.pause(pause).await,
                 }
             }
         }

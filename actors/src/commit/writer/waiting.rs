@@ -15,9 +15,9 @@ const LOG_AGAIN_AFTER: Duration = Duration::from_mins(1);
 
 /// Wait of a step for room on the disk, or for the store to accept commits again.
 #[derive(Default)]
-pub(super) struct Waiting(Delay);
+pub(super) struct WriteRetry(WriteDelay);
 
-impl Waiting {
+impl WriteRetry {
     /// Judges a step's error. If it is no failure, returns the pause before the retry.
     pub(super) fn pause(
         &mut self,
@@ -27,7 +27,7 @@ impl Waiting {
     ) -> Result<Duration, CommitError> {
         match error {
             CommitError::NoSpace(why) => {
-                if self.0.is_due(Reason::NoSpace, now) {
+                if self.0.is_due(WriteDelayReason::NoSpace, now) {
                     tracing::error!(
                         why,
                         "the disk or this process has no room; the commit waits for room"
@@ -37,7 +37,7 @@ impl Waiting {
                 Ok(NO_SPACE_PAUSE)
             }
             CommitError::Suspended(why) => {
-                if self.0.is_due(Reason::Suspended, now) {
+                if self.0.is_due(WriteDelayReason::Suspended, now) {
                     tracing::error!(why, "the store accepts no commits; what was placed waits");
                 }
                 Ok(SUSPENDED_PAUSE)
@@ -58,22 +58,22 @@ impl Waiting {
 
 /// Reason why a group is not written yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Reason {
+enum WriteDelayReason {
     NoSpace,
     Suspended,
 }
 
 /// Start of a group's wait, and its last log entry.
 #[derive(Default)]
-struct Delay {
+struct WriteDelay {
     began: Option<Instant>,
-    logged: Option<(Reason, Instant)>,
+    logged: Option<(WriteDelayReason, Instant)>,
 }
 
-impl Delay {
+impl WriteDelay {
     /// Notes that the group waits. Returns whether to log that: at its start, when the reason changes, and then once a
     /// minute.
-    fn is_due(&mut self, reason: Reason, now: Instant) -> bool {
+    fn is_due(&mut self, reason: WriteDelayReason, now: Instant) -> bool {
         self.began.get_or_insert(now);
         let is_known = self.logged.is_some_and(|(logged, at)| {
             logged == reason && now.saturating_duration_since(at) < LOG_AGAIN_AFTER
@@ -94,7 +94,7 @@ mod tests {
     fn a_step_is_tried_again_after_what_ends_by_itself_alone() {
         let no = || "no".to_owned();
         let full = AtomicBool::new(false);
-        let mut waiting = Waiting::default();
+        let mut waiting = WriteRetry::default();
         let mut pause = |error| waiting.pause(error, &full, Instant::now());
         assert_eq!(pause(CommitError::Suspended(no())), Ok(SUSPENDED_PAUSE));
         assert!(!full.load(Ordering::Relaxed));
@@ -113,15 +113,15 @@ mod tests {
     fn a_wait_is_logged_when_it_begins_once_a_minute_and_when_it_ends() {
         let begin = Instant::now();
         let at = |s: u64| begin + Duration::from_secs(s);
-        let mut delay = Delay::default();
+        let mut delay = WriteDelay::default();
         let logged: Vec<u64> = (0..=150)
-            .filter(|s| delay.is_due(Reason::Suspended, at(*s)))
+            .filter(|s| delay.is_due(WriteDelayReason::Suspended, at(*s)))
             .collect();
         assert_eq!(logged, [0, 60, 120]);
         // A new reason is logged, and so is the first one when it returns.
-        assert!(delay.is_due(Reason::NoSpace, at(151)));
-        assert!(!delay.is_due(Reason::NoSpace, at(152)));
-        assert!(delay.is_due(Reason::Suspended, at(153)));
+        assert!(delay.is_due(WriteDelayReason::NoSpace, at(151)));
+        assert!(!delay.is_due(WriteDelayReason::NoSpace, at(152)));
+        assert!(delay.is_due(WriteDelayReason::Suspended, at(153)));
         assert_eq!(delay.began, Some(begin));
     }
 }

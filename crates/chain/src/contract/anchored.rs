@@ -6,15 +6,16 @@ use kedge_protocol::signature::Signature;
 
 use super::artifact::ANCHOR;
 use super::{
-    AnchorContract, AnchoredEvent, ReadError, anchored_topic, decode_anchored, to_hash, to_number,
+    AnchorContract, AnchoredEvent, ContractReadError, anchored_topic, decode_anchored, to_hash,
+    to_number,
 };
 use crate::convert::h256;
-use crate::rpc::At;
+use crate::rpc::BlockTag;
 
 impl AnchorContract {
     /// The block of the contract's deployment, which the contract stores as the checkpoint of zero batches.
-    pub async fn first_block(&self) -> Result<u64, ReadError> {
-        Ok(self.checkpoint(0, At::Latest).await?.block_number)
+    pub async fn first_block(&self) -> Result<u64, ContractReadError> {
+        Ok(self.checkpoint(0, BlockTag::Latest).await?.block_number)
     }
 
     /// The checkpoints accepted in blocks `from` to `to`, in order; the range is requested in chunks.
@@ -22,7 +23,7 @@ impl AnchorContract {
         &self,
         from: u64,
         to: u64,
-    ) -> Result<Vec<AnchoredEvent>, ReadError> {
+    ) -> Result<Vec<AnchoredEvent>, ContractReadError> {
         let topics = vec![Some(h256(anchored_topic()))];
         let logs = self
             .rpc()
@@ -36,7 +37,7 @@ impl AnchorContract {
     pub async fn anchored_signature(
         &self,
         event: &AnchoredEvent,
-    ) -> Result<Option<SignedCheckpoint>, ReadError> {
+    ) -> Result<Option<SignedCheckpoint>, ContractReadError> {
         let sent = self.rpc().transaction(h256(event.tx_hash)).await?;
         let signed = sent.and_then(|sent| decode_anchor_call(&sent.input));
         Ok(signed.filter(|signed| signed.checkpoint == event.checkpoint))

@@ -6,7 +6,7 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 
 use super::artifact::{CLAIMS, VERIFIER};
-use super::deployed::{Deployed, ReadError};
+use super::deployed::{ContractInstance, ContractReadError};
 use super::{TransactError, account, number, to_address, to_number, transact, word};
 use crate::rpc::RpcClient;
 use crate::transaction::{FeePolicy, deployed_address};
@@ -59,17 +59,17 @@ pub enum ClaimsError {
     #[error(transparent)]
     Transact(#[from] TransactError),
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] ContractReadError),
 }
 
 /// A resolver of claims at an address on a node's chain.
 #[derive(Debug, Clone)]
-pub struct ClaimsContract(Deployed);
+pub struct ClaimsContract(ContractInstance);
 
 impl ClaimsContract {
     /// The resolver at `address`; nothing is checked yet.
     pub fn new(rpc: RpcClient, address: Address) -> Self {
-        Self(Deployed {
+        Self(ContractInstance {
             rpc,
             address,
             artifact: || &CLAIMS,
@@ -78,24 +78,24 @@ impl ClaimsContract {
     }
 
     /// Number of registered circuits; versions count from 1.
-    pub async fn version_count(&self) -> Result<u32, ReadError> {
+    pub async fn version_count(&self) -> Result<u32, ContractReadError> {
         let convert = |token| u32::try_from(to_number(token)?).ok();
         self.0.read_one("versionCount", &[], convert).await
     }
 
     /// The verifier of a circuit version.
-    pub async fn verifier_of(&self, version: u32) -> Result<Address, ReadError> {
+    pub async fn verifier_of(&self, version: u32) -> Result<Address, ContractReadError> {
         let version = [number(u64::from(version))];
         self.0.read_one("verifierOf", &version, to_address).await
     }
 
     /// The log's anchor contract.
-    pub async fn anchor_contract(&self) -> Result<Address, ReadError> {
+    pub async fn anchor_contract(&self) -> Result<Address, ContractReadError> {
         self.0.read_one("anchorContract", &[], to_address).await
     }
 
     /// Whether a claim with this context was resolved.
-    pub async fn is_resolved(&self, context: &Hash) -> Result<bool, ReadError> {
+    pub async fn is_resolved(&self, context: &Hash) -> Result<bool, ContractReadError> {
         self.0
             .read_one("isResolved", &[word(*context)], Token::into_bool)
             .await

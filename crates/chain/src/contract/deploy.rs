@@ -5,7 +5,7 @@ use kedge_protocol::{Address, Hash};
 
 use super::deployment_data;
 use super::transact::{TransactError, transact};
-use crate::rpc::{At, RpcClient, RpcError};
+use crate::rpc::{BlockTag, RpcClient, RpcError};
 use crate::transaction::{FeePolicy, deployed_address};
 
 /// Parameters of a deployment.
@@ -32,7 +32,7 @@ pub struct Deployment {
 
 /// Whether there is code at `address`.
 pub async fn is_deployed(rpc: &RpcClient, address: Address) -> Result<bool, RpcError> {
-    let code = rpc.code(address, At::Latest).await?;
+    let code = rpc.code(address, BlockTag::Latest).await?;
     Ok(!code.is_empty())
 }
 
@@ -43,23 +43,25 @@ pub async fn ensure_deployed(
     key: &SigningKey,
     stored: Option<Address>,
     options: &DeployOptions,
-) -> Result<Ensured, TransactError> {
+) -> Result<DeploymentOutcome, TransactError> {
     match stored {
-        Some(address) if is_deployed(rpc, address).await? => Ok(Ensured::Found(address)),
-        _ => deploy(rpc, key, options).await.map(Ensured::Deployed),
+        Some(address) if is_deployed(rpc, address).await? => Ok(DeploymentOutcome::Found(address)),
+        _ => deploy(rpc, key, options)
+            .await
+            .map(DeploymentOutcome::Deployed),
     }
 }
 
 /// A contract's address, and whether it existed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ensured {
+pub enum DeploymentOutcome {
     /// It existed before.
     Found(Address),
     /// This call deployed it.
     Deployed(Deployment),
 }
 
-impl Ensured {
+impl DeploymentOutcome {
     pub fn address(&self) -> Address {
         match self {
             Self::Found(address) => *address,

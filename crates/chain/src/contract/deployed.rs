@@ -7,11 +7,11 @@ use thiserror::Error;
 
 use super::artifact::Artifact;
 use crate::convert::h160;
-use crate::rpc::{At, CallRequest, RpcClient, RpcError};
+use crate::rpc::{BlockTag, CallRequest, RpcClient, RpcError};
 
 /// Why a contract could not be read.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum ReadError {
+pub enum ContractReadError {
     /// The request failed, or the contract reverted.
     #[error(transparent)]
     Rpc(#[from] RpcError),
@@ -26,7 +26,7 @@ pub enum ReadError {
 
 /// A contract with this artifact; checked only by reading from it.
 #[derive(Debug, Clone)]
-pub(super) struct Deployed {
+pub(super) struct ContractInstance {
     pub(super) rpc: RpcClient,
     pub(super) address: Address,
     pub(super) artifact: fn() -> &'static Artifact,
@@ -34,16 +34,16 @@ pub(super) struct Deployed {
     pub(super) what: &'static str,
 }
 
-impl Deployed {
+impl ContractInstance {
     /// The result of a function as of block `at`: its only value, its values, or the members of the struct that it
     /// returns.
     pub(super) async fn read<const N: usize, T>(
         &self,
         function: &'static str,
         arguments: &[Token],
-        at: At,
+        at: BlockTag,
         convert: impl FnOnce([Token; N]) -> Option<T>,
-    ) -> Result<T, ReadError> {
+    ) -> Result<T, ContractReadError> {
         let artifact = (self.artifact)();
         let call = CallRequest {
             to: Some(h160(self.address)),
@@ -71,13 +71,15 @@ impl Deployed {
         function: &'static str,
         arguments: &[Token],
         convert: impl FnOnce(Token) -> Option<T>,
-    ) -> Result<T, ReadError> {
-        self.read(function, arguments, At::Latest, |[value]| convert(value))
-            .await
+    ) -> Result<T, ContractReadError> {
+        self.read(function, arguments, BlockTag::Latest, |[value]| {
+            convert(value)
+        })
+        .await
     }
 
-    pub(super) fn other_contract(&self, function: &'static str) -> ReadError {
-        ReadError::OtherContract {
+    pub(super) fn other_contract(&self, function: &'static str) -> ContractReadError {
+        ContractReadError::OtherContract {
             address: self.address,
             function,
             expected: self.what,

@@ -5,8 +5,8 @@ use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{
-    CheckpointEvidence, Coverage, Evidence, Fault, HeaderEvidence, KeyTerm, LeafEvidence, Standing,
-    Trust,
+    CheckpointEvidence, ContractCoverage, ContractView, Evidence, Fault, HeaderEvidence,
+    HeaderStatus, KeyTerm, LeafEvidence,
 };
 use kedge_protocol::hash::keccak;
 use kedge_protocol::{Address, Hash};
@@ -14,8 +14,8 @@ use kedge_protocol::{Address, Hash};
 use super::artifact::JUDGE;
 use super::bond::BondContract;
 use super::bond::tokens::{action_leaf, batch, words};
-use super::{AnchorContract, ReadError, number, word};
-use crate::rpc::{At, RpcError};
+use super::{AnchorContract, ContractReadError, number, word};
+use crate::rpc::{BlockTag, RpcError};
 
 /// The judge's return value for proven evidence: keccak256 of `Kedge fault proven`.
 pub fn proven_word() -> Hash {
@@ -105,8 +105,12 @@ fn arguments(evidence: &Evidence) -> Vec<Token> {
 /// The contracts' `HeaderEvidence`.
 pub(crate) fn header(evidence: &HeaderEvidence) -> Token {
     let (signature, key_index, anchored_batches, path) = match &evidence.standing {
-        Standing::Signed(signed) => (signed.signature.0.to_vec(), signed.key_index, 0, Vec::new()),
-        Standing::Anchored(anchored) => (Vec::new(), 0, anchored.batches, anchored.path.clone()),
+        HeaderStatus::Signed(signed) => {
+            (signed.signature.0.to_vec(), signed.key_index, 0, Vec::new())
+        }
+        HeaderStatus::Anchored(anchored) => {
+            (Vec::new(), 0, anchored.batches, anchored.path.clone())
+        }
     };
     Token::Tuple(vec![
         batch(&evidence.header),
@@ -151,27 +155,27 @@ pub struct KeyTrust {
     /// The keys, in the contract's order, including those of planned rotations.
     pub keys: Vec<KeyTerm>,
     /// The batches that this contract covers.
-    pub coverage: Coverage,
+    pub coverage: ContractCoverage,
     /// How long evidence counts after its key was replaced; forever without a bond.
     pub evidence_age_s: u64,
 }
 
 impl KeyTrust {
     /// The trust to check evidence against at a given time, with no anchored checkpoint yet.
-    pub fn trust(&self, domain: Domain, now_s: u64) -> Trust {
-        Trust {
+    pub fn trust(&self, domain: Domain, now_s: u64) -> ContractView {
+        ContractView {
             keys: self.keys.clone(),
             coverage: self.coverage,
             evidence_age_s: self.evidence_age_s,
             now_s,
-            ..Trust::new(domain, Address::ZERO)
+            ..ContractView::new(domain, Address::ZERO)
         }
     }
 }
 
 impl AnchorContract {
     /// The keys, the covered batches, and the bond's limit on the age of evidence.
-    pub async fn key_trust(&self) -> Result<KeyTrust, ReadError> {
+    pub async fn key_trust(&self) -> Result<KeyTrust, ContractReadError> {
         let bond = self.bond().await?;
         let evidence_age_s = if bond == Address::ZERO {
             u64::MAX
@@ -192,9 +196,9 @@ impl AnchorContract {
         &self,
         evidence: &Evidence,
         domain: Domain,
-        at: At,
+        at: BlockTag,
         now_s: u64,
-    ) -> Result<Trust, ReadError> {
+    ) -> Result<ContractView, ContractReadError> {
         let mut trust = self.key_trust().await?.trust(domain, now_s);
         for batches in evidence.anchored_batches() {
             let holder = self.holder_of(batches, at).await?;
@@ -203,7 +207,8 @@ impl AnchorContract {
                     trust.anchored.insert(batches, record.history);
                 }
                 // A missing checkpoint is reported by the check.
-                Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {}
+                Err(ContractReadError::Rpc(RpcError::Node(error)))
+                    if error.revert_data().is_some() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -23,10 +23,12 @@ use crate::convert::{h160, h256};
 use artifact::ANCHOR;
 
 pub use anchored::decode_anchor_call;
-pub use deploy::{DeployOptions, Deployment, Ensured, deploy, ensure_deployed, is_deployed};
-pub use deployed::ReadError;
+pub use deploy::{
+    DeployOptions, Deployment, DeploymentOutcome, deploy, ensure_deployed, is_deployed,
+};
+pub use deployed::ContractReadError;
 pub use evidence::{KeyTrust, evidence_calldata, judge_function, proven_word};
-pub use reader::{AnchorContract, AnchorState, AnchoredRecord, LatestCheckpoint};
+pub use reader::{AnchorContract, AnchorContractState, AnchoredRecord, LatestCheckpoint};
 pub use revert::decode_revert;
 pub use transact::{MinedTransaction, TransactError, transact, transact_paying};
 

@@ -3,29 +3,29 @@
 use ethers_core::abi::Token;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::{Coverage, KeyTerm};
-use kedge_protocol::{Address, Hash, KeyFrom, SequencerKeys};
+use kedge_protocol::evidence::{ContractCoverage, KeyTerm};
+use kedge_protocol::{Address, Hash, KeyActivation, SequencerKeys};
 
 use super::artifact::ANCHOR;
-use super::deployed::{Deployed, ReadError};
+use super::deployed::{ContractInstance, ContractReadError};
 use super::{
     AnchoredEvent, anchored_topics, decode_anchored, number, to_address, to_hash, to_number,
 };
 use crate::convert::h160;
-use crate::rpc::{At, LogFilter, RpcClient, RpcError};
+use crate::rpc::{BlockTag, LogFilter, RpcClient, RpcError};
 
 /// Limit of preceding contracts that are read for their keys.
 const PREDECESSORS_MAX: usize = 64;
 
 /// Merges the keys of a log's contracts, newest contract first, each with the first batch that it covers.
 fn joined(lists: &[(u64, Vec<KeyTerm>)]) -> Option<SequencerKeys> {
-    let mut entries: Vec<KeyFrom> = Vec::new();
+    let mut entries: Vec<KeyActivation> = Vec::new();
     for (from, terms) in lists.iter().rev() {
         // This contract's keys replace those of the preceding one from here on.
         entries.retain(|entry| entry.from_batch < *from);
         let first = terms.iter().rev().find(|term| term.from_batch <= *from)?;
         let later = terms.iter().filter(|term| term.from_batch > *from);
-        let entry = |key, from_batch| KeyFrom { key, from_batch };
+        let entry = |key, from_batch| KeyActivation { key, from_batch };
         // A successor starts with the key in force, which is not a rotation.
         if entries.last().is_none_or(|last| last.key != first.key) {
             entries.push(entry(first.key, *from));
@@ -37,7 +37,7 @@ fn joined(lists: &[(u64, Vec<KeyTerm>)]) -> Option<SequencerKeys> {
 
 /// Whether the contract accepts checkpoints; a pause is separate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnchorState {
+pub enum AnchorContractState {
     /// Accepts checkpoints.
     Open,
     /// The previous contract has not retired yet.
@@ -75,12 +75,12 @@ pub struct AnchoredRecord {
 
 /// An anchor contract at an address on a node's chain.
 #[derive(Debug, Clone)]
-pub struct AnchorContract(Deployed);
+pub struct AnchorContract(ContractInstance);
 
 impl AnchorContract {
     /// The contract at `address`; nothing is checked yet.
     pub fn new(rpc: RpcClient, address: Address) -> Self {
-        Self(Deployed {
+        Self(ContractInstance {
             rpc,
             address,
             artifact: || &ANCHOR,
@@ -97,7 +97,7 @@ impl AnchorContract {
     }
 
     /// The last checkpoint as of block `at`.
-    pub async fn latest(&self, at: At) -> Result<LatestCheckpoint, ReadError> {
+    pub async fn latest(&self, at: BlockTag) -> Result<LatestCheckpoint, ContractReadError> {
         let convert = |[batches, sequence, history]: [Token; 3]| {
             Some(LatestCheckpoint {
                 batches: to_number(batches)?,
@@ -110,7 +110,11 @@ impl AnchorContract {
 
     /// The checkpoint with exactly `batches`, as of block `at`; an RPC error with revert data if
     /// there is none.
-    pub async fn checkpoint(&self, batches: u64, at: At) -> Result<AnchoredRecord, ReadError> {
+    pub async fn checkpoint(
+        &self,
+        batches: u64,
+        at: BlockTag,
+    ) -> Result<AnchoredRecord, ContractReadError> {
         let convert = |[sequence, issued_at, anchored_at, block, history]: [Token; 5]| {
             Some(AnchoredRecord {
                 sequence: to_number(sequence)?,
@@ -126,12 +130,12 @@ impl AnchorContract {
     }
 
     /// The EIP-712 domain separator under which batches and checkpoints are signed.
-    pub async fn domain_separator(&self) -> Result<Hash, ReadError> {
+    pub async fn domain_separator(&self) -> Result<Hash, ContractReadError> {
         self.0.read_one("domainSeparator", &[], to_hash).await
     }
 
     /// The EIP-712 domain of the log's signatures, by `eip712Domain()` (EIP-5267).
-    pub async fn domain(&self) -> Result<Domain, ReadError> {
+    pub async fn domain(&self) -> Result<Domain, ContractReadError> {
         let convert = |[
             _fields,
             _name,
@@ -146,41 +150,43 @@ impl AnchorContract {
                 verifying_contract: to_address(contract)?,
             })
         };
-        self.0.read("eip712Domain", &[], At::Latest, convert).await
+        self.0
+            .read("eip712Domain", &[], BlockTag::Latest, convert)
+            .await
     }
 
     /// The account that may rotate keys and pause.
-    pub async fn owner(&self) -> Result<Address, ReadError> {
+    pub async fn owner(&self) -> Result<Address, ContractReadError> {
         self.0.read_one("owner", &[], to_address).await
     }
 
     /// The account that may accept the ownership; zero if there is none.
-    pub async fn pending_owner(&self) -> Result<Address, ReadError> {
+    pub async fn pending_owner(&self) -> Result<Address, ContractReadError> {
         self.0.read_one("pendingOwner", &[], to_address).await
     }
 
-    pub async fn paused(&self) -> Result<bool, ReadError> {
+    pub async fn paused(&self) -> Result<bool, ContractReadError> {
         self.0.read_one("paused", &[], Token::into_bool).await
     }
 
-    pub async fn state(&self) -> Result<AnchorState, ReadError> {
+    pub async fn state(&self) -> Result<AnchorContractState, ContractReadError> {
         let convert = |token| match to_number(token)? {
-            0 => Some(AnchorState::Open),
-            1 => Some(AnchorState::Waiting),
-            2 => Some(AnchorState::Retired),
-            3 => Some(AnchorState::Frozen),
+            0 => Some(AnchorContractState::Open),
+            1 => Some(AnchorContractState::Waiting),
+            2 => Some(AnchorContractState::Retired),
+            3 => Some(AnchorContractState::Frozen),
             _ => None,
         };
         self.0.read_one("status", &[], convert).await
     }
 
     /// The contract that holds the operator's bond; the zero address if there is none.
-    pub async fn bond(&self) -> Result<Address, ReadError> {
+    pub async fn bond(&self) -> Result<Address, ContractReadError> {
         self.0.read_one("bond", &[], to_address).await
     }
 
     /// All keys, including those of planned rotations, in order.
-    pub async fn key_terms(&self) -> Result<Vec<KeyTerm>, ReadError> {
+    pub async fn key_terms(&self) -> Result<Vec<KeyTerm>, ContractReadError> {
         let count = self.0.read_one("sequencerKeyCount", &[], to_number);
         let count = count.await?;
         let convert = |[key, from, until, replaced, closed]: [Token; 5]| {
@@ -195,33 +201,37 @@ impl AnchorContract {
         let mut terms = Vec::new();
         for index in 0..count {
             let arguments = [number(index)];
-            let term = self.0.read("keyTerm", &arguments, At::Latest, convert);
+            let term = self
+                .0
+                .read("keyTerm", &arguments, BlockTag::Latest, convert);
             terms.push(term.await?);
         }
         Ok(terms)
     }
 
     /// The batches that this contract covers.
-    pub async fn coverage(&self) -> Result<Coverage, ReadError> {
+    pub async fn coverage(&self) -> Result<ContractCoverage, ContractReadError> {
         let convert = |[from, until, retired]: [Token; 3]| {
-            Some(Coverage {
+            Some(ContractCoverage {
                 from_batch: to_number(from)?,
                 until_batch: to_number(until)?,
                 retired_at_s: to_number(retired)?,
             })
         };
-        self.0.read("coverage", &[], At::Latest, convert).await
+        self.0
+            .read("coverage", &[], BlockTag::Latest, convert)
+            .await
     }
 
     /// The contract that continues the log; the zero address if there is none.
-    pub async fn successor(&self, at: At) -> Result<Address, ReadError> {
+    pub async fn successor(&self, at: BlockTag) -> Result<Address, ContractReadError> {
         self.0
             .read("successor", &[], at, |[next]| to_address(next))
             .await
     }
 
     /// The contract that holds the checkpoint with this many batches: this one or, after its retirement, a successor.
-    pub async fn holder_of(&self, batches: u64, at: At) -> Result<Self, ReadError> {
+    pub async fn holder_of(&self, batches: u64, at: BlockTag) -> Result<Self, ContractReadError> {
         let mut holder = self.clone();
         while batches > holder.latest(at).await?.batches {
             let next = holder.successor(at).await?;
@@ -234,13 +244,13 @@ impl AnchorContract {
     }
 
     /// The contract that anchored the log before this one; the zero address if there was none.
-    pub async fn predecessor(&self) -> Result<Address, ReadError> {
+    pub async fn predecessor(&self) -> Result<Address, ContractReadError> {
         self.0.read_one("predecessor", &[], to_address).await
     }
 
     /// Every key of the log with its first batch: this contract's keys, and those of its predecessors for earlier
     /// batches.
-    pub async fn sequencer_keys(&self) -> Result<SequencerKeys, ReadError> {
+    pub async fn sequencer_keys(&self) -> Result<SequencerKeys, ContractReadError> {
         let mut lists = Vec::new();
         let mut contract = self.clone();
         loop {
@@ -255,7 +265,7 @@ impl AnchorContract {
     }
 
     /// The key that signs batch `batch`.
-    pub async fn sequencer_key_at(&self, batch: u64) -> Result<Address, ReadError> {
+    pub async fn sequencer_key_at(&self, batch: u64) -> Result<Address, ContractReadError> {
         let arguments = [number(batch)];
         self.0
             .read_one("sequencerKeyAt", &arguments, to_address)
@@ -264,9 +274,12 @@ impl AnchorContract {
 
     /// The event of the checkpoint with exactly `batches`, from the block that the contract stores; `None` if the chain
     /// has changed in between.
-    pub async fn anchored_event(&self, batches: u64) -> Result<Option<AnchoredEvent>, ReadError> {
-        let record = self.checkpoint(batches, At::Latest).await?;
-        let block = At::Block(record.block_number);
+    pub async fn anchored_event(
+        &self,
+        batches: u64,
+    ) -> Result<Option<AnchoredEvent>, ContractReadError> {
+        let record = self.checkpoint(batches, BlockTag::Latest).await?;
+        let block = BlockTag::Block(record.block_number);
         let filter = LogFilter {
             address: h160(self.address()),
             topics: anchored_topics(batches),
@@ -278,12 +291,16 @@ impl AnchorContract {
     }
 
     /// Whether the contract holds exactly this checkpoint, as of block `at`.
-    pub async fn holds(&self, checkpoint: &Checkpoint, at: At) -> Result<bool, ReadError> {
+    pub async fn holds(
+        &self,
+        checkpoint: &Checkpoint,
+        at: BlockTag,
+    ) -> Result<bool, ContractReadError> {
         match self.checkpoint(checkpoint.batches, at).await {
             Ok(record) => Ok(record.history == checkpoint.history
                 && record.sequence == checkpoint.sequence
                 && record.issued_at_ms == checkpoint.issued_at_ms),
-            Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
+            Err(ContractReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
                 Ok(false)
             }
             Err(error) => Err(error),

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::decode_revert;
 use crate::convert::{h160, h256};
-use crate::rpc::{At, CallRequest, RpcClient, RpcError};
+use crate::rpc::{BlockTag, CallRequest, RpcClient, RpcError};
 use crate::transaction::{FeePolicy, TransactionRequest};
 
 /// A transaction in a block.
@@ -70,7 +70,9 @@ pub async fn transact_paying(
         gas: None,
     };
     let gas = rpc.estimate_gas(&call).await.map_err(refusal)?;
-    let nonce = rpc.transaction_count(key.address(), At::Latest).await?;
+    let nonce = rpc
+        .transaction_count(key.address(), BlockTag::Latest)
+        .await?;
     let history = rpc.fee_history(5, &[50.0]).await?;
     let signed = TransactionRequest {
         chain_id: rpc.chain_id().await?,

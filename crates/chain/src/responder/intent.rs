@@ -5,7 +5,7 @@ use std::future::Future;
 use kedge_protocol::Hash;
 use serde::{Deserialize, Serialize};
 
-use crate::sender::{Attempt, OwnAttempt, StoreError};
+use crate::sender::{AnchorAttempt, AttemptParameters, StoreError};
 
 /// An answer in flight, with which a restart continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct StoredAnswer {
     #[serde(with = "hex_bytes")]
     pub calldata: Vec<u8>,
     /// All transactions, oldest first; each is stored before it is sent.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<AnchorAttempt>,
 }
 
 impl StoredAnswer {
@@ -29,7 +29,7 @@ impl StoredAnswer {
     }
 
     /// The last transaction made for the answer.
-    pub(super) fn last(&self) -> Option<(&Attempt, OwnAttempt)> {
+    pub(super) fn last(&self) -> Option<(&AnchorAttempt, AttemptParameters)> {
         let attempt = self.attempts.last()?;
         Some((attempt, attempt.own?))
     }

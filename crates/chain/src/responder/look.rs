@@ -3,10 +3,10 @@
 
 use kedge_protocol::Hash;
 
-use super::{AnswerStore, OpenCase, RespondError, Responder, Tracked, count};
-use crate::contract::AnchorState;
+use super::{AnswerStore, OpenCase, RespondError, Responder, ResponderCase, count};
+use crate::contract::AnchorContractState;
 use crate::contract::bond::{BondEvent, CaseState};
-use crate::rpc::{At, BlockHeader};
+use crate::rpc::{BlockHeader, BlockTag};
 
 impl<S: AnswerStore> Responder<S> {
     /// Reads the bond, if a read is due, and returns the open cases without an answer, nearest deadline first.
@@ -68,13 +68,13 @@ impl<S: AnswerStore> Responder<S> {
             None => self.check_bond().await?,
         };
         let rpc = self.bond.rpc().clone();
-        let Some(head) = rpc.block(At::Latest).await? else {
+        let Some(head) = rpc.block(BlockTag::Latest).await? else {
             return Ok(());
         };
         let depth = self.options.finality_fallback_depth;
         let final_number = rpc.final_number(head.number.as_u64(), depth).await?;
         self.chain_time_s = head.timestamp.low_u64();
-        self.is_frozen = self.anchor.state().await? == AnchorState::Frozen;
+        self.is_frozen = self.anchor.state().await? == AnchorContractState::Frozen;
         let from = match self.next_block {
             Some(next) => next,
             None => self.first_block(&head, terms.response_time_s).await?,
@@ -116,7 +116,7 @@ impl<S: AnswerStore> Responder<S> {
         let (mut low, mut high) = (0, head.number.as_u64());
         while low < high {
             let middle = low + (high - low) / 2;
-            let block = self.bond.rpc().block(At::Block(middle)).await?;
+            let block = self.bond.rpc().block(BlockTag::Block(middle)).await?;
             if block.is_some_and(|block| block.timestamp.low_u64() >= since_s) {
                 high = middle;
             } else {
@@ -146,13 +146,13 @@ impl<S: AnswerStore> Responder<S> {
     }
 
     async fn read_case(&mut self, id: Hash, final_number: u64) -> Result<(), RespondError> {
-        let case = self.bond.case(id, At::Latest).await?;
+        let case = self.bond.case(id, BlockTag::Latest).await?;
         let is_over = match case.state {
             CaseState::Open => case.deadline_s < self.chain_time_s || self.is_frozen,
             // Removed by a reorganisation.
             CaseState::None => true,
             CaseState::Answered | CaseState::Closed => {
-                let then = self.bond.case(id, At::Block(final_number)).await?;
+                let then = self.bond.case(id, BlockTag::Block(final_number)).await?;
                 then.state == case.state
             }
         };
@@ -174,7 +174,7 @@ impl<S: AnswerStore> Responder<S> {
     }
 }
 
-impl Tracked {
+impl ResponderCase {
     /// Adopts the chain's state of a case, and logs changes.
     fn follow(&mut self, id: Hash, case: crate::contract::bond::BondCase, chain_time_s: u64) {
         let before = self.case.replace(case).map(|case| case.state);

@@ -24,7 +24,7 @@ use kedge_protocol::{Address, Hash};
 use thiserror::Error;
 
 use crate::contract::bond::{BondCase, BondContract, BondTerms, CaseKind, CaseOpened};
-use crate::contract::{AnchorContract, ReadError};
+use crate::contract::{AnchorContract, ContractReadError};
 use crate::metric_definitions as metric;
 use crate::rpc::{RpcClient, RpcError};
 use crate::sender::StoreError;
@@ -58,7 +58,7 @@ pub enum RespondError {
     #[error(transparent)]
     Rpc(#[from] RpcError),
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] ContractReadError),
     /// The bond belongs to another anchor contract.
     #[error("the bond {bond} is over the anchor contract {found}, not {expected}")]
     OtherAnchor {
@@ -72,7 +72,7 @@ pub enum RespondError {
 
 /// Availability of the account's next nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum NonceTurn {
     /// No other transaction is in flight.
     Free,
     /// An anchor with these fees is in flight.
@@ -89,7 +89,7 @@ pub struct OpenCase {
 
 /// A followed case.
 #[derive(Debug, Default)]
-struct Tracked {
+struct ResponderCase {
     /// The event; `None` for a stored answer whose event has not been read again yet.
     asked: Option<CaseOpened>,
     /// The case as of the newest block.
@@ -111,7 +111,7 @@ const TRIES_LEFT: u64 = 8;
 
 /// Why a case's answer could not be made or sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum AnswerObstacle {
     /// The needed part of the log is archived.
     Archived,
     /// The log or the store could not be read.
@@ -122,7 +122,7 @@ pub enum Trouble {
     Slow,
 }
 
-impl Trouble {
+impl AnswerObstacle {
     /// The value of the metric's `outcome` label.
     const fn outcome(self) -> &'static str {
         match self {
@@ -141,7 +141,7 @@ pub struct Responder<S> {
     bond: BondContract,
     anchor: AnchorContract,
     store: S,
-    cases: BTreeMap<Hash, Tracked>,
+    cases: BTreeMap<Hash, ResponderCase>,
     terms: Option<BondTerms>,
     /// The first block whose events may still be new; `None` before the first read.
     next_block: Option<u64>,
@@ -164,9 +164,9 @@ impl<S: AnswerStore> Responder<S> {
     ) -> Result<Self, StoreError> {
         let mut cases = BTreeMap::new();
         for answer in store.load().await? {
-            let tracked = Tracked {
+            let tracked = ResponderCase {
                 answer: Some(answer.clone()),
-                ..Tracked::default()
+                ..ResponderCase::default()
             };
             cases.insert(answer.case, tracked);
         }
@@ -246,7 +246,7 @@ impl<S: AnswerStore> Responder<S> {
 
     /// Records that a case's answer could not be made or sent now. The case is tried again before its deadline; other
     /// cases do not wait for it.
-    pub fn failed(&mut self, case: Hash, trouble: Trouble, why: String) {
+    pub fn failed(&mut self, case: Hash, trouble: AnswerObstacle, why: String) {
         count(trouble.outcome());
         let (passed_ms, backoff_ms_max) = (self.passed_ms, self.options.backoff_ms_max);
         let chain_time_s = self.chain_time_s;
@@ -262,7 +262,7 @@ impl<S: AnswerStore> Responder<S> {
     }
 
     /// Open cases whose answers are not in a block yet.
-    fn waiting(&self) -> impl Iterator<Item = (&Tracked, &StoredAnswer)> {
+    fn waiting(&self) -> impl Iterator<Item = (&ResponderCase, &StoredAnswer)> {
         self.cases
             .values()
             .filter(|tracked| tracked.is_open())
@@ -287,7 +287,7 @@ impl<S: AnswerStore> Responder<S> {
     }
 }
 
-impl Tracked {
+impl ResponderCase {
     fn is_open(&self) -> bool {
         use crate::contract::bond::CaseState;
         // A stored answer counts as open until the chain says otherwise.

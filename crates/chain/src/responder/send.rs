@@ -3,12 +3,12 @@
 use ethers_core::types::Bytes;
 use kedge_protocol::Hash;
 
-use super::{AnswerStore, RespondError, Responder, Trouble, Turn, count};
+use super::{AnswerObstacle, AnswerStore, NonceTurn, RespondError, Responder, count};
 use crate::contract::bond::CaseState;
 use crate::contract::decode_revert;
 use crate::convert::{h160, h256};
-use crate::rpc::{At, CallRequest, RpcError};
-use crate::sender::{Attempt, OwnAttempt, is_out_of_reach};
+use crate::rpc::{BlockTag, CallRequest, RpcError};
+use crate::sender::{AnchorAttempt, AttemptParameters, is_out_of_reach};
 use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
 
 /// Observations of a used nonce without a receipt before another transaction is assumed to have used it.
@@ -20,7 +20,7 @@ const TIP_PERCENTILE: f64 = 50.0;
 impl<S: AnswerStore> Responder<S> {
     /// Sends the answer with the nearest deadline, or follows the one in flight. `now_ms` is the wall clock, stored
     /// with each transaction.
-    pub async fn step(&mut self, now_ms: u64, turn: Turn) -> Result<(), RespondError> {
+    pub async fn step(&mut self, now_ms: u64, turn: NonceTurn) -> Result<(), RespondError> {
         if self.is_frozen {
             return Ok(());
         }
@@ -32,7 +32,7 @@ impl<S: AnswerStore> Responder<S> {
                 Some((nearer, offered)) => {
                     // If it cannot be sent, the stuck answer continues.
                     (tried, is_out) = (nearer, self.is_out(nearer));
-                    let turn = Turn::Anchor(offered);
+                    let turn = NonceTurn::Anchor(offered);
                     self.send_first(nearer, next_nonce, now_ms, turn).await
                 }
                 None => self.advance(id, next_nonce, now_ms, turn).await,
@@ -41,7 +41,7 @@ impl<S: AnswerStore> Responder<S> {
                 // No other answer may take a nonce in flight.
                 Err(RespondError::Rpc(RpcError::Node(error))) if !is_out => {
                     let why = format!("the node refused to take the answer: {}", error.message);
-                    self.failed(tried, Trouble::Node, why);
+                    self.failed(tried, AnswerObstacle::Node, why);
                 }
                 advanced => return advanced,
             }
@@ -55,7 +55,7 @@ impl<S: AnswerStore> Responder<S> {
         id: Hash,
         next_nonce: u64,
         now_ms: u64,
-        turn: Turn,
+        turn: NonceTurn,
     ) -> Result<(), RespondError> {
         let answer = self.answer(id);
         let Some((attempt, own)) = answer.and_then(|answer| answer.last()) else {
@@ -110,7 +110,8 @@ impl<S: AnswerStore> Responder<S> {
 
     pub async fn next_nonce(&self) -> Result<u64, RpcError> {
         let rpc = self.bond.rpc();
-        rpc.transaction_count(self.key.address(), At::Latest).await
+        rpc.transaction_count(self.key.address(), BlockTag::Latest)
+            .await
     }
 
     /// The answer in flight, or else the one with the nearest deadline.
@@ -164,14 +165,14 @@ impl<S: AnswerStore> Responder<S> {
         id: Hash,
         nonce: u64,
         now_ms: u64,
-        turn: Turn,
+        turn: NonceTurn,
     ) -> Result<(), RespondError> {
         let market = self.market().await?;
         let fees = match turn {
-            Turn::Free => market,
-            Turn::Anchor(_) if !self.is_urgent(id) => return Ok(()),
+            NonceTurn::Free => market,
+            NonceTurn::Anchor(_) if !self.is_urgent(id) => return Ok(()),
             // The anchor uses this nonce, so the fees must exceed the anchor's.
-            Turn::Anchor(offered) => self
+            NonceTurn::Anchor(offered) => self
                 .options
                 .fee_policy
                 .bump(offered, market)
@@ -197,7 +198,7 @@ impl<S: AnswerStore> Responder<S> {
             }
             Err(error) => return Err(error.into()),
         };
-        let own = OwnAttempt {
+        let own = AttemptParameters {
             nonce,
             gas_limit: gas + gas / 4,
             fees,
@@ -241,7 +242,7 @@ impl<S: AnswerStore> Responder<S> {
         id: Hash,
         next_nonce: u64,
         now_ms: u64,
-        turn: Turn,
+        turn: NonceTurn,
     ) -> Result<(), RespondError> {
         let Some(tracked) = self.cases.get_mut(&id) else {
             return Ok(());
@@ -254,24 +255,30 @@ impl<S: AnswerStore> Responder<S> {
         self.send_first(id, next_nonce, now_ms, turn).await
     }
 
-    async fn bump(&mut self, id: Hash, own: OwnAttempt, now_ms: u64) -> Result<(), RespondError> {
+    async fn bump(
+        &mut self,
+        id: Hash,
+        own: AttemptParameters,
+        now_ms: u64,
+    ) -> Result<(), RespondError> {
         let market = self.market().await?;
         let Some(fees) = self.options.fee_policy.bump(own.fees, market) else {
             tracing::error!(case = %id, "an answer waits at the fee ceiling");
             return self.send_again(id, own).await;
         };
         count("bumped");
-        self.attempt(id, OwnAttempt { fees, ..own }, now_ms).await
+        self.attempt(id, AttemptParameters { fees, ..own }, now_ms)
+            .await
     }
 
-    async fn send_again(&self, id: Hash, own: OwnAttempt) -> Result<(), RespondError> {
+    async fn send_again(&self, id: Hash, own: AttemptParameters) -> Result<(), RespondError> {
         match self.signed(id, own) {
             Some(signed) => self.broadcast(id, &signed).await,
             None => Ok(()),
         }
     }
 
-    fn signed(&self, id: Hash, own: OwnAttempt) -> Option<SignedTransaction> {
+    fn signed(&self, id: Hash, own: AttemptParameters) -> Option<SignedTransaction> {
         let request = TransactionRequest {
             chain_id: self.options.chain_id,
             nonce: own.nonce,
@@ -285,14 +292,19 @@ impl<S: AnswerStore> Responder<S> {
     }
 
     /// Stores the attempt, then sends it.
-    async fn attempt(&mut self, id: Hash, own: OwnAttempt, at_ms: u64) -> Result<(), RespondError> {
+    async fn attempt(
+        &mut self,
+        id: Hash,
+        own: AttemptParameters,
+        at_ms: u64,
+    ) -> Result<(), RespondError> {
         let Some(signed) = self.signed(id, own) else {
             return Ok(());
         };
         let Some(mut answer) = self.answer(id).cloned() else {
             return Ok(());
         };
-        answer.attempts.push(Attempt {
+        answer.attempts.push(AnchorAttempt {
             tx_hash: signed.hash,
             own: Some(own),
             at_ms,

@@ -14,12 +14,12 @@ use super::error::EndpointError;
 /// A node's URL. Credentials (`user:password@`) go into a header; `Display` and `Debug` show only scheme, host and
 /// port, because hosted nodes carry their access key in the path or the query.
 #[derive(Clone)]
-pub struct Endpoint {
+pub struct RpcEndpoint {
     uri: Uri,
     authorization: Option<HeaderValue>,
 }
 
-impl Endpoint {
+impl RpcEndpoint {
     pub(super) fn uri(&self) -> &Uri {
         &self.uri
     }
@@ -29,7 +29,7 @@ impl Endpoint {
     }
 }
 
-impl FromStr for Endpoint {
+impl FromStr for RpcEndpoint {
     type Err = EndpointError;
 
     fn from_str(text: &str) -> Result<Self, EndpointError> {
@@ -68,7 +68,7 @@ fn basic_authorization(credentials: &str) -> Result<HeaderValue, EndpointError> 
     Ok(value)
 }
 
-impl fmt::Display for Endpoint {
+impl fmt::Display for RpcEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.uri.scheme_str().unwrap_or("http");
         let host = self.uri.host().unwrap_or("");
@@ -80,7 +80,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for RpcEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let endpoint: Endpoint = "https://user:p%40ss@node.example:8545/v3/secret-key?token=abc"
+        let endpoint: RpcEndpoint = "https://user:p%40ss@node.example:8545/v3/secret-key?token=abc"
             .parse()
             .unwrap();
         assert_eq!(endpoint.to_string(), "https://node.example:8545");
@@ -108,14 +108,14 @@ mod tests {
     #[test]
     fn only_http_and_https() {
         assert_eq!(
-            "ws://127.0.0.1:8545".parse::<Endpoint>().unwrap_err(),
+            "ws://127.0.0.1:8545".parse::<RpcEndpoint>().unwrap_err(),
             EndpointError::Scheme
         );
         assert_eq!(
-            "http:///path".parse::<Endpoint>().unwrap_err(),
+            "http:///path".parse::<RpcEndpoint>().unwrap_err(),
             EndpointError::Malformed
         );
-        let plain: Endpoint = "http://127.0.0.1:8545".parse().unwrap();
+        let plain: RpcEndpoint = "http://127.0.0.1:8545".parse().unwrap();
         assert_eq!(plain.uri().to_string(), "http://127.0.0.1:8545/");
         assert!(plain.authorization().is_none());
     }

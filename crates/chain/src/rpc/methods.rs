@@ -6,7 +6,7 @@ use ethers_core::types::{Bytes, H256, Log, Transaction, TransactionReceipt, U64,
 use kedge_protocol::Address;
 use serde_json::json;
 
-use super::{At, BlockHeader, CallRequest, FeeHistory, LogFilter, RpcClient, RpcError};
+use super::{BlockHeader, BlockTag, CallRequest, FeeHistory, LogFilter, RpcClient, RpcError};
 use crate::convert::h160;
 
 /// Limit of blocks per request for logs, below the limits of public nodes.
@@ -20,33 +20,33 @@ impl RpcClient {
     }
 
     /// The block at `at`, without transactions; `None` if it does not exist, or the tag does not yet.
-    pub async fn block(&self, at: At) -> Result<Option<BlockHeader>, RpcError> {
+    pub async fn block(&self, at: BlockTag) -> Result<Option<BlockHeader>, RpcError> {
         self.request("eth_getBlockByNumber", json!([at, false]))
             .await
     }
 
     /// The number of transactions sent from `address`.
-    pub async fn transaction_count(&self, address: Address, at: At) -> Result<u64, RpcError> {
+    pub async fn transaction_count(&self, address: Address, at: BlockTag) -> Result<u64, RpcError> {
         let params = json!([h160(address), at]);
         let count: U64 = self.request("eth_getTransactionCount", params).await?;
         Ok(count.as_u64())
     }
 
-    pub async fn balance_wei(&self, address: Address, at: At) -> Result<u128, RpcError> {
+    pub async fn balance_wei(&self, address: Address, at: BlockTag) -> Result<u128, RpcError> {
         let params = json!([h160(address), at]);
         let balance: U256 = self.request("eth_getBalance", params).await?;
         Ok(u128::try_from(balance).unwrap_or(u128::MAX))
     }
 
     /// The code at `address`; may be empty.
-    pub async fn code(&self, address: Address, at: At) -> Result<Vec<u8>, RpcError> {
+    pub async fn code(&self, address: Address, at: BlockTag) -> Result<Vec<u8>, RpcError> {
         let params = json!([h160(address), at]);
         let code: Bytes = self.request("eth_getCode", params).await?;
         Ok(code.to_vec())
     }
 
     /// Runs a call without changing anything; a revert is a node error with its data.
-    pub async fn call(&self, call: &CallRequest, at: At) -> Result<Bytes, RpcError> {
+    pub async fn call(&self, call: &CallRequest, at: BlockTag) -> Result<Bytes, RpcError> {
         self.request("eth_call", json!([call, at])).await
     }
 
@@ -62,7 +62,7 @@ impl RpcClient {
         blocks: u64,
         percentiles: &[f64],
     ) -> Result<FeeHistory, RpcError> {
-        let params = json!([U64::from(blocks), At::Latest, percentiles]);
+        let params = json!([U64::from(blocks), BlockTag::Latest, percentiles]);
         self.request("eth_feeHistory", params).await
     }
 
@@ -105,8 +105,8 @@ impl RpcClient {
             let filter = LogFilter {
                 address: h160(address),
                 topics: topics.clone(),
-                from_block: At::Block(next),
-                to_block: At::Block(last),
+                from_block: BlockTag::Block(next),
+                to_block: BlockTag::Block(last),
             };
             found.append(&mut self.logs(&filter).await?);
             next = last + 1;
@@ -122,7 +122,7 @@ impl RpcClient {
     /// stalled finality must not be replaced by a block depth.
     pub async fn final_block(&self) -> Result<Option<u64>, RpcError> {
         let knew = || self.has_finalized.load(Ordering::Relaxed);
-        match self.block(At::Finalized).await {
+        match self.block(BlockTag::Finalized).await {
             Ok(Some(block)) => {
                 self.has_finalized.store(true, Ordering::Relaxed);
                 Ok(Some(block.number.as_u64()))
@@ -153,13 +153,13 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::{Node, RpcOptions};
+    use super::super::{InProcessNode, RpcOptions};
     use super::*;
 
     /// A node that replays these answers.
     struct Scripted(Mutex<Vec<&'static str>>);
 
-    impl Node for Scripted {
+    impl InProcessNode for Scripted {
         fn answer(
             &self,
             _: Value,

@@ -25,9 +25,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-pub use endpoint::Endpoint;
+pub use endpoint::RpcEndpoint;
 pub use error::{EndpointError, ErrorObject, RpcError};
-pub use types::{At, BlockHeader, CallRequest, FeeHistory, LogFilter};
+pub use types::{BlockHeader, BlockTag, CallRequest, FeeHistory, LogFilter};
 
 use crate::metric_definitions::{RPC_DURATION_SECONDS, RPC_REQUESTS_TOTAL};
 
@@ -53,7 +53,7 @@ impl Default for RpcOptions {
 }
 
 /// A simulated node in this process.
-pub trait Node: Send + Sync + 'static {
+pub trait InProcessNode: Send + Sync + 'static {
     /// Maps a request body to a response body.
     fn answer(
         &self,
@@ -67,12 +67,12 @@ pub trait Node: Send + Sync + 'static {
     clippy::large_enum_variant,
     reason = "nearly all are the larger one, and there are few"
 )]
-enum Carrier {
+enum RpcTransport {
     Http(HttpClient<Full<Bytes>>),
-    Node(Arc<dyn Node>),
+    Node(Arc<dyn InProcessNode>),
 }
 
-impl fmt::Debug for Carrier {
+impl fmt::Debug for RpcTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Http(_) => "Http",
@@ -84,8 +84,8 @@ impl fmt::Debug for Carrier {
 /// A client of one Ethereum node. Cheap to clone; connections are shared.
 #[derive(Debug, Clone)]
 pub struct RpcClient {
-    carrier: Carrier,
-    endpoint: Endpoint,
+    carrier: RpcTransport,
+    endpoint: RpcEndpoint,
     options: RpcOptions,
     next_id: Arc<AtomicU64>,
     /// Whether the node has ever named a final block.
@@ -93,7 +93,7 @@ pub struct RpcClient {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct JsonRpcResponse<'a> {
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
     #[serde(default)]
@@ -103,22 +103,26 @@ struct Envelope<'a> {
 impl RpcClient {
     /// Creates a client without connecting: an unreachable node shows at the first request. `https` trusts the
     /// process's root certificates ([`kedge_net::trust`]).
-    pub fn new(endpoint: Endpoint, options: RpcOptions) -> Self {
+    pub fn new(endpoint: RpcEndpoint, options: RpcOptions) -> Self {
         let tls = kedge_net::trust::client_config().or_else(|error| {
             tracing::error!(%error, "nobody is trusted: no node can be reached by https");
             kedge_net::trust::of(RootCertStore::empty())
         });
         let tls = tls.expect("the provider has the default TLS versions");
         let http = outbound::client(outbound::connector(tls, None), IDLE_MAX);
-        Self::over(Carrier::Http(http), endpoint, options)
+        Self::over(RpcTransport::Http(http), endpoint, options)
     }
 
     /// A client of a simulated node; `endpoint` is only its name.
-    pub fn to_node(node: Arc<dyn Node>, endpoint: Endpoint, options: RpcOptions) -> Self {
-        Self::over(Carrier::Node(node), endpoint, options)
+    pub fn to_node(
+        node: Arc<dyn InProcessNode>,
+        endpoint: RpcEndpoint,
+        options: RpcOptions,
+    ) -> Self {
+        Self::over(RpcTransport::Node(node), endpoint, options)
     }
 
-    fn over(carrier: Carrier, endpoint: Endpoint, options: RpcOptions) -> Self {
+    fn over(carrier: RpcTransport, endpoint: RpcEndpoint, options: RpcOptions) -> Self {
         Self {
             carrier,
             endpoint,
@@ -129,7 +133,7 @@ impl RpcClient {
     }
 
     /// The node's URL; its `Display` form holds no secrets.
-    pub fn endpoint(&self) -> &Endpoint {
+    pub fn endpoint(&self) -> &RpcEndpoint {
         &self.endpoint
     }
 
@@ -160,7 +164,7 @@ impl RpcClient {
         params: Value,
     ) -> Result<R, RpcError> {
         let body = self.exchange_bytes(method, params).await?;
-        let envelope: Envelope<'_> = serde_json::from_slice(&body)
+        let envelope: JsonRpcResponse<'_> = serde_json::from_slice(&body)
             .map_err(|error| RpcError::Malformed(error.to_string()))?;
         if let Some(error) = envelope.error {
             return Err(RpcError::Node(error));
@@ -173,8 +177,8 @@ impl RpcClient {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let http = match &self.carrier {
-            Carrier::Http(http) => http,
-            Carrier::Node(node) => return node.answer(body).await.map(Bytes::from),
+            RpcTransport::Http(http) => http,
+            RpcTransport::Node(node) => return node.answer(body).await.map(Bytes::from),
         };
         let mut request = Request::builder()
             .method(Method::POST)
@@ -198,8 +202,8 @@ impl RpcClient {
             .to_bytes();
         // Some nodes answer an RPC error with a 4xx or 5xx; the error object is more specific.
         if !(200..300).contains(&status) {
-            return match serde_json::from_slice::<Envelope<'_>>(&body) {
-                Ok(Envelope {
+            return match serde_json::from_slice::<JsonRpcResponse<'_>>(&body) {
+                Ok(JsonRpcResponse {
                     error: Some(error), ..
                 }) => Err(RpcError::Node(error)),
                 _ => Err(RpcError::Status { status }),

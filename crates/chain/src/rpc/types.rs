@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// A block at which state is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
+pub enum BlockTag {
     /// The newest block.
     Latest,
     /// The newest block that the chain will not drop.
@@ -14,7 +14,7 @@ pub enum At {
     Block(u64),
 }
 
-impl Serialize for At {
+impl Serialize for BlockTag {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let block = match *self {
             Self::Latest => BlockNumber::Latest,
@@ -78,6 +78,6 @@ pub struct LogFilter {
     pub address: Address,
     /// One topic per position; `None` matches any.
     pub topics: Vec<Option<H256>>,
-    pub from_block: At,
-    pub to_block: At,
+    pub from_block: BlockTag,
+    pub to_block: BlockTag,
 }

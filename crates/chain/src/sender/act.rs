@@ -2,13 +2,13 @@
 
 use ethers_core::types::Bytes;
 
-use super::decide::{Decision, Observation, Seen, decide};
-use super::intent::{Attempt, Inclusion, Outcome, OwnAttempt};
-use super::{Hold, IntentStore, Memory, Sender, StepError};
-use crate::contract::{ReadError, anchor_calldata, decode_revert};
+use super::decide::{AnchorReceipt, IntentDecision, IntentObservation, decide};
+use super::intent::{AnchorAttempt, AttemptParameters, Inclusion, IntentOutcome};
+use super::{AnchorSender, IntentMemory, IntentStore, SendObstacle, SenderStepError};
+use crate::contract::{ContractReadError, anchor_calldata, decode_revert};
 use crate::convert::h160;
 use crate::metric_definitions::{ANCHOR_GAS_USED, ANCHOR_MAX_FEE_WEI, ANCHOR_TRANSACTIONS_TOTAL};
-use crate::rpc::{At, CallRequest, RpcError};
+use crate::rpc::{BlockTag, CallRequest, RpcError};
 use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
 
 /// Limit of an intent's moves per step: included, confirmed, final, and one to spare.
@@ -48,9 +48,9 @@ fn count(outcome: &'static str) {
     metrics::counter!(ANCHOR_TRANSACTIONS_TOTAL, "outcome" => outcome).increment(1);
 }
 
-impl<S: IntentStore> Sender<S> {
+impl<S: IntentStore> AnchorSender<S> {
     /// Reads the chain once and carries out every decision that follows.
-    pub(super) async fn advance(&mut self, now_ms: u64) -> Result<(), StepError> {
+    pub(super) async fn advance(&mut self, now_ms: u64) -> Result<(), SenderStepError> {
         self.check_chain().await?;
         let view = self.view_chain().await?;
         let mut blocked = false;
@@ -65,11 +65,15 @@ impl<S: IntentStore> Sender<S> {
         Ok(())
     }
 
-    async fn advance_one(&mut self, index: usize, observed: &Observation) -> Result<(), StepError> {
+    async fn advance_one(
+        &mut self,
+        index: usize,
+        observed: &IntentObservation,
+    ) -> Result<(), SenderStepError> {
         for _ in 0..MOVES_MAX {
             let tracked = &self.open[index];
             let decision = decide(&tracked.stored, tracked.memory, observed, self.rules());
-            if decision != Decision::Wait {
+            if decision != IntentDecision::Wait {
                 tracing::debug!(
                     batches = tracked.stored.intent.batches(),
                     ?decision,
@@ -87,19 +91,19 @@ impl<S: IntentStore> Sender<S> {
     async fn perform(
         &mut self,
         index: usize,
-        observed: &Observation,
-        decision: Decision,
-    ) -> Result<bool, StepError> {
+        observed: &IntentObservation,
+        decision: IntentDecision,
+    ) -> Result<bool, SenderStepError> {
         match decision {
-            Decision::Wait => Ok(false),
-            Decision::Include(inclusion) => self.include(index, inclusion).await,
-            Decision::Confirm => {
+            IntentDecision::Wait => Ok(false),
+            IntentDecision::Include(inclusion) => self.include(index, inclusion).await,
+            IntentDecision::Confirm => {
                 self.open[index].memory.confirmed = true;
                 count("confirmed");
                 Ok(false)
             }
-            Decision::Finalize => self.finalize(index).await,
-            Decision::Refused(inclusion) => {
+            IntentDecision::Finalize => self.finalize(index).await,
+            IntentDecision::Refused(inclusion) => {
                 let reason = self.why_refused(index, inclusion).await?;
                 self.fail(
                     index,
@@ -107,52 +111,56 @@ impl<S: IntentStore> Sender<S> {
                 )
                 .await
             }
-            Decision::NotAnchored(_) => {
+            IntentDecision::NotAnchored(_) => {
                 let reason = "the transaction succeeded without anchoring anything";
                 self.fail(index, reason.to_owned()).await
             }
-            Decision::Dropped => self.drop_inclusion(index, observed.now_ms).await,
-            Decision::FindCovering => self.find_covering(index, observed).await,
-            Decision::Stale => {
+            IntentDecision::Dropped => self.drop_inclusion(index, observed.now_ms).await,
+            IntentDecision::FindCovering => self.find_covering(index, observed).await,
+            IntentDecision::Stale => {
                 let reason = format!(
                     "the contract's last checkpoint has {} batches, the proof starts from {}",
                     observed.contract_batches, self.open[index].stored.intent.extends_batches
                 );
                 self.fail(index, reason).await
             }
-            Decision::Send => self.send_first(index, observed).await,
-            Decision::SendAgain => self.send_again(index).await,
-            Decision::Bump => self.bump(index, observed).await,
-            Decision::Strike => {
+            IntentDecision::Send => self.send_first(index, observed).await,
+            IntentDecision::SendAgain => self.send_again(index).await,
+            IntentDecision::Bump => self.bump(index, observed).await,
+            IntentDecision::Strike => {
                 self.open[index].memory.nonce_strikes += 1;
                 Ok(false)
             }
-            Decision::Reconcile => self.reconcile(index, observed).await,
+            IntentDecision::Reconcile => self.reconcile(index, observed).await,
         }
     }
 
-    async fn save(&self, index: usize) -> Result<(), StepError> {
+    async fn save(&self, index: usize) -> Result<(), SenderStepError> {
         Ok(self.store.save(&self.open[index].stored).await?)
     }
 
-    async fn fail(&mut self, index: usize, reason: String) -> Result<bool, StepError> {
+    async fn fail(&mut self, index: usize, reason: String) -> Result<bool, SenderStepError> {
         let tracked = &mut self.open[index];
         tracing::error!(
             batches = tracked.stored.intent.batches(),
             reason,
             "anchor failed"
         );
-        tracked.stored.outcome = Some(Outcome::Failed { reason });
+        tracked.stored.outcome = Some(IntentOutcome::Failed { reason });
         tracked.held = None;
         count("failed");
         self.save(index).await?;
         Ok(false)
     }
 
-    async fn include(&mut self, index: usize, inclusion: Inclusion) -> Result<bool, StepError> {
+    async fn include(
+        &mut self,
+        index: usize,
+        inclusion: Inclusion,
+    ) -> Result<bool, SenderStepError> {
         let tracked = &mut self.open[index];
         tracked.stored.inclusion = Some(inclusion);
-        tracked.memory = Memory::default();
+        tracked.memory = IntentMemory::default();
         tracked.held = None;
         let own_batches = tracked.stored.intent.batches();
         tracked.note = (inclusion.covers_batches != own_batches)
@@ -161,7 +169,7 @@ impl<S: IntentStore> Sender<S> {
         Ok(true)
     }
 
-    async fn finalize(&mut self, index: usize) -> Result<bool, StepError> {
+    async fn finalize(&mut self, index: usize) -> Result<bool, SenderStepError> {
         let Some(inclusion) = self.open[index].stored.inclusion else {
             return Ok(false);
         };
@@ -173,14 +181,14 @@ impl<S: IntentStore> Sender<S> {
         {
             return Ok(false);
         }
-        self.open[index].stored.outcome = Some(Outcome::Finalized);
+        self.open[index].stored.outcome = Some(IntentOutcome::Finalized);
         self.save(index).await?;
         count("finalized");
         metrics::histogram!(ANCHOR_GAS_USED).record(inclusion.gas_used as f64);
         Ok(false)
     }
 
-    async fn drop_inclusion(&mut self, index: usize, now_ms: u64) -> Result<bool, StepError> {
+    async fn drop_inclusion(&mut self, index: usize, now_ms: u64) -> Result<bool, SenderStepError> {
         let tracked = &mut self.open[index];
         tracing::warn!(
             batches = tracked.stored.intent.batches(),
@@ -191,7 +199,7 @@ impl<S: IntentStore> Sender<S> {
         if let Some(last) = tracked.stored.attempts.last_mut() {
             last.at_ms = now_ms;
         }
-        tracked.memory = Memory::default();
+        tracked.memory = IntentMemory::default();
         tracked.note = Some("a reorganisation dropped it; it is sent again".to_owned());
         count("reorged");
         self.save(index).await?;
@@ -203,12 +211,12 @@ impl<S: IntentStore> Sender<S> {
     async fn find_covering(
         &mut self,
         index: usize,
-        observed: &Observation,
-    ) -> Result<bool, StepError> {
+        observed: &IntentObservation,
+    ) -> Result<bool, SenderStepError> {
         let intended = self.open[index].stored.intent.signed.checkpoint;
         let event = match self.contract.anchored_event(intended.batches).await {
             // The contract skipped this checkpoint.
-            Err(ReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
+            Err(ContractReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
                 self.contract
                     .anchored_event(observed.contract_batches)
                     .await?
@@ -228,7 +236,7 @@ impl<S: IntentStore> Sender<S> {
         }
         let attempts = &mut self.open[index].stored.attempts;
         if attempts.iter().all(|known| known.tx_hash != event.tx_hash) {
-            attempts.push(Attempt {
+            attempts.push(AnchorAttempt {
                 tx_hash: event.tx_hash,
                 own: None,
                 at_ms: observed.now_ms,
@@ -236,15 +244,15 @@ impl<S: IntentStore> Sender<S> {
             self.save(index).await?;
         }
         if let Some(seen) = self.look_for_receipt(index).await? {
-            let observed = Observation {
+            let observed = IntentObservation {
                 seen: Some(seen),
                 ..*observed
             };
-            if let Seen::Anchored(inclusion) = seen {
+            if let AnchorReceipt::Anchored(inclusion) = seen {
                 self.include(index, inclusion).await?;
                 let tracked = &self.open[index];
                 let next = decide(&tracked.stored, tracked.memory, &observed, self.rules());
-                if next == Decision::Finalize {
+                if next == IntentDecision::Finalize {
                     return self.finalize(index).await;
                 }
             }
@@ -255,8 +263,8 @@ impl<S: IntentStore> Sender<S> {
     async fn send_first(
         &mut self,
         index: usize,
-        observed: &Observation,
-    ) -> Result<bool, StepError> {
+        observed: &IntentObservation,
+    ) -> Result<bool, SenderStepError> {
         let gas = match self.contract.rpc().estimate_gas(&self.call(index)).await {
             Ok(gas) => gas,
             Err(RpcError::Node(error)) => {
@@ -266,14 +274,14 @@ impl<S: IntentStore> Sender<S> {
                     return self.fail(index, reason).await;
                 }
                 if read_answer(&error.message) == NodeAnswer::InsufficientFunds {
-                    self.hold(index, Hold::Funds);
+                    self.hold(index, SendObstacle::Funds);
                     return Ok(false);
                 }
                 return Err(RpcError::Node(error).into());
             }
             Err(error) => return Err(error.into()),
         };
-        let own = OwnAttempt {
+        let own = AttemptParameters {
             nonce: observed.next_nonce,
             gas_limit: gas + gas / 4,
             fees: self.market().await?,
@@ -281,7 +289,7 @@ impl<S: IntentStore> Sender<S> {
         self.attempt(index, own, observed.now_ms, "sent").await
     }
 
-    async fn send_again(&mut self, index: usize) -> Result<bool, StepError> {
+    async fn send_again(&mut self, index: usize) -> Result<bool, SenderStepError> {
         let Some((_, own)) = self.open[index].stored.last_own() else {
             return Ok(false);
         };
@@ -291,13 +299,17 @@ impl<S: IntentStore> Sender<S> {
         Ok(false)
     }
 
-    async fn bump(&mut self, index: usize, observed: &Observation) -> Result<bool, StepError> {
+    async fn bump(
+        &mut self,
+        index: usize,
+        observed: &IntentObservation,
+    ) -> Result<bool, SenderStepError> {
         let Some((_, own)) = self.open[index].stored.last_own() else {
             return Ok(false);
         };
         let market = self.market().await?;
         let Some(fees) = self.options.fee_policy.bump(own.fees, market) else {
-            self.hold(index, Hold::FeeCeiling);
+            self.hold(index, SendObstacle::FeeCeiling);
             if !observed.in_pool {
                 return self.send_again(index).await;
             }
@@ -305,13 +317,17 @@ impl<S: IntentStore> Sender<S> {
         };
         self.open[index].held = None;
         // The gas limit stays: an estimate that fails now must not prevent the replacement.
-        let own = OwnAttempt { fees, ..own };
+        let own = AttemptParameters { fees, ..own };
         self.attempt(index, own, observed.now_ms, "bumped").await
     }
 
     /// Chooses the chain's next nonce after another transaction used this one, or a gap precedes it, while the contract
     /// lacks the checkpoint. The old hashes stay, in case the chain reverts.
-    async fn reconcile(&mut self, index: usize, observed: &Observation) -> Result<bool, StepError> {
+    async fn reconcile(
+        &mut self,
+        index: usize,
+        observed: &IntentObservation,
+    ) -> Result<bool, SenderStepError> {
         let last = self.open[index].stored.last_own();
         let is_used = last.is_some_and(|(_, own)| own.nonce < observed.next_nonce);
         let why = if is_used {
@@ -330,7 +346,7 @@ impl<S: IntentStore> Sender<S> {
         self.send_first(index, observed).await
     }
 
-    fn hold(&mut self, index: usize, hold: Hold) {
+    fn hold(&mut self, index: usize, hold: SendObstacle) {
         let tracked = &mut self.open[index];
         if tracked.held.as_ref() != Some(&hold) {
             let batches = tracked.stored.intent.batches();
@@ -343,12 +359,12 @@ impl<S: IntentStore> Sender<S> {
     async fn attempt(
         &mut self,
         index: usize,
-        own: OwnAttempt,
+        own: AttemptParameters,
         now_ms: u64,
         outcome: &'static str,
-    ) -> Result<bool, StepError> {
+    ) -> Result<bool, SenderStepError> {
         let signed = self.sign(index, own);
-        self.open[index].stored.attempts.push(Attempt {
+        self.open[index].stored.attempts.push(AnchorAttempt {
             tx_hash: signed.hash,
             own: Some(own),
             at_ms: now_ms,
@@ -369,7 +385,7 @@ impl<S: IntentStore> Sender<S> {
         &mut self,
         index: usize,
         signed: &SignedTransaction,
-    ) -> Result<(), StepError> {
+    ) -> Result<(), SenderStepError> {
         let answer = match self.contract.rpc().send_raw_transaction(&signed.raw).await {
             Ok(_) => NodeAnswer::Taken,
             Err(RpcError::Node(error)) => read_answer(&error.message),
@@ -379,23 +395,23 @@ impl<S: IntentStore> Sender<S> {
             NodeAnswer::Taken => {
                 let tracked = &mut self.open[index];
                 // Sending the same offer again keeps it held at the fee ceiling.
-                if tracked.held != Some(Hold::FeeCeiling) {
+                if tracked.held != Some(SendObstacle::FeeCeiling) {
                     tracked.held = None;
                 }
             }
             NodeAnswer::NonceTooLow => {}
             NodeAnswer::Underpriced => self.open[index].memory.underpriced = true,
             NodeAnswer::InsufficientFunds => {
-                self.hold(index, Hold::Funds);
+                self.hold(index, SendObstacle::Funds);
             }
             NodeAnswer::Refused(message) => {
-                self.hold(index, Hold::Refused(message));
+                self.hold(index, SendObstacle::Refused(message));
             }
         }
         Ok(())
     }
 
-    async fn market(&self) -> Result<Fees, StepError> {
+    async fn market(&self) -> Result<Fees, SenderStepError> {
         let rpc = self.contract.rpc();
         let history = rpc
             .fee_history(FEE_HISTORY_BLOCKS, &[TIP_PERCENTILE])
@@ -417,7 +433,7 @@ impl<S: IntentStore> Sender<S> {
         }
     }
 
-    fn sign(&self, index: usize, own: OwnAttempt) -> SignedTransaction {
+    fn sign(&self, index: usize, own: AttemptParameters) -> SignedTransaction {
         TransactionRequest {
             chain_id: self.options.chain_id,
             nonce: own.nonce,
@@ -431,8 +447,12 @@ impl<S: IntentStore> Sender<S> {
     }
 
     /// Repeats the call at the receipt's block, because a receipt does not state the reason.
-    async fn why_refused(&self, index: usize, inclusion: Inclusion) -> Result<String, StepError> {
-        let at = At::Block(inclusion.block_number);
+    async fn why_refused(
+        &self,
+        index: usize,
+        inclusion: Inclusion,
+    ) -> Result<String, SenderStepError> {
+        let at = BlockTag::Block(inclusion.block_number);
         match self.contract.rpc().call(&self.call(index), at).await {
             Err(RpcError::Node(error)) => Ok(match error.revert_data() {
                 Some(data) => decode_revert(&data),

@@ -8,7 +8,7 @@ const NONCE_STRIKES_MAX: u8 = 3;
 
 /// A receipt of one of the intent's transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum AnchorReceipt {
     /// It anchored a checkpoint.
     Anchored(Inclusion),
     /// It is in a block, and reverted.
@@ -19,7 +19,7 @@ pub(super) enum Seen {
 
 /// The chain's state at one reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Observation {
+pub(super) struct IntentObservation {
     pub(super) now_ms: u64,
     pub(super) head_number: u64,
     /// `None` if the node does not know the `finalized` tag.
@@ -28,7 +28,7 @@ pub(super) struct Observation {
     pub(super) contract_batches: u64,
     /// The sender's next nonce, as of the newest block.
     pub(super) next_nonce: u64,
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<AnchorReceipt>,
     /// Whether the node has the last transaction in its pool or in a block.
     pub(super) in_pool: bool,
     /// Whether an earlier intent is not in a block yet, so that this one must wait.
@@ -37,7 +37,7 @@ pub(super) struct Observation {
 
 /// This process's memory of an intent; not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Memory {
+pub(super) struct IntentMemory {
     pub(super) confirmed: bool,
     pub(super) nonce_strikes: u8,
     /// The node rejected the fee as too low.
@@ -46,7 +46,7 @@ pub(super) struct Memory {
 
 /// Depths and times of the decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rules {
+pub(super) struct SenderRules {
     pub(super) confirmations: u64,
     pub(super) finality_fallback_depth: u64,
     pub(super) bump_after_ms: u64,
@@ -54,7 +54,7 @@ pub(super) struct Rules {
 
 /// The sender's next action for an intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum IntentDecision {
     /// Nothing to do yet.
     Wait,
     Include(Inclusion),
@@ -91,64 +91,66 @@ pub(crate) fn is_out_of_reach(nonce: u64, next_nonce: u64, is_late: bool) -> boo
 /// The next action for `stored`.
 pub(super) fn decide(
     stored: &StoredIntent,
-    memory: Memory,
-    observed: &Observation,
-    rules: Rules,
-) -> Decision {
+    memory: IntentMemory,
+    observed: &IntentObservation,
+    rules: SenderRules,
+) -> IntentDecision {
     let covered = observed.contract_batches >= stored.intent.batches();
     match observed.seen {
-        Some(Seen::Anchored(inclusion)) => {
+        Some(AnchorReceipt::Anchored(inclusion)) => {
             return included(stored, memory, observed, rules, inclusion);
         }
         // Another transaction anchored first, so the contract rightly reverted this one.
-        Some(Seen::Reverted(_) | Seen::Silent(_)) if covered => return Decision::FindCovering,
-        Some(Seen::Reverted(inclusion)) => return Decision::Refused(inclusion),
-        Some(Seen::Silent(inclusion)) => return Decision::NotAnchored(inclusion),
+        Some(AnchorReceipt::Reverted(_) | AnchorReceipt::Silent(_)) if covered => {
+            return IntentDecision::FindCovering;
+        }
+        Some(AnchorReceipt::Reverted(inclusion)) => return IntentDecision::Refused(inclusion),
+        Some(AnchorReceipt::Silent(inclusion)) => return IntentDecision::NotAnchored(inclusion),
         None => {}
     }
     if stored.inclusion.is_some() {
-        return Decision::Dropped;
+        return IntentDecision::Dropped;
     }
     if covered {
-        return Decision::FindCovering;
+        return IntentDecision::FindCovering;
     }
     if observed.blocked {
-        return Decision::Wait;
+        return IntentDecision::Wait;
     }
     if observed.contract_batches != stored.intent.extends_batches {
-        return Decision::Stale;
+        return IntentDecision::Stale;
     }
     let Some((attempt, own)) = stored.last_own() else {
-        return Decision::Send;
+        return IntentDecision::Send;
     };
     let age_ms = observed.now_ms.saturating_sub(attempt.at_ms);
     let is_late = age_ms >= rules.bump_after_ms;
     if is_out_of_reach(own.nonce, observed.next_nonce, is_late) {
         return if memory.nonce_strikes + 1 >= NONCE_STRIKES_MAX {
-            Decision::Reconcile
+            IntentDecision::Reconcile
         } else {
-            Decision::Strike
+            IntentDecision::Strike
         };
     }
     if memory.underpriced || is_late {
-        return Decision::Bump;
+        return IntentDecision::Bump;
     }
     if observed.in_pool {
-        Decision::Wait
+        IntentDecision::Wait
     } else {
-        Decision::SendAgain
+        IntentDecision::SendAgain
     }
 }
 
 fn included(
     stored: &StoredIntent,
-    memory: Memory,
-    observed: &Observation,
-    rules: Rules,
+    memory: IntentMemory,
+    observed: &IntentObservation,
+    rules: SenderRules,
     inclusion: Inclusion,
-) -> Decision {
+) -> IntentDecision {
     if stored.inclusion != Some(inclusion) {
-        return Decision::Include(inclusion);
+        return IntentDecision::Include(inclusion);
     }
     let depth = (observed.head_number + 1).saturating_sub(inclusion.block_number);
     let is_final = match observed.finalized_number {
@@ -156,11 +158,11 @@ fn included(
         None => depth >= rules.finality_fallback_depth,
     };
     if is_final {
-        Decision::Finalize
+        IntentDecision::Finalize
     } else if depth >= rules.confirmations && !memory.confirmed {
-        Decision::Confirm
+        IntentDecision::Confirm
     } else {
-        Decision::Wait
+        IntentDecision::Wait
     }
 }
 
@@ -170,11 +172,11 @@ mod tests {
     use kedge_protocol::checkpoint::Checkpoint;
     use kedge_protocol::signature::SigningKey;
 
-    use super::super::intent::{AnchorIntent, Attempt, OwnAttempt};
+    use super::super::intent::{AnchorAttempt, AnchorIntent, AttemptParameters};
     use super::*;
     use crate::transaction::Fees;
 
-    const RULES: Rules = Rules {
+    const RULES: SenderRules = SenderRules {
         confirmations: 3,
         finality_fallback_depth: 10,
         bump_after_ms: 1_000,
@@ -199,9 +201,9 @@ mod tests {
 
     fn sent() -> StoredIntent {
         let mut stored = stored();
-        stored.attempts.push(Attempt {
+        stored.attempts.push(AnchorAttempt {
             tx_hash: Hash([7; 32]),
-            own: Some(OwnAttempt {
+            own: Some(AttemptParameters {
                 nonce: 4,
                 gas_limit: 100_000,
                 fees: Fees {
@@ -224,8 +226,8 @@ mod tests {
         }
     }
 
-    fn observed() -> Observation {
-        Observation {
+    fn observed() -> IntentObservation {
+        IntentObservation {
             now_ms: 10,
             head_number: 100,
             finalized_number: Some(90),
@@ -237,86 +239,95 @@ mod tests {
         }
     }
 
-    fn check(stored: &StoredIntent, observed: Observation, expected: Decision) {
-        let decision = decide(stored, Memory::default(), &observed, RULES);
+    fn check(stored: &StoredIntent, observed: IntentObservation, expected: IntentDecision) {
+        let decision = decide(stored, IntentMemory::default(), &observed, RULES);
         assert_eq!(decision, expected, "{observed:?}");
     }
 
     #[test]
     fn before_the_first_transaction_the_contract_is_looked_at() {
-        check(&stored(), observed(), Decision::Send);
-        let with = |contract_batches| Observation {
+        check(&stored(), observed(), IntentDecision::Send);
+        let with = |contract_batches| IntentObservation {
             contract_batches,
             ..observed()
         };
-        check(&stored(), with(3), Decision::Stale);
-        check(&stored(), with(5), Decision::FindCovering);
-        check(&stored(), with(9), Decision::FindCovering);
-        let blocked = Observation {
+        check(&stored(), with(3), IntentDecision::Stale);
+        check(&stored(), with(5), IntentDecision::FindCovering);
+        check(&stored(), with(9), IntentDecision::FindCovering);
+        let blocked = IntentObservation {
             blocked: true,
             ..observed()
         };
-        check(&stored(), blocked, Decision::Wait);
+        check(&stored(), blocked, IntentDecision::Wait);
     }
 
     #[test]
     fn a_transaction_that_is_out_waits_is_bumped_or_sent_again() {
-        check(&sent(), observed(), Decision::Wait);
-        let lost = Observation {
+        check(&sent(), observed(), IntentDecision::Wait);
+        let lost = IntentObservation {
             in_pool: false,
             ..observed()
         };
-        check(&sent(), lost, Decision::SendAgain);
-        let late = Observation {
+        check(&sent(), lost, IntentDecision::SendAgain);
+        let late = IntentObservation {
             now_ms: 1_000,
             ..observed()
         };
-        check(&sent(), late, Decision::Bump);
-        let memory = Memory {
+        check(&sent(), late, IntentDecision::Bump);
+        let memory = IntentMemory {
             underpriced: true,
-            ..Memory::default()
+            ..IntentMemory::default()
         };
-        assert_eq!(decide(&sent(), memory, &observed(), RULES), Decision::Bump);
+        assert_eq!(
+            decide(&sent(), memory, &observed(), RULES),
+            IntentDecision::Bump
+        );
     }
 
     #[test]
     fn a_used_nonce_is_reconciled_the_third_time() {
-        let used = Observation {
+        let used = IntentObservation {
             next_nonce: 5,
             ..observed()
         };
-        let strikes = |nonce_strikes| Memory {
+        let strikes = |nonce_strikes| IntentMemory {
             nonce_strikes,
-            ..Memory::default()
+            ..IntentMemory::default()
         };
-        assert_eq!(decide(&sent(), strikes(0), &used, RULES), Decision::Strike);
-        assert_eq!(decide(&sent(), strikes(1), &used, RULES), Decision::Strike);
+        assert_eq!(
+            decide(&sent(), strikes(0), &used, RULES),
+            IntentDecision::Strike
+        );
+        assert_eq!(
+            decide(&sent(), strikes(1), &used, RULES),
+            IntentDecision::Strike
+        );
         let third = decide(&sent(), strikes(2), &used, RULES);
-        assert_eq!(third, Decision::Reconcile);
+        assert_eq!(third, IntentDecision::Reconcile);
     }
 
     #[test]
     fn a_transaction_behind_a_gap_of_nonces_takes_the_chains_nonce_once_it_is_late() {
-        let gap = |now_ms| Observation {
+        let gap = |now_ms| IntentObservation {
             next_nonce: 3,
             now_ms,
             ..observed()
         };
-        check(&sent(), gap(999), Decision::Wait);
-        check(&sent(), gap(1_000), Decision::Strike);
-        let memory = Memory {
+        check(&sent(), gap(999), IntentDecision::Wait);
+        check(&sent(), gap(1_000), IntentDecision::Strike);
+        let memory = IntentMemory {
             nonce_strikes: 2,
             underpriced: true,
-            ..Memory::default()
+            ..IntentMemory::default()
         };
         let third = decide(&sent(), memory, &gap(1_000), RULES);
-        assert_eq!(third, Decision::Reconcile);
+        assert_eq!(third, IntentDecision::Reconcile);
     }
 
     #[test]
     fn inclusion_confirmation_finality() {
-        let seen = |block_number, finalized_number| Observation {
-            seen: Some(Seen::Anchored(inclusion(block_number))),
+        let seen = |block_number, finalized_number| IntentObservation {
+            seen: Some(AnchorReceipt::Anchored(inclusion(block_number))),
             contract_batches: 5,
             finalized_number,
             ..observed()
@@ -328,18 +339,18 @@ mod tests {
         check(
             &sent(),
             seen(100, Some(90)),
-            Decision::Include(inclusion(100)),
+            IntentDecision::Include(inclusion(100)),
         );
-        check(&included(100), seen(100, Some(90)), Decision::Wait);
-        check(&included(98), seen(98, Some(90)), Decision::Confirm);
-        check(&included(98), seen(98, Some(98)), Decision::Finalize);
-        check(&included(92), seen(92, None), Decision::Confirm);
-        check(&included(91), seen(91, None), Decision::Finalize);
+        check(&included(100), seen(100, Some(90)), IntentDecision::Wait);
+        check(&included(98), seen(98, Some(90)), IntentDecision::Confirm);
+        check(&included(98), seen(98, Some(98)), IntentDecision::Finalize);
+        check(&included(92), seen(92, None), IntentDecision::Confirm);
+        check(&included(91), seen(91, None), IntentDecision::Finalize);
         // A reorganisation moved it to another block.
         check(
             &included(98),
             seen(99, Some(90)),
-            Decision::Include(inclusion(99)),
+            IntentDecision::Include(inclusion(99)),
         );
     }
 
@@ -349,27 +360,27 @@ mod tests {
             inclusion: Some(inclusion(99)),
             ..sent()
         };
-        check(&included, observed(), Decision::Dropped);
-        let blocked = Observation {
+        check(&included, observed(), IntentDecision::Dropped);
+        let blocked = IntentObservation {
             blocked: true,
             ..observed()
         };
-        check(&included, blocked, Decision::Dropped);
+        check(&included, blocked, IntentDecision::Dropped);
     }
 
     #[test]
     fn a_revert_counts_only_if_nothing_covers_the_intent() {
-        let with = |contract_batches| Observation {
-            seen: Some(Seen::Reverted(inclusion(99))),
+        let with = |contract_batches| IntentObservation {
+            seen: Some(AnchorReceipt::Reverted(inclusion(99))),
             contract_batches,
             ..observed()
         };
-        check(&sent(), with(2), Decision::Refused(inclusion(99)));
-        check(&sent(), with(6), Decision::FindCovering);
-        let silent = Observation {
-            seen: Some(Seen::Silent(inclusion(99))),
+        check(&sent(), with(2), IntentDecision::Refused(inclusion(99)));
+        check(&sent(), with(6), IntentDecision::FindCovering);
+        let silent = IntentObservation {
+            seen: Some(AnchorReceipt::Silent(inclusion(99))),
             ..observed()
         };
-        check(&sent(), silent, Decision::NotAnchored(inclusion(99)));
+        check(&sent(), silent, IntentDecision::NotAnchored(inclusion(99)));
     }
 }

@@ -26,17 +26,17 @@ impl AnchorIntent {
 
 /// A transaction that may anchor the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct AnchorAttempt {
     pub tx_hash: Hash,
     /// Set if this sender made the transaction; `None` if it was found through the contract.
-    pub own: Option<OwnAttempt>,
+    pub own: Option<AttemptParameters>,
     /// Time of sending or finding.
     pub at_ms: u64,
 }
 
 /// The parameters to rebuild a transaction byte for byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnAttempt {
+pub struct AttemptParameters {
     pub nonce: u64,
     pub gas_limit: u64,
     /// Its fee caps.
@@ -55,7 +55,7 @@ pub struct Inclusion {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum IntentOutcome {
     /// Its inclusion is final.
     Finalized,
     /// Given up; a new intent may succeed.
@@ -67,11 +67,11 @@ pub enum Outcome {
 pub struct StoredIntent {
     pub intent: AnchorIntent,
     /// All transactions, oldest first; each is stored before it is sent.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<AnchorAttempt>,
     /// Position in the chain, as last seen.
     pub inclusion: Option<Inclusion>,
     /// Kept until it has been reported.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<IntentOutcome>,
 }
 
 impl StoredIntent {
@@ -85,7 +85,7 @@ impl StoredIntent {
     }
 
     /// This sender's last transaction.
-    pub(super) fn last_own(&self) -> Option<(&Attempt, OwnAttempt)> {
+    pub(super) fn last_own(&self) -> Option<(&AnchorAttempt, AttemptParameters)> {
         let mut attempts = self.attempts.iter().rev();
         attempts.find_map(|attempt| Some((attempt, attempt.own?)))
     }

@@ -1,6 +1,6 @@
 //! Lifecycle of anchor transactions, from intent to finality.
 //!
-//! One key, one nonce in flight. The owner calls [`Sender::step`] every few seconds. A step reads the chain, applies
+//! One key, one nonce in flight. The owner calls [`AnchorSender::step`] every few seconds. A step reads the chain, applies
 //! the pure rules of [`decide`], acts, and returns what changed. There is no hidden task and no clock: tests drive it
 //! as the server does.
 //!
@@ -22,15 +22,17 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use thiserror::Error;
 
-use crate::contract::{AnchorContract, LatestCheckpoint, ReadError};
+use crate::contract::{AnchorContract, ContractReadError, LatestCheckpoint};
 use crate::metric_definitions::{ANCHOR_HELD, ANCHOR_INTENTS_OPEN, ANCHOR_STEP_FAILURES};
-use crate::rpc::{At, RpcClient, RpcError};
+use crate::rpc::{BlockTag, RpcClient, RpcError};
 use crate::transaction::{FeePolicy, FeePolicyError, Fees};
-use decide::{Memory, Rules};
+use decide::{IntentMemory, SenderRules};
 
 pub(crate) use decide::is_out_of_reach;
-pub use intent::{AnchorIntent, Attempt, Inclusion, Outcome, OwnAttempt, StoredIntent};
-pub use status::{AnchorStatus, Health, Update};
+pub use intent::{
+    AnchorAttempt, AnchorIntent, AttemptParameters, Inclusion, IntentOutcome, StoredIntent,
+};
+pub use status::{AnchorIntentStatus, AnchorSenderHealth, IntentUpdate};
 pub use store::{IntentStore, StoreError};
 
 /// Settings of the sender.
@@ -73,7 +75,7 @@ impl SenderOptions {
 
 /// Why an intent was not accepted.
 #[derive(Debug, Error)]
-pub enum SubmitError {
+pub enum AnchorSubmitError {
     /// A transaction is not in a block yet, or an outcome is unreported.
     #[error("the anchor of {batches} batches is still in flight")]
     Busy { batches: u64 },
@@ -90,7 +92,7 @@ pub enum SubmitError {
 
 /// Why a sender cannot be created.
 #[derive(Debug, Error)]
-pub enum OpenError {
+pub enum AnchorSenderError {
     /// The fee policy is contradictory.
     #[error(transparent)]
     FeePolicy(#[from] FeePolicyError),
@@ -100,11 +102,11 @@ pub enum OpenError {
 
 /// Why a step was not completed. All but the store's failures are transient.
 #[derive(Debug, Error)]
-pub(crate) enum StepError {
+pub(crate) enum SenderStepError {
     #[error(transparent)]
     Rpc(#[from] RpcError),
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] ContractReadError),
     #[error("the node is on chain {found}, not {expected}")]
     WrongChain { found: u64, expected: u64 },
     #[error("the contract {address} has the domain separator {found}, not this log's {expected}")]
@@ -119,7 +121,7 @@ pub(crate) enum StepError {
 
 /// Why a due transaction waits. Each reason passes by itself or through an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-enum Hold {
+enum SendObstacle {
     #[error("held: the fee ceiling is reached")]
     FeeCeiling,
     #[error("held: the sender's account does not have enough funds")]
@@ -128,56 +130,61 @@ enum Hold {
     Refused(String),
 }
 
-struct Tracked {
+struct TrackedIntent {
     stored: StoredIntent,
-    memory: Memory,
-    held: Option<Hold>,
+    memory: IntentMemory,
+    held: Option<SendObstacle>,
     note: Option<String>,
-    reported: Option<Update>,
+    reported: Option<IntentUpdate>,
 }
 
-impl Tracked {
+impl TrackedIntent {
     fn new(stored: StoredIntent) -> Self {
         Self {
             stored,
-            memory: Memory::default(),
+            memory: IntentMemory::default(),
             held: None,
             note: None,
             reported: None,
         }
     }
 
-    fn update(&self) -> Update {
-        let held = self.held.as_ref().map(Hold::to_string);
+    fn update(&self) -> IntentUpdate {
+        let held = self.held.as_ref().map(SendObstacle::to_string);
         let note = held.as_deref().or(self.note.as_deref());
         status::project(&self.stored, self.memory.confirmed, note)
     }
 }
 
 /// See the module's documentation.
-pub struct Sender<S> {
+pub struct AnchorSender<S> {
     options: SenderOptions,
     key: SigningKey,
     contract: AnchorContract,
     store: S,
     /// In the order of their batch counts, which is also that of their nonces.
-    open: Vec<Tracked>,
+    open: Vec<TrackedIntent>,
     chain_checked: bool,
     consecutive_failures: u32,
     last_error: Option<String>,
     next_step_at_ms: u64,
 }
 
-impl<S: IntentStore> Sender<S> {
+impl<S: IntentStore> AnchorSender<S> {
     /// Continues with the stored intents. The node may be down.
     pub async fn open(
         options: SenderOptions,
         key: SigningKey,
         rpc: RpcClient,
         store: S,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, AnchorSenderError> {
         options.fee_policy.validate()?;
-        let mut open: Vec<Tracked> = store.load().await?.into_iter().map(Tracked::new).collect();
+        let mut open: Vec<TrackedIntent> = store
+            .load()
+            .await?
+            .into_iter()
+            .map(TrackedIntent::new)
+            .collect();
         open.sort_by_key(|tracked| tracked.stored.intent.batches());
         Ok(Self {
             contract: AnchorContract::new(rpc, options.contract),
@@ -202,11 +209,11 @@ impl<S: IntentStore> Sender<S> {
     }
 
     /// The contract's last checkpoint as of the newest block, which the next intent must extend.
-    pub async fn latest(&self) -> Result<LatestCheckpoint, ReadError> {
-        self.contract.latest(At::Latest).await
+    pub async fn latest(&self) -> Result<LatestCheckpoint, ContractReadError> {
+        self.contract.latest(BlockTag::Latest).await
     }
 
-    /// Whether [`Sender::submit`] would accept a larger intent now.
+    /// Whether [`AnchorSender::submit`] would accept a larger intent now.
     pub fn is_ready(&self) -> bool {
         self.under_way().is_none()
     }
@@ -221,7 +228,7 @@ impl<S: IntentStore> Sender<S> {
 
     /// The intent whose transaction is in flight and not in a block.
     fn under_way(&self) -> Option<u64> {
-        let is_out = |tracked: &&Tracked| {
+        let is_out = |tracked: &&TrackedIntent| {
             let stored = &tracked.stored;
             stored.outcome.is_none() && stored.inclusion.is_none() && !stored.attempts.is_empty()
         };
@@ -231,35 +238,35 @@ impl<S: IntentStore> Sender<S> {
 
     /// Stores an intent; a later step sends it. A larger intent replaces one without transactions, so one transaction
     /// covers what accumulated while the node was down.
-    pub async fn submit(&mut self, intent: AnchorIntent) -> Result<(), SubmitError> {
+    pub async fn submit(&mut self, intent: AnchorIntent) -> Result<(), AnchorSubmitError> {
         self.forget_what_was_reported().await?;
-        let unreported = |tracked: &&Tracked| tracked.stored.outcome.is_some();
+        let unreported = |tracked: &&TrackedIntent| tracked.stored.outcome.is_some();
         let unreported = self.open.iter().find(unreported);
         let unreported = unreported.map(|tracked| tracked.stored.intent.batches());
         if let Some(batches) = self.under_way().or(unreported) {
-            return Err(SubmitError::Busy { batches });
+            return Err(AnchorSubmitError::Busy { batches });
         }
         if let Some(last) = self.open.last() {
             let open_batches = last.stored.intent.batches();
             if intent.batches() <= open_batches {
-                return Err(SubmitError::NotNewer { open_batches });
+                return Err(AnchorSubmitError::NotNewer { open_batches });
             }
         }
         let stored = StoredIntent::new(intent);
         self.store.save(&stored).await?;
-        let unsent = |tracked: &Tracked| tracked.stored.attempts.is_empty();
+        let unsent = |tracked: &TrackedIntent| tracked.stored.attempts.is_empty();
         while let Some(index) = self.open.iter().position(unsent) {
             let batches = self.open[index].stored.intent.batches();
             self.store.remove(batches).await?;
             self.open.remove(index);
         }
-        self.open.push(Tracked::new(stored));
+        self.open.push(TrackedIntent::new(stored));
         Ok(())
     }
 
     /// Reads the chain and does what is due at `now_ms`. Returns the intents whose state changed. An unresponsive node
-    /// is not an error: see [`Sender::health`].
-    pub async fn step(&mut self, now_ms: u64) -> Result<Vec<Update>, StoreError> {
+    /// is not an error: see [`AnchorSender::health`].
+    pub async fn step(&mut self, now_ms: u64) -> Result<Vec<IntentUpdate>, StoreError> {
         self.forget_what_was_reported().await?;
         if !self.open.is_empty() && now_ms >= self.next_step_at_ms {
             match self.advance(now_ms).await {
@@ -267,7 +274,7 @@ impl<S: IntentStore> Sender<S> {
                     self.consecutive_failures = 0;
                     self.last_error = None;
                 }
-                Err(StepError::Store(error)) => return Err(error),
+                Err(SenderStepError::Store(error)) => return Err(error),
                 Err(error) => self.back_off(now_ms, &error),
             }
         }
@@ -275,19 +282,19 @@ impl<S: IntentStore> Sender<S> {
         Ok(self.changes())
     }
 
-    pub fn health(&self) -> Health {
-        Health {
+    pub fn health(&self) -> AnchorSenderHealth {
+        AnchorSenderHealth {
             consecutive_failures: self.consecutive_failures,
             last_error: self.last_error.clone(),
             next_step_at_ms: self.next_step_at_ms,
-            open: self.open.iter().map(Tracked::update).collect(),
+            open: self.open.iter().map(TrackedIntent::update).collect(),
         }
     }
 
     /// Removes ended intents one step after their report, so a crash in between repeats the report instead of losing
     /// it.
     async fn forget_what_was_reported(&mut self) -> Result<(), StoreError> {
-        let is_over = |tracked: &Tracked| {
+        let is_over = |tracked: &TrackedIntent| {
             tracked.stored.outcome.is_some() && tracked.reported == Some(tracked.update())
         };
         while let Some(index) = self.open.iter().position(is_over) {
@@ -298,7 +305,7 @@ impl<S: IntentStore> Sender<S> {
         Ok(())
     }
 
-    fn back_off(&mut self, now_ms: u64, error: &StepError) {
+    fn back_off(&mut self, now_ms: u64, error: &SenderStepError) {
         let doublings = self.consecutive_failures.min(16);
         let pause_ms = (self.options.backoff_ms_min << doublings).min(self.options.backoff_ms_max);
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
@@ -308,7 +315,7 @@ impl<S: IntentStore> Sender<S> {
         self.last_error = Some(error.to_string());
     }
 
-    fn changes(&mut self) -> Vec<Update> {
+    fn changes(&mut self) -> Vec<IntentUpdate> {
         let mut changes = Vec::new();
         for tracked in &mut self.open {
             let update = tracked.update();
@@ -328,8 +335,8 @@ impl<S: IntentStore> Sender<S> {
         metrics::gauge!(ANCHOR_STEP_FAILURES).set(f64::from(self.consecutive_failures));
     }
 
-    fn rules(&self) -> Rules {
-        Rules {
+    fn rules(&self) -> SenderRules {
+        SenderRules {
             confirmations: self.options.confirmations,
             finality_fallback_depth: self.options.finality_fallback_depth,
             bump_after_ms: self.options.bump_after_ms,

@@ -3,12 +3,12 @@
 use kedge_protocol::Hash;
 use serde::{Deserialize, Serialize};
 
-use super::intent::{Outcome, StoredIntent};
+use super::intent::{IntentOutcome, StoredIntent};
 
 /// Progress of an anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AnchorStatus {
+pub enum AnchorIntentStatus {
     /// Stored; no transaction sent.
     Pending,
     /// A transaction is in flight, or in a block that is not deep enough yet.
@@ -23,10 +23,10 @@ pub enum AnchorStatus {
 
 /// State of an intent, reported at each change and once after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Update {
+pub struct IntentUpdate {
     /// Batch count that identifies the intent.
     pub batches: u64,
-    pub status: AnchorStatus,
+    pub status: AnchorIntentStatus,
     /// The transaction in the chain, or else the last one sent.
     pub tx_hash: Option<Hash>,
     /// Set, like the following three, while the transaction is in a block.
@@ -43,31 +43,33 @@ pub struct Update {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
+pub struct AnchorSenderHealth {
     /// Failed steps since the last successful one.
     pub consecutive_failures: u32,
     pub last_error: Option<String>,
     /// Time of the next effective step; earlier calls return immediately.
     pub next_step_at_ms: u64,
     /// Intents without an outcome.
-    pub open: Vec<Update>,
+    pub open: Vec<IntentUpdate>,
 }
 
-pub(super) fn project(stored: &StoredIntent, confirmed: bool, note: Option<&str>) -> Update {
+pub(super) fn project(stored: &StoredIntent, confirmed: bool, note: Option<&str>) -> IntentUpdate {
     let inclusion = stored.inclusion;
     let (status, reason) = match &stored.outcome {
-        Some(Outcome::Finalized) => (AnchorStatus::Finalized, None),
-        Some(Outcome::Failed { reason }) => (AnchorStatus::Failed, Some(reason.as_str())),
-        None if inclusion.is_some() && confirmed => (AnchorStatus::Confirmed, None),
-        None if stored.attempts.is_empty() => (AnchorStatus::Pending, None),
-        None => (AnchorStatus::Submitted, None),
+        Some(IntentOutcome::Finalized) => (AnchorIntentStatus::Finalized, None),
+        Some(IntentOutcome::Failed { reason }) => {
+            (AnchorIntentStatus::Failed, Some(reason.as_str()))
+        }
+        None if inclusion.is_some() && confirmed => (AnchorIntentStatus::Confirmed, None),
+        None if stored.attempts.is_empty() => (AnchorIntentStatus::Pending, None),
+        None => (AnchorIntentStatus::Submitted, None),
     };
     let last_sent = stored.attempts.last().map(|attempt| attempt.tx_hash);
     let own = stored
         .attempts
         .iter()
         .filter(|attempt| attempt.own.is_some());
-    Update {
+    IntentUpdate {
         batches: stored.intent.batches(),
         status,
         tx_hash: inclusion.map(|inclusion| inclusion.tx_hash).or(last_sent),

@@ -3,7 +3,7 @@
 use kedge_chain::contract::{
     AnchorContract, anchor_calldata, decode_anchor_call, pause_calldata, transact,
 };
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Hash;
 
@@ -28,7 +28,7 @@ async fn each_is_read_with_the_signature_that_brought_it() {
         anchored.push(intent.signed);
     }
     let head = rpc
-        .block(At::Latest)
+        .block(BlockTag::Latest)
         .await
         .unwrap()
         .unwrap()

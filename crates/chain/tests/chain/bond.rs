@@ -7,13 +7,13 @@ use kedge_chain::contract::bond::{
     settle_calldata, withdraw_calldata,
 };
 use kedge_chain::contract::{
-    AnchorContract, AnchorState, anchor_calldata, transact, transact_paying,
+    AnchorContract, AnchorContractState, anchor_calldata, transact, transact_paying,
 };
-use kedge_chain::rpc::{At, RpcClient};
+use kedge_chain::rpc::{BlockTag, RpcClient};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::checkpoint::Checkpoint;
-use kedge_protocol::evidence::Coverage;
+use kedge_protocol::evidence::ContractCoverage;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, log_tree};
@@ -118,12 +118,12 @@ impl Bonded {
     }
 
     async fn events(&self) -> Vec<BondEvent> {
-        let head = self.rpc.block(At::Latest).await.unwrap().unwrap();
+        let head = self.rpc.block(BlockTag::Latest).await.unwrap().unwrap();
         self.bond.events(0, head.number.as_u64()).await.unwrap()
     }
 
     pub(crate) async fn case(&self, id: Hash) -> BondCase {
-        self.bond.case(id, At::Latest).await.unwrap()
+        self.bond.case(id, BlockTag::Latest).await.unwrap()
     }
 }
 
@@ -134,8 +134,8 @@ async fn a_bond_is_made_filled_and_taken_out() {
     assert_eq!(bond.terms().await.unwrap(), TERMS);
     assert_eq!(bond.anchor_contract().await.unwrap(), anchor.address());
     assert_eq!(anchor.bond().await.unwrap(), bond.address());
-    assert_eq!(anchor.state().await.unwrap(), AnchorState::Open);
-    assert_eq!(anchor.coverage().await.unwrap(), Coverage::ALL);
+    assert_eq!(anchor.state().await.unwrap(), AnchorContractState::Open);
+    assert_eq!(anchor.coverage().await.unwrap(), ContractCoverage::ALL);
     let keys = anchor.key_terms().await.unwrap();
     assert_eq!(keys.len(), 1);
     assert_eq!(
@@ -159,7 +159,10 @@ async fn a_bond_is_made_filled_and_taken_out() {
     bonded.pass(TERMS.withdrawal_delay_s).await;
     let to = withdraw_calldata(Address([7; 20]));
     bonded.send(&owner(), to, 0).await.unwrap();
-    let paid = bonded.rpc.balance_wei(Address([7; 20]), At::Latest).await;
+    let paid = bonded
+        .rpc
+        .balance_wei(Address([7; 20]), BlockTag::Latest)
+        .await;
     assert_eq!(paid.unwrap(), 300);
     assert_eq!(bond.state().await.unwrap().bond_wei, 600);
 }

@@ -9,9 +9,9 @@ use kedge_chain::contract::{
     AnchorContract, accept_ownership_calldata, pause_calldata, rotate_calldata, transact,
     transfer_ownership_calldata, unpause_calldata,
 };
-use kedge_chain::rpc::{At, RpcClient};
+use kedge_chain::rpc::{BlockTag, RpcClient};
 use kedge_chain::transaction::{FeePolicy, Fees, TransactionRequest};
-use kedge_devchain::{self as embedded, Error};
+use kedge_devchain::{self as embedded, EmbeddedChainError};
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ async fn time_grows_and_can_be_moved() {
     let handle = start_embedded(directory.path(), clock.clock()).await;
     let rpc = client(&handle.url());
     let timestamp = async || {
-        let block = rpc.block(At::Latest).await;
+        let block = rpc.block(BlockTag::Latest).await;
         block.unwrap().unwrap().timestamp.as_u64()
     };
     assert_eq!(timestamp().await, 1_000);
@@ -219,7 +219,7 @@ async fn only_this_machine_may_listen() {
     options.listen = "0.0.0.0:0".parse().unwrap();
     assert!(matches!(
         embedded::start(options).await.unwrap_err(),
-        Error::NotLoopback(_)
+        EmbeddedChainError::NotLoopback(_)
     ));
 }
 

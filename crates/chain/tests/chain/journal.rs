@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use kedge_chain::rpc::At;
-use kedge_devchain::{self as embedded, Error, JournalError};
+use kedge_chain::rpc::BlockTag;
+use kedge_devchain::{self as embedded, EmbeddedChainError, JournalError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -41,7 +41,7 @@ async fn chain_with_history(directory: &TempDir) -> (Vec<Value>, u64) {
     raw(&rpc, "evm_mine", json!([])).await.unwrap();
     let blocks = all_blocks(&handle.url()).await;
     let anchor = AnchorContract::new(rpc, contract);
-    let latest = anchor.latest(At::Latest).await;
+    let latest = anchor.latest(BlockTag::Latest).await;
     handle.shutdown().await;
     (blocks, latest.unwrap().batches)
 }
@@ -72,7 +72,7 @@ async fn reopened_blocks(directory: &TempDir) -> Vec<Value> {
     blocks
 }
 
-async fn refusal(directory: &TempDir) -> Error {
+async fn refusal(directory: &TempDir) -> EmbeddedChainError {
     embedded::start(embedded_options(directory.path(), system_clock()))
         .await
         .unwrap_err()
@@ -102,7 +102,7 @@ async fn a_restart_keeps_every_block_and_the_state() {
     )
     .unwrap();
     let anchor = AnchorContract::new(rpc.clone(), address.parse().unwrap());
-    let latest = anchor.latest(At::Latest).await;
+    let latest = anchor.latest(BlockTag::Latest).await;
     assert_eq!(latest.unwrap().batches, 5);
     // A moved clock survives the restart.
     let now_s = crate::support::now_ms() / 1_000;
@@ -143,7 +143,8 @@ async fn a_damaged_middle_is_refused_and_named() {
         bytes[at] ^= 0x40;
         fs::write(journal_path(&directory), &bytes).unwrap();
         let error = refusal(&directory).await;
-        let Error::Journal(JournalError::Corrupt { record, offset, .. }) = &error else {
+        let EmbeddedChainError::Journal(JournalError::Corrupt { record, offset, .. }) = &error
+        else {
             panic!("byte {at}: {error}");
         };
         assert_eq!((*record, *offset), (0, 32), "byte {at}");
@@ -157,7 +158,7 @@ async fn another_chain_another_file_and_a_second_process_are_refused() {
     let handle = start_embedded(directory.path(), system_clock()).await;
     assert!(matches!(
         refusal(&directory).await,
-        Error::Journal(JournalError::Locked { .. })
+        EmbeddedChainError::Journal(JournalError::Locked { .. })
     ));
     handle.shutdown().await;
 
@@ -165,7 +166,7 @@ async fn another_chain_another_file_and_a_second_process_are_refused() {
     options.chain_id = 5;
     assert!(matches!(
         embedded::start(options).await.unwrap_err(),
-        Error::Journal(JournalError::ChainId {
+        EmbeddedChainError::Journal(JournalError::ChainId {
             found: 31_337,
             expected: 5,
             ..
@@ -175,7 +176,7 @@ async fn another_chain_another_file_and_a_second_process_are_refused() {
     fs::write(journal_path(&directory), "a letter").unwrap();
     assert!(matches!(
         refusal(&directory).await,
-        Error::Journal(JournalError::Foreign { .. })
+        EmbeddedChainError::Journal(JournalError::Foreign { .. })
     ));
     assert_eq!(fs::read(journal_path(&directory)).unwrap(), b"a letter");
 }

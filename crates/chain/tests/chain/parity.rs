@@ -116,7 +116,7 @@ fn trim_block(block: &mut Value) {
     remove(block, &from_clock_or_state);
 }
 
-async fn pair(directory: &TempDir) -> (Anvil, kedge_devchain::Handle, Pair) {
+async fn pair(directory: &TempDir) -> (Anvil, kedge_devchain::EmbeddedChainHandle, Pair) {
     let anvil = Anvil::start(&[]).await;
     // Anvil gives block 1 the base fee of block 0; from then on it follows EIP-1559.
     let base_fee = json!(["0x342770c0"]);

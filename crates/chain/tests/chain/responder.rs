@@ -7,9 +7,9 @@ use kedge_chain::contract::bond::{
     demand_leaves_calldata, deposit_calldata, inclusion_case_id, leaves_case_id,
 };
 use kedge_chain::responder::{
-    AnswerStore, Responder, ResponderOptions, StoredAnswer, Trouble, Turn,
+    AnswerObstacle, AnswerStore, NonceTurn, Responder, ResponderOptions, StoredAnswer,
 };
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::sender::StoreError;
 use kedge_chain::transaction::{FeePolicy, Fees};
 use kedge_protocol::Hash;
@@ -127,7 +127,7 @@ impl Asked {
     }
 
     async fn state(&self) -> CaseState {
-        let case = self.bonded.bond.case(self.case, At::Latest).await;
+        let case = self.bonded.bond.case(self.case, BlockTag::Latest).await;
         case.unwrap().state
     }
 
@@ -145,7 +145,7 @@ async fn a_restart_goes_on_with_the_answer_that_was_sent() {
     let mut responder = asked.responder().await;
     assert_eq!(asked.look(&mut responder).await, 1);
     assert!(!responder.may_hold_nonce(), "nothing was sent");
-    responder.step(now_ms(), Turn::Free).await.unwrap();
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
     let sent = asked.attempts();
     assert_eq!(sent.len(), 1);
     assert!(responder.holds_nonce(sent[0].0) && !responder.holds_nonce(sent[0].0 + 1));
@@ -153,7 +153,7 @@ async fn a_restart_goes_on_with_the_answer_that_was_sent() {
     let mut responder = asked.responder().await;
     assert!(responder.may_hold_nonce() && responder.holds_nonce(sent[0].0));
     assert_eq!(asked.look(&mut responder).await, 0, "the answer is known");
-    responder.step(now_ms(), Turn::Free).await.unwrap();
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
     assert_eq!(asked.attempts(), sent);
     asked.bonded.anvil.mine(1).await;
     assert_eq!(asked.state().await, CaseState::Answered);
@@ -179,7 +179,7 @@ async fn an_answer_takes_the_nonce_of_an_anchor_that_is_stuck() {
         max_priority_fee_per_gas_wei: 2_000_000_000,
     };
     responder
-        .step(now_ms(), Turn::Anchor(offered))
+        .step(now_ms(), NonceTurn::Anchor(offered))
         .await
         .unwrap();
     assert_eq!(asked.attempts(), [], "the anchor goes first");
@@ -187,13 +187,13 @@ async fn an_answer_takes_the_nonce_of_an_anchor_that_is_stuck() {
     asked.bonded.pass(TERMS.response_time_s / 2 + 60).await;
     asked.look(&mut responder).await;
     responder
-        .step(now_ms(), Turn::Anchor(offered))
+        .step(now_ms(), NonceTurn::Anchor(offered))
         .await
         .unwrap();
     let next = asked
         .bonded
         .rpc
-        .transaction_count(payer().address(), At::Latest)
+        .transaction_count(payer().address(), BlockTag::Latest)
         .await
         .unwrap();
     let [(nonce, fees)] = asked.attempts()[..] else {
@@ -213,11 +213,14 @@ async fn a_wall_clock_that_is_set_back_does_not_keep_an_answer_from_a_higher_off
     let mut responder = asked.responder().await;
     let sent_ms = now_ms();
     assert_eq!(asked.look_at(&mut responder, 1_000).await, 1);
-    responder.step(sent_ms, Turn::Free).await.unwrap();
+    responder.step(sent_ms, NonceTurn::Free).await.unwrap();
     for (passed_ms, attempts) in [(10_999, 1), (11_000, 2)] {
         asked.look_at(&mut responder, passed_ms).await;
         let hour_before_ms = sent_ms - 3_600_000;
-        responder.step(hour_before_ms, Turn::Free).await.unwrap();
+        responder
+            .step(hour_before_ms, NonceTurn::Free)
+            .await
+            .unwrap();
         assert_eq!(asked.attempts().len(), attempts);
     }
 }
@@ -228,7 +231,7 @@ async fn a_reorganisation_brings_a_case_back() {
     let mut responder = asked.responder().await;
     asked.look(&mut responder).await;
     let before = asked.bonded.anvil.raw("evm_snapshot", json!([])).await;
-    responder.step(now_ms(), Turn::Free).await.unwrap();
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
     asked.bonded.anvil.mine(1).await;
     asked.look(&mut responder).await;
     assert_eq!(asked.state().await, CaseState::Answered);
@@ -238,7 +241,7 @@ async fn a_reorganisation_brings_a_case_back() {
     asked.bonded.anvil.mine(1).await;
     assert_eq!(asked.state().await, CaseState::Open);
     assert_eq!(asked.look(&mut responder).await, 0, "the answer is kept");
-    responder.step(now_ms(), Turn::Free).await.unwrap();
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
     asked.bonded.anvil.mine(6).await;
     assert_eq!(asked.state().await, CaseState::Answered);
     asked.look(&mut responder).await;
@@ -253,7 +256,7 @@ async fn what_the_bond_would_refuse_is_not_sent() {
     responder.look(now_ms()).await.unwrap();
     let wrong = answer_leaves_calldata(1, &asked.header, &[], &[Hash([6; 32])]);
     responder.prepare(asked.case, wrong);
-    responder.step(now_ms(), Turn::Free).await.unwrap();
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
     assert_eq!(asked.attempts(), []);
     // The next read requests it again, but not past its deadline.
     assert_eq!(asked.look(&mut responder).await, 1);
@@ -286,9 +289,13 @@ async fn a_case_without_an_answer_keeps_no_other_one_waiting() {
     let missing = responder.look(passed_ms).await.unwrap();
     let ids: Vec<Hash> = missing.iter().map(|open| open.asked.id).collect();
     assert_eq!(ids, [asked.case, later], "the nearest deadline first");
-    responder.failed(asked.case, Trouble::Archived, "it is archived".into());
+    responder.failed(
+        asked.case,
+        AnswerObstacle::Archived,
+        "it is archived".into(),
+    );
     responder.prepare(later, answer_inclusion_calldata(&asked.header, 1, &[]));
-    responder.step(now_ms(), Turn::Free).await.unwrap();
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
     let sent = asked.files.read(later).unwrap().attempts;
     assert_eq!(sent.len(), 1);
 
@@ -307,7 +314,7 @@ async fn a_case_without_an_answer_keeps_no_other_one_waiting() {
     let late_ms = passed_ms + 20_000;
     responder.look_again();
     responder.look(late_ms).await.unwrap();
-    responder.step(now_ms(), Turn::Free).await.unwrap();
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
     let (nonce, fees) = asked.attempts()[0];
     let stuck = sent[0].own.unwrap();
     assert_eq!(nonce, stuck.nonce);

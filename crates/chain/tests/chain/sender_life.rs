@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kedge_chain::contract::{Ensured, ensure_deployed};
-use kedge_chain::rpc::{At, RpcClient};
-use kedge_chain::sender::{AnchorStatus, Sender, SubmitError, Update};
+use kedge_chain::contract::{DeploymentOutcome, ensure_deployed};
+use kedge_chain::rpc::{BlockTag, RpcClient};
+use kedge_chain::sender::{AnchorIntentStatus, AnchorSender, AnchorSubmitError, IntentUpdate};
 use kedge_protocol::Hash;
 use serde_json::json;
 use tempfile::TempDir;
@@ -16,14 +16,14 @@ use crate::support::{
 
 /// A sender, its store and its clock.
 pub(crate) struct Rig {
-    pub(crate) sender: Sender<FileStore>,
+    pub(crate) sender: AnchorSender<FileStore>,
     pub(crate) store: FileStore,
     pub(crate) now_ms: u64,
-    pub(crate) updates: Vec<Update>,
+    pub(crate) updates: Vec<IntentUpdate>,
 }
 
 impl Rig {
-    pub(crate) fn new(sender: Sender<FileStore>, store: FileStore) -> Self {
+    pub(crate) fn new(sender: AnchorSender<FileStore>, store: FileStore) -> Self {
         Self {
             sender,
             store,
@@ -33,7 +33,7 @@ impl Rig {
     }
 
     /// One step, a second later.
-    pub(crate) async fn step(&mut self) -> Vec<Update> {
+    pub(crate) async fn step(&mut self) -> Vec<IntentUpdate> {
         self.now_ms += 1_000;
         let updates = self.sender.step(self.now_ms).await.unwrap();
         self.updates.extend(updates.clone());
@@ -41,7 +41,7 @@ impl Rig {
     }
 
     /// Steps until an update has this status; at most `steps` of them.
-    pub(crate) async fn until(&mut self, status: AnchorStatus, steps: usize) -> Update {
+    pub(crate) async fn until(&mut self, status: AnchorIntentStatus, steps: usize) -> IntentUpdate {
         for _ in 0..steps {
             let updates = self.step().await;
             if let Some(update) = updates.into_iter().find(|update| update.status == status) {
@@ -56,7 +56,7 @@ impl Rig {
     }
 
     /// Steps until the intent is in a block: Anvil mines with a delay.
-    pub(crate) async fn until_mined(&mut self, batches: u64) -> Update {
+    pub(crate) async fn until_mined(&mut self, batches: u64) -> IntentUpdate {
         for _ in 0..50 {
             self.step().await;
             let open = self.sender.health().open;
@@ -69,14 +69,14 @@ impl Rig {
         panic!("{batches} not mined: {:?}", self.updates);
     }
 
-    pub(crate) fn statuses(&self) -> Vec<AnchorStatus> {
+    pub(crate) fn statuses(&self) -> Vec<AnchorIntentStatus> {
         self.updates.iter().map(|update| update.status).collect()
     }
 }
 
 /// The number of the payer's transactions in the chain.
 pub(crate) async fn payer_nonce(rpc: &RpcClient) -> u64 {
-    rpc.transaction_count(payer().address(), At::Latest)
+    rpc.transaction_count(payer().address(), BlockTag::Latest)
         .await
         .unwrap()
 }
@@ -93,15 +93,15 @@ async fn from_intent_to_finality_on_anvil() {
     assert_eq!(rig.sender.latest().await.unwrap().batches, 0);
 
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
-    let submitted = rig.until(AnchorStatus::Submitted, 1).await;
+    let submitted = rig.until(AnchorIntentStatus::Submitted, 1).await;
     assert_eq!((submitted.attempts, submitted.block_number), (1, None));
     let error = rig.sender.submit(log.intent(contract, 0, 5)).await;
-    assert!(matches!(error, Err(SubmitError::Busy { batches: 3 })));
+    assert!(matches!(error, Err(AnchorSubmitError::Busy { batches: 3 })));
     let mined = rig.until_mined(3).await;
     assert_eq!(mined.block_number, Some(2));
     assert_eq!(rig.step().await, []);
     anvil.mine(1).await;
-    let confirmed = rig.until(AnchorStatus::Confirmed, 1).await;
+    let confirmed = rig.until(AnchorIntentStatus::Confirmed, 1).await;
     assert_eq!(confirmed.tx_hash, submitted.tx_hash);
 
     // The next one does not wait for the first one's finality.
@@ -112,10 +112,10 @@ async fn from_intent_to_finality_on_anvil() {
     rig.until_mined(20).await;
     anvil.mine(3).await;
     rig.step().await;
-    let ends: Vec<&Update> = rig
+    let ends: Vec<&IntentUpdate> = rig
         .updates
         .iter()
-        .filter(|update| update.status == AnchorStatus::Finalized)
+        .filter(|update| update.status == AnchorIntentStatus::Finalized)
         .collect();
     let batches: Vec<u64> = ends.iter().map(|update| update.batches).collect();
     assert_eq!(batches, [3, 20]);
@@ -125,7 +125,7 @@ async fn from_intent_to_finality_on_anvil() {
     );
 
     let block = ends[1].block_number.unwrap();
-    let block = anvil.rpc().block(At::Block(block)).await;
+    let block = anvil.rpc().block(BlockTag::Block(block)).await;
     let hash = block.unwrap().unwrap().hash;
     assert_eq!(ends[1].block_hash, Some(Hash(hash.0)));
     let event = rig.sender.contract().anchored_event(20).await.unwrap();
@@ -151,7 +151,7 @@ async fn from_intent_to_finality_on_the_embedded_chain() {
         .unwrap();
     let contract = first.address();
     let again = ensure_deployed(&rpc, &owner(), Some(contract), &options).await;
-    assert_eq!(again.unwrap(), Ensured::Found(contract));
+    assert_eq!(again.unwrap(), DeploymentOutcome::Found(contract));
 
     let store = FileStore(intents.path().to_owned());
     let sender = open_sender(sender_options(contract), rpc.clone(), &store).await;
@@ -162,13 +162,13 @@ async fn from_intent_to_finality_on_the_embedded_chain() {
             .submit(log.intent(contract, from, to))
             .await
             .unwrap();
-        let end = rig.until(AnchorStatus::Finalized, 4).await;
+        let end = rig.until(AnchorIntentStatus::Finalized, 4).await;
         assert_eq!((end.batches, end.covered_by_batches), (to, Some(to)));
         rig.step().await;
     }
     assert_eq!(rig.sender.latest().await.unwrap().batches, 9);
     let checkpoint = log.checkpoint(9);
-    let record = rig.sender.contract().checkpoint(9, At::Latest).await;
+    let record = rig.sender.contract().checkpoint(9, BlockTag::Latest).await;
     assert_eq!(record.unwrap().history, checkpoint.history);
     assert_eq!(payer_nonce(&rpc).await, 3);
     handle.shutdown().await;
@@ -190,14 +190,14 @@ async fn a_restart_between_intent_and_transaction_sends_once() {
 
     let sender = open_sender(options.clone(), anvil.rpc(), &store).await;
     let mut rig = Rig::new(sender, store.clone());
-    rig.until(AnchorStatus::Submitted, 1).await;
+    rig.until(AnchorIntentStatus::Submitted, 1).await;
     drop(rig);
     let stored = store.read(4).unwrap();
     assert_eq!(stored.attempts.len(), 1);
 
     let mut rig = Rig::new(open_sender(options, anvil.rpc(), &store).await, store);
     anvil.mine(2).await;
-    let end = rig.until(AnchorStatus::Finalized, 3).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 3).await;
     assert_eq!(end.tx_hash, Some(stored.attempts[0].tx_hash));
     assert_eq!(payer_nonce(&anvil.rpc()).await, 1);
 }
@@ -215,17 +215,17 @@ async fn a_restart_after_storing_and_before_sending_sends_the_same_transaction()
     let mut rig = Rig::new(sender, store.clone());
     let log = TestLog::new(1, 4);
     rig.sender.submit(log.intent(contract, 0, 4)).await.unwrap();
-    let submitted = rig.until(AnchorStatus::Submitted, 1).await;
+    let submitted = rig.until(AnchorIntentStatus::Submitted, 1).await;
     // Simulates a crash between storing and sending.
     let hash = submitted.tx_hash.unwrap();
     anvil.raw("anvil_dropTransaction", json!([hash])).await;
     drop(rig);
 
     let mut rig = Rig::new(open_sender(options, anvil.rpc(), &store).await, store);
-    let again = rig.until(AnchorStatus::Submitted, 1).await;
+    let again = rig.until(AnchorIntentStatus::Submitted, 1).await;
     assert_eq!((again.tx_hash, again.attempts), (Some(hash), 1));
     anvil.mine(3).await;
-    let end = rig.until(AnchorStatus::Finalized, 2).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 2).await;
     assert_eq!(end.tx_hash, Some(hash));
     assert_eq!(payer_nonce(&anvil.rpc()).await, 1);
 }

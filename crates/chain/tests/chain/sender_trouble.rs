@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kedge_chain::contract::{anchor_calldata, pause_calldata};
 use kedge_chain::rpc::RpcClient;
-use kedge_chain::sender::{AnchorIntent, AnchorStatus, SenderOptions};
+use kedge_chain::sender::{AnchorIntent, AnchorIntentStatus, SenderOptions};
 use kedge_chain::transaction::{FeePolicy, Fees, TransactionRequest};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
@@ -88,7 +88,7 @@ async fn a_node_that_is_away_costs_time_alone_and_one_transaction_covers_the_bac
     anvil.kill();
 
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
-    rig.until(AnchorStatus::Pending, 1).await;
+    rig.until(AnchorIntentStatus::Pending, 1).await;
     let health = rig.sender.health();
     assert_eq!(health.consecutive_failures, 1);
     assert!(health.last_error.unwrap().contains("cannot be reached"));
@@ -102,11 +102,11 @@ async fn a_node_that_is_away_costs_time_alone_and_one_transaction_covers_the_bac
 
     let anvil = Anvil::start_on(anvil.port(), &[]).await;
     anvil.raw("anvil_loadState", json!([state])).await;
-    let submitted = rig.until(AnchorStatus::Submitted, 10).await;
+    let submitted = rig.until(AnchorIntentStatus::Submitted, 10).await;
     assert_eq!(submitted.batches, 9);
     assert_eq!(rig.sender.health().consecutive_failures, 0);
     anvil.mine(3).await;
-    let end = rig.until(AnchorStatus::Finalized, 3).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 3).await;
     assert_eq!((end.batches, end.attempts), (9, 1));
     assert_eq!(payer_nonce(&anvil.rpc()).await, 1);
 }
@@ -117,7 +117,7 @@ async fn a_transaction_that_was_out_when_the_node_died_is_found_or_sent_again() 
     automine(&anvil, false).await;
     let log = TestLog::new(1, 9);
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
-    let submitted = rig.until(AnchorStatus::Submitted, 1).await;
+    let submitted = rig.until(AnchorIntentStatus::Submitted, 1).await;
     let state = anvil.raw("anvil_dumpState", json!([])).await;
     anvil.kill();
     rig.step().await;
@@ -129,7 +129,7 @@ async fn a_transaction_that_was_out_when_the_node_died_is_found_or_sent_again() 
     rig.step().await;
     rig.step().await;
     anvil.mine(3).await;
-    let end = rig.until(AnchorStatus::Finalized, 4).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 4).await;
     assert_eq!(end.tx_hash, submitted.tx_hash);
     assert_eq!((end.attempts, payer_nonce(&anvil.rpc()).await), (1, 1));
 }
@@ -143,17 +143,17 @@ async fn a_reorganisation_that_drops_the_transaction_sends_it_again() {
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
     rig.until_mined(3).await;
     anvil.mine(1).await;
-    let confirmed = rig.until(AnchorStatus::Confirmed, 1).await;
+    let confirmed = rig.until(AnchorIntentStatus::Confirmed, 1).await;
 
     anvil.raw("anvil_reorg", json!([2, []])).await;
     assert_eq!(rig.sender.latest().await.unwrap().batches, 0);
     let updates = rig.step().await;
-    assert_eq!(updates[0].status, AnchorStatus::Submitted);
+    assert_eq!(updates[0].status, AnchorIntentStatus::Submitted);
     assert_eq!(updates[0].block_hash, None);
     assert!(updates[0].note.as_ref().unwrap().contains("reorganisation"));
     rig.until_mined(3).await;
     anvil.mine(3).await;
-    let end = rig.until(AnchorStatus::Finalized, 3).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 3).await;
     assert_eq!(end.tx_hash, confirmed.tx_hash);
     assert_ne!(end.block_hash, confirmed.block_hash);
     assert_eq!((end.attempts, payer_nonce(&anvil.rpc()).await), (1, 1));
@@ -179,7 +179,9 @@ async fn a_reorganisation_drops_two_anchors_and_both_return_in_order() {
     anvil.mine(3).await;
     rig.step().await;
     let finals = rig.statuses();
-    let finals = finals.iter().filter(|s| **s == AnchorStatus::Finalized);
+    let finals = finals
+        .iter()
+        .filter(|s| **s == AnchorIntentStatus::Finalized);
     assert_eq!((finals.count(), payer_nonce(&anvil.rpc()).await), (2, 2));
 }
 
@@ -189,13 +191,13 @@ async fn a_stuck_transaction_is_bumped_on_its_nonce() {
     automine(&anvil, false).await;
     let log = TestLog::new(1, 9);
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
-    rig.until(AnchorStatus::Submitted, 1).await;
+    rig.until(AnchorIntentStatus::Submitted, 1).await;
     set_base_fee(&anvil, 30 * GWEI).await;
     anvil.mine(1).await;
     assert_eq!(payer_nonce(&anvil.rpc()).await, 0);
 
     rig.now_ms += 10_000;
-    let bumped = rig.until(AnchorStatus::Submitted, 1).await;
+    let bumped = rig.until(AnchorIntentStatus::Submitted, 1).await;
     assert_eq!(bumped.attempts, 2);
     let offers: Vec<(u64, Fees)> = rig
         .store
@@ -212,7 +214,7 @@ async fn a_stuck_transaction_is_bumped_on_its_nonce() {
     assert!(new.max_fee_per_gas_wei > 30 * GWEI);
 
     anvil.mine(4).await;
-    let end = rig.until(AnchorStatus::Finalized, 3).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 3).await;
     assert_eq!(end.tx_hash, bumped.tx_hash);
     assert_eq!((end.attempts, payer_nonce(&anvil.rpc()).await), (2, 1));
 }
@@ -229,7 +231,7 @@ async fn at_the_fee_ceiling_it_holds_says_so_and_goes_on_when_fees_fall() {
     automine(&anvil, false).await;
     let log = TestLog::new(1, 9);
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
-    rig.until(AnchorStatus::Submitted, 1).await;
+    rig.until(AnchorIntentStatus::Submitted, 1).await;
     set_base_fee(&anvil, 90 * GWEI).await;
     anvil.mine(1).await;
     for _ in 0..6 {
@@ -237,7 +239,7 @@ async fn at_the_fee_ceiling_it_holds_says_so_and_goes_on_when_fees_fall() {
         rig.step().await;
     }
     let last = rig.updates.last().unwrap();
-    assert_eq!(last.status, AnchorStatus::Submitted);
+    assert_eq!(last.status, AnchorIntentStatus::Submitted);
     assert_eq!(
         last.note.as_deref(),
         Some("held: the fee ceiling is reached")
@@ -252,7 +254,7 @@ async fn at_the_fee_ceiling_it_holds_says_so_and_goes_on_when_fees_fall() {
     anvil.mine(1).await;
     rig.step().await;
     anvil.mine(4).await;
-    let end = rig.until(AnchorStatus::Finalized, 3).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 3).await;
     assert_eq!(end.note, None);
     assert_eq!(payer_nonce(&anvil.rpc()).await, 1);
 }
@@ -265,7 +267,7 @@ async fn what_the_contract_has_already_is_success() {
     let foreign = send_intent(&anvil.rpc(), 1, contract, &same).await;
     rig.sender.submit(same).await.unwrap();
     anvil.mine(2).await;
-    let end = rig.until(AnchorStatus::Finalized, 2).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 2).await;
     assert_eq!((end.tx_hash, end.attempts), (Some(foreign), 0));
     assert_eq!(end.covered_by_batches, Some(3));
 
@@ -273,7 +275,7 @@ async fn what_the_contract_has_already_is_success() {
     rig.step().await;
     rig.sender.submit(log.intent(contract, 3, 5)).await.unwrap();
     anvil.mine(2).await;
-    let end = rig.until(AnchorStatus::Finalized, 2).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 2).await;
     assert_eq!((end.batches, end.covered_by_batches), (5, Some(9)));
     assert_eq!(end.tx_hash, Some(foreign));
     assert_eq!(payer_nonce(&anvil.rpc()).await, 0);
@@ -285,7 +287,7 @@ async fn a_foreign_transaction_on_its_nonce_is_reconciled() {
     automine(&anvil, false).await;
     let log = TestLog::new(1, 9);
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
-    let first = rig.until(AnchorStatus::Submitted, 1).await;
+    let first = rig.until(AnchorIntentStatus::Submitted, 1).await;
     anvil
         .raw("anvil_dropTransaction", json!([first.tx_hash]))
         .await;
@@ -300,7 +302,7 @@ async fn a_foreign_transaction_on_its_nonce_is_reconciled() {
     rig.until_mined(3).await;
     assert_eq!(payer_nonce(&anvil.rpc()).await, 2);
     anvil.mine(3).await;
-    let end = rig.until(AnchorStatus::Finalized, 3).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 3).await;
     assert_ne!(end.tx_hash, first.tx_hash);
     assert_eq!(end.attempts, 2);
 }
@@ -313,14 +315,14 @@ async fn a_forged_history_is_refused_by_the_contract_and_the_reason_read() {
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
     rig.until_mined(3).await;
     anvil.mine(3).await;
-    rig.until(AnchorStatus::Finalized, 2).await;
+    rig.until(AnchorIntentStatus::Finalized, 2).await;
 
     rig.step().await;
     rig.sender
         .submit(forged.intent(contract, 3, 7))
         .await
         .unwrap();
-    let end = rig.until(AnchorStatus::Failed, 1).await;
+    let end = rig.until(AnchorIntentStatus::Failed, 1).await;
     let note = end.note.unwrap();
     assert!(
         note.contains("HistoryNotExtended(lastBatches: 3, batches: 7)"),
@@ -341,13 +343,13 @@ async fn a_forged_history_is_refused_by_the_contract_and_the_reason_read() {
         .submit(forged.intent(contract, 3, 7))
         .await
         .unwrap();
-    let note = rig.until(AnchorStatus::Failed, 1).await.note.unwrap();
+    let note = rig.until(AnchorIntentStatus::Failed, 1).await.note.unwrap();
     assert!(note.contains("another checkpoint"), "{note}");
 
     // The proof extends a checkpoint that is no longer the last one.
     rig.step().await;
     rig.sender.submit(log.intent(contract, 3, 9)).await.unwrap();
-    let note = rig.until(AnchorStatus::Failed, 1).await.note.unwrap();
+    let note = rig.until(AnchorIntentStatus::Failed, 1).await.note.unwrap();
     assert!(
         note.contains("7 batches, the proof starts from 3"),
         "{note}"
@@ -358,7 +360,7 @@ async fn a_forged_history_is_refused_by_the_contract_and_the_reason_read() {
     stolen.signed = stolen.signed.checkpoint.sign(&Hash::ZERO, &payer());
     rig.step().await;
     rig.sender.submit(stolen).await.unwrap();
-    let note = rig.until(AnchorStatus::Failed, 1).await.note.unwrap();
+    let note = rig.until(AnchorIntentStatus::Failed, 1).await.note.unwrap();
     assert!(note.contains("WrongSigner(recovered: 0x"), "{note}");
 }
 
@@ -368,11 +370,11 @@ async fn a_transaction_that_reverts_in_its_block_is_explained() {
     automine(&anvil, false).await;
     let log = TestLog::new(1, 9);
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
-    rig.until(AnchorStatus::Submitted, 1).await;
+    rig.until(AnchorIntentStatus::Submitted, 1).await;
     // The owner pays more, and is mined first in the block.
     send(&anvil.rpc(), &owner(), 1, contract, pause_calldata()).await;
     anvil.mine(1).await;
-    let end = rig.until(AnchorStatus::Failed, 2).await;
+    let end = rig.until(AnchorIntentStatus::Failed, 2).await;
     let note = end.note.unwrap();
     assert!(note.contains("EnforcedPause()"), "{note}");
     assert_eq!(payer_nonce(&anvil.rpc()).await, 1);
@@ -396,7 +398,7 @@ async fn nothing_is_sent_to_another_chain_or_another_logs_contract() {
         let mut sender = open_sender(options, anvil.rpc(), &store).await;
         sender.submit(log.intent(contract, 0, 3)).await.unwrap();
         let updates = sender.step(now_ms()).await.unwrap();
-        assert_eq!(updates[0].status, AnchorStatus::Pending);
+        assert_eq!(updates[0].status, AnchorIntentStatus::Pending);
         let error = sender.health().last_error.unwrap();
         assert!(error.contains(expected), "{error}");
         std::fs::remove_file(directory.path().join("3.json")).unwrap();
@@ -411,7 +413,8 @@ async fn an_account_without_funds_waits_for_them() {
     let poor = SigningKey::from_bytes(&[0x42; 32]).unwrap();
     let options = sender_options(contract);
     let sender =
-        kedge_chain::sender::Sender::open(options, poor.clone(), anvil.rpc(), store.clone()).await;
+        kedge_chain::sender::AnchorSender::open(options, poor.clone(), anvil.rpc(), store.clone())
+            .await;
     let mut rig = Rig::new(sender.unwrap(), store);
     let log = TestLog::new(1, 9);
     rig.sender.submit(log.intent(contract, 0, 3)).await.unwrap();
@@ -429,7 +432,7 @@ async fn an_account_without_funds_waits_for_them() {
     anvil.raw("anvil_setBalance", balance).await;
     rig.until_mined(3).await;
     anvil.mine(3).await;
-    let end = rig.until(AnchorStatus::Finalized, 3).await;
+    let end = rig.until(AnchorIntentStatus::Finalized, 3).await;
     assert_eq!(end.attempts, 1);
 }
 

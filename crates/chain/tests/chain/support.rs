@@ -13,14 +13,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kedge_chain::contract::{DeployOptions, Deployment, deploy};
 use kedge_chain::rpc::{RpcClient, RpcError, RpcOptions};
 use kedge_chain::sender::{
-    AnchorIntent, IntentStore, Sender, SenderOptions, StoreError, StoredIntent,
+    AnchorIntent, AnchorSender, IntentStore, SenderOptions, StoreError, StoredIntent,
 };
 use kedge_chain::transaction::FeePolicy;
 use kedge_devchain::{self as embedded, insecure_development_keys};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes};
 use kedge_protocol::signature::SigningKey;
 
 use kedge_protocol::{Address, Hash};
@@ -127,13 +127,16 @@ impl ManualClock {
         Self(Arc::new(AtomicU64::new(seconds)))
     }
 
-    pub(crate) fn clock(&self) -> embedded::Clock {
+    pub(crate) fn clock(&self) -> embedded::ChainClock {
         let seconds = Arc::clone(&self.0);
         Arc::new(move || seconds.load(Ordering::SeqCst))
     }
 }
 
-pub(crate) async fn start_embedded(directory: &Path, clock: embedded::Clock) -> embedded::Handle {
+pub(crate) async fn start_embedded(
+    directory: &Path,
+    clock: embedded::ChainClock,
+) -> embedded::EmbeddedChainHandle {
     embedded::start(embedded_options(directory, clock))
         .await
         .unwrap()
@@ -141,7 +144,7 @@ pub(crate) async fn start_embedded(directory: &Path, clock: embedded::Clock) -> 
 
 pub(crate) fn embedded_options(
     directory: &Path,
-    clock: embedded::Clock,
+    clock: embedded::ChainClock,
 ) -> embedded::EmbeddedOptions {
     embedded::EmbeddedOptions {
         chain_id: CHAIN_ID,
@@ -151,7 +154,7 @@ pub(crate) fn embedded_options(
     }
 }
 
-pub(crate) fn system_clock() -> embedded::Clock {
+pub(crate) fn system_clock() -> embedded::ChainClock {
     Arc::new(|| now_ms() / 1_000)
 }
 
@@ -186,12 +189,12 @@ pub(crate) async fn deploy_anchor(rpc: &RpcClient) -> Deployment {
 /// A log whose batch hashes follow from a seed.
 pub(crate) struct TestLog {
     seed: u64,
-    frontier: Frontier,
+    frontier: TreeFrontier,
     nodes: HashMap<(u32, u64), Hash>,
     roots: Vec<Hash>,
 }
 
-impl Nodes for TestLog {
+impl TreeNodes for TestLog {
     type Error = std::convert::Infallible;
 
     fn node(&self, level: u32, index: u64) -> Result<Hash, Self::Error> {
@@ -203,9 +206,9 @@ impl TestLog {
     pub(crate) fn new(seed: u64, batches: u64) -> Self {
         let mut log = Self {
             seed,
-            frontier: Frontier::default(),
+            frontier: TreeFrontier::default(),
             nodes: HashMap::new(),
-            roots: vec![Frontier::default().root()],
+            roots: vec![TreeFrontier::default().root()],
         };
         for number in 0..batches {
             let mut preimage = seed.to_be_bytes().to_vec();
@@ -308,8 +311,8 @@ pub(crate) async fn open_sender(
     options: SenderOptions,
     rpc: RpcClient,
     store: &FileStore,
-) -> Sender<FileStore> {
-    Sender::open(options, payer(), rpc, store.clone())
+) -> AnchorSender<FileStore> {
+    AnchorSender::open(options, payer(), rpc, store.clone())
         .await
         .unwrap()
 }

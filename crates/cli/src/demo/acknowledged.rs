@@ -2,36 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use kedge_client::{BatchOutcome, Changed, Client};
+use kedge_client::{BatchOutcome, ChangedResource, Client};
 use kedge_protocol::Hash;
-use kedge_protocol::chain::{Leaf, next_integrity};
+use kedge_protocol::chain::{LogLeaf, next_integrity};
 
-use super::super::output::Failure;
+use super::super::output::CommandFailure;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Acknowledged {
+pub(super) struct DemoAcknowledgement {
     sequence: u64,
     leaf: Hash,
     batch_number: u64,
 }
 
-impl Acknowledged {
+impl DemoAcknowledgement {
     /// The action of a single-action request.
-    pub(super) fn single<T>(changed: &Changed<T>) -> Result<Vec<Self>, Failure> {
+    pub(super) fn single<T>(changed: &ChangedResource<T>) -> Result<Vec<Self>, CommandFailure> {
         let receipt = changed.receipt.as_ref().ok_or_else(no_receipt)?;
         Ok(vec![Self {
             sequence: receipt.leaf.sequence,
-            leaf: receipt.leaf.hash().map_err(Failure::refused)?,
+            leaf: receipt.leaf.hash().map_err(CommandFailure::refused)?,
             batch_number: receipt.batch.header.number,
         }])
     }
 
     /// The actions of a batch request.
-    pub(super) fn batch(outcome: &BatchOutcome) -> Result<Vec<Self>, Failure> {
+    pub(super) fn batch(outcome: &BatchOutcome) -> Result<Vec<Self>, CommandFailure> {
         let receipt = outcome.receipt.as_ref().ok_or_else(no_receipt)?;
         let shown = outcome.done().zip(&receipt.actions);
         let actions = shown.map(|(done, shown)| {
-            let leaf = Leaf {
+            let leaf = LogLeaf {
                 sequence: shown.sequence,
                 timestamp_ms: shown.timestamp_ms,
                 content: done.content,
@@ -47,7 +47,7 @@ impl Acknowledged {
     }
 
     /// Checks that a node has all of these at their positions, under signed headers. The client checks the headers.
-    pub(super) async fn check_all(all: &[Self], client: &Client) -> Result<(), Failure> {
+    pub(super) async fn check_all(all: &[Self], client: &Client) -> Result<(), CommandFailure> {
         let mut batches: BTreeMap<u64, Vec<&Self>> = BTreeMap::new();
         for one in all {
             batches.entry(one.batch_number).or_default().push(one);
@@ -59,7 +59,7 @@ impl Acknowledged {
                 let index = index.and_then(|index| usize::try_from(index).ok());
                 let leaf = index.and_then(|index| held.leaves.get(index));
                 if leaf != Some(&one.leaf) {
-                    return Err(Failure::refused(format!(
+                    return Err(CommandFailure::refused(format!(
                         "the acknowledged action {} is not at its place in batch {number}",
                         one.sequence
                     )));
@@ -70,6 +70,6 @@ impl Acknowledged {
     }
 }
 
-fn no_receipt() -> Failure {
-    Failure::refused("an action was acknowledged without a receipt")
+fn no_receipt() -> CommandFailure {
+    CommandFailure::refused("an action was acknowledged without a receipt")
 }

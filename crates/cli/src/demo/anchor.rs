@@ -9,15 +9,15 @@ use kedge_chain::rpc::{RpcClient, RpcOptions};
 use kedge_client::{Account, Client, ProofForm};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::proof::ProofFile;
-use kedge_protocol::{KeyOfBatch, SequencerKeys};
+use kedge_protocol::{BatchKeys, SequencerKeys};
 
 use super::super::admin;
-use super::super::output::Failure;
+use super::super::output::CommandFailure;
 use super::super::trust::read_failure;
 use super::super::verify::anchored::check_on_chain;
-use super::Args;
-use super::report::Report;
-use super::steps::Shown;
+use super::DemoArgs;
+use super::report::DemoReport;
+use super::steps::DemoObjects;
 
 /// Pause before the second poll; doubles with each poll, up to the longest. A free organization has 100 requests a
 /// minute, and the earlier steps have used nearly half of them.
@@ -26,12 +26,12 @@ const POLL_LONGEST: Duration = Duration::from_secs(4);
 
 /// Anchors through the admin socket, and proves an action of this account.
 pub(super) async fn run(
-    shown: &Shown,
+    shown: &DemoObjects,
     account: &Account,
     socket: &Path,
-    args: &Args,
-    report: &mut Report,
-) -> Result<(), Failure> {
+    args: &DemoArgs,
+    report: &mut DemoReport,
+) -> Result<(), CommandFailure> {
     let client = account.client();
     let spinner = ProgressBar::new_spinner().with_message("anchoring");
     spinner.enable_steady_tick(Duration::from_millis(100));
@@ -58,10 +58,10 @@ pub(super) async fn run(
 }
 
 async fn wait_for_anchor(
-    shown: &Shown,
+    shown: &DemoObjects,
     account: &Account,
     patience_s: u64,
-) -> Result<ProofFile, Failure> {
+) -> Result<ProofFile, CommandFailure> {
     let give_up = Instant::now() + Duration::from_secs(patience_s);
     let mut pause = POLL_FIRST;
     loop {
@@ -72,7 +72,7 @@ async fn wait_for_anchor(
             return Ok(proof);
         }
         if Instant::now() >= give_up {
-            return Err(Failure::refused(format!(
+            return Err(CommandFailure::refused(format!(
                 "no final anchor within {patience_s} s (--patience); `kedge admin status` shows its progress"
             )));
         }
@@ -81,10 +81,14 @@ async fn wait_for_anchor(
     }
 }
 
-fn check_offline(proof: &ProofFile, client: &Client, report: &mut Report) -> Result<(), Failure> {
+fn check_offline(
+    proof: &ProofFile,
+    client: &Client,
+    report: &mut DemoReport,
+) -> Result<(), CommandFailure> {
     proof
         .verify(&client.domain(), &client.sequencer_keys())
-        .map_err(Failure::refused)?;
+        .map_err(CommandFailure::refused)?;
     let header = &proof.batch.header;
     report.proven(
         "offline",
@@ -104,26 +108,26 @@ fn check_offline(proof: &ProofFile, client: &Client, report: &mut Report) -> Res
 /// Checks through the node that the contract anchors this log, knows this sequencer, and holds the checkpoint.
 async fn check_chain(
     proof: &ProofFile,
-    args: &Args,
+    args: &DemoArgs,
     client: &Client,
     waited_s: f64,
-    report: &mut Report,
-) -> Result<(), Failure> {
+    report: &mut DemoReport,
+) -> Result<(), CommandFailure> {
     let Some(anchor) = &proof.anchor else {
-        return Err(Failure::refused("the proof has no anchor"));
+        return Err(CommandFailure::refused("the proof has no anchor"));
     };
     let rpc = RpcClient::new(args.rpc.clone(), RpcOptions::default());
     let contract = AnchorContract::new(rpc, anchor.contract);
     let separator = contract.domain_separator().await.map_err(read_failure)?;
     if separator != *client.domain_separator() {
-        return Err(Failure::refused(
+        return Err(CommandFailure::refused(
             "the contract anchors a different log than the server's",
         ));
     }
     let (named, stated) = (contract.sequencer_keys().await, client.sequencer_keys());
     let named = named.map_err(read_failure)?;
     if let Some(batch) = disagreement(&named, &stated, &anchor.checkpoint.checkpoint) {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "the contract names {} as the sequencer of batch {batch}, the server {}",
             named.key_of(batch),
             stated.key_of(batch)
@@ -153,11 +157,17 @@ fn disagreement(
 }
 
 /// Changes one character of the payload, after which the file must not verify.
-fn check_forgery(proof: &ProofFile, client: &Client, report: &mut Report) -> Result<(), Failure> {
+fn check_forgery(
+    proof: &ProofFile,
+    client: &Client,
+    report: &mut DemoReport,
+) -> Result<(), CommandFailure> {
     let mut forged = proof.clone();
     forged.action.payload.push(' ');
     match forged.verify(&client.domain(), &client.sequencer_keys()) {
-        Ok(_) => Err(Failure::refused("a forged copy of the proof was accepted")),
+        Ok(_) => Err(CommandFailure::refused(
+            "a forged copy of the proof was accepted",
+        )),
         Err(error) => {
             report.proven(
                 "a forgery refused",
@@ -168,25 +178,29 @@ fn check_forgery(proof: &ProofFile, client: &Client, report: &mut Report) -> Res
     }
 }
 
-fn save(proof: &ProofFile, shown: &Shown, path: Option<&Path>) -> Result<PathBuf, Failure> {
+fn save(
+    proof: &ProofFile,
+    shown: &DemoObjects,
+    path: Option<&Path>,
+) -> Result<PathBuf, CommandFailure> {
     let path = path.map_or_else(
         || std::env::temp_dir().join(format!("kedge-proof-{}.json", shown.object_id)),
         Path::to_owned,
     );
-    let text = serde_json::to_string_pretty(proof).map_err(Failure::refused)?;
+    let text = serde_json::to_string_pretty(proof).map_err(CommandFailure::refused)?;
     std::fs::write(&path, text + "\n")
-        .map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+        .map_err(|error| CommandFailure::refused(format!("{}: {error}", path.display())))?;
     Ok(path)
 }
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::{Address, Hash, KeyFrom};
+    use kedge_protocol::{Address, Hash, KeyActivation};
 
     use super::*;
 
     fn keys(list: &[(u8, u64)]) -> SequencerKeys {
-        let entry = |(key, from_batch): &(u8, u64)| KeyFrom {
+        let entry = |(key, from_batch): &(u8, u64)| KeyActivation {
             key: Address([*key; 20]),
             from_batch: *from_batch,
         };

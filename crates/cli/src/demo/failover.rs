@@ -8,15 +8,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use kedge_client::{Account, Client, Error, NewObject, RetryPolicy, node_part};
+use kedge_client::{Account, Client, ClientError, NewObject, RetryPolicy, node_part};
 use serde_json::{Map, Value};
 
 use super::super::admin;
-use super::super::output::Failure;
-use super::acknowledged::Acknowledged;
-use super::report::{Measure, Report};
-use super::steps::Shown;
-use super::{Args, PART_TIMEOUT_MS};
+use super::super::output::CommandFailure;
+use super::acknowledged::DemoAcknowledgement;
+use super::report::{DemoMeasurement, DemoReport};
+use super::steps::DemoObjects;
+use super::{DemoArgs, PART_TIMEOUT_MS};
 
 /// Placeholder of a node's name in commands and paths.
 const NODE: &str = "{node}";
@@ -34,11 +34,11 @@ const POLL: Duration = Duration::from_millis(200);
 
 /// Kills the leader. Returns the account at the node that accepted the writes.
 pub(super) async fn run(
-    shown: &Shown,
-    args: &Args,
+    shown: &DemoObjects,
+    args: &DemoArgs,
     command: &str,
-    report: &mut Report,
-) -> Result<Account, Failure> {
+    report: &mut DemoReport,
+) -> Result<Account, CommandFailure> {
     let leader = leader(&args.url).await?;
     let url = another_node(args, &leader).await?;
     let client = patient(&url, args).await?;
@@ -46,7 +46,7 @@ pub(super) async fn run(
 
     let spinner = ProgressBar::new_spinner().with_message("losing the leader");
     spinner.enable_steady_tick(Duration::from_millis(100));
-    let mut measure = Measure::new("mint around the loss");
+    let mut measure = DemoMeasurement::new("mint around the loss");
     for _ in 0..BEFORE {
         mint(&account, shown, &mut measure, report).await?;
     }
@@ -63,13 +63,13 @@ pub(super) async fn run(
         last = Instant::now();
         after += usize::from(killing.is_finished());
     }
-    killing.await.map_err(Failure::refused)??;
+    killing.await.map_err(CommandFailure::refused)??;
     let next = next_leader(&url, &leader).await?;
     spinner.finish_and_clear();
     report.measured(measure);
 
     let all = report.all_acknowledged();
-    Acknowledged::check_all(all, &client).await?;
+    DemoAcknowledgement::check_all(all, &client).await?;
     let how = format!(
         "{leader} was killed and {next} leads; no write was acknowledged for {:.1} s; all {} acknowledged actions \
          are at their places in the log of {url}",
@@ -81,7 +81,7 @@ pub(super) async fn run(
 }
 
 /// The admin socket to use: in a cluster, `{node}` in its path is replaced by the leader's name.
-pub(super) async fn socket(args: &Args, url: &str) -> Result<PathBuf, Failure> {
+pub(super) async fn socket(args: &DemoArgs, url: &str) -> Result<PathBuf, CommandFailure> {
     let path = args.socket.to_string_lossy();
     if !path.contains(NODE) {
         return Ok(args.socket.clone());
@@ -91,13 +91,13 @@ pub(super) async fn socket(args: &Args, url: &str) -> Result<PathBuf, Failure> {
 }
 
 /// The leader's name, which is safe in a command.
-async fn leader(url: &str) -> Result<String, Failure> {
+async fn leader(url: &str) -> Result<String, CommandFailure> {
     let part = node_part(url, PART_TIMEOUT_MS).await?;
-    let part = part.ok_or_else(|| Failure::refused(format!("{url} is a single node")))?;
+    let part = part.ok_or_else(|| CommandFailure::refused(format!("{url} is a single node")))?;
     let leader = part.leader.unwrap_or_default();
     let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if leader.is_empty() || !leader.chars().all(is_safe) {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "{url} does not know which node leads; try again"
         )));
     }
@@ -105,7 +105,7 @@ async fn leader(url: &str) -> Result<String, Failure> {
 }
 
 /// The URL of a running node that does not lead; preferably the requested one.
-async fn another_node(args: &Args, leader: &str) -> Result<String, Failure> {
+async fn another_node(args: &DemoArgs, leader: &str) -> Result<String, CommandFailure> {
     let socket = args.socket.to_string_lossy().replace(NODE, leader);
     let status = admin::ask(socket.as_ref(), "cluster_status").await?;
     let none = Map::new();
@@ -123,13 +123,15 @@ async fn another_node(args: &Args, leader: &str) -> Result<String, Failure> {
     let own = args.url.trim_end_matches('/');
     let preferred = urls.iter().find(|url| **url == own).or(urls.first());
     let found = preferred.ok_or_else(|| {
-        Failure::refused("no other node runs, so nobody could replace the leader; start one first")
+        CommandFailure::refused(
+            "no other node runs, so nobody could replace the leader; start one first",
+        )
     })?;
     Ok((*found).to_owned())
 }
 
 /// A client that repeats a request until its outcome is known. It trusts the first node's statements.
-async fn patient(url: &str, args: &Args) -> Result<Client, Failure> {
+async fn patient(url: &str, args: &DemoArgs) -> Result<Client, CommandFailure> {
     let first = super::connect(&args.url).await?;
     let retry = RetryPolicy {
         attempts_max: ATTEMPTS_MAX,
@@ -146,29 +148,29 @@ async fn patient(url: &str, args: &Args) -> Result<Client, Failure> {
 
 async fn mint(
     account: &Account,
-    shown: &Shown,
-    measure: &mut Measure,
-    report: &mut Report,
-) -> Result<(), Failure> {
+    shown: &DemoObjects,
+    measure: &mut DemoMeasurement,
+    report: &mut DemoReport,
+) -> Result<(), CommandFailure> {
     let object = NewObject::default();
     match measure.time(1, account.mint(shown.template, &object)).await {
-        Ok(minted) => report.acknowledged(Acknowledged::single(&minted)?),
+        Ok(minted) => report.acknowledged(DemoAcknowledgement::single(&minted)?),
         // The action is in the log, but the answer with its receipt was lost with the leader.
-        Err(Error::AlreadyDone { .. }) => {}
+        Err(ClientError::AlreadyDone { .. }) => {}
         Err(error) => return Err(error.into()),
     }
     Ok(())
 }
 
-fn kill(command: &str) -> Result<(), Failure> {
+fn kill(command: &str) -> Result<(), CommandFailure> {
     let mut shell = Command::new("sh");
     let output = shell.arg("-c").arg(command).stdin(Stdio::null()).output();
-    let output = output.map_err(Failure::refused)?;
+    let output = output.map_err(CommandFailure::refused)?;
     if output.status.success() {
         return Ok(());
     }
     let error = String::from_utf8_lossy(&output.stderr);
-    Err(Failure::refused(format!(
+    Err(CommandFailure::refused(format!(
         "--kill-leader-with: {command:?} ended with {}: {}",
         output.status,
         error.trim()
@@ -176,7 +178,7 @@ fn kill(command: &str) -> Result<(), Failure> {
 }
 
 /// The node that leads after the killed one.
-async fn next_leader(url: &str, killed: &str) -> Result<String, Failure> {
+async fn next_leader(url: &str, killed: &str) -> Result<String, CommandFailure> {
     let began = Instant::now();
     while began.elapsed() < AGREED_MAX {
         if let Ok(found) = leader(url).await
@@ -186,7 +188,7 @@ async fn next_leader(url: &str, killed: &str) -> Result<String, Failure> {
         }
         tokio::time::sleep(POLL).await;
     }
-    Err(Failure::refused(format!(
+    Err(CommandFailure::refused(format!(
         "{killed} still leads: did the command of --kill-leader-with kill it?"
     )))
 }

@@ -9,10 +9,10 @@ mod steps;
 
 use std::path::PathBuf;
 
-use kedge_chain::rpc::Endpoint;
+use kedge_chain::rpc::RpcEndpoint;
 use kedge_client::{Client, RetryPolicy};
 
-use super::output::{Failure, print, print_json};
+use super::output::{CommandFailure, print, print_json};
 
 /// Limit of objects: enough to measure, within a free organization's limits. Minting takes eight batches and updating
 /// takes one; ten a minute are allowed.
@@ -21,7 +21,7 @@ const OBJECTS_MAX: u32 = 4_000;
 const PART_TIMEOUT_MS: u64 = 5_000;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DemoArgs {
     /// The server.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     url: String,
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     kill_leader_with: Option<String>,
     /// JSON-RPC URL of the chain that the server anchors on.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8545")]
-    rpc: Endpoint,
+    rpc: RpcEndpoint,
     /// How many objects to mint, in batches of 500.
     #[arg(long, value_name = "COUNT", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(OBJECTS_MAX)))]
@@ -54,16 +54,16 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: DemoArgs) -> Result<(), CommandFailure> {
     let client = connect(&args.url).await?;
     let part = kedge_client::node_part(&args.url, PART_TIMEOUT_MS).await?;
     if part.is_none() && args.kill_leader_with.is_some() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{} is a single node: --kill-leader-with is for a node of a cluster",
             args.url
         )));
     }
-    let mut report = report::Report::new(&client);
+    let mut report = report::DemoReport::new(&client);
     let shown = steps::run(&client, args.objects, &mut report).await?;
     let account = match (&part, &args.kill_leader_with) {
         (Some(_), Some(command)) => failover::run(&shown, &args, command, &mut report).await?,
@@ -82,10 +82,10 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// A client that never retries: the demo must not wait for minutes, and shows refusals immediately.
-async fn connect(url: &str) -> Result<Client, Failure> {
+async fn connect(url: &str) -> Result<Client, CommandFailure> {
     let client = Client::builder(url).retry(RetryPolicy::never()).connect();
     client.await.map_err(|error| {
-        Failure::refused(format!(
+        CommandFailure::refused(format!(
             "{error}\n  is the server running? `make run` starts one (--url)"
         ))
     })

@@ -8,16 +8,16 @@ use kedge_protocol::SequencerKeys;
 use kedge_protocol::eip712::Domain;
 use serde_json::{Value, json};
 
-use super::acknowledged::Acknowledged;
+use super::acknowledged::DemoAcknowledgement;
 
 /// Actions, requests and latencies of one kind of step.
-pub(super) struct Measure {
+pub(super) struct DemoMeasurement {
     name: &'static str,
     actions: u64,
     latencies: Vec<Duration>,
 }
 
-impl Measure {
+impl DemoMeasurement {
     pub(super) fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -70,16 +70,16 @@ fn sequencers(keys: &SequencerKeys) -> String {
 }
 
 /// The report under construction.
-pub(super) struct Report {
+pub(super) struct DemoReport {
     domain: Domain,
     keys: SequencerKeys,
-    measures: Vec<Measure>,
-    acknowledged: Vec<Acknowledged>,
+    measures: Vec<DemoMeasurement>,
+    acknowledged: Vec<DemoAcknowledgement>,
     proven: Vec<(&'static str, String)>,
     hints: Vec<String>,
 }
 
-impl Report {
+impl DemoReport {
     pub(super) fn new(client: &Client) -> Self {
         Self {
             domain: client.domain(),
@@ -91,18 +91,18 @@ impl Report {
         }
     }
 
-    pub(super) fn measured(&mut self, measure: Measure) {
+    pub(super) fn measured(&mut self, measure: DemoMeasurement) {
         self.measures.push(measure);
     }
 
     /// Records actions acknowledged by receipts.
-    pub(super) fn acknowledged(&mut self, actions: Vec<Acknowledged>) {
+    pub(super) fn acknowledged(&mut self, actions: Vec<DemoAcknowledgement>) {
         self.acknowledged.extend(actions);
     }
 
     /// All actions acknowledged by receipts. Registrations are not included: the client drops their receipts after the
     /// check.
-    pub(super) fn all_acknowledged(&self) -> &[Acknowledged] {
+    pub(super) fn all_acknowledged(&self) -> &[DemoAcknowledgement] {
         &self.acknowledged
     }
 

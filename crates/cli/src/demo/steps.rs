@@ -12,24 +12,24 @@ use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 
 use super::super::key::new_key;
-use super::super::output::Failure;
-use super::acknowledged::Acknowledged;
-use super::report::{Measure, Report};
+use super::super::output::CommandFailure;
+use super::acknowledged::DemoAcknowledgement;
+use super::report::{DemoMeasurement, DemoReport};
 
 /// Single requests of each kind: enough for a median, within a free organization's limits.
 const SINGLE_REQUESTS: usize = 16;
 
 /// A user with login data for other nodes.
-pub(super) struct Person {
+pub(super) struct DemoPerson {
     pub(super) account: Account,
     key: SigningKey,
     email: String,
     password: String,
 }
 
-impl Person {
+impl DemoPerson {
     /// The user's account at another node of the log.
-    pub(super) async fn at(&self, client: &Client) -> Result<Account, Failure> {
+    pub(super) async fn at(&self, client: &Client) -> Result<Account, CommandFailure> {
         let account = client.account(self.key.clone());
         account.login(&self.email, &self.password).await?;
         Ok(account)
@@ -37,9 +37,9 @@ impl Person {
 }
 
 /// Objects of the later proofs.
-pub(super) struct Shown {
+pub(super) struct DemoObjects {
     /// The action's signer.
-    pub(super) person: Person,
+    pub(super) person: DemoPerson,
     pub(super) template: Id,
     pub(super) action_id: Id,
     /// The minted object.
@@ -49,10 +49,10 @@ pub(super) struct Shown {
 pub(super) async fn run(
     client: &Client,
     objects: u32,
-    report: &mut Report,
-) -> Result<Shown, Failure> {
+    report: &mut DemoReport,
+) -> Result<DemoObjects, CommandFailure> {
     let nickname: String = to_hex(&random::bytes::<4>()?).split_off(2);
-    let mut accounts = Measure::new("register");
+    let mut accounts = DemoMeasurement::new("register");
     let ann = register(client, &format!("ann-{nickname}"), &mut accounts).await?;
     let bob = register(client, &format!("bob-{nickname}"), &mut accounts).await?;
     report.measured(accounts);
@@ -71,8 +71,8 @@ pub(super) async fn run(
     );
     let first = minted
         .first()
-        .ok_or_else(|| Failure::refused("nothing was minted"))?;
-    Ok(Shown {
+        .ok_or_else(|| CommandFailure::refused("nothing was minted"))?;
+    Ok(DemoObjects {
         person: ann,
         template,
         action_id: first.action,
@@ -80,7 +80,11 @@ pub(super) async fn run(
     })
 }
 
-async fn register(client: &Client, name: &str, measure: &mut Measure) -> Result<Person, Failure> {
+async fn register(
+    client: &Client,
+    name: &str,
+    measure: &mut DemoMeasurement,
+) -> Result<DemoPerson, CommandFailure> {
     let key = new_key()?;
     let account = client.account(key.clone());
     let email = format!("{name}@example.com");
@@ -93,7 +97,7 @@ async fn register(client: &Client, name: &str, measure: &mut Measure) -> Result<
     };
     measure.time(1, account.register(&registration)).await?;
     account.login(&email, &password).await?;
-    Ok(Person {
+    Ok(DemoPerson {
         account,
         key,
         email,
@@ -104,16 +108,16 @@ async fn register(client: &Client, name: &str, measure: &mut Measure) -> Result<
 async fn make_template(
     ann: &Account,
     name: &str,
-    report: &mut Report,
-) -> Result<(Id, Vec<Id>), Failure> {
-    let mut measure = Measure::new("template, variations");
+    report: &mut DemoReport,
+) -> Result<(Id, Vec<Id>), CommandFailure> {
+    let mut measure = DemoMeasurement::new("template, variations");
     let template = NewTemplate {
         name: format!("ticket {name}"),
         properties: properties(&json!({"hall": "north", "used": false})),
         ..NewTemplate::default()
     };
     let template = measure.time(1, ann.create_template(&template)).await?;
-    report.acknowledged(Acknowledged::single(&template)?);
+    report.acknowledged(DemoAcknowledgement::single(&template)?);
     let template = template.resource;
     let variations = ["stalls", "balcony", "box"].map(|name| NewVariation {
         name: name.to_owned(),
@@ -122,7 +126,7 @@ async fn make_template(
     let made = measure
         .time(1, ann.create_variations(template.id, &variations))
         .await?;
-    report.acknowledged(Acknowledged::single(&made)?);
+    report.acknowledged(DemoAcknowledgement::single(&made)?);
     report.measured(measure);
     let variations = made
         .resource
@@ -133,7 +137,7 @@ async fn make_template(
     Ok((template.id, variations))
 }
 
-struct Minted {
+struct DemoMint {
     action: Id,
     object: Id,
 }
@@ -143,8 +147,8 @@ async fn mint(
     template: Id,
     variations: &[Id],
     objects: u32,
-    report: &mut Report,
-) -> Result<Vec<Minted>, Failure> {
+    report: &mut DemoReport,
+) -> Result<Vec<DemoMint>, CommandFailure> {
     let actions = (0..objects)
         .map(|seat| {
             let object = NewObject {
@@ -157,7 +161,7 @@ async fn mint(
             NewAction::mint(template, &object)
         })
         .collect::<Result<Vec<NewAction>, _>>()?;
-    let mut measure = Measure::new("mint, batches of 500");
+    let mut measure = DemoMeasurement::new("mint, batches of 500");
     let done = batches(ann, &actions, &mut measure, "mint", report).await?;
     report.measured(measure);
     Ok(done)
@@ -167,22 +171,22 @@ async fn mint(
 async fn batches(
     account: &Account,
     actions: &[NewAction],
-    measure: &mut Measure,
+    measure: &mut DemoMeasurement,
     name: &'static str,
-    report: &mut Report,
-) -> Result<Vec<Minted>, Failure> {
+    report: &mut DemoReport,
+) -> Result<Vec<DemoMint>, CommandFailure> {
     let bar = bar(name, actions.len());
     let mut done = Vec::with_capacity(actions.len());
     for chunk in actions.chunks(BATCH_ACTIONS_MAX) {
         let request = account.batch(chunk, BatchMode::Atomic);
         let outcome = measure.time(chunk.len() as u64, request).await?;
         if let Some((index, envelope)) = outcome.first_refusal() {
-            return Err(Failure::refused(format!(
+            return Err(CommandFailure::refused(format!(
                 "action {index} of a batch was refused: {envelope}"
             )));
         }
-        report.acknowledged(Acknowledged::batch(&outcome)?);
-        done.extend(outcome.done().map(|action| Minted {
+        report.acknowledged(DemoAcknowledgement::batch(&outcome)?);
+        done.extend(outcome.done().map(|action| DemoMint {
             action: action.id,
             object: action.object_id,
         }));
@@ -192,23 +196,27 @@ async fn batches(
     Ok(done)
 }
 
-async fn update(ann: &Account, minted: &[Minted], report: &mut Report) -> Result<(), Failure> {
+async fn update(
+    ann: &Account,
+    minted: &[DemoMint],
+    report: &mut DemoReport,
+) -> Result<(), CommandFailure> {
     let patch = properties(&json!({"used": true, "gate": "B"}));
     let actions = minted
         .iter()
         .take(BATCH_ACTIONS_MAX)
         .map(|minted| NewAction::update(minted.object, &patch))
         .collect::<Result<Vec<NewAction>, _>>()?;
-    let mut measure = Measure::new("update, batch of 500");
+    let mut measure = DemoMeasurement::new("update, batch of 500");
     batches(ann, &actions, &mut measure, "update", report).await?;
     report.measured(measure);
 
-    let mut measure = Measure::new("update, one by one");
+    let mut measure = DemoMeasurement::new("update, one by one");
     let bar = bar("update singly", SINGLE_REQUESTS.min(minted.len()));
     for minted in minted.iter().take(SINGLE_REQUESTS) {
         let patch = properties(&json!({"gate": null}));
         let updated = measure.time(1, ann.update(minted.object, &patch)).await?;
-        report.acknowledged(Acknowledged::single(&updated)?);
+        report.acknowledged(DemoAcknowledgement::single(&updated)?);
         bar.inc(1);
     }
     bar.finish();
@@ -218,21 +226,21 @@ async fn update(ann: &Account, minted: &[Minted], report: &mut Report) -> Result
 
 async fn transfer(
     ann: &Account,
-    minted: &[Minted],
+    minted: &[DemoMint],
     bob: &Account,
-    report: &mut Report,
-) -> Result<(), Failure> {
+    report: &mut DemoReport,
+) -> Result<(), CommandFailure> {
     let to = bob.address().to_string();
-    let mut measure = Measure::new("transfer, one by one");
+    let mut measure = DemoMeasurement::new("transfer, one by one");
     let bar = bar("transfer", SINGLE_REQUESTS.min(minted.len()));
     for minted in minted.iter().take(SINGLE_REQUESTS) {
         let given = measure.time(1, ann.transfer(minted.object, &to)).await?;
         if given.resource.owner_address != bob.address() {
-            return Err(Failure::refused(
+            return Err(CommandFailure::refused(
                 "a transferred object did not change its owner",
             ));
         }
-        report.acknowledged(Acknowledged::single(&given)?);
+        report.acknowledged(DemoAcknowledgement::single(&given)?);
         bar.inc(1);
     }
     bar.finish();

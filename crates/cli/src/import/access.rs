@@ -7,7 +7,7 @@ use kedge_client::{Account, Client, RetryPolicy};
 use kedge_config::secrets::SecretError;
 use kedge_protocol::signature::SigningKey;
 
-use crate::output::Failure;
+use crate::output::CommandFailure;
 
 /// Environment variable of the API key.
 const API_KEY: &str = "KEDGE_API_KEY";
@@ -18,7 +18,7 @@ const ATTEMPTS_MAX: u32 = 8;
 
 /// Where the API key or the login comes from. Never the command line, which others can read and shells remember.
 #[derive(clap::Args)]
-pub(super) struct AccessArgs {
+pub(super) struct ImportAccessArgs {
     /// File with an API key, readable only by its owner. It needs the rights to read templates and events, and to read
     /// and create actions.
     ///
@@ -35,13 +35,17 @@ pub(super) struct AccessArgs {
     password_file: Option<PathBuf>,
 }
 
-impl AccessArgs {
+impl ImportAccessArgs {
     /// The importing account.
-    pub(super) async fn account(&self, url: &str, key: SigningKey) -> Result<Account, Failure> {
+    pub(super) async fn account(
+        &self,
+        url: &str,
+        key: SigningKey,
+    ) -> Result<Account, CommandFailure> {
         let api_key = secret(self.api_key_file.as_deref(), API_KEY)?;
         if api_key.is_none() && self.email.is_none() {
             let why = "option --api-key-file or --email: name the API key's file, or the login";
-            return Err(Failure::usage(why));
+            return Err(CommandFailure::usage(why));
         }
         let policy = RetryPolicy {
             attempts_max: ATTEMPTS_MAX,
@@ -58,7 +62,7 @@ impl AccessArgs {
             let password = password.ok_or_else(|| {
                 let why =
                     "option --password-file: name a file, or put the password into the variable";
-                Failure::usage(format!("{why} {PASSWORD}"))
+                CommandFailure::usage(format!("{why} {PASSWORD}"))
             })?;
             account.login(email, &password).await?;
         }
@@ -67,22 +71,25 @@ impl AccessArgs {
 }
 
 /// The first line of a private file, or a variable's value.
-fn secret(file: Option<&Path>, variable: &str) -> Result<Option<String>, Failure> {
+fn secret(file: Option<&Path>, variable: &str) -> Result<Option<String>, CommandFailure> {
     let Some(file) = file else {
         return Ok(std::env::var(variable).ok());
     };
-    let failed = |source| Failure::usage(format!("{}: {source}", file.display()));
+    let failed = |source| CommandFailure::usage(format!("{}: {source}", file.display()));
     let mode = std::fs::metadata(file)
         .map_err(failed)?
         .permissions()
         .mode();
     if mode & 0o077 != 0 {
-        return Err(Failure::usage(SecretError::Open(file.to_owned())));
+        return Err(CommandFailure::usage(SecretError::Open(file.to_owned())));
     }
     let text = std::fs::read_to_string(file).map_err(failed)?;
     let line = text.lines().next().unwrap_or_default();
     if line.is_empty() {
-        return Err(Failure::usage(format!("{} is empty", file.display())));
+        return Err(CommandFailure::usage(format!(
+            "{} is empty",
+            file.display()
+        )));
     }
     Ok(Some(line.to_owned()))
 }

@@ -6,12 +6,12 @@ use clap::ValueEnum;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, DEADLINE_AHEAD_S_MAX};
 use kedge_protocol::{Id, Prefix};
 
-use super::access::AccessArgs;
-use crate::key::KeyArgs;
+use super::access::ImportAccessArgs;
+use crate::key::KeySourceArgs;
 
 /// How records are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum ImportFormat {
     /// A JSON object on each line.
     Ndjson,
     /// RFC 4180, with a header.
@@ -23,7 +23,7 @@ pub(super) enum Format {
 
 /// What an empty CSV field means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Empty {
+pub(super) enum EmptyCsvField {
     /// The template's default stands.
     Omit,
     /// The object has no such property, whatever the template's default is.
@@ -34,7 +34,7 @@ pub(super) enum Empty {
 
 /// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Type {
+pub(super) enum ColumnType {
     /// A text, as it is.
     Text,
     /// A number, as JSON writes it.
@@ -47,7 +47,7 @@ pub(super) enum Type {
 
 /// What happens to records that are not valid, or that the server refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum OnError {
+pub(super) enum ImportErrorPolicy {
     /// Mint nothing if a record is not valid; stop when the server refuses one.
     Stop,
     /// Mint the others, and write these to --rejected.
@@ -66,7 +66,7 @@ pub(super) struct Consent {
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ImportArgs {
     /// The records: NDJSON (a JSON object on each line), CSV with a header, or an export of a QLDB journal (with --format
     /// qldb), also compressed by gzip; - for standard input.
     #[arg(value_name = "FILE")]
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     pub(super) template: Id,
     /// The input's format, if its name does not end in .csv, .tsv, .ndjson, .jsonl or .json (and .gz).
     #[arg(long)]
-    pub(super) format: Option<Format>,
+    pub(super) format: Option<ImportFormat>,
     /// The column that identifies a record: it must be there, and no two records may share its value.
     #[arg(long, value_name = "COLUMN")]
     pub(super) key: Option<String>,
@@ -101,11 +101,11 @@ pub(crate) struct Args {
     pub(super) variation: Option<String>,
     /// The type of a CSV column, where the template's schema does not state it; several times.
     #[arg(long = "type", value_name = "COLUMN=TYPE", value_parser = parse_type)]
-    pub(super) types: Vec<(String, Type)>,
+    pub(super) types: Vec<(String, ColumnType)>,
     /// What an empty CSV field means: omit leaves the template's default, null leaves the property out altogether, text
     /// is an empty text.
     #[arg(long, value_name = "MEANING", default_value = "omit")]
-    pub(super) empty: Empty,
+    pub(super) empty: EmptyCsvField,
     /// The character between CSV fields; a comma, or a tab for .tsv. \t is a tab.
     #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
     pub(super) delimiter: Option<u8>,
@@ -122,7 +122,7 @@ pub(crate) struct Args {
     pub(super) consent: Consent,
     /// What happens to records that are not valid, or that the server refuses.
     #[arg(long, default_value = "stop")]
-    pub(super) on_error: OnError,
+    pub(super) on_error: ImportErrorPolicy,
     /// The file for rejected records, in the input's format. The reasons are written next to it, in FILE.reasons.
     #[arg(long, value_name = "FILE")]
     pub(super) rejected: Option<PathBuf>,
@@ -155,9 +155,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub(super) patience: u64,
     #[command(flatten)]
-    pub(super) key_args: KeyArgs,
+    pub(super) key_args: KeySourceArgs,
     #[command(flatten)]
-    pub(super) access: AccessArgs,
+    pub(super) access: ImportAccessArgs,
 }
 
 fn parse_template(text: &str) -> Result<Id, String> {
@@ -173,9 +173,9 @@ fn parse_pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn parse_type(text: &str) -> Result<(String, Type), String> {
+fn parse_type(text: &str) -> Result<(String, ColumnType), String> {
     let (column, name) = text.rsplit_once('=').ok_or("must look like COLUMN=TYPE")?;
-    Ok((column.to_owned(), Type::from_str(name, true)?))
+    Ok((column.to_owned(), ColumnType::from_str(name, true)?))
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {

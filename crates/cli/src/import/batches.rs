@@ -5,34 +5,34 @@ use std::collections::{BTreeMap, VecDeque};
 use kedge_protocol::Hash;
 use kedge_protocol::hash::Sha256Stream;
 
-use super::check::{Bits, Checked};
-use super::progress::{OpenBatch, Progress};
-use super::records::{Item, Reader, Records, Source};
-use crate::output::Failure;
+use super::check::{ImportCheckResult, ImportRecordSet};
+use super::progress::{ImportProgress, UnsettledBatch};
+use super::records::{ImportRecordReader, InputRecord, RecordSource, RecordStream};
+use crate::output::CommandFailure;
 
 /// Limit of a batch's payload bytes, well below the largest body.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A record to mint.
-pub(super) struct Record {
+pub(super) struct ImportRecord {
     pub(super) ordinal: u64,
     pub(super) line: u64,
     pub(super) key: Option<String>,
     pub(super) payload: String,
-    pub(super) source: Source,
+    pub(super) source: RecordSource,
     /// Number of undecided attempts.
     pub(super) tries: u32,
 }
 
 /// Records to send together.
-pub(super) struct Batch {
+pub(super) struct ImportBatch {
     pub(super) number: u64,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<ImportRecord>,
     /// Set if an earlier attempt exists.
-    pub(super) open: Option<OpenBatch>,
+    pub(super) open: Option<UnsettledBatch>,
 }
 
-impl Batch {
+impl ImportBatch {
     /// Its records' ordinals, as first and last of each range.
     pub(super) fn ranges(&self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -57,27 +57,27 @@ impl Batch {
 }
 
 /// Reads the input again and forms batches.
-pub(super) struct Former<'a> {
-    reader: &'a Reader<'a>,
-    checked: &'a Checked,
-    records: Option<Records<'a>>,
-    minted: Bits,
-    open: BTreeMap<u64, (OpenBatch, Vec<Record>)>,
-    ready: VecDeque<Batch>,
-    forming: Vec<Record>,
+pub(super) struct ImportBatcher<'a> {
+    reader: &'a ImportRecordReader<'a>,
+    checked: &'a ImportCheckResult,
+    records: Option<RecordStream<'a>>,
+    minted: ImportRecordSet,
+    open: BTreeMap<u64, (UnsettledBatch, Vec<ImportRecord>)>,
+    ready: VecDeque<ImportBatch>,
+    forming: Vec<ImportRecord>,
     forming_bytes: usize,
-    again: Vec<Record>,
+    again: Vec<ImportRecord>,
     next_batch: u64,
     records_max: usize,
 }
 
-impl<'a> Former<'a> {
+impl<'a> ImportBatcher<'a> {
     pub(super) fn new(
-        reader: &'a Reader<'a>,
-        checked: &'a Checked,
-        progress: &Progress,
+        reader: &'a ImportRecordReader<'a>,
+        checked: &'a ImportCheckResult,
+        progress: &ImportProgress,
         records_max: usize,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let open = progress.open.iter();
         Ok(Self {
             reader,
@@ -97,12 +97,12 @@ impl<'a> Former<'a> {
     }
 
     /// Queues a record for a later batch.
-    pub(super) fn put_back(&mut self, record: Record) {
+    pub(super) fn put_back(&mut self, record: ImportRecord) {
         self.again.push(record);
     }
 
     /// The next batch; `None` if none is ready.
-    pub(super) fn next(&mut self) -> Result<Option<Batch>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<ImportBatch>, CommandFailure> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
@@ -115,7 +115,7 @@ impl<'a> Former<'a> {
                 continue;
             }
             let again = self.again.len().min(self.records_max);
-            let again: Vec<Record> = self.again.drain(..again).collect();
+            let again: Vec<ImportRecord> = self.again.drain(..again).collect();
             if again.is_empty() {
                 return Ok(None);
             }
@@ -126,14 +126,14 @@ impl<'a> Former<'a> {
         }
     }
 
-    fn place(&mut self, item: Item) -> Result<(), Failure> {
+    fn place(&mut self, item: InputRecord) -> Result<(), CommandFailure> {
         let ordinal = item.ordinal;
         if self.minted.contains(ordinal) || self.checked.bad.contains(ordinal) {
             return Ok(());
         }
         let mint = item.mint.map_err(|_| self.changed())?;
         let payload = self.reader.rules.payload(&mint, self.reader.shape);
-        let record = Record {
+        let record = ImportRecord {
             ordinal,
             line: item.line,
             key: mint.key,
@@ -152,7 +152,7 @@ impl<'a> Former<'a> {
         if records.len() as u64 == batch.count()
             && let Some((open, records)) = self.open.remove(&number)
         {
-            let batch = Batch {
+            let batch = ImportBatch {
                 number,
                 records,
                 open: Some(open),
@@ -166,7 +166,7 @@ impl<'a> Former<'a> {
         Ok(())
     }
 
-    fn add(&mut self, record: Record) {
+    fn add(&mut self, record: ImportRecord) {
         let bytes = record.payload.len();
         if self.forming_bytes + bytes > BATCH_BYTES_MAX {
             self.close();
@@ -183,7 +183,7 @@ impl<'a> Former<'a> {
             return;
         }
         self.forming_bytes = 0;
-        self.ready.push_back(Batch {
+        self.ready.push_back(ImportBatch {
             number: self.next_batch,
             records: std::mem::take(&mut self.forming),
             open: None,
@@ -191,7 +191,7 @@ impl<'a> Former<'a> {
         self.next_batch += 1;
     }
 
-    fn end_input(&mut self) -> Result<(), Failure> {
+    fn end_input(&mut self) -> Result<(), CommandFailure> {
         let seen = self.records.take().map(|records| records.seen());
         if seen.is_some_and(|seen| seen.sha256() != self.checked.sha256) {
             return Err(self.changed());
@@ -203,14 +203,14 @@ impl<'a> Former<'a> {
         }
     }
 
-    fn changed(&self) -> Failure {
+    fn changed(&self) -> CommandFailure {
         let input = self.reader.input;
         input.failed(
             "the file changed while it was imported; put the old content back and run again",
         )
     }
 
-    fn unlike(&self, number: u64) -> Failure {
+    fn unlike(&self, number: u64) -> CommandFailure {
         let input = self.reader.input;
         input.failed(format!(
             "batch {number} was sent with other contents than its records have now, as when the template's schema or \

@@ -13,19 +13,19 @@ use kedge_rules::{FieldError, Refusal};
 use serde_json::Value;
 
 use super::csv_types::shortened;
-use super::records::{Reader, SkippedRows};
-use super::rejected::Rejected;
-use super::shape::{Fault, Mint, Shape};
-use crate::output::Failure;
+use super::records::{ImportRecordReader, SkippedRows};
+use super::rejected::RejectionLog;
+use super::shape::{ImportMint, RecordFault, RecordShape};
+use crate::output::CommandFailure;
 
 /// Limit of reported reasons per record.
 const REASONS_MAX: usize = 5;
 
 /// A set of records' ordinals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bits(Vec<u64>);
+pub(super) struct ImportRecordSet(Vec<u64>);
 
-impl Bits {
+impl ImportRecordSet {
     /// Adds an ordinal; false if it was present.
     pub(super) fn insert(&mut self, number: u64) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
@@ -44,7 +44,7 @@ impl Bits {
 }
 
 /// The template's requirements for its objects.
-pub(super) struct Rules {
+pub(super) struct ImportTemplateRules {
     properties: String,
     schema: Option<Schema>,
     schema_value: Option<Value>,
@@ -53,22 +53,22 @@ pub(super) struct Rules {
     names: HashMap<String, Id>,
 }
 
-fn as_text(properties: &Properties) -> Result<String, Failure> {
-    serde_json::to_string(properties).map_err(Failure::refused)
+fn as_text(properties: &Properties) -> Result<String, CommandFailure> {
+    serde_json::to_string(properties).map_err(CommandFailure::refused)
 }
 
-impl Rules {
+impl ImportTemplateRules {
     /// Fetches the template, and its variations if records name them.
     pub(super) async fn fetch(
         account: &Account,
         template: Id,
         with_variations: bool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let template = account.template(template).await?;
         let schema_text = template.schema.as_ref().map(as_text).transpose()?;
         let schema = schema_text.as_deref().map(|text| {
             let why = "the template's schema cannot be read by this version of kedge";
-            schema::read(text).ok_or_else(|| Failure::refused(why))
+            schema::read(text).ok_or_else(|| CommandFailure::refused(why))
         });
         let mut rules = Self {
             properties: as_text(&template.properties)?,
@@ -97,7 +97,11 @@ impl Rules {
     }
 
     /// The payload of a mint, or its fault.
-    pub(super) fn payload(&self, mint: &Mint, shape: &Shape) -> Result<String, Fault> {
+    pub(super) fn payload(
+        &self,
+        mint: &ImportMint,
+        shape: &RecordShape,
+    ) -> Result<String, RecordFault> {
         let variation = mint.variation.as_deref();
         let variation = variation
             .map(|text| {
@@ -108,7 +112,7 @@ impl Rules {
         let owner = mint.owner.as_deref();
         if let Some(owner) = owner.filter(|owner| !is_wallet(owner)) {
             let reason = format!("{} is no wallet's id or address", shortened(owner));
-            return Err(Fault::of(shape.of_owner(), reason));
+            return Err(RecordFault::of(shape.of_owner(), reason));
         }
         let mut members = Vec::new();
         if let Some(variation) = variation {
@@ -130,7 +134,7 @@ impl Rules {
     }
 
     /// Checks what the server would check, as far as it depends on the record and the template alone.
-    fn check(&self, mint: &Mint, shape: &Shape) -> Result<(), Fault> {
+    fn check(&self, mint: &ImportMint, shape: &RecordShape) -> Result<(), RecordFault> {
         let payload = self.payload(mint, shape)?;
         let properties = self.properties_of(mint);
         let bytes = properties.len();
@@ -146,7 +150,7 @@ impl Rules {
     }
 
     /// Properties of the resulting object.
-    fn properties_of(&self, mint: &Mint) -> String {
+    fn properties_of(&self, mint: &ImportMint) -> String {
         let mut properties = self.properties.clone();
         let variation = mint
             .variation
@@ -162,23 +166,23 @@ impl Rules {
     }
 }
 
-fn no_variation(text: &str, shape: &Shape) -> Fault {
+fn no_variation(text: &str, shape: &RecordShape) -> RecordFault {
     let reason = format!("the template has no variation {}", shortened(text));
-    Fault::of(shape.of_variation(), reason)
+    RecordFault::of(shape.of_variation(), reason)
 }
 
 fn is_wallet(text: &str) -> bool {
     text.parse::<Address>().is_ok() || Id::parse_as(Prefix::Wallet, text).is_ok()
 }
 
-fn fault_of(refusal: &Refusal, shape: &Shape) -> Fault {
+fn fault_of(refusal: &Refusal, shape: &RecordShape) -> RecordFault {
     match refusal {
         Refusal::Invalid(fields) => {
             let place = |field: &FieldError| (field.pointer.clone(), field.message.clone());
             let places: Vec<(String, String)> = fields.iter().map(place).collect();
             fault_of_places(&places, &refusal.message(), shape)
         }
-        other => Fault::new(other.message()),
+        other => RecordFault::new(other.message()),
     }
 }
 
@@ -186,8 +190,8 @@ fn fault_of(refusal: &Refusal, shape: &Shape) -> Fault {
 pub(super) fn fault_of_places(
     places: &[(String, String)],
     otherwise: &str,
-    shape: &Shape,
-) -> Fault {
+    shape: &RecordShape,
+) -> RecordFault {
     let column = places
         .first()
         .and_then(|(pointer, _)| shape.column_of(pointer));
@@ -210,15 +214,15 @@ pub(super) fn fault_of_places(
     } else {
         reasons.join("; ")
     };
-    Fault { column, reason }
+    RecordFault { column, reason }
 }
 
 /// Result of the check.
-pub(super) struct Checked {
+pub(super) struct ImportCheckResult {
     /// Number of records in the input.
     pub(super) records: u64,
     /// The invalid records.
-    pub(super) bad: Bits,
+    pub(super) bad: ImportRecordSet,
     pub(super) sha256: Hash,
     pub(super) bytes: u64,
     pub(super) skipped: SkippedRows,
@@ -239,13 +243,16 @@ pub(super) struct SampleObject {
 }
 
 /// Reads all records and rejects invalid ones.
-pub(super) fn check(reader: &Reader<'_>, rejected: &mut Rejected) -> Result<Checked, Failure> {
+pub(super) fn check(
+    reader: &ImportRecordReader<'_>,
+    rejected: &mut RejectionLog,
+) -> Result<ImportCheckResult, CommandFailure> {
     let bar = ProgressBar::new_spinner().with_message("check");
     if let Ok(style) = ProgressStyle::with_template("{msg:<8} {pos:>10} records {per_sec}") {
         bar.set_style(style);
     }
     let mut records = reader.records()?;
-    let mut bad = Bits::default();
+    let mut bad = ImportRecordSet::default();
     let mut sample = Vec::new();
     let mut count = 0;
     // A digest of each key, because keys can be long.
@@ -284,7 +291,7 @@ pub(super) fn check(reader: &Reader<'_>, rejected: &mut Rejected) -> Result<Chec
     }
     bar.finish_and_clear();
     let seen = records.seen();
-    Ok(Checked {
+    Ok(ImportCheckResult {
         records: count,
         bad,
         sha256: seen.sha256(),

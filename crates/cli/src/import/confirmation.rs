@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use super::args::Args;
-use super::check::{Checked, SampleObject};
-use crate::output::Failure;
+use super::args::ImportArgs;
+use super::check::{ImportCheckResult, SampleObject};
+use crate::output::CommandFailure;
 
 /// Limit of displayed characters per object.
 const OBJECT_CHARACTERS_MAX: usize = 400;
@@ -13,16 +13,16 @@ const OBJECT_CHARACTERS_MAX: usize = 400;
 /// Shows the first objects. Asks for confirmation, unless this is a check, the answer was given, or the import is
 /// resumed.
 pub(super) fn confirm(
-    args: &Args,
-    checked: &Checked,
+    args: &ImportArgs,
+    checked: &ImportCheckResult,
     rejected: u64,
     progress: &Path,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let begun = progress.exists();
     if checked.sample.is_empty() || (begun && !args.consent.check) {
         return Ok(());
     }
-    let failed = |error: io::Error| Failure::refused(format!("standard error: {error}"));
+    let failed = |error: io::Error| CommandFailure::refused(format!("standard error: {error}"));
     io::stderr()
         .lock()
         .write_all(shown(args, checked, rejected).as_bytes())
@@ -32,7 +32,7 @@ pub(super) fn confirm(
     }
     if !io::stdin().is_terminal() {
         let why = "option --yes: standard input is not a terminal, so the command cannot ask. Look at the objects above, and pass --yes to mint them";
-        return Err(Failure::usage(why));
+        return Err(CommandFailure::usage(why));
     }
     let mut stderr = io::stderr().lock();
     write!(stderr, "Mint them? They cannot be unminted. [y/N] ").map_err(failed)?;
@@ -40,14 +40,14 @@ pub(super) fn confirm(
     let mut answer = String::new();
     io::stdin()
         .read_line(&mut answer)
-        .map_err(|error| Failure::refused(format!("standard input: {error}")))?;
+        .map_err(|error| CommandFailure::refused(format!("standard input: {error}")))?;
     match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Failure::refused("nothing was minted")),
+        _ => Err(CommandFailure::refused("nothing was minted")),
     }
 }
 
-fn shown(args: &Args, checked: &Checked, rejected: u64) -> String {
+fn shown(args: &ImportArgs, checked: &ImportCheckResult, rejected: u64) -> String {
     let count = checked.records - rejected;
     let mut text = format!("{count} objects from {}", args.template);
     if rejected > 0 {

@@ -4,23 +4,23 @@ use std::io::{self, Write};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::input::Stream;
+use super::input::ImportInputStream;
 
 /// Initial capacity for a record's bytes and fields.
 const BYTES_FIRST: usize = 4096;
 const FIELDS_FIRST: usize = 64;
 
-pub(super) type Fields = Vec<Vec<u8>>;
+pub(super) type CsvFields = Vec<Vec<u8>>;
 
 pub(super) struct CsvReader {
     core: Reader,
-    stream: Stream,
+    stream: ImportInputStream,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl CsvReader {
-    pub(super) fn new(stream: Stream, delimiter: u8) -> Self {
+    pub(super) fn new(stream: ImportInputStream, delimiter: u8) -> Self {
         Self {
             core: ReaderBuilder::new().delimiter(delimiter).build(),
             stream,
@@ -30,7 +30,7 @@ impl CsvReader {
     }
 
     /// The next record and its first line, from 1; `None` at the end. Empty lines are skipped.
-    pub(super) fn read(&mut self) -> io::Result<Option<(u64, Fields)>> {
+    pub(super) fn read(&mut self) -> io::Result<Option<(u64, CsvFields)>> {
         self.skip_empty_lines()?;
         let line = self.stream.lines_seen() + 1;
         let (mut bytes, mut ends) = (0, 0);
@@ -105,12 +105,12 @@ pub(super) fn write_row<T: AsRef<[u8]>>(
 mod tests {
     use super::*;
 
-    fn rows(text: &[u8], delimiter: u8) -> Vec<(u64, Fields)> {
-        let mut reader = CsvReader::new(Stream::of_bytes(text), delimiter);
+    fn rows(text: &[u8], delimiter: u8) -> Vec<(u64, CsvFields)> {
+        let mut reader = CsvReader::new(ImportInputStream::of_bytes(text), delimiter);
         std::iter::from_fn(|| reader.read().unwrap()).collect()
     }
 
-    fn fields(of: &[&str]) -> Fields {
+    fn fields(of: &[&str]) -> CsvFields {
         of.iter().map(|field| field.as_bytes().to_vec()).collect()
     }
 
@@ -155,7 +155,7 @@ mod tests {
             for row in &all {
                 write_row(&mut text, row, delimiter).unwrap();
             }
-            let read: Vec<Fields> = rows(&text, delimiter).into_iter().map(|r| r.1).collect();
+            let read: Vec<CsvFields> = rows(&text, delimiter).into_iter().map(|r| r.1).collect();
             assert_eq!(read, all);
         }
     }

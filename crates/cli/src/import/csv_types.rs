@@ -3,32 +3,38 @@
 use kedge_rules::json::{self, quoted};
 use serde_json::Value;
 
-use super::args::Type;
+use super::args::ColumnType;
 
 /// Limit of followed references per schema.
 const REFERENCES_MAX: usize = 16;
 
 /// Types allowed by a schema at a path; text if it states none.
-pub(super) fn types_at(schema: Option<&Value>, path: &[String]) -> Vec<Type> {
+pub(super) fn types_at(schema: Option<&Value>, path: &[String]) -> Vec<ColumnType> {
     let mut types = Vec::new();
     if let Some(schema) = schema {
         collect_at(schema, schema, path, REFERENCES_MAX, &mut types);
     }
     if types.is_empty() {
-        types.push(Type::Text);
+        types.push(ColumnType::Text);
     }
     // Narrow types come before types that accept every text.
     types.sort_by_key(|found| match found {
-        Type::Number => 0,
-        Type::Boolean => 1,
-        Type::Json => 2,
-        Type::Text => 3,
+        ColumnType::Number => 0,
+        ColumnType::Boolean => 1,
+        ColumnType::Json => 2,
+        ColumnType::Text => 3,
     });
     types.dedup();
     types
 }
 
-fn collect_at(root: &Value, schema: &Value, path: &[String], left: usize, types: &mut Vec<Type>) {
+fn collect_at(
+    root: &Value,
+    schema: &Value,
+    path: &[String],
+    left: usize,
+    types: &mut Vec<ColumnType>,
+) {
     if left == 0 {
         return;
     }
@@ -55,14 +61,14 @@ fn collect_at(root: &Value, schema: &Value, path: &[String], left: usize, types:
 
 /// Whether a schema allows a property: it names it, names no properties, or has rules for others.
 pub(super) fn names(schema: &Value, path: &[String]) -> bool {
-    let mut members = Members::default();
+    let mut members = CsvSchemaMembers::default();
     members.collect(schema, schema, path, REFERENCES_MAX);
     members.have_a_place()
 }
 
 /// A schema's statements about an object's members.
 #[derive(Default)]
-struct Members {
+struct CsvSchemaMembers {
     /// It names the searched member.
     named: bool,
     /// It names other members.
@@ -71,7 +77,7 @@ struct Members {
     open: bool,
 }
 
-impl Members {
+impl CsvSchemaMembers {
     fn have_a_place(&self) -> bool {
         self.named || !self.names_others || self.open
     }
@@ -127,20 +133,20 @@ impl Members {
 }
 
 /// Types stated by the schema node itself.
-fn stated(schema: &Value) -> Vec<Type> {
+fn stated(schema: &Value) -> Vec<ColumnType> {
     let of_name = |name: &Value| match name.as_str() {
-        Some("string") => Some(Type::Text),
-        Some("number" | "integer") => Some(Type::Number),
-        Some("boolean") => Some(Type::Boolean),
-        Some("object" | "array") => Some(Type::Json),
+        Some("string") => Some(ColumnType::Text),
+        Some("number" | "integer") => Some(ColumnType::Number),
+        Some("boolean") => Some(ColumnType::Boolean),
+        Some("object" | "array") => Some(ColumnType::Json),
         _ => None,
     };
     let of_value = |value: &Value| match value {
         Value::Null => None,
-        Value::Bool(_) => Some(Type::Boolean),
-        Value::Number(_) => Some(Type::Number),
-        Value::String(_) => Some(Type::Text),
-        Value::Array(_) | Value::Object(_) => Some(Type::Json),
+        Value::Bool(_) => Some(ColumnType::Boolean),
+        Value::Number(_) => Some(ColumnType::Number),
+        Value::String(_) => Some(ColumnType::Text),
+        Value::Array(_) | Value::Object(_) => Some(ColumnType::Json),
     };
     match (schema.get("type"), schema.get("enum"), schema.get("const")) {
         (Some(Value::Array(names)), ..) => names.iter().filter_map(of_name).collect(),
@@ -152,7 +158,7 @@ fn stated(schema: &Value) -> Vec<Type> {
 }
 
 /// Converts a field to JSON, by the first type that it fits.
-pub(super) fn convert(text: &str, types: &[Type]) -> Result<String, String> {
+pub(super) fn convert(text: &str, types: &[ColumnType]) -> Result<String, String> {
     types
         .iter()
         .find_map(|wanted| converted(text, *wanted))
@@ -162,27 +168,27 @@ pub(super) fn convert(text: &str, types: &[Type]) -> Result<String, String> {
         })
 }
 
-fn converted(text: &str, wanted: Type) -> Option<String> {
+fn converted(text: &str, wanted: ColumnType) -> Option<String> {
     let trimmed = text.trim_matches(' ');
     match wanted {
-        Type::Text => Some(quoted(text)),
-        Type::Number => {
+        ColumnType::Text => Some(quoted(text)),
+        ColumnType::Number => {
             let begins = trimmed.starts_with(|c: char| c == '-' || c.is_ascii_digit());
             (begins && json::check(trimmed).is_ok()).then(|| trimmed.to_owned())
         }
-        Type::Boolean => match trimmed.to_ascii_lowercase().as_str() {
+        ColumnType::Boolean => match trimmed.to_ascii_lowercase().as_str() {
             "true" | "t" | "yes" | "y" | "1" => Some("true".to_owned()),
             "false" | "f" | "no" | "n" | "0" => Some("false".to_owned()),
             _ => None,
         },
-        Type::Json => {
+        ColumnType::Json => {
             let begins = trimmed.starts_with(['{', '[']);
             (begins && json::check(trimmed).is_ok()).then(|| trimmed.to_owned())
         }
     }
 }
 
-impl Type {
+impl ColumnType {
     fn words(self) -> &'static str {
         match self {
             Self::Text => "a text",
@@ -208,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    fn at(schema: &Value, path: &[&str]) -> Vec<Type> {
+    fn at(schema: &Value, path: &[&str]) -> Vec<ColumnType> {
         let path: Vec<String> = path.iter().map(|&name| name.to_owned()).collect();
         types_at(Some(schema), &path)
     }
@@ -251,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_schema_gives_columns_their_types() {
-        use Type::{Boolean, Json, Number, Text};
+        use ColumnType::{Boolean, Json, Number, Text};
         let schema = json!({
             "$defs": {"amount": {"type": "number"}},
             "properties": {
@@ -284,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_field_becomes_what_its_column_says() {
-        use Type::{Boolean, Json, Number, Text};
+        use ColumnType::{Boolean, Json, Number, Text};
         for (text, types, expected) in [
             ("007", &[Text][..], Some("\"007\"")),
             ("007", &[Number], None),

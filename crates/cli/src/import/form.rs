@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::args::{Args, Format};
-use super::csv::{CsvReader, Fields};
-use super::input::{Input, Stream};
-use crate::output::Failure;
+use super::args::{ImportArgs, ImportFormat};
+use super::csv::{CsvFields, CsvReader};
+use super::input::{ImportInput, ImportInputStream};
+use crate::output::CommandFailure;
 
 /// Number of examined bytes at the beginning of the input.
 const SAMPLE_BYTES: usize = 64 * 1024;
@@ -56,21 +56,24 @@ const OTHER_KINDS: [(&[u8], &str); 11] = [
 ];
 
 /// Rejects an input that does not match its format.
-pub(super) fn check(input: &Input, args: &Args) -> Result<(), Failure> {
+pub(super) fn check(input: &ImportInput, args: &ImportArgs) -> Result<(), CommandFailure> {
     let (mut stream, _) = input.stream()?;
     let (sample, is_whole) = beginning(&mut stream).map_err(|error| input.failed(error))?;
     let wrong = kind_fault(&sample).or_else(|| match input.format {
-        Format::Csv => csv_fault(&sample, is_whole, input, args),
-        Format::Ndjson | Format::Qldb => lines_fault(&sample, is_whole),
+        ImportFormat::Csv => csv_fault(&sample, is_whole, input, args),
+        ImportFormat::Ndjson | ImportFormat::Qldb => lines_fault(&sample, is_whole),
     });
     match wrong {
         None => Ok(()),
-        Some(why) => Err(Failure::usage(format!("{}: {why}", input.name.display()))),
+        Some(why) => Err(CommandFailure::usage(format!(
+            "{}: {why}",
+            input.name.display()
+        ))),
     }
 }
 
 /// The first bytes, and whether they are the whole input.
-fn beginning(stream: &mut Stream) -> std::io::Result<(Vec<u8>, bool)> {
+fn beginning(stream: &mut ImportInputStream) -> std::io::Result<(Vec<u8>, bool)> {
     let mut sample = Vec::new();
     while sample.len() < SAMPLE_BYTES {
         let chunk = stream.chunk()?;
@@ -124,7 +127,12 @@ fn lines_fault(sample: &[u8], is_whole: bool) -> Option<String> {
 }
 
 /// The fault of an input that should be CSV.
-fn csv_fault(sample: &[u8], is_whole: bool, input: &Input, args: &Args) -> Option<String> {
+fn csv_fault(
+    sample: &[u8],
+    is_whole: bool,
+    input: &ImportInput,
+    args: &ImportArgs,
+) -> Option<String> {
     let text = sample.trim_ascii_start();
     if matches!(text.first(), Some(b'{' | b'[')) {
         return Some("looks like JSON; --format ndjson reads NDJSON".to_owned());
@@ -168,8 +176,8 @@ fn csv_fault(sample: &[u8], is_whole: bool, input: &Input, args: &Args) -> Optio
 }
 
 /// The whole records at the beginning, for a delimiter.
-fn records(sample: &[u8], is_whole: bool, delimiter: u8) -> Vec<Fields> {
-    let mut reader = CsvReader::new(Stream::of_bytes(sample), delimiter);
+fn records(sample: &[u8], is_whole: bool, delimiter: u8) -> Vec<CsvFields> {
+    let mut reader = CsvReader::new(ImportInputStream::of_bytes(sample), delimiter);
     let mut found = Vec::new();
     while found.len() < SAMPLE_RECORDS {
         if let Ok(Some((_, fields))) = reader.read() {
@@ -186,7 +194,7 @@ fn records(sample: &[u8], is_whole: bool, delimiter: u8) -> Vec<Fields> {
 }
 
 /// The common number of fields; `None` if it varies, or without records.
-fn width(records: &[Fields]) -> Option<usize> {
+fn width(records: &[CsvFields]) -> Option<usize> {
     let first = records.first()?.len();
     records
         .iter()

@@ -11,9 +11,9 @@ use kedge_protocol::Hash;
 use kedge_protocol::hash::Sha256Stream;
 use tempfile::NamedTempFile;
 
-use super::args::{Args, Format};
+use super::args::{ImportArgs, ImportFormat};
 use super::qldb;
-use crate::output::Failure;
+use crate::output::CommandFailure;
 
 /// Magic bytes of gzip (RFC 1952, 2.3.1).
 pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -25,10 +25,10 @@ const UTF_16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// The input file.
-pub(super) struct Input {
+pub(super) struct ImportInput {
     /// The user's name for it.
     pub(super) name: PathBuf,
-    pub(super) format: Format,
+    pub(super) format: ImportFormat,
     pub(super) delimiter: u8,
     /// Column names, if the file has no header.
     pub(super) columns: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) struct Input {
 
 /// Statistics of the bytes read so far.
 #[derive(Clone, Default)]
-pub(super) struct Seen {
+pub(super) struct InputDigest {
     hash: Sha256Stream,
     pub(super) bytes: u64,
     /// Number of quotation marks, which is even in well-formed CSV.
@@ -48,42 +48,42 @@ pub(super) struct Seen {
     lines: u64,
 }
 
-impl Seen {
+impl InputDigest {
     pub(super) fn sha256(&self) -> Hash {
         self.hash.clone().finish()
     }
 }
 
-pub(super) struct Stream {
+pub(super) struct ImportInputStream {
     inner: Box<dyn BufRead>,
-    seen: Rc<RefCell<Seen>>,
+    seen: Rc<RefCell<InputDigest>>,
 }
 
-impl Input {
+impl ImportInput {
     /// Opens the file; standard input is first copied to the folder of the progress file.
-    pub(super) fn open(args: &Args, progress: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(args: &ImportArgs, progress: &Path) -> Result<Self, CommandFailure> {
         let name = args.file.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         let ends = |ending: &str| name.ends_with(ending);
         let format = match args.format {
             Some(format) => format,
-            None if ends(".csv") || ends(".tsv") => Format::Csv,
-            None if ends(".ndjson") || ends(".jsonl") || ends(".json") => Format::Ndjson,
+            None if ends(".csv") || ends(".tsv") => ImportFormat::Csv,
+            None if ends(".ndjson") || ends(".jsonl") || ends(".json") => ImportFormat::Ndjson,
             None => {
                 let why =
                     "option --format: state ndjson, csv or qldb, because the file's name does not";
-                return Err(Failure::usage(why));
+                return Err(CommandFailure::usage(why));
             }
         };
-        if format != Format::Qldb && args.table.is_some() {
+        if format != ImportFormat::Qldb && args.table.is_some() {
             let why = "option --table is for --format qldb";
-            return Err(Failure::usage(why));
+            return Err(CommandFailure::usage(why));
         }
-        if format != Format::Csv && !(args.columns.is_empty() && args.types.is_empty()) {
+        if format != ImportFormat::Csv && !(args.columns.is_empty() && args.types.is_empty()) {
             let why = "options --columns and --type are for CSV: NDJSON names and types its values itself";
-            return Err(Failure::usage(why));
+            return Err(CommandFailure::usage(why));
         }
-        let spooled = if format == Format::Qldb {
+        let spooled = if format == ImportFormat::Qldb {
             Some(journal(args, progress)?)
         } else if args.file == Path::new("-") {
             Some(spool(progress)?)
@@ -105,13 +105,15 @@ impl Input {
     }
 
     /// The error of a failed read.
-    pub(super) fn failed(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::refused(format!("{}: {error}", self.name.display()))
+    pub(super) fn failed(&self, error: impl std::fmt::Display) -> CommandFailure {
+        CommandFailure::refused(format!("{}: {error}", self.name.display()))
     }
 
     /// A stream of its bytes from the beginning, and the stream's statistics.
-    pub(super) fn stream(&self) -> Result<(Stream, Rc<RefCell<Seen>>), Failure> {
-        let failed = |error| Failure::usage(format!("{}: {error}", self.name.display()));
+    pub(super) fn stream(
+        &self,
+    ) -> Result<(ImportInputStream, Rc<RefCell<InputDigest>>), CommandFailure> {
+        let failed = |error| CommandFailure::usage(format!("{}: {error}", self.name.display()));
         let file = File::open(&self.path).map_err(failed)?;
         let mut plain = BufReader::with_capacity(BUFFER_BYTES, file);
         let mut inner: Box<dyn BufRead> = if plain.fill_buf().map_err(failed)?.starts_with(GZIP) {
@@ -127,8 +129,8 @@ impl Input {
         if beginning.starts_with(BYTE_ORDER_MARK) {
             inner.consume(BYTE_ORDER_MARK.len());
         }
-        let seen = Rc::new(RefCell::new(Seen::default()));
-        let stream = Stream {
+        let seen = Rc::new(RefCell::new(InputDigest::default()));
+        let stream = ImportInputStream {
             inner,
             seen: Rc::clone(&seen),
         };
@@ -145,26 +147,26 @@ fn folder_of(progress: &Path) -> &Path {
 }
 
 /// Writes a QLDB export's documents to a file that is readable only by its owner.
-fn journal(args: &Args, progress: &Path) -> Result<NamedTempFile, Failure> {
+fn journal(args: &ImportArgs, progress: &Path) -> Result<NamedTempFile, CommandFailure> {
     let folder = folder_of(progress);
-    let failed = |error| Failure::usage(format!("{}: {error}", folder.display()));
+    let failed = |error| CommandFailure::usage(format!("{}: {error}", folder.display()));
     let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
     qldb::convert(&args.file, args.table.as_deref(), &mut file, folder)?;
     Ok(file)
 }
 
 /// Copies standard input to a file that is readable only by its owner.
-fn spool(progress: &Path) -> Result<NamedTempFile, Failure> {
+fn spool(progress: &Path) -> Result<NamedTempFile, CommandFailure> {
     let spooled = || {
         let mut file = NamedTempFile::new_in(folder_of(progress))?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
         file.flush()?;
         Ok(file)
     };
-    spooled().map_err(|error: io::Error| Failure::usage(format!("standard input: {error}")))
+    spooled().map_err(|error: io::Error| CommandFailure::usage(format!("standard input: {error}")))
 }
 
-impl Stream {
+impl ImportInputStream {
     /// A stream of bytes in memory.
     pub(super) fn of_bytes(bytes: &[u8]) -> Self {
         Self {
@@ -173,7 +175,7 @@ impl Stream {
         }
     }
 
-    fn see(seen: &RefCell<Seen>, bytes: &[u8]) {
+    fn see(seen: &RefCell<InputDigest>, bytes: &[u8]) {
         let mut seen = seen.borrow_mut();
         seen.hash.update(bytes);
         seen.bytes += bytes.len() as u64;

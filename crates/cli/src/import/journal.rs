@@ -5,54 +5,58 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use kedge_client::Attempt;
+use kedge_client::SigningAttempt;
 use kedge_config::durable;
 use kedge_protocol::{Hash, Id};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::progress::Header;
-use crate::output::Failure;
+use super::progress::ImportProgressHeader;
+use crate::output::CommandFailure;
 
 /// A minted record: ordinal and line in the input, key, object, sequence.
 pub(super) type MintedRow = (u64, u64, Option<String>, Id, u64);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Entry {
+pub(super) enum ImportProgressEntry {
     /// The first line, which identifies the import.
-    Import(Header),
+    Import(ImportProgressHeader),
     /// Written before the first attempt at a batch, with its records' ordinals as first and last of each range.
     Batch {
         number: u64,
         records: Vec<(u64, u64)>,
         /// Hash of all payloads.
         payloads: Hash,
-        attempt: Attempt,
+        attempt: SigningAttempt,
     },
     /// Written before a batch is signed again.
-    Attempt { number: u64, attempt: Attempt },
+    Attempt {
+        number: u64,
+        attempt: SigningAttempt,
+    },
     /// Outcome of a batch. Unlisted records were not minted.
     Done { number: u64, minted: Vec<MintedRow> },
 }
 
 /// The progress file, open for appending and locked.
-pub(super) struct Journal {
+pub(super) struct ImportProgressFile {
     path: PathBuf,
     file: Mutex<File>,
 }
 
-impl Journal {
+impl ImportProgressFile {
     /// Opens the file and passes its entries after the header to `each`; creates it with `header` if it is missing.
     pub(super) fn open(
         path: &Path,
-        header: &Header,
-        mut each: impl FnMut(Entry) -> Result<(), Failure>,
-    ) -> Result<(Self, Header), Failure> {
-        let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
+        header: &ImportProgressHeader,
+        mut each: impl FnMut(ImportProgressEntry) -> Result<(), CommandFailure>,
+    ) -> Result<(Self, ImportProgressHeader), CommandFailure> {
+        let failed =
+            |error: io::Error| CommandFailure::refused(format!("{}: {error}", path.display()));
         let is_empty = |metadata: std::fs::Metadata| metadata.len() == 0;
         if !std::fs::metadata(path).is_ok_and(|found| !is_empty(found)) {
-            let line = line_of(&Entry::Import(header.clone())).map_err(failed)?;
+            let line = line_of(&ImportProgressEntry::Import(header.clone())).map_err(failed)?;
             durable::put(path, &line).map_err(failed)?;
         }
         let mut options = OpenOptions::new();
@@ -61,17 +65,20 @@ impl Journal {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let why = "another import uses this progress file";
-                return Err(Failure::refused(format!("{}: {why}", path.display())));
+                return Err(CommandFailure::refused(format!(
+                    "{}: {why}",
+                    path.display()
+                )));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let mut first = None;
         let whole = read(path, |_, entry| match (entry, &first) {
-            (Entry::Import(header), None) => {
+            (ImportProgressEntry::Import(header), None) => {
                 first = Some(header);
                 Ok(())
             }
-            (_, None) | (Entry::Import(_), Some(_)) => Err(damaged(path, 1)),
+            (_, None) | (ImportProgressEntry::Import(_), Some(_)) => Err(damaged(path, 1)),
             (entry, Some(_)) => each(entry),
         })?;
         file.set_len(whole).map_err(failed)?;
@@ -84,7 +91,7 @@ impl Journal {
     }
 
     /// Appends an entry durably.
-    pub(super) fn append(&self, entry: &Entry) -> io::Result<()> {
+    pub(super) fn append(&self, entry: &ImportProgressEntry) -> io::Result<()> {
         let line = line_of(entry)?;
         let mut file = self.file.lock();
         let end = file.seek(SeekFrom::End(0))?;
@@ -96,20 +103,20 @@ impl Journal {
         written
     }
 
-    pub(super) fn failed(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::refused(format!("{}: {error}", self.path.display()))
+    pub(super) fn failed(&self, error: impl std::fmt::Display) -> CommandFailure {
+        CommandFailure::refused(format!("{}: {error}", self.path.display()))
     }
 }
 
-fn line_of(entry: &Entry) -> io::Result<Vec<u8>> {
+fn line_of(entry: &ImportProgressEntry) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(entry)?;
     line.push(b'\n');
     Ok(line)
 }
 
-fn damaged(path: &Path, line: u64) -> Failure {
+fn damaged(path: &Path, line: u64) -> CommandFailure {
     let shown = path.display();
-    Failure::refused(format!(
+    CommandFailure::refused(format!(
         "{shown}: line {line} is not a line of a progress file; name another file with --progress"
     ))
 }
@@ -117,9 +124,9 @@ fn damaged(path: &Path, line: u64) -> Failure {
 /// Passes each whole line's offset and entry to `each`; returns the length of the whole lines in bytes.
 pub(super) fn read(
     path: &Path,
-    mut each: impl FnMut(u64, Entry) -> Result<(), Failure>,
-) -> Result<u64, Failure> {
-    let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
+    mut each: impl FnMut(u64, ImportProgressEntry) -> Result<(), CommandFailure>,
+) -> Result<u64, CommandFailure> {
+    let failed = |error: io::Error| CommandFailure::refused(format!("{}: {error}", path.display()));
     let mut reader = BufReader::new(File::open(path).map_err(failed)?);
     let (mut whole, mut number) = (0, 0);
     let mut line = Vec::new();
@@ -141,15 +148,15 @@ pub(super) fn minted_at(
     path: &Path,
     file: &mut File,
     byte: u64,
-) -> Result<Vec<MintedRow>, Failure> {
-    let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
+) -> Result<Vec<MintedRow>, CommandFailure> {
+    let failed = |error: io::Error| CommandFailure::refused(format!("{}: {error}", path.display()));
     file.seek(SeekFrom::Start(byte)).map_err(failed)?;
     let mut line = Vec::new();
     BufReader::new(file)
         .read_until(b'\n', &mut line)
         .map_err(failed)?;
     match serde_json::from_slice(&line) {
-        Ok(Entry::Done { minted, .. }) => Ok(minted),
+        Ok(ImportProgressEntry::Done { minted, .. }) => Ok(minted),
         _ => Ok(Vec::new()),
     }
 }
@@ -160,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    fn header() -> Header {
+    fn header() -> ImportProgressHeader {
         let zero = format!("0x{}", "00".repeat(20));
         let header = json!({
             "version": 1, "id": Hash::ZERO, "sha256": Hash::ZERO, "bytes": 1, "records": 1, "options": "",
@@ -169,19 +176,19 @@ mod tests {
         serde_json::from_value(header).unwrap()
     }
 
-    fn attempt(nonce: u64) -> Entry {
-        let attempt = Attempt {
+    fn attempt(nonce: u64) -> ImportProgressEntry {
+        let attempt = SigningAttempt {
             nonce,
             deadline_s: 7,
             seed: Hash::ZERO,
         };
-        Entry::Attempt { number: 0, attempt }
+        ImportProgressEntry::Attempt { number: 0, attempt }
     }
 
-    fn numbers(path: &Path) -> Result<Vec<u64>, Failure> {
+    fn numbers(path: &Path) -> Result<Vec<u64>, CommandFailure> {
         let mut found = Vec::new();
-        Journal::open(path, &header(), |entry| {
-            if let Entry::Attempt { attempt, .. } = entry {
+        ImportProgressFile::open(path, &header(), |entry| {
+            if let ImportProgressEntry::Attempt { attempt, .. } = entry {
                 found.push(attempt.nonce);
             }
             Ok(())
@@ -193,7 +200,7 @@ mod tests {
     fn wherever_a_crash_cuts_the_whole_lines_stand_and_more_can_follow() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("progress");
-        let (journal, _) = Journal::open(&path, &header(), |_| Ok(())).unwrap();
+        let (journal, _) = ImportProgressFile::open(&path, &header(), |_| Ok(())).unwrap();
         let begun = std::fs::read(&path).unwrap().len();
         journal.append(&attempt(1)).unwrap();
         let one = std::fs::read(&path).unwrap().len();
@@ -208,7 +215,7 @@ mod tests {
                 _ => &[],
             };
             assert_eq!(numbers(&path).unwrap(), stands, "cut at {cut}");
-            let (journal, _) = Journal::open(&path, &header(), |_| Ok(())).unwrap();
+            let (journal, _) = ImportProgressFile::open(&path, &header(), |_| Ok(())).unwrap();
             journal.append(&attempt(3)).unwrap();
             drop(journal);
             assert_eq!(numbers(&path).unwrap(), [stands, &[3]].concat());
@@ -223,7 +230,7 @@ mod tests {
         let refused = numbers(&path).unwrap_err();
         assert!(refused.message().contains("line 1 is not"), "{refused:?}");
         let path = folder.path().join("progress");
-        let held = Journal::open(&path, &header(), |_| Ok(())).unwrap();
+        let held = ImportProgressFile::open(&path, &header(), |_| Ok(())).unwrap();
         let refused = numbers(&path).unwrap_err();
         assert!(refused.message().contains("another import"), "{refused:?}");
         drop(held);

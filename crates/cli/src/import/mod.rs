@@ -26,26 +26,26 @@ mod shape;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::output::{Failure, print, print_json};
-use args::OnError;
-use check::Rules;
-use input::Input;
-use progress::{Header, Progress};
-use records::Reader;
-use rejected::Rejected;
-use report::Report;
-use shape::Shape;
+use super::output::{CommandFailure, print, print_json};
+use args::ImportErrorPolicy;
+use check::ImportTemplateRules;
+use input::ImportInput;
+use progress::{ImportProgress, ImportProgressHeader};
+use records::ImportRecordReader;
+use rejected::RejectionLog;
+use report::ImportReport;
+use shape::RecordShape;
 
-pub(crate) use args::Args;
+pub(crate) use args::ImportArgs;
 
 /// Path of the input's progress file.
-fn progress_path(args: &Args) -> Result<PathBuf, Failure> {
+fn progress_path(args: &ImportArgs) -> Result<PathBuf, CommandFailure> {
     if let Some(path) = &args.progress {
         return Ok(path.clone());
     }
     if args.file == Path::new("-") {
         let why = "option --progress: name a file, because standard input has no name";
-        return Err(Failure::usage(why));
+        return Err(CommandFailure::usage(why));
     }
     let mut path = args.file.clone().into_os_string();
     path.push(".kedge-import");
@@ -53,7 +53,7 @@ fn progress_path(args: &Args) -> Result<PathBuf, Failure> {
 }
 
 /// Rejects options that would overwrite the input.
-fn spares_input(args: &Args) -> Result<(), Failure> {
+fn spares_input(args: &ImportArgs) -> Result<(), CommandFailure> {
     let outputs = [
         ("--rejected", &args.rejected),
         ("--progress", &args.progress),
@@ -65,56 +65,57 @@ fn spares_input(args: &Args) -> Result<(), Failure> {
         let path = path.as_ref().and_then(real);
         if path.is_some() && path == real(&args.file) {
             let why = format!("option {option}: names the input; name another file");
-            return Err(Failure::usage(why));
+            return Err(CommandFailure::usage(why));
         }
     }
     Ok(())
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: ImportArgs) -> Result<(), CommandFailure> {
     let path = progress_path(&args)?;
     spares_input(&args)?;
-    if args.on_error == OnError::Skip && args.rejected.is_none() && !args.consent.check {
+    if args.on_error == ImportErrorPolicy::Skip && args.rejected.is_none() && !args.consent.check {
         let why = "option --rejected: name a file for the records that --on-error skip leaves out";
-        return Err(Failure::usage(why));
+        return Err(CommandFailure::usage(why));
     }
     let key = args.key_args.read()?;
-    let shape = Shape::new(&args)?;
-    let input = Input::open(&args, &path)?;
+    let shape = RecordShape::new(&args)?;
+    let input = ImportInput::open(&args, &path)?;
     form::check(&input, &args)?;
     let account = args.access.account(&args.url, key).await?;
-    let rules = Rules::fetch(&account, args.template, args.variation.is_some()).await?;
-    let reader = Reader {
+    let rules =
+        ImportTemplateRules::fetch(&account, args.template, args.variation.is_some()).await?;
+    let reader = ImportRecordReader {
         input: &input,
         shape: &shape,
         rules: &rules,
     };
 
-    let mut rejected = Rejected::create(args.rejected.as_deref(), &input)?;
+    let mut rejected = RejectionLog::create(args.rejected.as_deref(), &input)?;
     let checked = check::check(&reader, &mut rejected)?;
-    let mut report = Report::new(&args, &input, &checked);
-    let stops = args.on_error == OnError::Stop && rejected.count() > 0;
+    let mut report = ImportReport::new(&args, &input, &checked);
+    let stops = args.on_error == ImportErrorPolicy::Stop && rejected.count() > 0;
     if !stops {
         confirmation::confirm(&args, &checked, rejected.count(), &path)?;
     }
     if args.consent.check {
         return end(&args, report, rejected, None);
     }
-    let header = Header::new(&args, &input, &shape, &checked, &account)?;
-    let mut progress = Progress::open(&path, &header)?;
+    let header = ImportProgressHeader::new(&args, &input, &shape, &checked, &account)?;
+    let mut progress = ImportProgress::open(&path, &header)?;
     report.resumes(&progress);
     if stops {
         let why = "records are not valid, so none was sent; --on-error skip imports the others";
         return end(&args, report, rejected, Some(why.to_owned()));
     }
-    let sending = send::Sending {
+    let sending = send::ImportSender {
         account,
         template: args.template,
         records_max: args.batch_size,
         batches_max: usize::from(args.in_flight),
         deadline_ahead: Duration::from_secs(args.deadline),
         patience: Duration::from_secs(args.patience),
-        stops: args.on_error == OnError::Stop,
+        stops: args.on_error == ImportErrorPolicy::Stop,
     };
     let why = sending
         .run(&reader, &checked, &mut progress, &mut rejected)
@@ -128,11 +129,11 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 
 /// Prints the report; fails if any record is missing.
 fn end(
-    args: &Args,
-    mut report: Report,
-    mut rejected: Rejected,
+    args: &ImportArgs,
+    mut report: ImportReport,
+    mut rejected: RejectionLog,
     why: Option<String>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     rejected.finish()?;
     report.rejects(&rejected);
     if let Some(path) = &args.report {
@@ -145,6 +146,6 @@ fn end(
     }
     match why.or_else(|| report.missing()) {
         None => Ok(()),
-        Some(why) => Err(Failure::refused(why)),
+        Some(why) => Err(CommandFailure::refused(why)),
     }
 }

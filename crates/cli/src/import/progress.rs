@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use kedge_client::{Account, Attempt, random};
+use kedge_client::{Account, SigningAttempt, random};
 use kedge_protocol::{Address, Hash, Id};
 use serde::{Deserialize, Serialize};
 
-use super::args::Args;
-use super::check::{Bits, Checked};
-use super::input::Input;
-use super::journal::{Entry, Journal};
-use super::shape::Shape;
-use crate::output::Failure;
+use super::args::ImportArgs;
+use super::check::{ImportCheckResult, ImportRecordSet};
+use super::input::ImportInput;
+use super::journal::{ImportProgressEntry, ImportProgressFile};
+use super::shape::RecordShape;
+use crate::output::CommandFailure;
 
 /// Version of the progress file. In version 1, empty CSV rows counted as records.
 const VERSION: u32 = 2;
 
 /// Identity of an import. All fields but `id` must be equal in every run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct ImportProgressHeader {
     version: u32,
     /// Part of every idempotency key.
     pub(super) id: Hash,
@@ -34,14 +34,14 @@ pub(super) struct Header {
     signer: Address,
 }
 
-impl Header {
+impl ImportProgressHeader {
     pub(super) fn new(
-        args: &Args,
-        input: &Input,
-        shape: &Shape,
-        checked: &Checked,
+        args: &ImportArgs,
+        input: &ImportInput,
+        shape: &RecordShape,
+        checked: &ImportCheckResult,
         account: &Account,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let domain = account.client().domain();
         let delimiter = char::from(input.delimiter);
         let options = shape.options(input.format);
@@ -98,13 +98,13 @@ impl Header {
 
 /// A batch with an unknown outcome.
 #[derive(Clone, Debug)]
-pub(super) struct OpenBatch {
+pub(super) struct UnsettledBatch {
     pub(super) records: Vec<(u64, u64)>,
     pub(super) payloads: Hash,
-    pub(super) attempts: Vec<Attempt>,
+    pub(super) attempts: Vec<SigningAttempt>,
 }
 
-impl OpenBatch {
+impl UnsettledBatch {
     pub(super) fn count(&self) -> u64 {
         self.records
             .iter()
@@ -137,37 +137,37 @@ impl Totals {
     }
 }
 
-pub(super) struct Progress {
-    pub(super) journal: Arc<Journal>,
+pub(super) struct ImportProgress {
+    pub(super) journal: Arc<ImportProgressFile>,
     pub(super) id: Hash,
     /// The minted records.
-    pub(super) minted: Bits,
+    pub(super) minted: ImportRecordSet,
     pub(super) totals: Totals,
     /// Batches with unknown outcomes, by number.
-    pub(super) open: BTreeMap<u64, OpenBatch>,
+    pub(super) open: BTreeMap<u64, UnsettledBatch>,
     pub(super) next_batch: u64,
 }
 
 #[derive(Default)]
-struct Past {
-    minted: Bits,
+struct ImportProgressHistory {
+    minted: ImportRecordSet,
     totals: Totals,
-    open: BTreeMap<u64, OpenBatch>,
+    open: BTreeMap<u64, UnsettledBatch>,
     next_batch: u64,
 }
 
-impl Past {
-    fn add(&mut self, entry: Entry) {
+impl ImportProgressHistory {
+    fn add(&mut self, entry: ImportProgressEntry) {
         match entry {
-            Entry::Import(_) => {}
-            Entry::Batch {
+            ImportProgressEntry::Import(_) => {}
+            ImportProgressEntry::Batch {
                 number,
                 records,
                 payloads,
                 attempt,
             } => {
                 let attempts = vec![attempt];
-                let batch = OpenBatch {
+                let batch = UnsettledBatch {
                     records,
                     payloads,
                     attempts,
@@ -175,12 +175,12 @@ impl Past {
                 self.open.insert(number, batch);
                 self.next_batch = self.next_batch.max(number + 1);
             }
-            Entry::Attempt { number, attempt } => {
+            ImportProgressEntry::Attempt { number, attempt } => {
                 if let Some(batch) = self.open.get_mut(&number) {
                     batch.attempts.push(attempt);
                 }
             }
-            Entry::Done { number, minted } => {
+            ImportProgressEntry::Done { number, minted } => {
                 self.open.remove(&number);
                 self.totals.batches += 1;
                 for (ordinal, _, _, _, sequence) in minted {
@@ -192,16 +192,16 @@ impl Past {
     }
 }
 
-impl Progress {
+impl ImportProgress {
     /// Opens or creates the progress file of this import.
-    pub(super) fn open(path: &Path, header: &Header) -> Result<Self, Failure> {
-        let mut past = Past::default();
-        let (journal, kept) = Journal::open(path, header, |entry| {
+    pub(super) fn open(path: &Path, header: &ImportProgressHeader) -> Result<Self, CommandFailure> {
+        let mut past = ImportProgressHistory::default();
+        let (journal, kept) = ImportProgressFile::open(path, header, |entry| {
             past.add(entry);
             Ok(())
         })?;
         if let Some(why) = header.difference(&kept) {
-            return Err(Failure::refused(format!(
+            return Err(CommandFailure::refused(format!(
                 "{}: {why}. Run the import again as it began, or name a new file with --progress for another import",
                 path.display()
             )));
@@ -221,8 +221,8 @@ impl Progress {
 mod tests {
     use super::*;
 
-    fn header() -> Header {
-        Header {
+    fn header() -> ImportProgressHeader {
+        ImportProgressHeader {
             version: VERSION,
             id: Hash::ZERO,
             sha256: Hash::ZERO,
@@ -238,26 +238,26 @@ mod tests {
 
     #[test]
     fn a_batch_is_open_until_it_is_known_what_became_of_it() {
-        let attempt = |nonce| Attempt {
+        let attempt = |nonce| SigningAttempt {
             nonce,
             deadline_s: 9,
             seed: Hash::ZERO,
         };
-        let batch = |number, first, last| Entry::Batch {
+        let batch = |number, first, last| ImportProgressEntry::Batch {
             number,
             records: vec![(first, last)],
             payloads: Hash::ZERO,
             attempt: attempt(number),
         };
         let object: Id = "obj_7h8rh8fgrh07gkqn56z16p8nc6".parse().unwrap();
-        let mut past = Past::default();
+        let mut past = ImportProgressHistory::default();
         past.add(batch(0, 0, 2));
         past.add(batch(1, 3, 5));
-        past.add(Entry::Attempt {
+        past.add(ImportProgressEntry::Attempt {
             number: 1,
             attempt: attempt(8),
         });
-        past.add(Entry::Done {
+        past.add(ImportProgressEntry::Done {
             number: 0,
             minted: vec![(0, 1, None, object, 41), (2, 3, None, object, 40)],
         });
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_difference_is_named() {
-        type Change = fn(&mut Header);
+        type Change = fn(&mut ImportProgressHeader);
         let kept = header();
         assert_eq!(kept.difference(&kept), None);
         let changes: [(Change, &str); 6] = [

@@ -7,43 +7,43 @@ use std::sync::Arc;
 
 use kedge_rules::json;
 
-use super::args::Format;
-use super::check::Rules;
-use super::csv::{CsvReader, Fields};
-use super::input::{Input, Seen, Stream};
-use super::shape::{Columns, Fault, Mint, Shape};
-use crate::output::Failure;
+use super::args::ImportFormat;
+use super::check::ImportTemplateRules;
+use super::csv::{CsvFields, CsvReader};
+use super::input::{ImportInput, ImportInputStream, InputDigest};
+use super::shape::{CsvColumns, ImportMint, RecordFault, RecordShape};
+use crate::output::CommandFailure;
 
 /// A record's text in the input.
 #[derive(Clone, Debug)]
-pub(super) enum Source {
+pub(super) enum RecordSource {
     Line(Vec<u8>),
     /// Fields of a CSV record, and of the header if the file has one.
-    Fields(Fields, Option<Arc<Fields>>),
+    Fields(CsvFields, Option<Arc<CsvFields>>),
 }
 
-pub(super) struct Item {
+pub(super) struct InputRecord {
     /// Ordinal in the input, from 0.
     pub(super) ordinal: u64,
     /// First line, from 1.
     pub(super) line: u64,
-    pub(super) source: Source,
+    pub(super) source: RecordSource,
     /// The mint request, not yet checked against the template.
-    pub(super) mint: Result<Mint, Fault>,
+    pub(super) mint: Result<ImportMint, RecordFault>,
 }
 
 /// Context for reading records.
-pub(super) struct Reader<'a> {
-    pub(super) input: &'a Input,
-    pub(super) shape: &'a Shape,
-    pub(super) rules: &'a Rules,
+pub(super) struct ImportRecordReader<'a> {
+    pub(super) input: &'a ImportInput,
+    pub(super) shape: &'a RecordShape,
+    pub(super) rules: &'a ImportTemplateRules,
 }
 
 /// Iterator over the input's records.
-pub(super) struct Records<'a> {
-    reader: &'a Reader<'a>,
-    kind: Kind,
-    seen: Rc<RefCell<Seen>>,
+pub(super) struct RecordStream<'a> {
+    reader: &'a ImportRecordReader<'a>,
+    kind: RecordStreamKind,
+    seen: Rc<RefCell<InputDigest>>,
     next: u64,
     skipped: SkippedRows,
 }
@@ -72,31 +72,33 @@ impl SkippedRows {
 const NOT_UTF_8: &str = "is not UTF-8; convert the file, as with iconv -f WINDOWS-1252 -t UTF-8";
 
 /// A record's line, text, and mint request.
-type Read = (u64, Source, Result<Mint, Fault>);
+type RecordRead = (u64, RecordSource, Result<ImportMint, RecordFault>);
 
-enum Kind {
+enum RecordStreamKind {
     Lines {
-        stream: Stream,
+        stream: ImportInputStream,
         line: u64,
     },
     Csv {
         reader: Box<CsvReader>,
-        columns: Columns,
-        header: Option<Arc<Fields>>,
+        columns: CsvColumns,
+        header: Option<Arc<CsvFields>>,
         /// One record is read ahead, because the last one needs a closer look.
-        ahead: Option<(u64, Fields)>,
+        ahead: Option<(u64, CsvFields)>,
     },
 }
 
-impl Reader<'_> {
+impl ImportRecordReader<'_> {
     /// Starts reading.
-    pub(super) fn records(&self) -> Result<Records<'_>, Failure> {
+    pub(super) fn records(&self) -> Result<RecordStream<'_>, CommandFailure> {
         let (stream, seen) = self.input.stream()?;
         let kind = match self.input.format {
-            Format::Ndjson | Format::Qldb => Kind::Lines { stream, line: 0 },
-            Format::Csv => self.csv(stream)?,
+            ImportFormat::Ndjson | ImportFormat::Qldb => {
+                RecordStreamKind::Lines { stream, line: 0 }
+            }
+            ImportFormat::Csv => self.csv(stream)?,
         };
-        Ok(Records {
+        Ok(RecordStream {
             reader: self,
             kind,
             seen,
@@ -105,7 +107,7 @@ impl Reader<'_> {
         })
     }
 
-    fn csv(&self, stream: Stream) -> Result<Kind, Failure> {
+    fn csv(&self, stream: ImportInputStream) -> Result<RecordStreamKind, CommandFailure> {
         let input = self.input;
         let mut reader = CsvReader::new(stream, input.delimiter);
         let mut header = None;
@@ -121,7 +123,7 @@ impl Reader<'_> {
             header = Some(Arc::new(fields));
         }
         let columns = self.shape.columns(names, self.rules.schema_value())?;
-        let mut kind = Kind::Csv {
+        let mut kind = RecordStreamKind::Csv {
             reader: Box::new(reader),
             columns,
             header,
@@ -132,9 +134,9 @@ impl Reader<'_> {
     }
 }
 
-impl Kind {
+impl RecordStreamKind {
     /// Returns the record read ahead, and reads the next one.
-    fn read_ahead(&mut self) -> io::Result<Option<(u64, Fields)>> {
+    fn read_ahead(&mut self) -> io::Result<Option<(u64, CsvFields)>> {
         let Self::Csv { reader, ahead, .. } = self else {
             return Ok(None);
         };
@@ -143,17 +145,21 @@ impl Kind {
     }
 }
 
-impl Records<'_> {
+impl RecordStream<'_> {
     /// The next record; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Item>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<InputRecord>, CommandFailure> {
         let input = self.reader.input;
         let read = match self.kind {
-            Kind::Lines { .. } => self.next_line().map_err(|error| input.failed(error))?,
-            Kind::Csv { .. } => self.next_fields().map_err(|error| input.failed(error))?,
+            RecordStreamKind::Lines { .. } => {
+                self.next_line().map_err(|error| input.failed(error))?
+            }
+            RecordStreamKind::Csv { .. } => {
+                self.next_fields().map_err(|error| input.failed(error))?
+            }
         };
         let ordinal = self.next;
         self.next += u64::from(read.is_some());
-        Ok(read.map(|(line, source, mint)| Item {
+        Ok(read.map(|(line, source, mint)| InputRecord {
             ordinal,
             line,
             source,
@@ -162,7 +168,7 @@ impl Records<'_> {
     }
 
     /// Statistics of the input so far.
-    pub(super) fn seen(&self) -> Seen {
+    pub(super) fn seen(&self) -> InputDigest {
         self.seen.borrow().clone()
     }
 
@@ -171,8 +177,8 @@ impl Records<'_> {
         &self.skipped
     }
 
-    fn next_line(&mut self) -> io::Result<Option<Read>> {
-        let Kind::Lines { stream, line } = &mut self.kind else {
+    fn next_line(&mut self) -> io::Result<Option<RecordRead>> {
+        let RecordStreamKind::Lines { stream, line } = &mut self.kind else {
             return Ok(None);
         };
         loop {
@@ -184,11 +190,11 @@ impl Records<'_> {
                 continue;
             }
             let mint = self.reader.of_line(&bytes);
-            return Ok(Some((*line, Source::Line(bytes), mint)));
+            return Ok(Some((*line, RecordSource::Line(bytes), mint)));
         }
     }
 
-    fn next_fields(&mut self) -> io::Result<Option<Read>> {
+    fn next_fields(&mut self) -> io::Result<Option<RecordRead>> {
         let (line, record) = loop {
             let Some((line, record)) = self.kind.read_ahead()? else {
                 return Ok(None);
@@ -199,7 +205,7 @@ impl Records<'_> {
             }
             self.skipped.add(line);
         };
-        let Kind::Csv {
+        let RecordStreamKind::Csv {
             columns,
             header,
             ahead,
@@ -214,32 +220,36 @@ impl Records<'_> {
         let mint = if is_open {
             let reason =
                 "a field begins with a quotation mark, and none ends it before the file ends";
-            Err(Fault::new(reason))
+            Err(RecordFault::new(reason))
         } else {
             self.reader.of_fields(columns, &record)
         };
-        let source = Source::Fields(record, header.clone());
+        let source = RecordSource::Fields(record, header.clone());
         Ok(Some((line, source, mint)))
     }
 }
 
-impl Reader<'_> {
-    fn of_line(&self, bytes: &[u8]) -> Result<Mint, Fault> {
-        let text = std::str::from_utf8(bytes).map_err(|_| Fault::new(NOT_UTF_8))?;
+impl ImportRecordReader<'_> {
+    fn of_line(&self, bytes: &[u8]) -> Result<ImportMint, RecordFault> {
+        let text = std::str::from_utf8(bytes).map_err(|_| RecordFault::new(NOT_UTF_8))?;
         let text = text.trim_ascii();
         if let Err(error) = json::check(text) {
-            return Err(Fault::new(format!("is not acceptable JSON: {error}")));
+            return Err(RecordFault::new(format!("is not acceptable JSON: {error}")));
         }
         self.shape
             .mint(&self.shape.json_row(text)?, self.rules.schema_value())
     }
 
-    fn of_fields(&self, columns: &Columns, record: &Fields) -> Result<Mint, Fault> {
+    fn of_fields(
+        &self,
+        columns: &CsvColumns,
+        record: &CsvFields,
+    ) -> Result<ImportMint, RecordFault> {
         let mut fields = Vec::with_capacity(record.len());
         for (place, field) in record.iter().enumerate() {
             let name = columns.names.get(place).map_or("", String::as_str);
             let text = std::str::from_utf8(field);
-            fields.push(text.map_err(|_| Fault::of(name, NOT_UTF_8))?);
+            fields.push(text.map_err(|_| RecordFault::of(name, NOT_UTF_8))?);
         }
         self.shape
             .mint(&self.shape.csv_row(columns, &fields)?, None)

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::csv::write_row;
-use super::input::Input;
-use super::records::Source;
-use super::shape::Fault;
-use crate::output::{Failure, print_error};
+use super::input::ImportInput;
+use super::records::RecordSource;
+use super::shape::RecordFault;
+use crate::output::{CommandFailure, print_error};
 
 /// Limit of printed reasons.
 const SHOWN_MAX: usize = 20;
@@ -19,40 +19,41 @@ const REPORTED_MAX: usize = 1_000;
 
 /// A record's rejection.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Reason {
+pub(super) struct ImportRejection {
     pub(super) line: u64,
     pub(super) key: Option<String>,
     pub(super) column: Option<String>,
     pub(super) reason: String,
 }
 
-pub(super) struct Rejected {
+pub(super) struct RejectionLog {
     count: u64,
-    reasons: Vec<Reason>,
+    reasons: Vec<ImportRejection>,
     delimiter: u8,
-    files: Option<Files>,
+    files: Option<RejectionFiles>,
 }
 
-struct Files {
+struct RejectionFiles {
     path: PathBuf,
     records: BufWriter<File>,
     reasons: BufWriter<File>,
     has_header: bool,
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+fn create(path: &Path) -> Result<BufWriter<File>, CommandFailure> {
     let file = File::create(path);
-    let file = file.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    let file =
+        file.map_err(|error| CommandFailure::usage(format!("{}: {error}", path.display())))?;
     Ok(BufWriter::new(file))
 }
 
-impl Rejected {
+impl RejectionLog {
     /// Truncates both files: each run rejects the earlier run's records again.
-    pub(super) fn create(path: Option<&Path>, input: &Input) -> Result<Self, Failure> {
-        let files = path.map(|path| -> Result<Files, Failure> {
+    pub(super) fn create(path: Option<&Path>, input: &ImportInput) -> Result<Self, CommandFailure> {
+        let files = path.map(|path| -> Result<RejectionFiles, CommandFailure> {
             let mut reasons = path.to_owned().into_os_string();
             reasons.push(".reasons");
-            Ok(Files {
+            Ok(RejectionFiles {
                 records: create(path)?,
                 reasons: create(Path::new(&reasons))?,
                 path: path.to_owned(),
@@ -72,7 +73,7 @@ impl Rejected {
     }
 
     /// The first reasons.
-    pub(super) fn reasons(&self) -> &[Reason] {
+    pub(super) fn reasons(&self) -> &[ImportRejection] {
         &self.reasons
     }
 
@@ -80,10 +81,10 @@ impl Rejected {
         &mut self,
         line: u64,
         key: Option<&str>,
-        fault: &Fault,
-        source: &Source,
-    ) -> Result<(), Failure> {
-        let reason = Reason {
+        fault: &RecordFault,
+        source: &RecordSource,
+    ) -> Result<(), CommandFailure> {
+        let reason = ImportRejection {
             line,
             key: key.map(str::to_owned),
             column: fault.column.clone(),
@@ -108,7 +109,7 @@ impl Rejected {
     }
 
     /// Flushes both files.
-    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self) -> Result<(), CommandFailure> {
         let Some(files) = &mut self.files else {
             return Ok(());
         };
@@ -117,22 +118,27 @@ impl Rejected {
     }
 }
 
-fn failed(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::refused(format!("{}: {error}", path.display()))
+fn failed(path: &Path, error: impl std::fmt::Display) -> CommandFailure {
+    CommandFailure::refused(format!("{}: {error}", path.display()))
 }
 
-impl Files {
-    fn write(&mut self, delimiter: u8, reason: &Reason, source: &Source) -> Result<(), Failure> {
+impl RejectionFiles {
+    fn write(
+        &mut self,
+        delimiter: u8,
+        reason: &ImportRejection,
+        source: &RecordSource,
+    ) -> Result<(), CommandFailure> {
         let written = serde_json::to_writer(&mut self.reasons, reason)
             .map_err(std::io::Error::from)
             .and_then(|()| self.reasons.write_all(b"\n"));
         written.map_err(|error| failed(&self.path, error))?;
         let records = &mut self.records;
         let written = match source {
-            Source::Line(line) => records
+            RecordSource::Line(line) => records
                 .write_all(line)
                 .and_then(|()| records.write_all(b"\n")),
-            Source::Fields(fields, header) => {
+            RecordSource::Fields(fields, header) => {
                 let header = header.as_ref().filter(|_| !self.has_header);
                 self.has_header = true;
                 let first = header.map_or(Ok(()), |header| write_row(records, header, delimiter));

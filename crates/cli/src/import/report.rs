@@ -9,18 +9,18 @@ use kedge_protocol::{Hash, Id};
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-use super::args::Args;
-use super::check::Checked;
+use super::args::ImportArgs;
+use super::check::ImportCheckResult;
 use super::csv::write_row;
-use super::input::Input;
-use super::journal::{self, Entry, MintedRow};
-use super::progress::Progress;
-use super::rejected::{Reason, Rejected};
-use crate::output::{Failure, columns};
+use super::input::ImportInput;
+use super::journal::{self, ImportProgressEntry, MintedRow};
+use super::progress::ImportProgress;
+use super::rejected::{ImportRejection, RejectionLog};
+use crate::output::{CommandFailure, columns};
 
 /// Results of an import.
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct ImportReport {
     input: PathBuf,
     /// Digest of the uncompressed input.
     sha256: Hash,
@@ -47,15 +47,15 @@ pub(super) struct Report {
     seconds: f64,
     records_per_s: f64,
     /// The first rejected records.
-    rejected_records: Vec<Reason>,
+    rejected_records: Vec<ImportRejection>,
     #[serde(skip)]
     begun: Instant,
     #[serde(skip)]
     rejects_path: Option<PathBuf>,
 }
 
-impl Report {
-    pub(super) fn new(args: &Args, input: &Input, checked: &Checked) -> Self {
+impl ImportReport {
+    pub(super) fn new(args: &ImportArgs, input: &ImportInput, checked: &ImportCheckResult) -> Self {
         Self {
             input: input.name.clone(),
             sha256: checked.sha256,
@@ -81,12 +81,12 @@ impl Report {
     }
 
     /// Adds the results of earlier runs.
-    pub(super) fn resumes(&mut self, progress: &Progress) {
+    pub(super) fn resumes(&mut self, progress: &ImportProgress) {
         self.minted_before = progress.totals.minted;
         self.take_totals(progress);
     }
 
-    fn take_totals(&mut self, progress: &Progress) {
+    fn take_totals(&mut self, progress: &ImportProgress) {
         let totals = &progress.totals;
         self.minted = totals.minted;
         self.batches = totals.batches;
@@ -95,7 +95,7 @@ impl Report {
     }
 
     /// Adds the results of this run.
-    pub(super) fn ended(&mut self, progress: &Progress) {
+    pub(super) fn ended(&mut self, progress: &ImportProgress) {
         self.take_totals(progress);
         self.seconds = self.begun.elapsed().as_secs_f64();
         let now = self.minted - self.minted_before;
@@ -105,7 +105,7 @@ impl Report {
     }
 
     /// Adds the rejected records.
-    pub(super) fn rejects(&mut self, rejected: &Rejected) {
+    pub(super) fn rejects(&mut self, rejected: &RejectionLog) {
         self.rejected = rejected.count();
         self.rejected_records = rejected.reasons().to_vec();
         if !self.check {
@@ -125,9 +125,10 @@ impl Report {
     }
 
     /// Writes the report as JSON.
-    pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::refused(format!("{}: {error}", path.display()));
-        let mut text = serde_json::to_vec_pretty(self).map_err(Failure::refused)?;
+    pub(super) fn write(&self, path: &Path) -> Result<(), CommandFailure> {
+        let failed =
+            |error: io::Error| CommandFailure::refused(format!("{}: {error}", path.display()));
+        let mut text = serde_json::to_vec_pretty(self).map_err(CommandFailure::refused)?;
         text.push(b'\n');
         std::fs::write(path, text).map_err(failed)
     }
@@ -179,7 +180,7 @@ impl Report {
 }
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct ImportedObject<'a> {
     line: u64,
     key: Option<&'a str>,
     object_id: Id,
@@ -188,12 +189,13 @@ struct Object<'a> {
 
 /// Writes the minted objects from the progress file, in the input's order, except for records that were sent more than
 /// once.
-pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), Failure> {
-    let failed =
-        |error: &dyn std::fmt::Display| Failure::refused(format!("{}: {error}", objects.display()));
+pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), CommandFailure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        CommandFailure::refused(format!("{}: {error}", objects.display()))
+    };
     let mut places = Vec::new();
     journal::read(progress, |byte, entry| {
-        if let Entry::Done { minted, .. } = entry
+        if let ImportProgressEntry::Done { minted, .. } = entry
             && let Some((first, ..)) = minted.first()
         {
             places.push((*first, byte));
@@ -207,8 +209,8 @@ pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), Failu
     let mut file = File::open(progress).map_err(|error| failed(&error))?;
     let writer = BufWriter::new(made.reopen().map_err(|error| failed(&error))?);
     let mut out = match objects.extension() {
-        Some(extension) if extension == "csv" => Out::Csv(writer),
-        _ => Out::Lines(writer),
+        Some(extension) if extension == "csv" => ObjectListWriter::Csv(writer),
+        _ => ObjectListWriter::Lines(writer),
     };
     out.begin().map_err(|error| failed(&error))?;
     for (_, byte) in places {
@@ -223,12 +225,12 @@ pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), Failu
 }
 
 /// Writer of the list of objects, by format.
-enum Out {
+enum ObjectListWriter {
     Csv(BufWriter<File>),
     Lines(BufWriter<File>),
 }
 
-impl Out {
+impl ObjectListWriter {
     fn begin(&mut self) -> io::Result<()> {
         match self {
             Self::Csv(writer) => write_row(writer, &["line", "key", "object_id", "sequence"], b','),
@@ -261,8 +263,8 @@ impl Out {
     }
 }
 
-fn object((_, line, key, object_id, sequence): &MintedRow) -> Object<'_> {
-    Object {
+fn object((_, line, key, object_id, sequence): &MintedRow) -> ImportedObject<'_> {
+    ImportedObject {
         line: *line,
         key: key.as_deref(),
         object_id: *object_id,

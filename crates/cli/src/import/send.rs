@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kedge_client::{Account, Attempt, Envelope, Keeper, NewAction, OnceBatch, OnceResult};
+use kedge_client::{
+    Account, AttemptStore, NewAction, OnceBatch, OnceResult, ServerRefusal, SigningAttempt,
+};
 use kedge_protocol::action::Kind;
 use kedge_protocol::{Hash, Id};
 use parking_lot::Mutex;
@@ -13,14 +15,14 @@ use serde_json::value::RawValue;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinSet};
 
-use super::batches::{Batch, Former, Record};
-use super::check::{Checked, fault_of_places};
-use super::journal::{Entry, Journal};
-use super::progress::Progress;
-use super::records::Reader;
-use super::rejected::Rejected;
-use super::shape::{Fault, Shape};
-use crate::output::{Failure, print_error};
+use super::batches::{ImportBatch, ImportBatcher, ImportRecord};
+use super::check::{ImportCheckResult, fault_of_places};
+use super::journal::{ImportProgressEntry, ImportProgressFile};
+use super::progress::ImportProgress;
+use super::records::ImportRecordReader;
+use super::rejected::RejectionLog;
+use super::shape::{RecordFault, RecordShape};
+use crate::output::{CommandFailure, print_error};
 
 /// Limit of attempts at a record that the server could not decide.
 const TRIES_MAX: u32 = 5;
@@ -31,7 +33,7 @@ const NOTICE_FROM: Duration = Duration::from_secs(2);
 const NOTICE_EVERY: Duration = Duration::from_secs(30);
 
 /// Settings for sending batches.
-pub(super) struct Sending {
+pub(super) struct ImportSender {
     pub(super) account: Account,
     pub(super) template: Id,
     pub(super) records_max: usize,
@@ -42,54 +44,56 @@ pub(super) struct Sending {
     pub(super) stops: bool,
 }
 
-type Sent = (u64, Result<Vec<OnceResult>, kedge_client::Error>);
+type ImportBatchResponse = (u64, Result<Vec<OnceResult>, kedge_client::ClientError>);
 
 /// Batches in flight.
-struct InFlight {
-    tasks: JoinSet<Sent>,
-    batches: HashMap<u64, Batch>,
+struct ImportBatchQueue {
+    tasks: JoinSet<ImportBatchResponse>,
+    batches: HashMap<u64, ImportBatch>,
     interrupts: Signal,
 }
 
 /// Events that end the wait for batches in flight.
-enum Event {
-    Sent(Box<Sent>),
+enum ImportWakeup {
+    Sent(Box<ImportBatchResponse>),
     Interrupted,
     Nothing,
 }
 
-impl InFlight {
-    async fn next(&mut self) -> Result<Event, Failure> {
-        let joined: Option<Result<Sent, JoinError>> = tokio::select! {
+impl ImportBatchQueue {
+    async fn next(&mut self) -> Result<ImportWakeup, CommandFailure> {
+        let joined: Option<Result<ImportBatchResponse, JoinError>> = tokio::select! {
             joined = self.tasks.join_next() => joined,
-            _ = self.interrupts.recv() => return Ok(Event::Interrupted),
+            _ = self.interrupts.recv() => return Ok(ImportWakeup::Interrupted),
         };
         match joined {
-            None => Ok(Event::Nothing),
-            Some(Ok(sent)) => Ok(Event::Sent(Box::new(sent))),
-            Some(Err(error)) => Err(Failure::refused(format!("sending a batch failed: {error}"))),
+            None => Ok(ImportWakeup::Nothing),
+            Some(Ok(sent)) => Ok(ImportWakeup::Sent(Box::new(sent))),
+            Some(Err(error)) => Err(CommandFailure::refused(format!(
+                "sending a batch failed: {error}"
+            ))),
         }
     }
 }
 
-impl Sending {
+impl ImportSender {
     /// Sends all records that are not minted yet. Returns the reason of an early end.
     pub(super) async fn run(
         &self,
-        reader: &Reader<'_>,
-        checked: &Checked,
-        progress: &mut Progress,
-        rejected: &mut Rejected,
-    ) -> Result<Option<String>, Failure> {
+        reader: &ImportRecordReader<'_>,
+        checked: &ImportCheckResult,
+        progress: &mut ImportProgress,
+        rejected: &mut RejectionLog,
+    ) -> Result<Option<String>, CommandFailure> {
         let attempts = progress.open.values().flat_map(|batch| &batch.attempts);
         self.account.reserve_nonces(attempts);
         let bar = bar(checked.records, progress.totals.minted);
-        let notices = Arc::new(Notices::default());
-        let mut former = Former::new(reader, checked, progress, self.records_max)?;
-        let mut in_flight = InFlight {
+        let notices = Arc::new(WaitNotices::default());
+        let mut former = ImportBatcher::new(reader, checked, progress, self.records_max)?;
+        let mut in_flight = ImportBatchQueue {
             tasks: JoinSet::new(),
             batches: HashMap::new(),
-            interrupts: signal(SignalKind::interrupt()).map_err(Failure::refused)?,
+            interrupts: signal(SignalKind::interrupt()).map_err(CommandFailure::refused)?,
         };
         let mut stop: Option<String> = None;
         loop {
@@ -98,13 +102,13 @@ impl Sending {
                 self.spawn(&mut in_flight, batch, progress, &notices)?;
             }
             match in_flight.next().await? {
-                Event::Nothing => break,
-                Event::Interrupted if stop.is_some() => break,
-                Event::Interrupted => {
+                ImportWakeup::Nothing => break,
+                ImportWakeup::Interrupted if stop.is_some() => break,
+                ImportWakeup::Interrupted => {
                     print_error("interrupted; waiting for the batches in flight");
                     stop = Some("the import was interrupted; run it again to continue".to_owned());
                 }
-                Event::Sent(sent) => {
+                ImportWakeup::Sent(sent) => {
                     let (number, results) = *sent;
                     let Some(batch) = in_flight.batches.remove(&number) else {
                         continue;
@@ -136,19 +140,19 @@ impl Sending {
 
     fn spawn(
         &self,
-        in_flight: &mut InFlight,
-        batch: Batch,
-        progress: &Progress,
-        notices: &Arc<Notices>,
-    ) -> Result<(), Failure> {
+        in_flight: &mut ImportBatchQueue,
+        batch: ImportBatch,
+        progress: &ImportProgress,
+        notices: &Arc<WaitNotices>,
+    ) -> Result<(), CommandFailure> {
         let number = batch.number;
         let actions = batch.records.iter().map(|record| {
             let payload = RawValue::from_string(record.payload.clone());
-            let payload = payload.map_err(Failure::refused)?;
+            let payload = payload.map_err(CommandFailure::refused)?;
             let action = NewAction::new(Kind::Mint, self.template, &payload);
-            action.map_err(Failure::from)
+            action.map_err(CommandFailure::from)
         });
-        let actions: Vec<NewAction> = actions.collect::<Result<_, Failure>>()?;
+        let actions: Vec<NewAction> = actions.collect::<Result<_, CommandFailure>>()?;
         let begin = match &batch.open {
             Some(_) => None,
             None => Some((batch.ranges(), batch.payloads())),
@@ -157,7 +161,7 @@ impl Sending {
             Some(open) => open.attempts.clone(),
             None => Vec::new(),
         };
-        let keeper = BatchKeeper {
+        let keeper = BatchAttemptStore {
             journal: Arc::clone(&progress.journal),
             number,
             begin: Mutex::new(begin),
@@ -182,23 +186,23 @@ impl Sending {
 }
 
 /// Unfinished work after a batch.
-struct Left {
+struct ImportBatchRemainder {
     /// Records that the server did not decide.
-    again: Vec<Record>,
+    again: Vec<ImportRecord>,
     /// Number of refused records.
     refused: u64,
 }
 
 /// Records a batch's outcome.
 fn settle(
-    batch: Batch,
+    batch: ImportBatch,
     results: Vec<OnceResult>,
-    progress: &mut Progress,
-    rejected: &mut Rejected,
-    shape: &Shape,
-) -> Result<Left, Failure> {
+    progress: &mut ImportProgress,
+    rejected: &mut RejectionLog,
+    shape: &RecordShape,
+) -> Result<ImportBatchRemainder, CommandFailure> {
     let number = batch.number;
-    let mut left = Left {
+    let mut left = ImportBatchRemainder {
         again: Vec::new(),
         refused: 0,
     };
@@ -210,7 +214,7 @@ fn settle(
                 sequence,
                 ..
             } => {
-                let Record { ordinal, line, .. } = record;
+                let ImportRecord { ordinal, line, .. } = record;
                 minted.push((ordinal, line, record.key, object_id, sequence));
                 continue;
             }
@@ -227,7 +231,7 @@ fn settle(
         }
         let fault = match &undecided {
             Some(envelope) => fault_of(envelope, shape),
-            None => Fault::new("was not minted, and the server's reason is lost"),
+            None => RecordFault::new("was not minted, and the server's reason is lost"),
         };
         left.refused += 1;
         rejected.add(record.line, record.key.as_deref(), &fault, &record.source)?;
@@ -239,13 +243,13 @@ fn settle(
     progress.totals.batches += 1;
     progress.open.remove(&number);
     let journal = &progress.journal;
-    let written = journal.append(&Entry::Done { number, minted });
+    let written = journal.append(&ImportProgressEntry::Done { number, minted });
     written.map_err(|error| journal.failed(error))?;
     Ok(left)
 }
 
 /// The server's reason for refusing a record. Its pointers refer to the whole request.
-fn fault_of(envelope: &Envelope, shape: &Shape) -> Fault {
+fn fault_of(envelope: &ServerRefusal, shape: &RecordShape) -> RecordFault {
     let errors = envelope.body.get("errors").and_then(|all| all.as_array());
     let place = |error: &serde_json::Value| {
         let text = |member: &str| error.get(member)?.as_str();
@@ -272,9 +276,9 @@ fn bar(records: u64, minted: u64) -> ProgressBar {
 
 /// Time of the last reported wait.
 #[derive(Default)]
-struct Notices(Mutex<Option<Instant>>);
+struct WaitNotices(Mutex<Option<Instant>>);
 
-impl Notices {
+impl WaitNotices {
     fn waits(&self, wait: Duration, why: &str) {
         let mut last = self.0.lock();
         if wait < NOTICE_FROM || last.is_some_and(|last| last.elapsed() < NOTICE_EVERY) {
@@ -286,28 +290,28 @@ impl Notices {
 }
 
 /// The lines of a batch, and the digest of its records.
-type Begin = (Vec<(u64, u64)>, Hash);
+type BatchOpening = (Vec<(u64, u64)>, Hash);
 
 /// Records the attempts at a batch in the progress file.
-struct BatchKeeper {
-    journal: Arc<Journal>,
+struct BatchAttemptStore {
+    journal: Arc<ImportProgressFile>,
     number: u64,
     /// The file's entry for a new batch, until its first attempt.
-    begin: Mutex<Option<Begin>>,
-    notices: Arc<Notices>,
+    begin: Mutex<Option<BatchOpening>>,
+    notices: Arc<WaitNotices>,
 }
 
-impl Keeper for BatchKeeper {
-    fn keep(&self, attempt: &Attempt) -> std::io::Result<()> {
+impl AttemptStore for BatchAttemptStore {
+    fn keep(&self, attempt: &SigningAttempt) -> std::io::Result<()> {
         let (number, attempt) = (self.number, *attempt);
         let entry = match self.begin.lock().take() {
-            Some((records, payloads)) => Entry::Batch {
+            Some((records, payloads)) => ImportProgressEntry::Batch {
                 number,
                 records,
                 payloads,
                 attempt,
             },
-            None => Entry::Attempt { number, attempt },
+            None => ImportProgressEntry::Attempt { number, attempt },
         };
         self.journal.append(&entry)
     }

@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use kedge_rules::json::{Members, compact, quoted};
+use kedge_rules::json::{JsonMembers, compact, quoted};
 
-use super::args::{Args, Empty, Format, Type};
+use super::args::{ColumnType, EmptyCsvField, ImportArgs, ImportFormat};
 use super::csv_types::{convert, names, types_at};
-use crate::output::Failure;
+use crate::output::CommandFailure;
 
 /// A record's fault, and its column.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
+pub(super) struct RecordFault {
     pub(super) column: Option<String>,
     pub(super) reason: String,
 }
 
-impl Fault {
+impl RecordFault {
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self {
             column: None,
@@ -33,7 +33,7 @@ impl Fault {
 
 /// A record's mint request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Mint {
+pub(super) struct ImportMint {
     pub(super) key: Option<String>,
     pub(super) owner: Option<String>,
     /// An id or a name.
@@ -43,27 +43,27 @@ pub(super) struct Mint {
 }
 
 /// A record's columns with their values as JSON, and the whole record if it is JSON.
-pub(super) struct Row<'a> {
+pub(super) struct RecordRow<'a> {
     pub(super) members: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     pub(super) root: Option<&'a str>,
 }
 
-pub(super) struct Shape {
+pub(super) struct RecordShape {
     at: Option<String>,
     maps: Vec<(Vec<String>, String)>,
     omit: Vec<String>,
     key: Option<String>,
     owner: Option<String>,
     variation: Option<String>,
-    types: Vec<(String, Type)>,
-    empty: Empty,
+    types: Vec<(String, ColumnType)>,
+    empty: EmptyCsvField,
     allow_extra: bool,
 }
 
 /// Types of CSV columns, in order.
-pub(super) struct Columns {
+pub(super) struct CsvColumns {
     pub(super) names: Vec<String>,
-    types: Vec<Vec<Type>>,
+    types: Vec<Vec<ColumnType>>,
     /// Whether each column is a property: an empty field of another column is ignored.
     are_properties: Vec<bool>,
 }
@@ -80,17 +80,17 @@ fn unescape(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-impl Shape {
-    pub(super) fn new(args: &Args) -> Result<Self, Failure> {
+impl RecordShape {
+    pub(super) fn new(args: &ImportArgs) -> Result<Self, CommandFailure> {
         if let Some(at) = &args.properties
             && !at.starts_with('/')
         {
             let why = format!("option --properties: {at:?} must begin with /, such as /data");
-            return Err(Failure::usage(why));
+            return Err(CommandFailure::usage(why));
         }
         let pairs = args.maps.iter();
         // A row of QLDB's committed view has the document in `data`.
-        let document = (args.format == Some(Format::Qldb)).then(|| "/data".to_owned());
+        let document = (args.format == Some(ImportFormat::Qldb)).then(|| "/data".to_owned());
         Ok(Self {
             at: args.properties.clone().or(document),
             allow_extra: args.allow_extra,
@@ -107,8 +107,8 @@ impl Shape {
     }
 
     /// A fault of the key column.
-    pub(super) fn key_fault(&self, reason: String) -> Fault {
-        Fault {
+    pub(super) fn key_fault(&self, reason: String) -> RecordFault {
+        RecordFault {
             column: self.key.clone(),
             reason,
         }
@@ -139,21 +139,21 @@ impl Shape {
         &self,
         names: Vec<String>,
         schema: Option<&serde_json::Value>,
-    ) -> Result<Columns, Failure> {
+    ) -> Result<CsvColumns, CommandFailure> {
         for (place, name) in names.iter().enumerate() {
             if names[..place].contains(name) {
                 let why = format!("two columns are named {name:?}; --columns can rename them");
-                return Err(Failure::usage(why));
+                return Err(CommandFailure::usage(why));
             }
         }
         if self.at.is_some() {
-            return Err(Failure::usage("option --properties is for NDJSON"));
+            return Err(CommandFailure::usage("option --properties is for NDJSON"));
         }
         for named in self.named() {
             if !names.iter().any(|name| name == named) {
                 let all = names.join(", ");
                 let why = format!("there is no column {named:?}; the columns are {all}");
-                return Err(Failure::usage(why));
+                return Err(CommandFailure::usage(why));
             }
         }
         let place = |name: &String| {
@@ -167,8 +167,9 @@ impl Shape {
         for (name, place) in names.iter().zip(&places) {
             let is_typed = self.types.iter().any(|(column, _)| column == name);
             if let Some(place) = place.as_ref().filter(|_| !is_typed) {
-                self.known(schema, place, name)
-                    .map_err(|fault| Failure::usage(format!("column {name:?} {}", fault.reason)))?;
+                self.known(schema, place, name).map_err(|fault| {
+                    CommandFailure::usage(format!("column {name:?} {}", fault.reason))
+                })?;
             }
         }
         let types = names.iter().zip(&places).map(|(name, place)| {
@@ -176,10 +177,10 @@ impl Shape {
             match (given, place) {
                 (Some((_, given)), _) => vec![*given],
                 (None, Some(path)) => types_at(schema, path),
-                (None, None) => vec![Type::Text],
+                (None, None) => vec![ColumnType::Text],
             }
         });
-        Ok(Columns {
+        Ok(CsvColumns {
             types: types.collect(),
             are_properties: places.iter().map(Option::is_some).collect(),
             names,
@@ -192,12 +193,12 @@ impl Shape {
         schema: Option<&serde_json::Value>,
         place: &[String],
         column: &str,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RecordFault> {
         if self.allow_extra || schema.is_none_or(|schema| names(schema, place)) {
             return Ok(());
         }
         let place = place.join("/");
-        Err(Fault::of(
+        Err(RecordFault::of(
             column,
             format!(
                 "becomes the property {place:?}, which the template's schema does not name: --map FIELD={column} renames it, --omit {column} leaves it out, --allow-extra takes it"
@@ -207,12 +208,12 @@ impl Shape {
 
     pub(super) fn csv_row<'a>(
         &self,
-        columns: &'a Columns,
+        columns: &'a CsvColumns,
         fields: &[&str],
-    ) -> Result<Row<'a>, Fault> {
+    ) -> Result<RecordRow<'a>, RecordFault> {
         if fields.len() != columns.names.len() {
             let (has, expected) = (fields.len(), columns.names.len());
-            return Err(Fault::new(format!(
+            return Err(RecordFault::new(format!(
                 "has {has} fields, and there are {expected} columns"
             )));
         }
@@ -222,41 +223,41 @@ impl Shape {
             let empty = if columns.are_properties[place] {
                 self.empty
             } else {
-                Empty::Omit
+                EmptyCsvField::Omit
             };
             let value = match empty {
-                Empty::Omit if is_empty => continue,
-                Empty::Null if is_empty => "null".to_owned(),
+                EmptyCsvField::Omit if is_empty => continue,
+                EmptyCsvField::Null if is_empty => "null".to_owned(),
                 _ => convert(text, &columns.types[place])
-                    .map_err(|reason| Fault::of(name, reason))?,
+                    .map_err(|reason| RecordFault::of(name, reason))?,
             };
             members.push((Cow::Borrowed(name.as_str()), Cow::Owned(value)));
         }
-        Ok(Row {
+        Ok(RecordRow {
             members,
             root: None,
         })
     }
 
     /// The members of an NDJSON record, which is valid JSON.
-    pub(super) fn json_row<'a>(&self, root: &'a str) -> Result<Row<'a>, Fault> {
+    pub(super) fn json_row<'a>(&self, root: &'a str) -> Result<RecordRow<'a>, RecordFault> {
         let base = match &self.at {
             None => root,
-            Some(at) => find(root, at).ok_or_else(|| Fault::of(at, "is not there"))?,
+            Some(at) => find(root, at).ok_or_else(|| RecordFault::of(at, "is not there"))?,
         };
-        let Some(Members(members)) = Members::of(base) else {
+        let Some(JsonMembers(members)) = JsonMembers::of(base) else {
             let reason = if base.starts_with('[') {
                 "is a JSON array: NDJSON has one object on each line. Convert it with jq -c '.[]'"
             } else {
                 "is not a JSON object"
             };
             return Err(match &self.at {
-                None => Fault::new(reason),
-                Some(at) => Fault::of(at, reason),
+                None => RecordFault::new(reason),
+                Some(at) => RecordFault::of(at, reason),
             });
         };
         let members = members.into_iter();
-        Ok(Row {
+        Ok(RecordRow {
             members: members
                 .map(|(name, value)| (name, Cow::Borrowed(value)))
                 .collect(),
@@ -267,10 +268,10 @@ impl Shape {
     /// Builds a record's mint request.
     pub(super) fn mint(
         &self,
-        row: &Row<'_>,
+        row: &RecordRow<'_>,
         schema: Option<&serde_json::Value>,
-    ) -> Result<Mint, Fault> {
-        let mut properties = Node::default();
+    ) -> Result<ImportMint, RecordFault> {
+        let mut properties = PropertyNode::default();
         for (name, value) in &row.members {
             if self.keeps_name(name) {
                 let path = [name.clone().into_owned()];
@@ -292,9 +293,12 @@ impl Shape {
         };
         let key = text(&self.key);
         if let (Some(column), None) = (&self.key, &key) {
-            return Err(Fault::of(column, "is the key, and is empty or missing"));
+            return Err(RecordFault::of(
+                column,
+                "is the key, and is empty or missing",
+            ));
         }
-        Ok(Mint {
+        Ok(ImportMint {
             key,
             owner: text(&self.owner),
             variation: text(&self.variation),
@@ -328,7 +332,7 @@ impl Shape {
     }
 
     /// The options that affect the resulting objects, to compare runs.
-    pub(super) fn options(&self, format: Format) -> String {
+    pub(super) fn options(&self, format: ImportFormat) -> String {
         format!(
             "{format:?} at={:?} maps={:?} omit={:?} key={:?} owner={:?} variation={:?} types={:?} empty={:?}",
             self.at,
@@ -343,11 +347,11 @@ impl Shape {
     }
 }
 
-fn twice(column: &str) -> Fault {
-    Fault::of(column, "becomes a property that another column already is")
+fn twice(column: &str) -> RecordFault {
+    RecordFault::of(column, "becomes a property that another column already is")
 }
 
-impl Row<'_> {
+impl RecordRow<'_> {
     /// The value of a column, by name or by a path in the record.
     fn value(&self, column: &str) -> Option<&str> {
         if let Some(root) = self.root.filter(|_| column.starts_with('/')) {
@@ -363,7 +367,7 @@ impl Row<'_> {
 fn find<'a>(text: &'a str, pointer: &str) -> Option<&'a str> {
     let mut value = text;
     for key in path_of(pointer) {
-        let Members(members) = Members::of(value)?;
+        let JsonMembers(members) = JsonMembers::of(value)?;
         value = members.into_iter().find(|(name, _)| *name == key)?.1;
     }
     Some(value)
@@ -381,43 +385,45 @@ fn plain(value: &str) -> Option<String> {
 
 /// An object under construction.
 #[derive(Default)]
-struct Node(Vec<(String, Part)>);
+struct PropertyNode(Vec<(String, PropertyPart)>);
 
-enum Part {
+enum PropertyPart {
     Value(String),
-    Node(Node),
+    Node(PropertyNode),
 }
 
-impl Node {
+impl PropertyNode {
     /// Sets the value of a free path.
     fn put(&mut self, path: &[String], value: &str) -> Result<(), ()> {
         let (name, rest) = path.split_first().ok_or(())?;
         let place = self.0.iter().position(|(own, _)| own == name);
         match (place, rest) {
             (None, []) => {
-                self.0
-                    .push((name.clone(), Part::Value(compact(value).into_owned())));
+                self.0.push((
+                    name.clone(),
+                    PropertyPart::Value(compact(value).into_owned()),
+                ));
                 Ok(())
             }
             (None, rest) => {
                 let mut node = Self::default();
                 node.put(rest, value)?;
-                self.0.push((name.clone(), Part::Node(node)));
+                self.0.push((name.clone(), PropertyPart::Node(node)));
                 Ok(())
             }
             (Some(place), [_, ..]) => match &mut self.0[place].1 {
-                Part::Node(node) => node.put(rest, value),
-                Part::Value(_) => Err(()),
+                PropertyPart::Node(node) => node.put(rest, value),
+                PropertyPart::Value(_) => Err(()),
             },
             (Some(_), []) => Err(()),
         }
     }
 
     fn as_json(&self) -> String {
-        let member = |(name, part): &(String, Part)| {
+        let member = |(name, part): &(String, PropertyPart)| {
             let value = match part {
-                Part::Value(value) => value.clone(),
-                Part::Node(node) => node.as_json(),
+                PropertyPart::Value(value) => value.clone(),
+                PropertyPart::Node(node) => node.as_json(),
             };
             format!("{}:{value}", quoted(name))
         };

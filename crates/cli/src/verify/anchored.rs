@@ -1,20 +1,20 @@
 //! Check of a file's anchor against the chain.
 
 use kedge_chain::contract::AnchorContract;
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_protocol::proof::AnchorProof;
 
-use crate::output::Failure;
-use crate::trust::{Trust, read_failure};
+use crate::output::CommandFailure;
+use crate::trust::{CliTrust, read_failure};
 
 /// Describes a file's anchor.
 pub(super) async fn anchored(
     anchor: Option<&AnchorProof>,
-    trust: &Trust,
-) -> Result<String, Failure> {
+    trust: &CliTrust,
+) -> Result<String, CommandFailure> {
     match (anchor, trust.contract()) {
         (None, None) => Ok("no: the file has no anchor yet".to_owned()),
-        (None, Some(_)) => Err(Failure::refused(
+        (None, Some(_)) => Err(CommandFailure::refused(
             "the file has no anchor yet, so the chain cannot confirm it",
         )),
         (Some(anchor), None) => Ok(format!(
@@ -29,21 +29,21 @@ pub(super) async fn anchored(
 pub(crate) async fn check_on_chain(
     anchor: &AnchorProof,
     contract: &AnchorContract,
-) -> Result<String, Failure> {
+) -> Result<String, CommandFailure> {
     let checkpoint = &anchor.checkpoint.checkpoint;
     let address = contract.address();
     if !contract
-        .holds(checkpoint, At::Finalized)
+        .holds(checkpoint, BlockTag::Finalized)
         .await
         .map_err(read_failure)?
     {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "the contract {address} does not hold the file's checkpoint of {} batches at a final block",
             checkpoint.batches
         )));
     }
     let record = contract
-        .checkpoint(checkpoint.batches, At::Finalized)
+        .checkpoint(checkpoint.batches, BlockTag::Finalized)
         .await
         .map_err(read_failure)?;
     Ok(format!(

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kedge_upkeep::bounds::{Bounds, MEMORY_BYTES_MIN};
+use kedge_upkeep::bounds::{MEMORY_BYTES_MIN, MemoryBounds};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -25,14 +25,14 @@ pub(crate) struct BoundsArgs {
 
 impl MemoryArg {
     /// Limits of a command with a fixed directory for spilled data.
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds::new(self.memory, None)
+    pub(crate) fn bounds(&self) -> MemoryBounds {
+        MemoryBounds::new(self.memory, None)
     }
 }
 
 impl BoundsArgs {
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds::new(self.memory.memory, self.scratch.as_deref())
+    pub(crate) fn bounds(&self) -> MemoryBounds {
+        MemoryBounds::new(self.memory.memory, self.scratch.as_deref())
     }
 }
 

@@ -2,26 +2,26 @@
 
 use std::path::PathBuf;
 
-use kedge_protocol::json::Object;
+use kedge_protocol::json::JsonObject;
 use kedge_protocol::time::rfc3339;
 use kedge_protocol::{Id, Prefix};
-use kedge_prover::claim::{ClaimFile, ClaimShown, DisclosedText, verify};
+use kedge_prover::claim::{ClaimFile, ClaimSummary, DisclosedText, verify};
 use kedge_prover::groth16::VerifyingKey;
 use kedge_prover::keys;
 use serde_json::{Value, json};
 
-use super::super::output::Failure;
-use super::super::trust::{Trust, TrustArgs};
+use super::super::output::CommandFailure;
+use super::super::trust::{CliTrust, TrustArgs};
 use super::anchored::anchored;
-use super::rows::{Rows, report};
+use super::rows::{VerifyRows, report};
 use crate::input::{parse, read};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct VerifyClaimArgs {
     /// The file; - for standard input.
     file: PathBuf,
     #[command(flatten)]
-    key: KeyArgs,
+    key: VerifyingKeyArgs,
     #[command(flatten)]
     trust: TrustArgs,
     /// Print what the claim shows as JSON.
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
-struct KeyArgs {
+struct VerifyingKeyArgs {
     /// The verification key of the circuit's ceremony, as snarkjs writes it.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
@@ -40,18 +40,18 @@ struct KeyArgs {
     dev_insecure: bool,
 }
 
-impl KeyArgs {
-    fn read(&self) -> Result<VerifyingKey, Failure> {
+impl VerifyingKeyArgs {
+    fn read(&self) -> Result<VerifyingKey, CommandFailure> {
         match &self.key {
             None => Ok(keys::dev_insecure().clone()),
             Some(path) => VerifyingKey::of_snarkjs(&read(path)?)
-                .map_err(|error| Failure::refused(format!("{}: {error}", path.display()))),
+                .map_err(|error| CommandFailure::refused(format!("{}: {error}", path.display()))),
         }
     }
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let Object(claim) = parse(&read(&args.file)?, "a claim file")?;
+pub(crate) async fn run(args: VerifyClaimArgs) -> Result<(), CommandFailure> {
+    let JsonObject(claim) = parse(&read(&args.file)?, "a claim file")?;
     let rows = check(&claim, &args.key.read()?, &args.trust.resolve().await?).await?;
     report(&rows, args.json)
 }
@@ -59,16 +59,16 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 pub(super) async fn check(
     claim: &ClaimFile,
     key: &VerifyingKey,
-    trust: &Trust,
-) -> Result<Rows, Failure> {
+    trust: &CliTrust,
+) -> Result<VerifyRows, CommandFailure> {
     let (domain, sequencer) = trust.of(claim.domain).await?;
-    keys::check_allowed(key, domain.chain_id).map_err(Failure::refused)?;
-    let shown = verify(claim, &domain, &sequencer, key).map_err(Failure::refused)?;
+    keys::check_allowed(key, domain.chain_id).map_err(CommandFailure::refused)?;
+    let shown = verify(claim, &domain, &sequencer, key).map_err(CommandFailure::refused)?;
     let anchored = anchored(claim.anchor.as_ref(), trust).await?;
     Ok(rows(claim, shown, &anchored))
 }
 
-fn rows(claim: &ClaimFile, shown: ClaimShown, anchored: &str) -> Rows {
+fn rows(claim: &ClaimFile, shown: ClaimSummary, anchored: &str) -> VerifyRows {
     let disclosed = &claim.disclosed;
     let text = |text: &Option<DisclosedText>| match text {
         None => json!("hidden"),

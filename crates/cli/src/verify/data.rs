@@ -9,14 +9,14 @@ use kedge_http::files;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
-use kedge_upkeep::verify::{Summary, Verifier};
+use kedge_upkeep::verify::{StoreVerifier, StoreVerifySummary};
 
-use super::super::output::{Failure, columns, print, print_error, print_json, progress_bar};
+use super::super::output::{CommandFailure, columns, print, print_error, print_json, progress_bar};
 use super::super::trust::TrustArgs;
 use super::bounds::BoundsArgs;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct VerifyDataArgs {
     /// The data directory of a stopped server.
     dir: PathBuf,
     /// A development server's directory: read its contract and its key from the directory itself.
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     dev: bool,
     /// How much to check; each level includes the ones before it.
     #[arg(long, value_enum, default_value_t)]
-    checks: Checks,
+    checks: DataCheckLevel,
     #[command(flatten)]
     bounds: BoundsArgs,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
-enum Checks {
+enum DataCheckLevel {
     /// Every hash, tree, chain and index of the log, the signatures of batches and anchors, and the
     /// contents of files.
     Hashes,
@@ -48,12 +48,12 @@ enum Checks {
     State,
 }
 
-impl Checks {
-    fn of_library(self) -> kedge_upkeep::verify::Checks {
+impl DataCheckLevel {
+    fn of_library(self) -> kedge_upkeep::verify::StoreCheckLevel {
         match self {
-            Self::Hashes => kedge_upkeep::verify::Checks::Hashes,
-            Self::Signatures => kedge_upkeep::verify::Checks::Signatures,
-            Self::State => kedge_upkeep::verify::Checks::State,
+            Self::Hashes => kedge_upkeep::verify::StoreCheckLevel::Hashes,
+            Self::Signatures => kedge_upkeep::verify::StoreCheckLevel::Signatures,
+            Self::State => kedge_upkeep::verify::StoreCheckLevel::State,
         }
     }
 
@@ -76,15 +76,15 @@ impl Checks {
     }
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: VerifyDataArgs) -> Result<(), CommandFailure> {
     let (domain, keys) = if args.dev {
         let (domain, first) = development(&args.dir)?;
         (domain, first.into())
     } else {
         args.trust.resolve().await?.of_log().await?
     };
-    let verifier = Verifier::open(&args.dir.join("store"), domain, keys, args.bounds.bounds());
-    let verifier = verifier.map_err(Failure::refused)?;
+    let verifier = StoreVerifier::open(&args.dir.join("store"), domain, keys, args.bounds.bounds());
+    let verifier = verifier.map_err(CommandFailure::refused)?;
     let (summary, actions_per_s) = check(&verifier, args.checks)?;
     let mut wrong = 0u64;
     let folder = args.dir.join(files::FOLDER);
@@ -92,10 +92,10 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         wrong += 1;
         print_error(&format!("file {} ({:?}): {what}", file.id, file.name));
     });
-    let files = files.map_err(Failure::refused)?;
+    let files = files.map_err(CommandFailure::refused)?;
     let [checked, not_checked] = args.checks.reported();
     if wrong > 0 {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "{checked} are valid, but {wrong} of {files} files are missing or damaged"
         )));
     }
@@ -135,8 +135,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// The log's keys, each with its first batch.
-fn signed_by(verifier: &Verifier) -> Result<String, Failure> {
-    let keys = verifier.sequencer_keys().map_err(Failure::refused)?;
+fn signed_by(verifier: &StoreVerifier) -> Result<String, CommandFailure> {
+    let keys = verifier.sequencer_keys().map_err(CommandFailure::refused)?;
     let texts = keys.entries().iter().map(|entry| match entry.from_batch {
         0 => entry.key.to_string(),
         from => format!("{} from batch {from} on", entry.key),
@@ -145,30 +145,33 @@ fn signed_by(verifier: &Verifier) -> Result<String, Failure> {
 }
 
 /// Checks the store; also returns its speed in actions per second.
-fn check(verifier: &Verifier, checks: Checks) -> Result<(Summary, u64), Failure> {
+fn check(
+    verifier: &StoreVerifier,
+    checks: DataCheckLevel,
+) -> Result<(StoreVerifySummary, u64), CommandFailure> {
     let bar = progress_bar("verifying");
     let started = Instant::now();
     let summary = verifier.check(checks.of_library(), |progress| {
         bar.set_length(progress.batches_total);
         bar.set_position(progress.batches);
     });
-    let summary = summary.map_err(Failure::refused)?;
+    let summary = summary.map_err(CommandFailure::refused)?;
     bar.finish_and_clear();
     let actions_per_s = summary.actions as f64 / started.elapsed().as_secs_f64();
     Ok((summary, actions_per_s as u64))
 }
 
 /// Domain and key of a development server, from its data directory.
-pub(crate) fn development(dir: &Path) -> Result<(Domain, Address), Failure> {
+pub(crate) fn development(dir: &Path) -> Result<(Domain, Address), CommandFailure> {
     let file = dir.join("contract");
     let contract = std::fs::read_to_string(&file)
-        .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+        .map_err(|error| CommandFailure::usage(format!("{}: {error}", file.display())))?;
     let verifying_contract = contract
         .trim()
         .parse()
-        .map_err(|error| Failure::refused(format!("{}: {error}", file.display())))?;
-    let key = secrets::read_32(&dir.join("keys/sequencer.key")).map_err(Failure::usage)?;
-    let key = SigningKey::from_bytes(&key).map_err(Failure::refused)?;
+        .map_err(|error| CommandFailure::refused(format!("{}: {error}", file.display())))?;
+    let key = secrets::read_32(&dir.join("keys/sequencer.key")).map_err(CommandFailure::usage)?;
+    let key = SigningKey::from_bytes(&key).map_err(CommandFailure::refused)?;
     let domain = Domain {
         chain_id: DEFAULT_CHAIN_ID,
         verifying_contract,

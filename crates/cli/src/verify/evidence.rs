@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_http::clock::now_s;
 use kedge_protocol::Hash;
 use kedge_protocol::evidence::{self, EvidenceFile};
 use serde_json::json;
 
-use super::super::output::Failure;
-use super::super::trust::{Trust, TrustArgs, read_failure};
-use super::rows::{Rows, report};
+use super::super::output::CommandFailure;
+use super::super::trust::{CliTrust, TrustArgs, read_failure};
+use super::rows::{VerifyRows, report};
 use crate::input::read;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct VerifyEvidenceArgs {
     /// The file; - for standard input.
     file: PathBuf,
     /// Trust that this checkpoint is anchored: its number of batches, a colon, and its history.
@@ -39,15 +39,18 @@ fn parse_checkpoint(text: &str) -> Result<(u64, Hash), String> {
     Ok((batches, history))
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let file = EvidenceFile::parse(&read(&args.file)?).map_err(Failure::refused)?;
+pub(crate) async fn run(args: VerifyEvidenceArgs) -> Result<(), CommandFailure> {
+    let file = EvidenceFile::parse(&read(&args.file)?).map_err(CommandFailure::refused)?;
     let trust = args.trust.resolve().await?;
     let trust = trust_of(&file, &trust, &args.checkpoint).await?;
     report(&check(&file, &trust)?, args.json)
 }
 
-pub(super) fn check(file: &EvidenceFile, trust: &evidence::Trust) -> Result<Rows, Failure> {
-    let verdict = file.check(trust).map_err(Failure::refused)?;
+pub(super) fn check(
+    file: &EvidenceFile,
+    trust: &evidence::ContractView,
+) -> Result<VerifyRows, CommandFailure> {
+    let verdict = file.check(trust).map_err(CommandFailure::refused)?;
     Ok(vec![
         ("fault", json!(verdict.fault.text())),
         ("proven", json!(true)),
@@ -60,15 +63,15 @@ pub(super) fn check(file: &EvidenceFile, trust: &evidence::Trust) -> Result<Rows
 /// The log's trust anchors, from the caller or the contract.
 async fn trust_of(
     file: &EvidenceFile,
-    trust: &Trust,
+    trust: &CliTrust,
     checkpoints: &[(u64, Hash)],
-) -> Result<evidence::Trust, Failure> {
+) -> Result<evidence::ContractView, CommandFailure> {
     let (domain, keys) = trust.of(file.domain).await?;
     if let Some(contract) = trust.contract() {
-        let reported = contract.trust_for(&file.evidence, domain, At::Finalized, now_s());
+        let reported = contract.trust_for(&file.evidence, domain, BlockTag::Finalized, now_s());
         return reported.await.map_err(read_failure);
     }
-    let mut known = evidence::Trust::of_known_keys(domain, &keys);
+    let mut known = evidence::ContractView::of_known_keys(domain, &keys);
     known.anchored.extend(checkpoints.iter().copied());
     Ok(known)
 }

@@ -5,21 +5,21 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
 use kedge_chain::contract::LatestCheckpoint;
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_client::Client;
 use kedge_protocol::Hash;
-use kedge_protocol::export::{Checked, Checker, Line, LogLine, Shown};
+use kedge_protocol::export::{ExportChecker, ExportLine, ExportLineKind, ExportSummary, LogLine};
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::time::rfc3339;
-use kedge_rules::fold::State;
+use kedge_rules::fold::FoldState;
 use serde_json::json;
 
-use super::super::output::Failure;
-use super::super::trust::{Trust, TrustArgs, read_failure};
-use super::rows::{Rows, report};
+use super::super::output::CommandFailure;
+use super::super::trust::{CliTrust, TrustArgs, read_failure};
+use super::rows::{VerifyRows, report};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct VerifyExportArgs {
     /// The file; or the server's URL, to check an export while it is received.
     source: String,
     /// The number of the first batch, for an export from a server.
@@ -36,14 +36,14 @@ pub(crate) struct Args {
 }
 
 /// Source of the export's lines.
-enum Source {
+enum VerifyExportSource {
     File(BufReader<File>),
     Server(Box<kedge_client::Export>),
 }
 
-impl Source {
-    async fn open(args: &Args) -> Result<Self, Failure> {
-        let unreadable = |path: &str, error| Failure::usage(format!("{path}: {error}"));
+impl VerifyExportSource {
+    async fn open(args: &VerifyExportArgs) -> Result<Self, CommandFailure> {
+        let unreadable = |path: &str, error| CommandFailure::usage(format!("{path}: {error}"));
         if !args.source.starts_with("http://") && !args.source.starts_with("https://") {
             let file = File::open(&args.source);
             let file = file.map_err(|error| unreadable(&args.source, error))?;
@@ -61,7 +61,7 @@ impl Source {
         Ok(Self::Server(Box::new(export.await?)))
     }
 
-    async fn line(&mut self) -> Result<Option<String>, Failure> {
+    async fn line(&mut self) -> Result<Option<String>, CommandFailure> {
         let bytes = match self {
             Self::Server(export) => match export.line().await? {
                 None => return Ok(None),
@@ -70,7 +70,7 @@ impl Source {
             Self::File(file) => {
                 let mut line = Vec::new();
                 file.read_until(b'\n', &mut line)
-                    .map_err(Failure::refused)?;
+                    .map_err(CommandFailure::refused)?;
                 if line.is_empty() {
                     return Ok(None);
                 }
@@ -82,42 +82,42 @@ impl Source {
     }
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let mut source = Source::open(&args).await?;
+pub(crate) async fn run(args: VerifyExportArgs) -> Result<(), CommandFailure> {
+    let mut source = VerifyExportSource::open(&args).await?;
     let first = source.line().await?;
-    let first = first.ok_or_else(|| Failure::refused("the export is empty"))?;
+    let first = first.ok_or_else(|| CommandFailure::refused("the export is empty"))?;
     let log = match serde_json::from_str(&first) {
-        Ok(Line::Log(log)) => log,
+        Ok(ExportLine::Log(log)) => log,
         Ok(_) => {
             let what = "line 1: an export begins with the line `log`";
-            return Err(Failure::refused(what));
+            return Err(CommandFailure::refused(what));
         }
         Err(error) => {
-            return Err(Failure::refused(format!(
+            return Err(CommandFailure::refused(format!(
                 "line 1: not a line of an export: {error}"
             )));
         }
     };
     let trust = args.trust.resolve().await?;
     let (domain, keys) = trust.of(log.domain).await?;
-    let mut chain = Chain::ask(&trust).await?;
-    let mut checker = Checker::new(domain, keys);
-    let mut replay = Replay::of(&log);
+    let mut chain = ExportAnchorCheck::ask(&trust).await?;
+    let mut checker = ExportChecker::new(domain, keys);
+    let mut replay = VerifyExportReplay::of(&log);
     let mut next = Some(first);
     while let Some(line) = next {
-        match checker.line(&line).map_err(Failure::refused)? {
-            Checked::Request(record) => replay.request(&record)?,
-            Checked::Log(_) | Checked::Batch => chain.compare(&checker)?,
-            Checked::Checkpoint => {}
+        match checker.line(&line).map_err(CommandFailure::refused)? {
+            ExportLineKind::Request(record) => replay.request(&record)?,
+            ExportLineKind::Log(_) | ExportLineKind::Batch => chain.compare(&checker)?,
+            ExportLineKind::Checkpoint => {}
         }
         next = source.line().await?;
     }
-    let shown = checker.finish().map_err(Failure::refused)?;
+    let shown = checker.finish().map_err(CommandFailure::refused)?;
     let anchored = chain.finish(&shown)?;
     report(&rows(&shown, replay.is_whole(&shown), &anchored), args.json)
 }
 
-fn rows(shown: &Shown, replayed: bool, anchored: &str) -> Rows {
+fn rows(shown: &ExportSummary, replayed: bool, anchored: &str) -> VerifyRows {
     let checkpoint = &shown.checkpoint.checkpoint;
     vec![
         ("valid", json!(true)),
@@ -140,54 +140,57 @@ fn rows(shown: &Shown, replayed: bool, anchored: &str) -> Rows {
 }
 
 /// Replays the rules until a request is missing.
-struct Replay {
-    state: Option<State>,
+struct VerifyExportReplay {
+    state: Option<FoldState>,
     sequence: u64,
 }
 
-impl Replay {
+impl VerifyExportReplay {
     fn of(log: &LogLine) -> Self {
         let begins = log.from == 0 && log.organization_id.is_some();
         Self {
-            state: begins.then(|| State::new(log.operators.clone())),
+            state: begins.then(|| FoldState::new(log.operators.clone())),
             sequence: 0,
         }
     }
 
-    fn request(&mut self, record: &RequestRecord<'_>) -> Result<(), Failure> {
+    fn request(&mut self, record: &RequestRecord<'_>) -> Result<(), CommandFailure> {
         if record.first_sequence != self.sequence + 1 {
             // Another organization's request is missing here, and its effect is unknown.
             self.state = None;
         }
         if let Some(state) = &mut self.state {
-            state.apply(record).map_err(Failure::refused)?;
+            state.apply(record).map_err(CommandFailure::refused)?;
             self.sequence = record.last_sequence();
         }
         Ok(())
     }
 
-    fn is_whole(&self, shown: &Shown) -> bool {
+    fn is_whole(&self, shown: &ExportSummary) -> bool {
         self.state.is_some() && self.sequence == shown.checkpoint.checkpoint.sequence
     }
 }
 
 /// The contract's newest checkpoint, which the export must reach.
-struct Chain {
+struct ExportAnchorCheck {
     newest: Option<LatestCheckpoint>,
     /// The checkpoint's head, if the node still has the event.
     head: Option<Hash>,
     met: bool,
 }
 
-impl Chain {
-    async fn ask(trust: &Trust) -> Result<Self, Failure> {
+impl ExportAnchorCheck {
+    async fn ask(trust: &CliTrust) -> Result<Self, CommandFailure> {
         let mut chain = Self {
             newest: None,
             head: None,
             met: false,
         };
         if let Some(contract) = trust.contract() {
-            let newest = contract.latest(At::Finalized).await.map_err(read_failure)?;
+            let newest = contract
+                .latest(BlockTag::Finalized)
+                .await
+                .map_err(read_failure)?;
             let event = contract.anchored_event(newest.batches);
             let event = event.await.map_err(read_failure)?;
             chain.head = event.map(|event| event.checkpoint.head);
@@ -196,7 +199,7 @@ impl Chain {
         Ok(chain)
     }
 
-    fn compare(&mut self, checker: &Checker) -> Result<(), Failure> {
+    fn compare(&mut self, checker: &ExportChecker) -> Result<(), CommandFailure> {
         let Some(newest) = &self.newest else {
             return Ok(());
         };
@@ -207,7 +210,7 @@ impl Chain {
         let same = (newest.sequence, newest.history) == (sequence, history)
             && self.head.is_none_or(|anchored| anchored == head);
         if newest.batches > 0 && !same {
-            return Err(Failure::refused(format!(
+            return Err(CommandFailure::refused(format!(
                 "at {} batches the contract holds another log: sequence {} and history {}, not \
                  {sequence} and {history} with head {head}",
                 newest.batches, newest.sequence, newest.history
@@ -217,7 +220,7 @@ impl Chain {
         Ok(())
     }
 
-    fn finish(&self, shown: &Shown) -> Result<String, Failure> {
+    fn finish(&self, shown: &ExportSummary) -> Result<String, CommandFailure> {
         let batches = shown.checkpoint.checkpoint.batches;
         match &self.newest {
             None => Ok("not asked; --rpc asks the chain".to_owned()),
@@ -229,7 +232,7 @@ impl Chain {
             Some(newest) if newest.batches < shown.from => {
                 Ok("the contract's newest checkpoint is older than this export".to_owned())
             }
-            Some(newest) => Err(Failure::refused(format!(
+            Some(newest) => Err(CommandFailure::refused(format!(
                 "the contract holds {} batches, the export only {batches}: the export is old or was \
                  shortened",
                 newest.batches

@@ -7,19 +7,19 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use kedge_config::secrets;
 use kedge_log::env::RealEnv;
-use kedge_log::verify::{Plan, Summary};
+use kedge_log::verify::{LogVerifyPlan, LogVerifySummary};
 use kedge_log::{KeyId, LogReader, SideKeys};
 use serde_json::json;
 
-use super::super::output::{Failure, print_error};
+use super::super::output::{CommandFailure, print_error};
 use super::super::trust::TrustArgs;
-use super::rows::{Rows, report};
+use super::rows::{VerifyRows, report};
 
 /// Bytes of cached decompressed blocks: a check reads each block once.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct VerifyLogArgs {
     /// The directory of the segments, `data/log` of a server. The server may be running.
     dir: PathBuf,
     /// Also check the signature of every request, not only those of batches.
@@ -44,10 +44,10 @@ fn parse_key(text: &str) -> Result<(KeyId, PathBuf), String> {
     Ok((id, PathBuf::from(file)))
 }
 
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+pub(crate) async fn run(args: VerifyLogArgs) -> Result<(), CommandFailure> {
     let mut side_keys = None;
     for (id, file) in &args.key {
-        let key = secrets::read_32(file).map_err(Failure::usage)?;
+        let key = secrets::read_32(file).map_err(CommandFailure::usage)?;
         side_keys.get_or_insert_with(SideKeys::none).add(*id, key);
     }
     let (identity, keys) = if args.trust.is_given() {
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         (None, None)
     };
     let opened = LogReader::open(Arc::new(RealEnv), &args.dir, identity, CACHE_BYTES);
-    let (reader, recovery) = opened.map_err(Failure::refused)?;
+    let (reader, recovery) = opened.map_err(CommandFailure::refused)?;
     if let Some(torn) = &recovery.torn {
         print_error(&format!(
             "{}: frame {} at byte {} is torn ({} bytes): it is being written, or the next start will cut it off",
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             torn.bytes
         ));
     }
-    let plan = Plan {
+    let plan = LogVerifyPlan {
         keys,
         request_signatures: args.signatures,
         side_keys,
@@ -77,7 +77,10 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// Checks the log; also returns its speed in actions per second.
-fn check(reader: &LogReader, plan: &Plan) -> Result<(Summary, u64), Failure> {
+fn check(
+    reader: &LogReader,
+    plan: &LogVerifyPlan,
+) -> Result<(LogVerifySummary, u64), CommandFailure> {
     let bar = ProgressBar::new(reader.position().next_sequence - 1).with_message("verifying");
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} sequence {pos} of {len} {eta}")
     {
@@ -85,13 +88,18 @@ fn check(reader: &LogReader, plan: &Plan) -> Result<(Summary, u64), Failure> {
     }
     let started = Instant::now();
     let summary = kedge_log::verify::verify(reader, plan, |sequence| bar.set_position(sequence));
-    let summary = summary.map_err(Failure::refused)?;
+    let summary = summary.map_err(CommandFailure::refused)?;
     bar.finish_and_clear();
     let actions_per_s = summary.actions as f64 / started.elapsed().as_secs_f64();
     Ok((summary, actions_per_s as u64))
 }
 
-fn rows(plan: &Plan, reader: &LogReader, summary: &Summary, actions_per_s: u64) -> Rows {
+fn rows(
+    plan: &LogVerifyPlan,
+    reader: &LogReader,
+    summary: &LogVerifySummary,
+    actions_per_s: u64,
+) -> VerifyRows {
     let mut unchecked = vec!["the rules and the state"];
     if !plan.request_signatures {
         unchecked.insert(0, "signatures of requests");

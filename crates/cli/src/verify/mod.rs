@@ -12,23 +12,23 @@ mod rows;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use kedge_protocol::json::Object;
-use kedge_protocol::proof::{ProofFile, Shown};
+use kedge_protocol::json::JsonObject;
+use kedge_protocol::proof::{ProofFile, ProofSummary};
 use kedge_protocol::receipt::{BatchReceipt, Receipt};
 use kedge_protocol::time::rfc3339;
-use kedge_protocol::{Hash, Id, KeyOfBatch, Prefix};
+use kedge_protocol::{BatchKeys, Hash, Id, Prefix};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use self::anchored::anchored;
-use self::rows::{Rows, report};
+use self::rows::{VerifyRows, report};
 use super::input::{parse, read};
-use super::output::Failure;
-use super::trust::{Trust, TrustArgs};
+use super::output::CommandFailure;
+use super::trust::{CliTrust, TrustArgs};
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum VerifyCommand {
     /// Verify a receipt: that the sequencer signed a batch that holds the action.
     ///
     /// The file is a receipt, or an answer of the server that contains one. A receipt of a request of many actions
@@ -60,32 +60,32 @@ pub(crate) enum Command {
     ///
     /// With --rpc the contract provides its keys and its checkpoints; without it, --checkpoint gives the checkpoints
     /// that the evidence names.
-    Evidence(evidence::Args),
+    Evidence(evidence::VerifyEvidenceArgs),
     /// Verify a claim file: that the log holds an action with the disclosed words.
     ///
     /// Offline, and with --rpc also against the contract. It does not show that the signer signed.
-    Claim(claim::Args),
+    Claim(claim::VerifyClaimArgs),
     /// Verify a data directory: recompute every hash and signature, and replay the log.
     ///
     /// Names the first sequence that does not hold, and reports what was checked. --checks leaves out what takes long.
     /// Nothing in the directory is changed.
-    Data(data::Args),
+    Data(data::VerifyDataArgs),
     /// Verify an export of the log: every header, leaf and request, up to its signed head.
     ///
     /// Names the line and the sequence that do not hold. With --rpc the contract must hold the same
     /// history at its newest checkpoint. If the export holds every request of the log, the rules
     /// are replayed too.
-    Export(export::Args),
+    Export(export::VerifyExportArgs),
     /// Verify the segments of a log: every checksum, hash and batch signature, without the store.
     ///
     /// Names the segment, byte and sequences that do not hold. Naming whom to trust is optional: without it the signers
     /// are reported but not compared. Nothing in the directory is changed.
-    Log(log::Args),
+    Log(log::VerifyLogArgs),
 }
 
-pub(crate) async fn run(command: Command) -> Result<(), Failure> {
+pub(crate) async fn run(command: VerifyCommand) -> Result<(), CommandFailure> {
     match command {
-        Command::Receipt {
+        VerifyCommand::Receipt {
             file,
             content,
             trust,
@@ -95,56 +95,62 @@ pub(crate) async fn run(command: Command) -> Result<(), Failure> {
             let rows = check_receipt(&text, &content, &trust.resolve().await?).await?;
             report(&rows, json)
         }
-        Command::Proof { file, trust, json } => {
-            let Object(proof) = parse(&read(&file)?, "a proof file")?;
+        VerifyCommand::Proof { file, trust, json } => {
+            let JsonObject(proof) = parse(&read(&file)?, "a proof file")?;
             let rows = check_proof(&proof, &trust.resolve().await?).await?;
             report(&rows, json)
         }
-        Command::Evidence(args) => evidence::run(args).await,
-        Command::Claim(args) => claim::run(args).await,
-        Command::Data(args) => data::run(args).await,
-        Command::Export(args) => export::run(args).await,
-        Command::Log(args) => log::run(args).await,
+        VerifyCommand::Evidence(args) => evidence::run(args).await,
+        VerifyCommand::Claim(args) => claim::run(args).await,
+        VerifyCommand::Data(args) => data::run(args).await,
+        VerifyCommand::Export(args) => export::run(args).await,
+        VerifyCommand::Log(args) => log::run(args).await,
     }
 }
 
 /// A server's answer with a receipt in a member, or the receipt itself.
 #[derive(Deserialize)]
-struct WithReceipt<'a> {
+struct ReceiptEnvelope<'a> {
     #[serde(borrow)]
     receipt: Option<&'a RawValue>,
 }
 
 /// Distinguishes a batch receipt, which has this member, from a single action's receipt.
 #[derive(Deserialize)]
-struct Many<'a> {
+struct BatchReceiptProbe<'a> {
     #[serde(borrow)]
     actions: Option<&'a RawValue>,
 }
 
-async fn check_receipt(text: &str, contents: &[Hash], trust: &Trust) -> Result<Rows, Failure> {
-    let Object(answer): Object<WithReceipt> = parse(text, "a receipt")?;
+async fn check_receipt(
+    text: &str,
+    contents: &[Hash],
+    trust: &CliTrust,
+) -> Result<VerifyRows, CommandFailure> {
+    let JsonObject(answer): JsonObject<ReceiptEnvelope> = parse(text, "a receipt")?;
     let text = answer.receipt.map_or(text, RawValue::get);
-    let Object(many): Object<Many> = parse(text, "a receipt")?;
+    let JsonObject(many): JsonObject<BatchReceiptProbe> = parse(text, "a receipt")?;
     if many.actions.is_some() {
-        let Object(receipt) = parse(text, "a receipt")?;
+        let JsonObject(receipt) = parse(text, "a receipt")?;
         return check_batch_receipt(&receipt, contents, trust).await;
     }
-    let Object(receipt): Object<Receipt> = parse(text, "a receipt")?;
+    let JsonObject(receipt): JsonObject<Receipt> = parse(text, "a receipt")?;
     let number = receipt.batch.header.number;
     let (domain, keys) = trust.of(receipt.domain).await?;
-    receipt.verify(&domain, &keys).map_err(Failure::refused)?;
+    receipt
+        .verify(&domain, &keys)
+        .map_err(CommandFailure::refused)?;
     let content = receipt.leaf.content;
     match contents {
         [] => {}
         [sent] if *sent == content => {}
         [sent] => {
-            return Err(Failure::refused(format!(
+            return Err(CommandFailure::refused(format!(
                 "the receipt is for content {content}, not {sent}"
             )));
         }
         _ => {
-            return Err(Failure::usage(
+            return Err(CommandFailure::usage(
                 "a receipt of one action takes one --content",
             ));
         }
@@ -164,10 +170,10 @@ async fn check_receipt(text: &str, contents: &[Hash], trust: &Trust) -> Result<R
 async fn check_batch_receipt(
     receipt: &BatchReceipt,
     contents: &[Hash],
-    trust: &Trust,
-) -> Result<Rows, Failure> {
+    trust: &CliTrust,
+) -> Result<VerifyRows, CommandFailure> {
     if contents.len() != receipt.actions.len() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "this receipt covers {} actions: give --content for each, in request order",
             receipt.actions.len()
         )));
@@ -176,7 +182,7 @@ async fn check_batch_receipt(
     let (domain, keys) = trust.of(receipt.domain).await?;
     receipt
         .verify(&domain, &keys, contents)
-        .map_err(Failure::refused)?;
+        .map_err(CommandFailure::refused)?;
     let first = receipt.actions.first().map(|action| action.sequence);
     let last = receipt.actions.last().map(|action| action.sequence);
     Ok(vec![
@@ -189,14 +195,16 @@ async fn check_batch_receipt(
     ])
 }
 
-async fn check_proof(proof: &ProofFile, trust: &Trust) -> Result<Rows, Failure> {
+async fn check_proof(proof: &ProofFile, trust: &CliTrust) -> Result<VerifyRows, CommandFailure> {
     let (domain, keys) = trust.of(proof.domain).await?;
-    let shown = proof.verify(&domain, &keys).map_err(Failure::refused)?;
+    let shown = proof
+        .verify(&domain, &keys)
+        .map_err(CommandFailure::refused)?;
     let anchored = anchored(proof.anchor.as_ref(), trust).await?;
     Ok(proof_rows(proof, shown, &anchored))
 }
 
-fn proof_rows(proof: &ProofFile, shown: Shown, anchored: &str) -> Rows {
+fn proof_rows(proof: &ProofFile, shown: ProofSummary, anchored: &str) -> VerifyRows {
     let action = &proof.action;
     vec![
         ("valid", json!(true)),

@@ -2,7 +2,7 @@
 
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
-use kedge_prover::claim::{Binding, Choice, Mask, prove};
+use kedge_prover::claim::{ClaimBinding, ClaimDisclosure, DisclosureMask, prove};
 use kedge_prover::keys;
 use serde_json::{Value, json};
 
@@ -35,11 +35,11 @@ impl Case {
         Self { vectors, record }
     }
 
-    fn trust(&self) -> Trust {
+    fn trust(&self) -> CliTrust {
         let domain: Domain = serde_json::from_value(self.domain()).unwrap();
         let sequencer: Address =
             serde_json::from_value(self.vectors["keys"]["sequencer"]["address"].clone()).unwrap();
-        Trust::given(domain, sequencer)
+        CliTrust::given(domain, sequencer)
     }
 
     fn domain(&self) -> Value {
@@ -93,7 +93,7 @@ impl Case {
     }
 }
 
-fn value<'a>(rows: &'a Rows, name: &str) -> &'a Value {
+fn value<'a>(rows: &'a VerifyRows, name: &str) -> &'a Value {
     &rows.iter().find(|(known, _)| *known == name).unwrap().1
 }
 
@@ -122,7 +122,7 @@ async fn changed_receipts_and_files_of_other_logs_are_refused() {
     changed["leaf"]["timestamp_ms"] = json!(1);
     let refused = check_receipt(&changed.to_string(), &[], &case.trust()).await;
     assert_eq!(refused.unwrap_err().code(), 1);
-    let other_log = Trust::given(
+    let other_log = CliTrust::given(
         Domain {
             chain_id: 1,
             verifying_contract: Address::ZERO,
@@ -161,11 +161,11 @@ async fn claims() {
     let case = Case::new(3);
     let proof: ProofFile = serde_json::from_value(case.proof()).unwrap();
     let key = keys::dev_insecure_proving().unwrap();
-    let choice = Choice {
-        mask: Mask::new(0b0101).unwrap(),
+    let choice = ClaimDisclosure {
+        mask: DisclosureMask::new(0b0101).unwrap(),
         hashes_only: false,
     };
-    let binding = Binding {
+    let binding = ClaimBinding {
         resolver: Address([1; 20]),
         claimant: Address([2; 20]),
         purpose: Hash([3; 32]),

@@ -4,12 +4,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use crate::{AskError, Cluster, Question};
+use crate::{Cluster, LeaderRequest, LeaderRequestError};
 use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::node::Replica;
-use crate::node::standing::{Role, Standing};
+use crate::node::standing::{NodeStatus, ReplicaRole};
 
 /// The pause before a failed subscription is retried.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -18,13 +18,13 @@ impl Replica {
     /// Sends a request about `what` to the leader, and waits up to `patience` for the answer.
     ///
     /// # Errors
-    /// [`AskError`].
+    /// [`LeaderRequestError`].
     pub async fn ask(
         &self,
         what: &str,
         question: Bytes,
         patience: Duration,
-    ) -> Result<Bytes, AskError> {
+    ) -> Result<Bytes, LeaderRequestError> {
         let term = self.standing.borrow().term;
         self.cluster.ask(what, term, question, patience).await
     }
@@ -35,7 +35,7 @@ impl Replica {
     }
 
     /// Passes requests about `what` to `take` while this node leads, as long as it takes part. `take` must be quick.
-    pub fn listen(&self, what: &'static str, take: impl Fn(Question) + Send + Sync + 'static) {
+    pub fn listen(&self, what: &'static str, take: impl Fn(LeaderRequest) + Send + Sync + 'static) {
         let (cluster, mut standing) = (self.cluster.clone(), self.standing.clone());
         tokio::spawn(async move {
             while let Some(term) = leading(&mut standing).await {
@@ -46,8 +46,8 @@ impl Replica {
 }
 
 /// Waits until this node leads; returns the term. `None` after the node has ended.
-async fn leading(standing: &mut watch::Receiver<Standing>) -> Option<u64> {
-    let leads = standing.wait_for(|standing| standing.role == Role::Leader);
+async fn leading(standing: &mut watch::Receiver<NodeStatus>) -> Option<u64> {
+    let leads = standing.wait_for(|standing| standing.role == ReplicaRole::Leader);
     leads.await.ok().map(|standing| standing.term)
 }
 
@@ -55,8 +55,8 @@ async fn listen_in(
     cluster: &Cluster,
     what: &str,
     term: u64,
-    standing: &mut watch::Receiver<Standing>,
-    take: &(impl Fn(Question) + Sync),
+    standing: &mut watch::Receiver<NodeStatus>,
+    take: &(impl Fn(LeaderRequest) + Sync),
 ) {
     let mut questions = match cluster.questions(what, term).await {
         Ok(questions) => questions,
@@ -83,8 +83,9 @@ async fn listen_in(
 }
 
 /// Waits until this node no longer leads in this term.
-async fn over(standing: &mut watch::Receiver<Standing>, term: u64) {
-    let is_over = |standing: &Standing| standing.role != Role::Leader || standing.term != term;
+async fn over(standing: &mut watch::Receiver<NodeStatus>, term: u64) {
+    let is_over =
+        |standing: &NodeStatus| standing.role != ReplicaRole::Leader || standing.term != term;
     // An error means that the node has ended, and no longer leads either.
     let _ = standing.wait_for(is_over).await;
 }

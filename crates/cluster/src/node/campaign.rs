@@ -5,14 +5,14 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use crate::{Holder, Member, StreamError, Tail};
-use kedge_actors::{FollowError, Follower};
+use crate::{ClusterMember, LeaseHolder, StreamError, StreamTailFrame};
+use kedge_actors::{FollowError, LogFollower};
 use kedge_storage::CommitError;
 use tokio::time::Instant;
 
 use crate::metric_definitions as metric;
-use crate::node::runner::{Fatal, Next, Node, Stopping};
-use crate::node::standing::{FRESH, Leader, Role, longer_than};
+use crate::node::runner::{ReplicaFailure, ReplicaNode, ReplicaTransition, StopReply};
+use crate::node::standing::{FRESH, LeaderAddress, ReplicaRole, longer_than};
 
 /// Limit of the delay, added to the lease, before this node takes over. The delay depends on the node's name, so that
 /// nodes rarely try at the same time.
@@ -24,13 +24,13 @@ const DOUBTED_MAX: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Reason not to lead although it is this node's turn.
-pub(crate) struct Doubt {
+pub(crate) struct LeadDoubt {
     since: Instant,
     looked_at: Instant,
     why: String,
 }
 
-impl Doubt {
+impl LeadDoubt {
     /// The operator's message, once the doubt has lasted.
     pub(crate) fn problem(&self) -> Option<String> {
         (self.since.elapsed() >= DOUBTED_MAX).then(|| self.why.clone())
@@ -43,19 +43,19 @@ impl Doubt {
 }
 
 /// The stream's end is unknown, or this node must not continue there.
-struct Doubted;
+struct StreamEndUnknown;
 
-impl Node {
+impl ReplicaNode {
     /// Tries to lead, if it is this node's turn. Returns the follower if it still follows.
     pub(crate) async fn campaign(
         &mut self,
-        follower: Option<Follower>,
-    ) -> Result<(Option<Follower>, Option<Next>), Fatal> {
+        follower: Option<LogFollower>,
+    ) -> Result<(Option<LogFollower>, Option<ReplicaTransition>), ReplicaFailure> {
         let Some(revision) = self.turn() else {
             self.trust();
             return Ok((follower, None));
         };
-        if self.is_apart() || self.doubt.as_ref().is_some_and(Doubt::is_new) {
+        if self.is_apart() || self.doubt.as_ref().is_some_and(LeadDoubt::is_new) {
             return Ok((follower, None));
         }
         let begun = Instant::now();
@@ -95,7 +95,7 @@ impl Node {
             tracing::warn!(term, %error, "the term was opened, but not begun");
             drop(follower);
             // The reader of the stream has the frame too.
-            return Ok((None, Some(Next::Follow)));
+            return Ok((None, Some(ReplicaTransition::Follow)));
         }
         if self.engine.published().head.batches == 0
             && let Some(next) = self.name_first_key(follower, (term, revision)).await?
@@ -105,16 +105,16 @@ impl Node {
         self.engine.set_stalled(None);
         self.engine.lead().await?;
         self.show_leading(term, begun)?;
-        Ok((None, Some(Next::Lead { term, revision })))
+        Ok((None, Some(ReplicaTransition::Lead { term, revision })))
     }
 
     /// Registers the first key of an empty log. This waits until enough other nodes hold the frame, and the node must
     /// stay stoppable meanwhile. Returns the next state if this node does not lead.
     async fn name_first_key(
         &mut self,
-        follower: Follower,
+        follower: LogFollower,
         (term, revision): (u64, u64),
-    ) -> Result<Option<Next>, Fatal> {
+    ) -> Result<Option<ReplicaTransition>, ReplicaFailure> {
         tracing::info!(
             term,
             "the log is empty: its first key counts once other nodes hold it"
@@ -128,7 +128,7 @@ impl Node {
                 biased;
                 named = &mut naming => break named?,
                 command = self.commands.recv(), if stopping.is_none() => {
-                    stopping = Stopping::asked_by(command);
+                    stopping = StopReply::asked_by(command);
                     if stopping.is_some() {
                         self.log.end("this node stops");
                     }
@@ -142,23 +142,23 @@ impl Node {
         if let Err(FollowError::Commit(CommitError::Fenced(why))) = named {
             tracing::info!(term, why, "another node opened a later term");
             self.log.end(&why);
-            return Ok(Some(Next::Follow));
+            return Ok(Some(ReplicaTransition::Follow));
         }
         named?;
         Ok(None)
     }
 
     /// Publishes that this node leads, after a campaign that began at `begun`.
-    fn show_leading(&self, term: u64, begun: Instant) -> Result<(), Fatal> {
+    fn show_leading(&self, term: u64, begun: Instant) -> Result<(), ReplicaFailure> {
         metrics::histogram!(metric::PROMOTION_SECONDS).record(begun.elapsed());
         metrics::counter!(metric::TERMS_BEGUN).increment(1);
-        let me = Leader {
+        let me = LeaderAddress {
             node: self.options.node.clone(),
             url: self.options.url.clone(),
         };
         let frame = self.position()?.frame;
         self.show(|standing| {
-            standing.role = Role::Leader;
+            standing.role = ReplicaRole::Leader;
             standing.term = term;
             standing.leader = Some(me);
             standing.frame = frame;
@@ -171,8 +171,8 @@ impl Node {
     }
 
     /// The lease's value while this node holds it.
-    pub(crate) fn claim(&self, term: u64) -> Holder {
-        Holder {
+    pub(crate) fn claim(&self, term: u64) -> LeaseHolder {
+        LeaseHolder {
             node: self.options.node.clone(),
             url: self.options.url.clone(),
             term,
@@ -194,7 +194,7 @@ impl Node {
     fn doubt(&mut self, why: String) {
         let now = Instant::now();
         let since = self.doubt.as_ref().map_or(now, |doubt| doubt.since);
-        self.doubt = Some(Doubt {
+        self.doubt = Some(LeadDoubt {
             since,
             looked_at: now,
             why,
@@ -210,7 +210,7 @@ impl Node {
     }
 
     /// The stream's end, unless it contradicts this node's log or another node's, which is recorded.
-    async fn undoubted_tail(&mut self) -> Result<Option<Tail>, Doubted> {
+    async fn undoubted_tail(&mut self) -> Result<Option<StreamTailFrame>, StreamEndUnknown> {
         let problem = match self.cluster.tail().await {
             Ok(tail) => match self.why_not(tail.as_ref()).await {
                 Ok(None) => {
@@ -219,17 +219,17 @@ impl Node {
                 }
                 Ok(Some(problem)) => problem,
                 // The members are stored like the lease, without which no node can lead anyway.
-                Err(_) => return Err(Doubted),
+                Err(_) => return Err(StreamEndUnknown),
             },
-            Err(StreamError::Unreachable(_)) => return Err(Doubted),
+            Err(StreamError::Unreachable(_)) => return Err(StreamEndUnknown),
             Err(error) => error.to_string(),
         };
         self.doubt(problem);
-        Err(Doubted)
+        Err(StreamEndUnknown)
     }
 
     /// Reason not to lead at present.
-    async fn why_not(&self, tail: Option<&Tail>) -> Result<Option<String>, StreamError> {
+    async fn why_not(&self, tail: Option<&StreamTailFrame>) -> Result<Option<String>, StreamError> {
         if let Some(why) = self.contradicted(tail) {
             return Ok(Some(why));
         }
@@ -241,7 +241,7 @@ impl Node {
     }
 
     /// How the stream contradicts this node's log.
-    fn contradicted(&self, tail: Option<&Tail>) -> Option<String> {
+    fn contradicted(&self, tail: Option<&StreamTailFrame>) -> Option<String> {
         let own = self.store.log_position()?;
         let longer = longer_than(tail, own.frame);
         if longer.is_some() {
@@ -257,7 +257,7 @@ impl Node {
     }
 
     /// Reports batches that this node has released and the stream lacks.
-    fn lost_batches(&self, tail: Option<&Tail>, own_frame: u64) -> Option<String> {
+    fn lost_batches(&self, tail: Option<&StreamTailFrame>, own_frame: u64) -> Option<String> {
         let released = self.store.high_water()?.batches_before();
         let held = self.engine.published().head.batches;
         let has_all = tail.is_none_or(|tail| tail.number == own_frame);
@@ -271,7 +271,7 @@ impl Node {
 
 /// The node whose last report exceeds the stream. It may have acknowledged those frames, so a new leader would sign
 /// their batch numbers again.
-fn held_elsewhere(members: &[Member], me: &str, end: u64) -> Option<String> {
+fn held_elsewhere(members: &[ClusterMember], me: &str, end: u64) -> Option<String> {
     let others = members.iter().filter(|member| member.node != me);
     let there = others.filter(|member| member.age.is_some_and(|age| age < FRESH));
     let furthest = there.max_by_key(|member| member.frame)?;
@@ -296,12 +296,12 @@ fn share_of(name: &str) -> f64 {
 mod tests {
     use super::*;
 
-    fn member(node: &str, frame: u64, age_s: Option<u64>) -> Member {
-        Member {
+    fn member(node: &str, frame: u64, age_s: Option<u64>) -> ClusterMember {
+        ClusterMember {
             node: node.to_owned(),
             frame,
             age: age_s.map(Duration::from_secs),
-            ..Member::default()
+            ..ClusterMember::default()
         }
     }
 

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use crate::{Cluster, Following, LeaseSeen, Member, StreamError};
+use crate::{Cluster, ClusterMember, LeaseObservation, StreamError, StreamFollower};
 use bytes::Bytes;
-use kedge_actors::{Engine, FollowError, Follower};
+use kedge_actors::{Engine, FollowError, LogFollower};
 use kedge_storage::CommitError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use crate::node::fitness::Fitness;
-use crate::node::keys::OwnKeys;
-use crate::node::runner::{Fatal, Next, Node, Stopping};
-use crate::node::standing::{Role, Standing, Unfit};
+use crate::node::keys::FingerprintReader;
+use crate::node::runner::{ReplicaFailure, ReplicaNode, ReplicaTransition, StopReply};
+use crate::node::standing::{NodeStatus, ReplicaRole, UnfitReason};
 
 /// Interval of checks whether it is this node's turn to lead.
 const TURN_EVERY: Duration = Duration::from_millis(50);
@@ -36,22 +36,22 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const RUNS_MAX: usize = 2;
 
 /// A task that is aborted with its handle.
-pub(crate) struct Task(JoinHandle<()>);
+pub(crate) struct AbortingTask(JoinHandle<()>);
 
-impl Drop for Task {
+impl Drop for AbortingTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Task {
+impl AbortingTask {
     pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
         Self(tokio::spawn(work))
     }
 }
 
 /// Finding of the stream's reader.
-enum Found {
+enum FollowEvent {
     /// The next frames, to be synced together.
     Frames(Vec<Bytes>),
     /// The stream continues from this node's last frame.
@@ -63,9 +63,9 @@ enum Found {
 }
 
 /// Reads the stream on a separate task, so that nothing else interrupts it.
-fn read(following: Following) -> (mpsc::Receiver<Found>, Task) {
+fn read(following: StreamFollower) -> (mpsc::Receiver<FollowEvent>, AbortingTask) {
     let (found, receiver) = mpsc::channel(RUNS_MAX);
-    let task = Task::spawn(async move {
+    let task = AbortingTask::spawn(async move {
         // Ends when the receiver is dropped.
         let _ = read_to(following, found).await;
     });
@@ -73,20 +73,20 @@ fn read(following: Following) -> (mpsc::Receiver<Found>, Task) {
 }
 
 async fn read_to(
-    mut following: Following,
-    found: mpsc::Sender<Found>,
-) -> Result<(), mpsc::error::SendError<Found>> {
+    mut following: StreamFollower,
+    found: mpsc::Sender<FollowEvent>,
+) -> Result<(), mpsc::error::SendError<FollowEvent>> {
     let mut is_joined = false;
     loop {
         let failed = match following.try_connect().await {
             Ok(true) if !is_joined => {
                 is_joined = true;
-                found.send(Found::Joined).await?;
+                found.send(FollowEvent::Joined).await?;
                 continue;
             }
             Ok(false) => {
                 if std::mem::take(&mut is_joined) {
-                    found.send(Found::Parted).await?;
+                    found.send(FollowEvent::Parted).await?;
                 }
                 continue;
             }
@@ -94,7 +94,7 @@ async fn read_to(
                 Ok(Some(first)) => {
                     let mut run = vec![first];
                     run.extend(following.ready(RUN_BYTES_MAX));
-                    found.send(Found::Frames(run)).await?;
+                    found.send(FollowEvent::Frames(run)).await?;
                     continue;
                 }
                 Ok(None) => continue,
@@ -105,13 +105,13 @@ async fn read_to(
                 error
             }
         };
-        found.send(Found::Apart(failed)).await?;
+        found.send(FollowEvent::Apart(failed)).await?;
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
 /// Polls the stream's end.
-async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
+async fn look_at_tail(cluster: Cluster, standing: watch::Sender<NodeStatus>) {
     let mut readable_at = Instant::now();
     let mut longer_since = None;
     loop {
@@ -136,11 +136,11 @@ async fn look_at_tail(cluster: Cluster, standing: watch::Sender<Standing>) {
     }
 }
 
-impl Node {
+impl ReplicaNode {
     /// Follows until it is this node's turn to lead, or it has to stop.
-    pub(crate) async fn follow(&mut self) -> Result<Next, Fatal> {
+    pub(crate) async fn follow(&mut self) -> Result<ReplicaTransition, ReplicaFailure> {
         self.show(|standing| {
-            standing.role = Role::Follower;
+            standing.role = ReplicaRole::Follower;
             standing.caught_up_at = None;
         });
         self.set_apart(None);
@@ -148,31 +148,31 @@ impl Node {
         let mut follower = Some(self.follower().await?);
         let (mut stream, _reading) = read(self.cluster.follow(&self.position()?));
         let looking = look_at_tail(self.cluster.clone(), self.standing().clone());
-        let _looking = Task::spawn(looking);
+        let _looking = AbortingTask::spawn(looking);
         let mut turn = tokio::time::interval(TURN_EVERY);
         turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
                 command = self.commands.recv() => {
-                    if let Some(stopping) = Stopping::asked_by(command) {
+                    if let Some(stopping) = StopReply::asked_by(command) {
                         return Ok(stopping.done());
                     }
                 }
                 Some(found) = stream.recv() => match found {
-                    Found::Frames(frames) => {
+                    FollowEvent::Frames(frames) => {
                         follower = match self.take(follower, frames).await? {
                             Ok(follower) => Some(follower),
                             Err(stopping) => return Ok(stopping.done()),
                         };
                         self.set_apart(None);
                     }
-                    Found::Joined => {
+                    FollowEvent::Joined => {
                         self.set_apart(None);
                         self.join()?;
                     }
-                    Found::Parted => self.part(),
-                    Found::Apart(error) => {
+                    FollowEvent::Parted => self.part(),
+                    FollowEvent::Apart(error) => {
                         self.set_apart(Some(error.to_string()));
                         self.part();
                     }
@@ -190,9 +190,9 @@ impl Node {
     }
 
     /// A follower that starts at the end of this node's rows.
-    async fn follower(&self) -> Result<Follower, Fatal> {
+    async fn follower(&self) -> Result<LogFollower, ReplicaFailure> {
         let engine = self.engine.clone();
-        let made = self.blocking(move || Follower::new(&engine)).await?;
+        let made = self.blocking(move || LogFollower::new(&engine)).await?;
         let follower = made?;
         let frame = self.position()?.frame;
         self.show(|standing| standing.frame = frame);
@@ -200,7 +200,7 @@ impl Node {
     }
 
     /// Records that the stream holds this node's last frame.
-    fn join(&self) -> Result<(), Fatal> {
+    fn join(&self) -> Result<(), ReplicaFailure> {
         let end = self.position()?;
         // The last frame may not have been reported before a restart, and the leader publishes no further frame until
         // it is.
@@ -227,11 +227,11 @@ impl Node {
     /// Appends and applies frames. While the disk is full it waits, unless it has to stop; other nodes continue.
     pub(crate) async fn take(
         &mut self,
-        follower: Option<Follower>,
+        follower: Option<LogFollower>,
         mut frames: Vec<Bytes>,
-    ) -> Result<Result<Follower, Stopping>, Fatal> {
+    ) -> Result<Result<LogFollower, StopReply>, ReplicaFailure> {
         let Some(mut follower) = follower else {
-            return Err(Fatal::NoLog);
+            return Err(ReplicaFailure::NoLog);
         };
         while !frames.is_empty() {
             let work = move || {
@@ -247,7 +247,7 @@ impl Node {
                         "the disk is full; this node follows again once there is room"
                     );
                     let asked = tokio::time::timeout(PAUSE, self.commands.recv()).await;
-                    if let Some(stopping) = asked.ok().and_then(Stopping::asked_by) {
+                    if let Some(stopping) = asked.ok().and_then(StopReply::asked_by) {
                         return Ok(Err(stopping));
                     }
                 }
@@ -268,7 +268,10 @@ impl Node {
 
 /// Compares this node's clock with the servers' timestamps of the lease. Otherwise a leader whose clock jumps ahead
 /// would write times that no other node could continue from.
-pub(crate) async fn compare_clocks(engine: Engine, mut holder: watch::Receiver<Option<LeaseSeen>>) {
+pub(crate) async fn compare_clocks(
+    engine: Engine,
+    mut holder: watch::Receiver<Option<LeaseObservation>>,
+) {
     while holder.changed().await.is_ok() {
         let seen = holder
             .borrow_and_update()
@@ -281,16 +284,16 @@ pub(crate) async fn compare_clocks(engine: Engine, mut holder: watch::Receiver<O
 }
 
 /// Status reports of a node, for other nodes and the operator.
-pub(crate) struct Stated {
+pub(crate) struct StatusReporter {
     pub(crate) cluster: Cluster,
     pub(crate) node: String,
     pub(crate) url: String,
-    pub(crate) standing: watch::Sender<Standing>,
+    pub(crate) standing: watch::Sender<NodeStatus>,
     pub(crate) fitness: Fitness,
-    pub(crate) keys: OwnKeys,
+    pub(crate) keys: FingerprintReader,
 }
 
-impl Stated {
+impl StatusReporter {
     /// Reports as long as the node takes part.
     pub(crate) async fn again_and_again(self) {
         loop {
@@ -305,10 +308,10 @@ impl Stated {
         }
     }
 
-    fn member(&self) -> Member {
+    fn member(&self) -> ClusterMember {
         let unfit = match self.fitness.why_not() {
             Ok(unfit) => unfit,
-            Err(error) => Some(Unfit {
+            Err(error) => Some(UnfitReason {
                 why: format!("the store could not be read: {error}"),
                 bars_reads: false,
             }),
@@ -317,7 +320,7 @@ impl Stated {
             .send_modify(|standing| standing.unfit.clone_from(&unfit));
         let keys = (self.keys)();
         let standing = self.standing.borrow();
-        Member {
+        ClusterMember {
             node: self.node.clone(),
             url: self.url.clone(),
             role: standing.role.name().to_owned(),

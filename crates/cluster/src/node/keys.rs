@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Cluster, Member};
+use crate::{Cluster, ClusterMember};
 use metrics::gauge;
 use tokio::sync::watch;
 
 use crate::metric_definitions as metric;
-use crate::node::standing::{FRESH, Role};
+use crate::node::standing::{FRESH, ReplicaRole};
 
 /// Fingerprints of the shared keys, by key name.
 pub type Fingerprints = BTreeMap<String, String>;
 
 /// Reads the current fingerprints of this node's keys.
-pub type OwnKeys = Arc<dyn Fn() -> Fingerprints + Send + Sync>;
+pub type FingerprintReader = Arc<dyn Fn() -> Fingerprints + Send + Sync>;
 
 /// Name prefix of access-token keys: a node may hold several, and a new one reaches the nodes one by one.
 pub const TOKEN_KEY: &str = "token key ";
@@ -28,7 +28,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// Keys in which a node differs from the leader.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Differing {
+pub(crate) struct KeyDifference {
     /// The current or last leader; without one, a node of the majority.
     leader: String,
     is_outvoted: bool,
@@ -38,8 +38,8 @@ pub(crate) struct Differing {
     further: Vec<String>,
 }
 
-impl Differing {
-    fn between(own: &Fingerprints, leader: &Member) -> Option<Self> {
+impl KeyDifference {
+    fn between(own: &Fingerprints, leader: &ClusterMember) -> Option<Self> {
         let missing = |of: &Fingerprints, from: &Fingerprints| {
             let names = of
                 .iter()
@@ -108,19 +108,20 @@ impl Differing {
 }
 
 /// Compares a node's keys with those of the current or last leader, if any.
-fn differing(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differing> {
+fn differing(me: &str, own: &Fingerprints, members: &[ClusterMember]) -> Option<KeyDifference> {
     let leaders = members
         .iter()
-        .filter(|member| member.role == Role::Leader.name() && !member.keys.is_empty());
+        .filter(|member| member.role == ReplicaRole::Leader.name() && !member.keys.is_empty());
     let Some(leader) = leaders.max_by_key(|member| member.term) else {
         return outvoted(me, own, members);
     };
     if leader.node == me {
         return None;
     }
-    let differing = Differing::between(own, leader)?;
+    let differing = KeyDifference::between(own, leader)?;
     // A leader lost before its newest token key reached another node must not keep all of them from leading.
-    let is_alike = |member: &Member| member.node == me || !is_there(member) || member.keys == *own;
+    let is_alike =
+        |member: &ClusterMember| member.node == me || !is_there(member) || member.keys == *own;
     if !is_there(leader) && differing.lacking.is_empty() && members.iter().all(is_alike) {
         // The lost leader issued nothing that this node would refuse, and all remaining nodes hold the same keys.
         return None;
@@ -131,22 +132,22 @@ fn differing(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differi
     (has_another || !differing.is_rotation(own)).then_some(differing)
 }
 
-fn is_there(member: &Member) -> bool {
+fn is_there(member: &ClusterMember) -> bool {
     member.age.is_some_and(|age| age < FRESH)
 }
 
 /// Without a leader, as after a restart of all nodes: whether a larger group of nodes agrees on other keys than this
 /// node's.
-fn outvoted(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differing> {
-    let others: Vec<&Member> = members
+fn outvoted(me: &str, own: &Fingerprints, members: &[ClusterMember]) -> Option<KeyDifference> {
+    let others: Vec<&ClusterMember> = members
         .iter()
         .filter(|member| member.node != me && !member.keys.is_empty() && is_there(member))
         .collect();
     let holders = |keys: &Fingerprints| others.iter().filter(|one| one.keys == *keys).count();
     let most = others.iter().max_by_key(|one| holders(&one.keys))?;
     let are_more = holders(&most.keys) >= 2 && holders(&most.keys) > holders(own) + 1;
-    let differing = Differing::between(own, most).filter(|_| are_more)?;
-    Some(Differing {
+    let differing = KeyDifference::between(own, most).filter(|_| are_more)?;
+    Some(KeyDifference {
         is_outvoted: true,
         ..differing
     })
@@ -154,20 +155,24 @@ fn outvoted(me: &str, own: &Fingerprints, members: &[Member]) -> Option<Differin
 
 /// Result of the comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Compared {
+pub(crate) enum KeyComparison {
     /// Not compared yet.
     NotYet,
     /// Equal to the leader's, or no node has led.
     Alike,
-    Differing(Differing),
+    Differing(KeyDifference),
 }
 
 /// Compares this node's keys regularly, as long as the result is observed. Without keys nothing is compared.
-pub(crate) fn compare(cluster: Cluster, me: String, own: OwnKeys) -> watch::Receiver<Compared> {
+pub(crate) fn compare(
+    cluster: Cluster,
+    me: String,
+    own: FingerprintReader,
+) -> watch::Receiver<KeyComparison> {
     if own().is_empty() {
-        return watch::channel(Compared::Alike).1;
+        return watch::channel(KeyComparison::Alike).1;
     }
-    let (sender, receiver) = watch::channel(Compared::NotYet);
+    let (sender, receiver) = watch::channel(KeyComparison::NotYet);
     tokio::spawn(async move {
         loop {
             let pause = match cluster.members().await {
@@ -188,20 +193,22 @@ pub(crate) fn compare(cluster: Cluster, me: String, own: OwnKeys) -> watch::Rece
     receiver
 }
 
-fn note(sender: &watch::Sender<Compared>, found: Option<Differing>) {
-    let count = found.as_ref().map_or(0, Differing::count);
+fn note(sender: &watch::Sender<KeyComparison>, found: Option<KeyDifference>) {
+    let count = found.as_ref().map_or(0, KeyDifference::count);
     gauge!(metric::KEYS_DIFFER).set(count as f64);
-    let found = found.map_or(Compared::Alike, Compared::Differing);
+    let found = found.map_or(KeyComparison::Alike, KeyComparison::Differing);
     let before = sender.send_replace(found.clone());
     match (&before, &found) {
         (before, found) if before == found => {}
-        (_, Compared::Differing(differing)) => {
+        (_, KeyComparison::Differing(differing)) => {
             tracing::error!(
                 why = differing.describe(),
                 "this node's keys differ: it does not lead"
             );
         }
-        (Compared::Differing(_), _) => tracing::info!("this node's keys are the leader's again"),
+        (KeyComparison::Differing(_), _) => {
+            tracing::info!("this node's keys are the leader's again");
+        }
         _ => {}
     }
 }
@@ -215,14 +222,19 @@ mod tests {
         of.iter().map(owned).collect()
     }
 
-    fn member(node: &str, (role, term): (&str, u64), age_s: u64, keys: &Fingerprints) -> Member {
-        Member {
+    fn member(
+        node: &str,
+        (role, term): (&str, u64),
+        age_s: u64,
+        keys: &Fingerprints,
+    ) -> ClusterMember {
+        ClusterMember {
             node: node.to_owned(),
             role: role.to_owned(),
             term,
             keys: keys.clone(),
             age: Some(Duration::from_secs(age_s)),
-            ..Member::default()
+            ..ClusterMember::default()
         }
     }
 

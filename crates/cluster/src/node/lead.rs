@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::{Cluster, Member};
+use crate::{Cluster, ClusterMember};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use crate::metric_definitions as metric;
 use crate::node::HandOverError;
-use crate::node::follow::{Task, UNREADABLE_MAX};
-use crate::node::runner::{Command, Fatal, Next, Node};
-use crate::node::standing::{FRESH, Role};
+use crate::node::follow::{AbortingTask, UNREADABLE_MAX};
+use crate::node::runner::{ReplicaCommand, ReplicaFailure, ReplicaNode, ReplicaTransition};
+use crate::node::standing::{FRESH, ReplicaRole};
 
 /// Stall after which a leader refuses new writes immediately instead of letting them wait.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ async fn look_at_stream(cluster: Cluster, found: watch::Sender<Option<String>>) 
 }
 
 /// This node's hold of the lease.
-struct Held {
+struct NodeLease {
     revision: u64,
     /// The servers' last confirmation.
     renewed_at: Instant,
@@ -51,52 +51,56 @@ struct Held {
     unfit_since: Option<Instant>,
 }
 
-impl Node {
+impl ReplicaNode {
     /// Leads until it no longer may, or has to stop.
-    pub(crate) async fn lead(&mut self, term: u64, revision: u64) -> Result<Next, Fatal> {
+    pub(crate) async fn lead(
+        &mut self,
+        term: u64,
+        revision: u64,
+    ) -> Result<ReplicaTransition, ReplicaFailure> {
         if let Err(error) = self.duties.begin().await {
             tracing::error!(error, "a duty of the leader could not begin");
         }
         let Some(mut failed) = self.engine.leading_failure() else {
-            return Ok(Next::Follow);
+            return Ok(ReplicaTransition::Follow);
         };
-        let mut held = Held {
+        let mut held = NodeLease {
             revision,
             renewed_at: Instant::now(),
             unfit_since: None,
         };
         let (lost, gone) = watch::channel(None);
         let looking = look_at_stream(self.cluster.clone(), lost);
-        let _looking = Task::spawn(looking);
+        let _looking = AbortingTask::spawn(looking);
         let mut renew = tokio::time::interval(self.options.lease / 4);
         renew.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
                 command = self.commands.recv() => match command {
-                    Some(Command::HandOver { to, reply }) => {
+                    Some(ReplicaCommand::HandOver { to, reply }) => {
                         let handed = self.hand_over(term, held.revision, to).await;
                         let has_left = handed.is_ok();
                         // The requester may have left.
                         let _ = reply.send(handed);
                         if has_left {
-                            return Ok(Next::Follow);
+                            return Ok(ReplicaTransition::Follow);
                         }
                     }
-                    Some(Command::Stop { done }) => {
+                    Some(ReplicaCommand::Stop { done }) => {
                         if let Err(error) = self.hand_over(term, held.revision, None).await {
                             tracing::warn!(%error, "leadership ends without a successor");
                             self.leave(term, held.revision, None).await;
                         }
                         let _ = done.send(());
-                        return Ok(Next::End);
+                        return Ok(ReplicaTransition::End);
                     }
-                    None => return Ok(Next::End),
+                    None => return Ok(ReplicaTransition::End),
                 },
                 why = failed.wait() => {
                     let why = why.unwrap_or_default();
                     if self.log.is_leading() {
-                        return Err(Fatal::Engine(why));
+                        return Err(ReplicaFailure::Engine(why));
                     }
                     return self.lost(&why).await;
                 }
@@ -109,7 +113,7 @@ impl Node {
                     if let Some(why) = self.unfit_for_long(&mut held)?
                         && self.pass_on(&why, term, held.revision).await
                     {
-                        return Ok(Next::Follow);
+                        return Ok(ReplicaTransition::Follow);
                     }
                 }
             }
@@ -117,7 +121,7 @@ impl Node {
     }
 
     /// Reason not to lead, once it has lasted long enough that another node should.
-    fn unfit_for_long(&self, held: &mut Held) -> Result<Option<String>, Fatal> {
+    fn unfit_for_long(&self, held: &mut NodeLease) -> Result<Option<String>, ReplicaFailure> {
         let Some(unfit) = self.fitness.why_not()? else {
             held.unfit_since = None;
             return Ok(None);
@@ -152,7 +156,7 @@ impl Node {
     }
 
     /// Renews the lease; false if another node has it. Without an answer this node keeps leading: the stream decides.
-    async fn renew(&self, term: u64, held: &mut Held) -> bool {
+    async fn renew(&self, term: u64, held: &mut NodeLease) -> bool {
         let limit = self.options.lease / 2;
         let claim = self.claim(term);
         let renewing = self.lease.renew(held.revision, &claim);
@@ -208,17 +212,17 @@ impl Node {
     }
 
     /// Stops deciding and writing immediately, because another node leads.
-    async fn lost(&mut self, why: &str) -> Result<Next, Fatal> {
+    async fn lost(&mut self, why: &str) -> Result<ReplicaTransition, ReplicaFailure> {
         tracing::warn!(why, "this node no longer leads");
         metrics::counter!(metric::TERMS_LOST).increment(1);
         self.log.end(why);
         self.follow_from_now_on();
         if !self.engine.stop_leading(LOST_PATIENCE).await? {
             let why = "the threads that write did not end after leadership was lost";
-            return Err(Fatal::Engine(why.to_owned()));
+            return Err(ReplicaFailure::Engine(why.to_owned()));
         }
         self.duties.ended();
-        Ok(Next::Follow)
+        Ok(ReplicaTransition::Follow)
     }
 
     /// Hands leadership over after writing everything accepted.
@@ -243,7 +247,7 @@ impl Node {
         {
             return Err(HandOverError::Unknown(to.clone()));
         }
-        let others: Vec<Member> = members
+        let others: Vec<ClusterMember> = members
             .into_iter()
             .filter(|member| member.age.is_some_and(|age| age < FRESH))
             .filter(|member| member.node != self.options.node)
@@ -301,7 +305,7 @@ impl Node {
         metrics::gauge!(metric::STALLED).set(0.0);
         self.engine.set_overdue(false);
         self.show(|standing| {
-            standing.role = Role::Follower;
+            standing.role = ReplicaRole::Follower;
             standing.leader = None;
             standing.stalled = None;
         });

@@ -2,7 +2,7 @@
 //! decides who leads: a leader begins with a frame that opens a term, and each frame is accepted only directly after
 //! the one that its writer saw. The lease only decides who tries (adr/0021).
 //!
-//! - [`Replica`]: the handle; [`Standing`] is the node's status.
+//! - [`Replica`]: the handle; [`NodeStatus`] is the node's status.
 //! - `node`: the task that alternates between following and leading, through `campaign` and `lead`.
 //! - [`Replica::ask`], [`Replica::listen`]: requests to the leader.
 //! - [`Forwarder`]: forwards changes to the leader.
@@ -25,29 +25,29 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Cluster, Leading};
+use crate::{Cluster, LeadSwitch};
 use kedge_actors::Engine;
 use kedge_protocol::Address;
 use kedge_storage::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use forward::{FORWARDED_BY, ForwardError, Forwarder, answer_headers, node_client, uri_at};
-pub use keys::{Fingerprints, OwnKeys, TOKEN_KEY};
+pub use keys::{FingerprintReader, Fingerprints, TOKEN_KEY};
 pub use options::{GROUP_BYTES_MAX, cluster_options, lease};
-pub use standing::{Leader, Role, Standing, Unfit};
+pub use standing::{LeaderAddress, NodeStatus, ReplicaRole, UnfitReason};
 
-use runner::{Command, Node};
+use runner::{ReplicaCommand, ReplicaNode};
 
 /// Limit of the successor's takeover.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A boxed, sendable future.
-pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub type ReplicaFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Tasks of a leader outside the engine. Its actors belong to the engine and end with the leadership.
 pub trait Duties: Send + Sync + 'static {
     /// Starts the tasks. An error names those that failed to start; the node leads nevertheless.
-    fn begin(&self) -> Boxed<Result<(), String>>;
+    fn begin(&self) -> ReplicaFuture<Result<(), String>>;
 
     /// Called after the leadership has ended.
     fn ended(&self);
@@ -67,25 +67,25 @@ pub struct ReplicaOptions {
 }
 
 /// The components that a node runs on.
-pub struct Parts {
+pub struct ReplicaParts {
     pub engine: Engine,
     /// Its log is the shared one.
     pub store: Arc<Store>,
     pub cluster: Cluster,
     /// Switch of the store's log.
-    pub log: Leading,
+    pub log: LeadSwitch,
     /// Tasks of a leader outside the engine.
     pub duties: Arc<dyn Duties>,
     /// Reads the fingerprints of the shared keys.
-    pub keys: OwnKeys,
+    pub keys: FingerprintReader,
 }
 
 /// Handle of a node.
 #[derive(Clone)]
 pub struct Replica {
     cluster: Cluster,
-    standing: watch::Receiver<Standing>,
-    commands: mpsc::Sender<Command>,
+    standing: watch::Receiver<NodeStatus>,
+    commands: mpsc::Sender<ReplicaCommand>,
 }
 
 /// Why leadership was not handed over.
@@ -116,12 +116,12 @@ pub enum HandOverError {
 
 impl Replica {
     /// Starts the node as a follower.
-    pub fn start(options: ReplicaOptions, parts: Parts) -> Self {
+    pub fn start(options: ReplicaOptions, parts: ReplicaParts) -> Self {
         crate::metric_definitions::describe();
         let (commands, receiver) = mpsc::channel(4);
-        let (sender, standing) = watch::channel(Standing::default());
+        let (sender, standing) = watch::channel(NodeStatus::default());
         let cluster = parts.cluster.clone();
-        tokio::spawn(Node::new(options, parts, sender, receiver).run());
+        tokio::spawn(ReplicaNode::new(options, parts, sender, receiver).run());
         Self {
             cluster,
             standing,
@@ -130,7 +130,7 @@ impl Replica {
     }
 
     /// The node's status.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> NodeStatus {
         self.standing.borrow().clone()
     }
 
@@ -151,7 +151,7 @@ impl Replica {
     /// Waits until a node at another URL leads.
     pub async fn led_by_another(&self, url: &str) {
         let mut standing = self.standing.clone();
-        let is_another = |standing: &Standing| {
+        let is_another = |standing: &NodeStatus| {
             let leader = standing.leader.as_ref();
             leader.is_some_and(|leader| leader.url != url)
         };
@@ -171,11 +171,14 @@ impl Replica {
     /// [`HandOverError`]; only [`HandOverError::NotTaken`] may have changed anything.
     pub async fn hand_over(&self, to: Option<String>) -> Result<String, HandOverError> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.commands.send(Command::HandOver { to, reply }).await;
+        let sent = self
+            .commands
+            .send(ReplicaCommand::HandOver { to, reply })
+            .await;
         sent.map_err(|_| HandOverError::Ended)?;
         let successor = answer.await.map_err(|_| HandOverError::Ended)??;
         let mut standing = self.standing.clone();
-        let has_taken = |standing: &Standing| {
+        let has_taken = |standing: &NodeStatus| {
             let leader = standing.leader.as_ref();
             leader.is_some_and(|leader| leader.node == successor)
         };
@@ -189,7 +192,12 @@ impl Replica {
     /// Stops the node before the process ends; a leader hands over first.
     pub async fn stop(&self) {
         let (done, stopped) = oneshot::channel();
-        if self.commands.send(Command::Stop { done }).await.is_ok() {
+        if self
+            .commands
+            .send(ReplicaCommand::Stop { done })
+            .await
+            .is_ok()
+        {
             // A node that has ended has nothing to hand over.
             let _ = stopped.await;
         }

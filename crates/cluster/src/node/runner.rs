@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::{Cluster, Leading, Lease, LeaseSeen};
+use crate::{Cluster, LeadSwitch, Lease, LeaseObservation};
 use kedge_actors::{Engine, FollowError, StartError};
-use kedge_storage::{LogPosition, ReadError, Store};
+use kedge_storage::{LogPosition, Store, StoreReadError};
 use metrics::gauge;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::metric_definitions as metric;
-use crate::node::campaign::Doubt;
+use crate::node::campaign::LeadDoubt;
 use crate::node::fitness::Fitness;
-use crate::node::follow::{Stated, Task, compare_clocks};
-use crate::node::keys::{OwnKeys, compare};
-use crate::node::standing::{Leader, Role, Standing};
-use crate::node::{Duties, HandOverError, Parts, ReplicaOptions};
+use crate::node::follow::{AbortingTask, StatusReporter, compare_clocks};
+use crate::node::keys::{FingerprintReader, compare};
+use crate::node::standing::{LeaderAddress, NodeStatus, ReplicaRole};
+use crate::node::{Duties, HandOverError, ReplicaOptions, ReplicaParts};
 
 /// Requests to a node.
-pub(crate) enum Command {
+pub(crate) enum ReplicaCommand {
     HandOver {
         to: Option<String>,
         reply: oneshot::Sender<Result<String, HandOverError>>,
@@ -27,34 +27,34 @@ pub(crate) enum Command {
 }
 
 /// This node has to stop.
-pub(crate) struct Stopping(Option<oneshot::Sender<()>>);
+pub(crate) struct StopReply(Option<oneshot::Sender<()>>);
 
-impl Stopping {
+impl StopReply {
     /// Answers a command while not leading. `None` to continue; a closed channel means that no handle is left.
-    pub(crate) fn asked_by(command: Option<Command>) -> Option<Self> {
+    pub(crate) fn asked_by(command: Option<ReplicaCommand>) -> Option<Self> {
         match command {
-            Some(Command::HandOver { reply, .. }) => {
+            Some(ReplicaCommand::HandOver { reply, .. }) => {
                 // The requester may have left.
                 let _ = reply.send(Err(HandOverError::NotLeading));
                 None
             }
-            Some(Command::Stop { done }) => Some(Self(Some(done))),
+            Some(ReplicaCommand::Stop { done }) => Some(Self(Some(done))),
             None => Some(Self(None)),
         }
     }
 
     /// Reports that the node has stopped.
-    pub(crate) fn done(self) -> Next {
+    pub(crate) fn done(self) -> ReplicaTransition {
         if let Some(done) = self.0 {
             // The requester may have left.
             let _ = done.send(());
         }
-        Next::End
+        ReplicaTransition::End
     }
 }
 
 /// The node's next state.
-pub(crate) enum Next {
+pub(crate) enum ReplicaTransition {
     Follow,
     /// Leads with this term and revision of the lease.
     Lead {
@@ -67,13 +67,13 @@ pub(crate) enum Next {
 
 /// Why the process must end: the rows may lag the log, which the next start repairs.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fatal {
+pub(crate) enum ReplicaFailure {
     #[error(transparent)]
     Follow(#[from] FollowError),
     #[error(transparent)]
     Start(#[from] StartError),
     #[error("the store could not be read: {0}")]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     #[error("the log accepts nothing")]
     NoLog,
     #[error("a task panicked: {0}")]
@@ -83,36 +83,36 @@ pub(crate) enum Fatal {
 }
 
 /// A node's state and components.
-pub(crate) struct Node {
+pub(crate) struct ReplicaNode {
     pub(crate) options: ReplicaOptions,
     pub(crate) engine: Engine,
     pub(crate) store: Arc<Store>,
     pub(crate) cluster: Cluster,
-    pub(crate) log: Leading,
+    pub(crate) log: LeadSwitch,
     pub(crate) duties: Arc<dyn Duties>,
     pub(crate) lease: Lease,
-    pub(crate) holder: watch::Receiver<Option<LeaseSeen>>,
-    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) holder: watch::Receiver<Option<LeaseObservation>>,
+    pub(crate) commands: mpsc::Receiver<ReplicaCommand>,
     /// Why the stream does not continue this node's log.
     apart: Option<String>,
     /// Why the stream cannot continue the log that this node leads.
     pub(crate) gone: Option<String>,
     /// Why this node does not lead although it is its turn.
-    pub(crate) doubt: Option<Doubt>,
+    pub(crate) doubt: Option<LeadDoubt>,
     /// Whether it may lead.
     pub(crate) fitness: Fitness,
-    own_keys: OwnKeys,
-    standing: watch::Sender<Standing>,
+    own_keys: FingerprintReader,
+    standing: watch::Sender<NodeStatus>,
 }
 
-impl Node {
+impl ReplicaNode {
     pub(crate) fn new(
         options: ReplicaOptions,
-        parts: Parts,
-        standing: watch::Sender<Standing>,
-        commands: mpsc::Receiver<Command>,
+        parts: ReplicaParts,
+        standing: watch::Sender<NodeStatus>,
+        commands: mpsc::Receiver<ReplicaCommand>,
     ) -> Self {
-        let Parts {
+        let ReplicaParts {
             engine,
             store,
             cluster,
@@ -149,7 +149,7 @@ impl Node {
 
     /// Runs the node to its end. If it cannot continue, the engine fails, and the process ends.
     pub(crate) async fn run(mut self) {
-        let stated = Stated {
+        let stated = StatusReporter {
             cluster: self.cluster.clone(),
             node: self.options.node.clone(),
             url: self.options.url.clone(),
@@ -157,14 +157,15 @@ impl Node {
             fitness: self.fitness.clone(),
             keys: Arc::clone(&self.own_keys),
         };
-        let _stating = Task::spawn(stated.again_and_again());
-        let _comparing = Task::spawn(compare_clocks(self.engine.clone(), self.holder.clone()));
-        let mut next = Next::Follow;
+        let _stating = AbortingTask::spawn(stated.again_and_again());
+        let _comparing =
+            AbortingTask::spawn(compare_clocks(self.engine.clone(), self.holder.clone()));
+        let mut next = ReplicaTransition::Follow;
         loop {
             let turned = match next {
-                Next::Follow => self.follow().await,
-                Next::Lead { term, revision } => self.lead(term, revision).await,
-                Next::End => return,
+                ReplicaTransition::Follow => self.follow().await,
+                ReplicaTransition::Lead { term, revision } => self.lead(term, revision).await,
+                ReplicaTransition::End => return,
             };
             next = match turned {
                 Ok(next) => next,
@@ -177,15 +178,15 @@ impl Node {
     }
 
     /// End of this node's log.
-    pub(crate) fn position(&self) -> Result<LogPosition, Fatal> {
-        self.store.log_position().ok_or(Fatal::NoLog)
+    pub(crate) fn position(&self) -> Result<LogPosition, ReplicaFailure> {
+        self.store.log_position().ok_or(ReplicaFailure::NoLog)
     }
 
     /// Updates the published status.
-    pub(crate) fn show(&self, change: impl FnOnce(&mut Standing)) {
+    pub(crate) fn show(&self, change: impl FnOnce(&mut NodeStatus)) {
         self.standing.send_modify(change);
         let standing = self.standing.borrow();
-        gauge!(metric::LEADS).set(f64::from(u8::from(standing.role == Role::Leader)));
+        gauge!(metric::LEADS).set(f64::from(u8::from(standing.role == ReplicaRole::Leader)));
         gauge!(metric::TERM).set(standing.term as f64);
         gauge!(metric::LAG_FRAMES).set(standing.tail.saturating_sub(standing.frame) as f64);
         gauge!(metric::LAG_SECONDS).set(standing.lag_s().unwrap_or(f64::INFINITY));
@@ -193,12 +194,12 @@ impl Node {
     }
 
     /// The published status.
-    pub(crate) fn shown(&self) -> Standing {
+    pub(crate) fn shown(&self) -> NodeStatus {
         self.standing.borrow().clone()
     }
 
     /// The sender of the status.
-    pub(crate) fn standing(&self) -> &watch::Sender<Standing> {
+    pub(crate) fn standing(&self) -> &watch::Sender<NodeStatus> {
         &self.standing
     }
 
@@ -210,7 +211,7 @@ impl Node {
         };
         let others =
             holder.filter(|holder| !holder.node.is_empty() && holder.node != self.options.node);
-        let leader = others.map(|holder| Leader {
+        let leader = others.map(|holder| LeaderAddress {
             node: holder.node,
             url: holder.url,
         });
@@ -233,7 +234,7 @@ impl Node {
 
     /// Publishes why this node cannot continue.
     pub(crate) fn show_problem(&self) {
-        let lasting = || self.doubt.as_ref().and_then(Doubt::problem);
+        let lasting = || self.doubt.as_ref().and_then(LeadDoubt::problem);
         let problem = self.apart.clone().or_else(|| self.gone.clone());
         let problem = problem.or_else(lasting);
         let before = self.shown().problem;

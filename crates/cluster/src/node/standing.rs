@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Tail;
+use crate::StreamTailFrame;
 use tokio::time::Instant;
 
 /// Age after which a node's report counts as gone.
@@ -13,13 +13,13 @@ const LONGER_MAX: Duration = Duration::from_secs(1);
 
 /// Role of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Role {
+pub enum ReplicaRole {
     #[default]
     Follower,
     Leader,
 }
 
-impl Role {
+impl ReplicaRole {
     /// Name for headers, metrics and commands.
     pub fn name(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Role {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Leader {
+pub struct LeaderAddress {
     pub node: String,
     /// The URL for other nodes.
     pub url: String,
@@ -38,7 +38,7 @@ pub struct Leader {
 
 /// Reason for which a node must not lead.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unfit {
+pub struct UnfitReason {
     pub why: String,
     /// Whether the node should not answer reads either.
     pub bars_reads: bool,
@@ -46,13 +46,13 @@ pub struct Unfit {
 
 /// Status of a node.
 #[derive(Clone, Default, Debug)]
-pub struct Standing {
+pub struct NodeStatus {
     /// The current role.
-    pub role: Role,
+    pub role: ReplicaRole,
     /// The newest known term.
     pub term: u64,
     /// The leader, as far as known.
-    pub leader: Option<Leader>,
+    pub leader: Option<LeaderAddress>,
     /// The last applied frame.
     pub frame: u64,
     /// The stream's last frame when last read.
@@ -68,15 +68,15 @@ pub struct Standing {
     /// Permanent obstacle; the operator has to act.
     pub problem: Option<String>,
     /// Temporary reason not to lead.
-    pub unfit: Option<Unfit>,
+    pub unfit: Option<UnfitReason>,
 }
 
-impl Standing {
+impl NodeStatus {
     /// Seconds since it last had the whole stream; `None` before the first time, 0 for a leader.
     pub fn lag_s(&self) -> Option<f64> {
         match self.role {
-            Role::Leader => Some(0.0),
-            Role::Follower => self.caught_up_at.map(|at| at.elapsed().as_secs_f64()),
+            ReplicaRole::Leader => Some(0.0),
+            ReplicaRole::Follower => self.caught_up_at.map(|at| at.elapsed().as_secs_f64()),
         }
     }
 
@@ -84,7 +84,7 @@ impl Standing {
     /// start of a longer log between calls.
     pub(crate) fn saw_tail(
         &mut self,
-        tail: Option<&Tail>,
+        tail: Option<&StreamTailFrame>,
         frame: u64,
         looked_at: Instant,
         longer_since: &mut Option<Instant>,
@@ -106,7 +106,7 @@ impl Standing {
 }
 
 /// The problem of a stream that ends before this node's log.
-pub(crate) fn longer_than(tail: Option<&Tail>, own_frame: u64) -> Option<String> {
+pub(crate) fn longer_than(tail: Option<&StreamTailFrame>, own_frame: u64) -> Option<String> {
     match tail {
         None if own_frame > 0 => Some(format!(
             "the stream is empty, and this node holds {own_frame} frames: make the stream again with `kedge cluster reseed`"
@@ -125,8 +125,8 @@ mod tests {
 
     use super::*;
 
-    fn tail(number: u64) -> Tail {
-        Tail {
+    fn tail(number: u64) -> StreamTailFrame {
+        StreamTailFrame {
             number,
             term: 3,
             format: 1,
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_node_whose_log_is_longer_than_the_stream_is_not_caught_up_from_the_first_look_on() {
         for tail in [Some(tail(172)), None] {
-            let mut standing = Standing::default();
+            let mut standing = NodeStatus::default();
             let mut since = None;
             standing.saw_tail(tail.as_ref(), 188, Instant::now(), &mut since);
             assert_eq!(standing.caught_up_at, None);
@@ -146,9 +146,9 @@ mod tests {
             assert!(why.contains("188") && why.contains("reseed"), "{why}");
         }
         // An empty log is not longer than an empty stream.
-        let mut standing = Standing {
+        let mut standing = NodeStatus {
             joined: true,
-            ..Standing::default()
+            ..NodeStatus::default()
         };
         standing.saw_tail(None, 0, Instant::now(), &mut None);
         assert!(standing.caught_up_at.is_some() && standing.stalled.is_none());
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_node_is_caught_up_only_with_a_stream_that_holds_its_last_frame() {
-        let mut standing = Standing::default();
+        let mut standing = NodeStatus::default();
         let mut since = None;
         standing.saw_tail(Some(&tail(188)), 188, Instant::now(), &mut since);
         assert_eq!((standing.caught_up_at, &standing.stalled), (None, &None));
@@ -169,12 +169,12 @@ mod tests {
 
     #[test]
     fn a_server_that_lags_for_a_moment_makes_no_node_unready_and_one_that_stays_behind_does() {
-        let mut standing = Standing {
+        let mut standing = NodeStatus {
             joined: true,
-            ..Standing::default()
+            ..NodeStatus::default()
         };
         let (begun, mut since) = (Instant::now(), None);
-        let mut look = |standing: &mut Standing, number, ms| {
+        let mut look = |standing: &mut NodeStatus, number, ms| {
             let at = begun + Duration::from_millis(ms);
             standing.saw_tail(Some(&tail(number)), 188, at, &mut since);
             standing.stalled.is_none() && standing.caught_up_at == Some(at)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_nats::jetstream;
 use kedge_cluster::StreamError;
-use kedge_log::{FrameHeader, Log as _, Position, Reached, encode_empty};
+use kedge_log::{FrameHeader, Log as _, LogFloor, LogPosition, encode_empty};
 use kedge_protocol::Hash;
 use tokio::runtime::Runtime;
 
@@ -12,10 +12,10 @@ use super::nats::Servers;
 use super::node::{IDENTITY, Node, frames_of, next_of, open_log, options, runtime};
 
 /// Reached position of a frame of this term.
-fn of(term: u64) -> Reached {
-    Reached {
+fn of(term: u64) -> LogFloor {
+    LogFloor {
         term,
-        ..Reached::START
+        ..LogFloor::START
     }
 }
 
@@ -161,8 +161,8 @@ fn what_does_not_continue_the_log_is_named() {
 
     // Another history, consistent in itself.
     let changed = Changed::new(5);
-    let after = Position::after(&FrameHeader::read(&frames[4]).unwrap());
-    let elsewhere = Position {
+    let after = LogPosition::after(&FrameHeader::read(&frames[4]).unwrap());
+    let elsewhere = LogPosition {
         hash: Hash([1; 32]),
         ..after
     };

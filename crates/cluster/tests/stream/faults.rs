@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kedge_cluster::ClusterOptions;
-use kedge_log::{Log as _, Position, SyncError};
+use kedge_log::{Log as _, LogPosition, SyncError};
 use kedge_protocol::Hash;
 
 use super::nats::{Servers, Settings, wait_for};
@@ -203,7 +203,7 @@ fn a_frame_is_durable_once_another_node_has_synced_it() {
     // Nor does a frame of another history, whatever its number, or an earlier frame of this one.
     let hash = Hash([7; 32]);
     for (frame, hash) in [(2, hash), (3, hash), (900, hash), (1, held.hash)] {
-        let end = Position {
+        let end = LogPosition {
             frame,
             hash,
             ..held

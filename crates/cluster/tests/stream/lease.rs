@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kedge_cluster::{Cluster, Holder, Lease, LeaseSeen, Member};
+use kedge_cluster::{Cluster, ClusterMember, Lease, LeaseHolder, LeaseObservation};
 use tokio::sync::watch;
 
 use super::nats::Servers;
@@ -10,8 +10,8 @@ use super::node::{IDENTITY, options, runtime};
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
-fn holder(node: &str, term: u64) -> Holder {
-    Holder {
+fn holder(node: &str, term: u64) -> LeaseHolder {
+    LeaseHolder {
         node: node.to_owned(),
         url: format!("http://{node}"),
         term,
@@ -30,7 +30,7 @@ async fn clusters(servers: &Servers) -> Vec<Cluster> {
 
 /// Waits until a node may take the lease; returns the revision.
 async fn takeable(
-    seen: &mut watch::Receiver<Option<LeaseSeen>>,
+    seen: &mut watch::Receiver<Option<LeaseObservation>>,
     node: &str,
     lease: Duration,
 ) -> u64 {
@@ -209,14 +209,14 @@ fn the_nodes_report_themselves() {
         assert_eq!(clusters[0].members().await.unwrap(), []);
         for (cluster, name) in clusters.iter().zip(NAMES).rev() {
             for frame in 1..4 {
-                let member = Member {
+                let member = ClusterMember {
                     node: name.to_owned(),
                     url: format!("http://{name}"),
                     role: "follower".to_owned(),
                     term: 1,
                     frame,
                     reported_at: 7,
-                    ..Member::default()
+                    ..ClusterMember::default()
                 };
                 cluster.put_member(&member).await.unwrap();
             }

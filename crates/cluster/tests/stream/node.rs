@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use kedge_cluster::{Cluster, ClusterOptions, Following, Leading, ReplicatedLog, StreamError};
+use kedge_cluster::{
+    Cluster, ClusterOptions, LeadSwitch, ReplicatedLog, StreamError, StreamFollower,
+};
 use kedge_log::env::RealEnv;
 use kedge_log::{
-    AppendError, Durability, FileLog, Frame, Log, LogOptions, LogReader, Position, Released,
+    AppendError, Durability, FileLog, Frame, Log, LogOptions, LogPosition, LogReader, ReleaseMark,
     SideEntry, SideKeys, SyncError,
 };
 use kedge_protocol::Hash;
@@ -58,7 +60,7 @@ pub(crate) fn open_log(dir: &Path) -> FileLog {
         dir,
         IDENTITY,
         &keys,
-        Released::default(),
+        ReleaseMark::default(),
         LogOptions::default(),
     );
     opened.unwrap().0
@@ -75,7 +77,7 @@ pub(crate) struct Node {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) cluster: Cluster,
     pub(crate) log: ReplicatedLog,
-    pub(crate) leading: Leading,
+    pub(crate) leading: LeadSwitch,
     pub(crate) reader: LogReader,
     pub(crate) durability: Arc<dyn Durability>,
     pub(crate) dir: TempDir,
@@ -119,12 +121,12 @@ impl Node {
         self.leading.begin(term, began.place).unwrap();
     }
 
-    pub(crate) fn append(&mut self, number: usize) -> Result<Position, AppendError> {
+    pub(crate) fn append(&mut self, number: usize) -> Result<LogPosition, AppendError> {
         self.log.append(&frame(number))
     }
 
     /// Appends and syncs.
-    pub(crate) fn write(&mut self, number: usize) -> Result<Position, SyncError> {
+    pub(crate) fn write(&mut self, number: usize) -> Result<LogPosition, SyncError> {
         self.append(number).unwrap();
         let durability = Arc::clone(&self.durability);
         let (done, synced) = std::sync::mpsc::channel();
@@ -184,7 +186,7 @@ where
 }
 
 /// The stream's next frame, retried like in a server while it does not continue the log.
-async fn next_at_last(following: &mut Following) -> Bytes {
+async fn next_at_last(following: &mut StreamFollower) -> Bytes {
     let mut failed = None;
     loop {
         match next_of(following).await {
@@ -200,7 +202,7 @@ async fn next_at_last(following: &mut Following) -> Bytes {
 }
 
 /// The stream's next frame, with reconnections.
-pub(crate) async fn next_of(following: &mut Following) -> Result<Bytes, StreamError> {
+pub(crate) async fn next_of(following: &mut StreamFollower) -> Result<Bytes, StreamError> {
     loop {
         following.connect().await?;
         if let Some(frame) = following.read().await? {

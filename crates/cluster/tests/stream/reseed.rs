@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kedge_cluster::{Holder, LeadError, Lease, ReseedError, StreamError};
+use kedge_cluster::{LeadTermError, Lease, LeaseHolder, ReseedError, StreamError};
 use kedge_log::{FrameHeader, Log as _};
 
 use super::nats::Servers;
@@ -53,9 +53,9 @@ fn lacks_the_beginning(new: &mut Node) {
 async fn renew(lease: Lease) {
     let mut revision = 0;
     loop {
-        let holder = Holder {
+        let holder = LeaseHolder {
             node: "one".to_owned(),
-            ..Holder::default()
+            ..LeaseHolder::default()
         };
         revision = lease.take(revision, &holder).await.unwrap().unwrap();
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -71,7 +71,7 @@ fn a_stream_is_made_again_from_a_log() {
     options_one.replicas_synced = 0;
     let mut leader = Node::open_in(&runtime, options_one, dir);
     let began = runtime.block_on(leader.cluster.begin_term(&leader.log.position(), 1));
-    assert_eq!(began, Err(LeadError::Empty { frames: 150 }));
+    assert_eq!(began, Err(LeadTermError::Empty { frames: 150 }));
     let reseed = |node: &Node, from: u64, force: bool| {
         let seed = node.cluster.reseed(&node.reader, from, force, |_| {});
         runtime.block_on(seed)

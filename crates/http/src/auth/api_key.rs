@@ -1,6 +1,6 @@
 //! API keys: creation, and the check on every request that shows one.
 //!
-//! The result of a check is cached until an API key changes or a wallet is removed (`Published::keys_changed_at`). Keys
+//! The result of a check is cached until an API key changes or a wallet is removed (`PublishedState::keys_changed_at`). Keys
 //! change only by actions, so the cache is exact: a revoked key is refused from the commit on, and a busy key costs two
 //! reads after such a commit instead of two a request.
 
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use hyper::HeaderMap;
-use kedge_actors::{Engine, Published};
+use kedge_actors::{Engine, PublishedState};
 use kedge_config::secrets::SecretError;
 use kedge_protocol::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::ApiKey;
 use kedge_protocol::{Hash, Id};
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 use quick_cache::sync::Cache;
 
 use super::bearer::is_removed;
@@ -37,7 +37,7 @@ pub struct KeyHolder {
 
 /// A cached result of the check.
 #[derive(Clone)]
-struct Checked {
+struct VerifiedKey {
     holder: KeyHolder,
     /// Expiry of the key or of the shown secret: Unix milliseconds.
     ends_at_ms: Option<u64>,
@@ -47,7 +47,7 @@ struct Checked {
     used_ms: Arc<AtomicU64>,
 }
 
-impl Checked {
+impl VerifiedKey {
     fn is_over(&self, now_ms: u64) -> bool {
         self.ends_at_ms.is_some_and(|end| end <= now_ms)
     }
@@ -55,7 +55,7 @@ impl Checked {
 
 pub struct ApiKeys {
     mac_key: MacKey,
-    checked: Cache<Hash, Checked>,
+    checked: Cache<Hash, VerifiedKey>,
     uses: KeyUses,
 }
 
@@ -68,12 +68,12 @@ fn unknown() -> ApiError {
 }
 
 /// A presented key, for uses that outlast a request.
-pub struct ShownKey {
+pub struct PresentedKey {
     keys: Arc<ApiKeys>,
     text: String,
 }
 
-impl ShownKey {
+impl PresentedKey {
     /// The key in these headers, which was checked already.
     pub fn of(keys: &Arc<ApiKeys>, headers: &HeaderMap) -> Option<Self> {
         let text = headers.get(API_KEY)?.to_str().ok()?.trim().to_owned();
@@ -81,7 +81,7 @@ impl ShownKey {
         Some(Self { keys, text })
     }
 
-    pub fn is_valid(&self, published: &Published) -> bool {
+    pub fn is_valid(&self, published: &PublishedState) -> bool {
         let now_ms = now_s().saturating_mul(1_000);
         self.keys.check(&self.text, published, now_ms).is_ok()
     }
@@ -108,7 +108,7 @@ impl ApiKeys {
     pub fn authenticate(
         &self,
         headers: &HeaderMap,
-        published: &Published,
+        published: &PublishedState,
         now_ms: u64,
     ) -> Result<Option<KeyHolder>, ApiError> {
         let mut values = headers.get_all(API_KEY).iter();
@@ -122,7 +122,12 @@ impl ApiKeys {
         self.check(text, published, now_ms).map(Some)
     }
 
-    fn check(&self, text: &str, published: &Published, now_ms: u64) -> Result<KeyHolder, ApiError> {
+    fn check(
+        &self,
+        text: &str,
+        published: &PublishedState,
+        now_ms: u64,
+    ) -> Result<KeyHolder, ApiError> {
         let hash = sha256(text.as_bytes());
         let known = self.checked.get(&hash);
         let sequence = published.head.sequence;
@@ -155,10 +160,10 @@ impl ApiKeys {
         &self,
         id: Id,
         text: &str,
-        snapshot: &Snapshot,
+        snapshot: &StoreSnapshot,
         sequence: u64,
         used_ms: Option<Arc<AtomicU64>>,
-    ) -> Result<Checked, ApiError> {
+    ) -> Result<VerifiedKey, ApiError> {
         let key = snapshot.resource(id)?.filter(|key: &ApiKey| !key.deleted);
         let (Some(key), Some(secret)) = (key, snapshot.secret(id)?) else {
             return Err(unknown());
@@ -179,7 +184,7 @@ impl ApiKeys {
             Some(used_ms) => used_ms,
             None => Arc::new(AtomicU64::new(self.last_used(snapshot, id)?.unwrap_or(0))),
         };
-        Ok(Checked {
+        Ok(VerifiedKey {
             holder: KeyHolder {
                 id,
                 organization_id: key.organization_id,
@@ -193,7 +198,11 @@ impl ApiKeys {
 
     /// Whether the shown key may be newer than this node's state: it has the form of a key, and the store holds no such
     /// key or only other secrets of it. Such a text proves nothing by itself.
-    pub fn may_be_new(&self, headers: &HeaderMap, snapshot: &Snapshot) -> Result<bool, ApiError> {
+    pub fn may_be_new(
+        &self,
+        headers: &HeaderMap,
+        snapshot: &StoreSnapshot,
+    ) -> Result<bool, ApiError> {
         let value = headers.get(API_KEY).and_then(|value| value.to_str().ok());
         let text = value.unwrap_or_default().trim();
         let Some(id) = code::key_id(text) else {
@@ -211,7 +220,7 @@ impl ApiKeys {
     }
 
     /// The last use, to the minute; Unix milliseconds.
-    pub fn last_used(&self, snapshot: &Snapshot, id: Id) -> Result<Option<u64>, ApiError> {
+    pub fn last_used(&self, snapshot: &StoreSnapshot, id: Id) -> Result<Option<u64>, ApiError> {
         let stored = snapshot.key_used(id)?;
         Ok(self.uses.noted(id).max(stored))
     }

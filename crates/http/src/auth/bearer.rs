@@ -9,12 +9,12 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, Header, Validation};
-use kedge_actors::Published;
+use kedge_actors::PublishedState;
 use kedge_config::secrets::{self, SecretError};
 use kedge_protocol::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::{Hash, Id, Prefix};
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ const AUDIENCE: &str = "kedge";
 const TOKEN_BYTES_MAX: usize = 2_048;
 
 #[derive(Serialize, Deserialize)]
-struct Claims {
+struct TokenClaims {
     iss: String,
     aud: String,
     sub: Id,
@@ -52,19 +52,19 @@ pub struct AccessTokens {
     issuer: String,
     lifetime_s: u64,
     cache_entries: usize,
-    in_use: ArcSwap<InUse>,
+    in_use: ArcSwap<TokenVerifier>,
     /// Wallets known to be members of their organizations, with the sequence of that read.
     members: Cache<Id, u64>,
 }
 
 /// The keys, and the tokens checked with them. Both are replaced together, so a check that began with a key retired
 /// meanwhile is cached in the discarded set.
-struct InUse {
+struct TokenVerifier {
     keys: TokenKeys,
     checked: Cache<Hash, TokenHolder>,
 }
 
-impl InUse {
+impl TokenVerifier {
     fn load(dir: &Path, cache_entries: usize) -> Result<Self, KeysError> {
         Ok(Self {
             keys: TokenKeys::load(dir)?,
@@ -82,7 +82,7 @@ impl AccessTokens {
         cache_entries: usize,
     ) -> Result<Self, KeysError> {
         Ok(Self {
-            in_use: ArcSwap::from_pointee(InUse::load(&dir, cache_entries)?),
+            in_use: ArcSwap::from_pointee(TokenVerifier::load(&dir, cache_entries)?),
             cache_entries,
             members: Cache::new(cache_entries),
             dir,
@@ -94,7 +94,7 @@ impl AccessTokens {
     /// Reads the keys again: added keys are published and sign when their time has come, removed keys lose their
     /// validity.
     pub fn reload(&self) -> Result<(), KeysError> {
-        let in_use = InUse::load(&self.dir, self.cache_entries)?;
+        let in_use = TokenVerifier::load(&self.dir, self.cache_entries)?;
         self.in_use.store(Arc::new(in_use));
         Ok(())
     }
@@ -130,7 +130,7 @@ impl AccessTokens {
     ) -> Result<String, IssueError> {
         let in_use = self.in_use.load();
         let signing = in_use.keys.signing_at(now_s).ok_or(IssueError::NoKey)?;
-        let claims = Claims {
+        let claims = TokenClaims {
             iss: self.issuer.clone(),
             aud: AUDIENCE.to_owned(),
             sub: wallet_id,
@@ -166,7 +166,7 @@ impl AccessTokens {
     pub fn authenticate_member(
         &self,
         headers: &HeaderMap,
-        published: &Published,
+        published: &PublishedState,
         now_s: u64,
     ) -> Result<TokenHolder, ApiError> {
         let holder = self.authenticate(headers, now_s)?;
@@ -221,7 +221,7 @@ impl AccessTokens {
         validation.leeway = 0;
         // The library would use the system's clock, which may be wrong; expiry is checked below.
         validation.validate_exp = false;
-        let claims = jsonwebtoken::decode::<Claims>(token, key, &validation)
+        let claims = jsonwebtoken::decode::<TokenClaims>(token, key, &validation)
             .map_err(|_| foreign())?
             .claims;
         if claims.sub.prefix != Prefix::Wallet || claims.org.prefix != Prefix::Organization {
@@ -238,7 +238,7 @@ impl AccessTokens {
     }
 }
 
-pub fn is_removed(snapshot: &Snapshot, wallet: Id) -> Result<bool, ApiError> {
+pub fn is_removed(snapshot: &StoreSnapshot, wallet: Id) -> Result<bool, ApiError> {
     let wallet = snapshot.wallet(wallet)?;
     Ok(wallet.is_none_or(|wallet| wallet.is_removed()))
 }

@@ -19,19 +19,19 @@ const GATHERING: Duration = Duration::from_secs(1);
 const GATHERED_MAX: usize = 10_000;
 
 #[derive(Default)]
-struct Gathered {
+struct KeyUseBuffer {
     uses: Mutex<HashMap<Id, u64>>,
     some: Notify,
 }
 
-impl Gathered {
+impl KeyUseBuffer {
     fn uses(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
         self.uses.lock()
     }
 }
 
 pub struct KeyUses {
-    gathered: Arc<Gathered>,
+    gathered: Arc<KeyUseBuffer>,
     storing: tokio::task::AbortHandle,
 }
 
@@ -44,7 +44,7 @@ impl Drop for KeyUses {
 impl KeyUses {
     /// Starts the task that stores noted uses.
     pub fn start(engine: Engine) -> Self {
-        let gathered = Arc::new(Gathered::default());
+        let gathered = Arc::new(KeyUseBuffer::default());
         let storing = tokio::spawn(store(engine, Arc::clone(&gathered)));
         Self {
             gathered,
@@ -76,7 +76,7 @@ impl KeyUses {
     }
 }
 
-async fn store(engine: Engine, gathered: Arc<Gathered>) {
+async fn store(engine: Engine, gathered: Arc<KeyUseBuffer>) {
     loop {
         gathered.some.notified().await;
         tokio::time::sleep(GATHERING).await;

@@ -43,7 +43,7 @@ pub enum KeysError {
 
 pub struct TokenKeys {
     /// Signing keys in their order.
-    signing: Vec<SigningKey>,
+    signing: Vec<TokenSigningKey>,
     /// All keys, by `kid`.
     pub verifying: HashMap<String, DecodingKey>,
     /// The published keys (RFC 7517).
@@ -51,7 +51,7 @@ pub struct TokenKeys {
 }
 
 /// A key that signs from some time on.
-pub struct SigningKey {
+pub struct TokenSigningKey {
     /// The `kid`.
     pub id: String,
     pub key: EncodingKey,
@@ -162,7 +162,7 @@ impl TokenKeys {
             let verifying = DecodingKey::from_jwk(&public)?;
             keys.verifying.insert(id.clone(), verifying);
             keys.public.keys.push(public);
-            keys.signing.push(SigningKey {
+            keys.signing.push(TokenSigningKey {
                 id,
                 key,
                 from_s: file.from_s,
@@ -172,7 +172,7 @@ impl TokenKeys {
     }
 
     /// The newest key whose time has come. If all others were retired before that, the next one signs early.
-    pub fn signing_at(&self, now_s: u64) -> Option<&SigningKey> {
+    pub fn signing_at(&self, now_s: u64) -> Option<&TokenSigningKey> {
         let begun = self.signing.iter().rfind(|key| key.from_s <= now_s);
         begun.or(self.signing.first())
     }

@@ -1,6 +1,6 @@
 //! Authentication: passwords, access tokens, refresh tokens, API keys, invitations. Callers are identified by an access
 //! token, an API key or both. A removed wallet's access tokens, and the API keys it made, are refused from the commit
-//! on (`Published::keys_changed_at`).
+//! on (`PublishedState::keys_changed_at`).
 
 pub mod api_key;
 pub mod bearer;
@@ -16,7 +16,7 @@ mod unstored;
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
-use kedge_actors::Published;
+use kedge_actors::PublishedState;
 use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::event::EventType;
@@ -24,11 +24,11 @@ use kedge_protocol::event::EventType;
 use crate::error::ApiError;
 use api_key::ApiKeys;
 use bearer::AccessTokens;
-use rights::{READS_ACTIONS, Right, Rights, reads_event};
+use rights::{EndpointRight, READS_ACTIONS, Rights, reads_event};
 
 /// A caller identified by an access token, an API key, or both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Session {
+pub struct CallerSession {
     pub organization_id: Id,
     /// The wallet; `None` for an API key alone.
     pub wallet_id: Option<Id>,
@@ -39,7 +39,7 @@ pub struct Session {
     pub expires_at_s: Option<u64>,
 }
 
-impl Session {
+impl CallerSession {
     pub fn wallet(&self) -> Result<Id, ApiError> {
         self.wallet_id.ok_or_else(|| {
             ApiError::new(
@@ -63,7 +63,7 @@ impl Session {
     }
 
     /// Checks that the API key, if there is one, grants this right. With a token too, the key's narrower rights hold.
-    pub fn check(&self, right: Option<Right>) -> Result<(), ApiError> {
+    pub fn check(&self, right: Option<EndpointRight>) -> Result<(), ApiError> {
         let Some(rights) = self.rights else {
             return Ok(());
         };
@@ -126,10 +126,10 @@ impl Session {
 pub fn authenticate(
     tokens: &AccessTokens,
     keys: &ApiKeys,
-    published: &Published,
+    published: &PublishedState,
     headers: &HeaderMap,
     now_s: u64,
-) -> Result<Session, ApiError> {
+) -> Result<CallerSession, ApiError> {
     let key = keys.authenticate(headers, published, now_s.saturating_mul(1_000))?;
     let token = headers
         .contains_key(AUTHORIZATION)
@@ -143,14 +143,14 @@ pub fn authenticate(
                 "the access token and the API key belong to different organizations; send one of them",
             ))
         }
-        (Some(token), _) => Ok(Session {
+        (Some(token), _) => Ok(CallerSession {
             organization_id: token.organization_id,
             wallet_id: Some(token.wallet_id),
             key_id,
             rights,
             expires_at_s: Some(token.expires_at_s),
         }),
-        (None, Some(key)) => Ok(Session {
+        (None, Some(key)) => Ok(CallerSession {
             organization_id: key.organization_id,
             wallet_id: None,
             key_id,

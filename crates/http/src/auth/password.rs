@@ -11,11 +11,11 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::turns::Turns;
+use super::turns::HashingQueue;
 
 #[derive(Clone)]
-pub struct Passwords {
-    turns: Turns,
+pub struct PasswordChecker {
+    turns: HashingQueue,
     /// A hash that matches no password, so that an unknown e-mail address takes as long as a known one.
     nobody: Arc<str>,
 }
@@ -173,11 +173,11 @@ pub fn check_guessed<'a>(
     Ok(())
 }
 
-impl Passwords {
+impl PasswordChecker {
     /// `at_once` bounds the concurrent hashes.
     pub fn new(at_once: usize) -> Result<Self, PasswordError> {
         Ok(Self {
-            turns: Turns::new(at_once),
+            turns: HashingQueue::new(at_once),
             nobody: hash(b"nobody's password")?.into(),
         })
     }
@@ -235,7 +235,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_right_password_passes() {
-        let passwords = Passwords::new(1).unwrap();
+        let passwords = PasswordChecker::new(1).unwrap();
         let address = ClientAddress::from(std::net::IpAddr::from([192, 0, 2, 1]));
         let phc = passwords.hash(address, "correct horse battery".into());
         let phc = phc.await.unwrap();

@@ -8,10 +8,15 @@ use kedge_protocol::resource::{Area, Permission};
 // A set of rights has a bit for each.
 const _: () = assert!(4 * Area::ALL.len() <= u64::BITS as usize);
 
-const ACCESSES: [Access; 4] = [Access::Create, Access::Read, Access::Update, Access::Delete];
+const ACCESSES: [CrudAccess; 4] = [
+    CrudAccess::Create,
+    CrudAccess::Read,
+    CrudAccess::Update,
+    CrudAccess::Delete,
+];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
+pub enum CrudAccess {
     Create,
     Read,
     Update,
@@ -20,25 +25,25 @@ pub enum Access {
 
 /// A right that an endpoint requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Right {
+pub struct EndpointRight {
     pub area: Area,
-    pub access: Access,
+    pub access: CrudAccess,
 }
 
-impl Right {
+impl EndpointRight {
     fn bit(self) -> u64 {
         1 << (4 * self.area as u32 + self.access as u32)
     }
 }
 
 /// The right to read the content of actions in any answer.
-pub const READS_ACTIONS: Right = Right {
+pub const READS_ACTIONS: EndpointRight = EndpointRight {
     area: Area::Actions,
-    access: Access::Read,
+    access: CrudAccess::Read,
 };
 
 /// The right to read events of a type, for a key that may not read all actions; `None` if they are public.
-pub fn reads_event(event_type: EventType) -> Option<Right> {
+pub fn reads_event(event_type: EventType) -> Option<EndpointRight> {
     let area = match event_type {
         EventType::ObjectCreated
         | EventType::ObjectUpdated
@@ -54,20 +59,20 @@ pub fn reads_event(event_type: EventType) -> Option<Right> {
             return None;
         }
     };
-    Some(Right {
+    Some(EndpointRight {
         area,
-        access: Access::Read,
+        access: CrudAccess::Read,
     })
 }
 
 /// Permission syntax: `objects.read`.
-impl fmt::Display for Right {
+impl fmt::Display for EndpointRight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let access = match self.access {
-            Access::Create => "create",
-            Access::Read => "read",
-            Access::Update => "update",
-            Access::Delete => "delete",
+            CrudAccess::Create => "create",
+            CrudAccess::Read => "read",
+            CrudAccess::Update => "update",
+            CrudAccess::Delete => "delete",
         };
         write!(f, "{}.{access}", self.area.text())
     }
@@ -83,14 +88,14 @@ impl Rights {
         let granted = permissions.iter().flat_map(|permission| {
             let crud = permission.crud;
             [
-                (crud.create, Access::Create),
-                (crud.read, Access::Read),
-                (crud.update, Access::Update),
-                (crud.delete, Access::Delete),
+                (crud.create, CrudAccess::Create),
+                (crud.read, CrudAccess::Read),
+                (crud.update, CrudAccess::Update),
+                (crud.delete, CrudAccess::Delete),
             ]
             .into_iter()
             .filter(|(granted, _)| *granted)
-            .map(|(_, access)| Right {
+            .map(|(_, access)| EndpointRight {
                 area: permission.resource,
                 access,
             })
@@ -99,10 +104,10 @@ impl Rights {
     }
 
     /// The rights in this set but not in `other`.
-    pub fn without(self, other: Self) -> impl Iterator<Item = Right> {
+    pub fn without(self, other: Self) -> impl Iterator<Item = EndpointRight> {
         let rights = Area::ALL
             .iter()
-            .flat_map(|&area| ACCESSES.map(|access| Right { area, access }));
+            .flat_map(|&area| ACCESSES.map(|access| EndpointRight { area, access }));
         rights.filter(move |right| self.allow(*right) && !other.allow(*right))
     }
 
@@ -112,7 +117,7 @@ impl Rights {
         self.allow(READS_ACTIONS) || right.is_none_or(|right| self.allow(right))
     }
 
-    pub fn allow(self, right: Right) -> bool {
+    pub fn allow(self, right: EndpointRight) -> bool {
         self.0 & right.bit() != 0
     }
 }
@@ -132,15 +137,15 @@ mod tests {
             let rights = Rights::of(&[Permission {
                 resource: area,
                 crud: Crud {
-                    create: access == Access::Create,
-                    read: access == Access::Read,
-                    update: access == Access::Update,
-                    delete: access == Access::Delete,
+                    create: access == CrudAccess::Create,
+                    read: access == CrudAccess::Read,
+                    update: access == CrudAccess::Update,
+                    delete: access == CrudAccess::Delete,
                 },
             }]);
             for &other in Area::ALL {
                 for what in ACCESSES {
-                    let right = Right {
+                    let right = EndpointRight {
                         area: other,
                         access: what,
                     };
@@ -148,7 +153,7 @@ mod tests {
                     assert_eq!(rights.allow(right), granted, "{right}");
                 }
             }
-            let right = Right { area, access };
+            let right = EndpointRight { area, access };
             assert_eq!(
                 rights.without(Rights::default()).collect::<Vec<_>>(),
                 [right]
@@ -160,9 +165,9 @@ mod tests {
     #[test]
     fn rights_are_named_as_permissions_name_them() {
         for &area in Area::ALL {
-            let right = Right {
+            let right = EndpointRight {
                 area,
-                access: Access::Read,
+                access: CrudAccess::Read,
             };
             let name = serde_json::to_value(area).unwrap();
             assert_eq!(

@@ -16,13 +16,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::bearer::AccessTokens;
-use super::unstored::Unstored;
+use super::unstored::PendingSessions;
 use crate::clock::now_s;
 use crate::error::ApiError;
 
 /// The answer to a login, a registration and a refresh.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Tokens {
+#[schemars(rename = "Tokens")]
+pub struct TokensView {
     /// Shown with each request: `Authorization: Bearer <access_token>`.
     pub access_token: String,
     /// Exchanged for new tokens, once.
@@ -33,21 +34,21 @@ pub struct Tokens {
     pub expires_in: u64,
 }
 
-pub struct Sessions {
+pub struct RefreshSessions {
     lifetime_s: u64,
     /// Hashes of the tokens being exchanged: two exchanges of one token must not both find it unused.
     exchanging: Mutex<HashSet<[u8; 32]>>,
     /// Writes kept in memory while the store accepts none.
-    unstored: Unstored,
+    unstored: PendingSessions,
 }
 
 /// Claim on a token being exchanged, released on drop.
-struct Exchange<'a> {
-    sessions: &'a Sessions,
+struct TokenExchange<'a> {
+    sessions: &'a RefreshSessions,
     hash: [u8; 32],
 }
 
-impl Drop for Exchange<'_> {
+impl Drop for TokenExchange<'_> {
     fn drop(&mut self) {
         self.sessions.exchanging().remove(&self.hash);
     }
@@ -73,13 +74,13 @@ fn invalid(message: &'static str) -> ApiError {
     ApiError::new(Code::CredentialsInvalid, message)
 }
 
-impl Sessions {
+impl RefreshSessions {
     /// Tokens are valid for `lifetime_s`.
     pub fn new(lifetime_s: u64) -> Self {
         Self {
             lifetime_s,
             exchanging: Mutex::new(HashSet::new()),
-            unstored: Unstored::default(),
+            unstored: PendingSessions::default(),
         }
     }
 
@@ -94,7 +95,7 @@ impl Sessions {
         access: &AccessTokens,
         (wallet_id, organization_id): (Id, Id),
         phc: &str,
-    ) -> Result<Tokens, ApiError> {
+    ) -> Result<TokensView, ApiError> {
         let family = family_of(phc).map_err(|error| ApiError::internal(&error))?;
         let (tokens, write) = self.issue(access, wallet_id, organization_id, family)?;
         self.unstored.write(engine, vec![write]).await?;
@@ -121,7 +122,7 @@ impl Sessions {
         wallet_id: Id,
         organization_id: Id,
         family: [u8; 16],
-    ) -> Result<(Tokens, SideWrite), ApiError> {
+    ) -> Result<(TokensView, SideWrite), ApiError> {
         let token: [u8; 32] = secrets::random().map_err(|error| ApiError::internal(&error))?;
         let refresh_token = URL_SAFE_NO_PAD.encode(token);
         let now_s = now_s();
@@ -137,7 +138,7 @@ impl Sessions {
         let access_token = access
             .issue(wallet_id, organization_id, now_s)
             .map_err(|error| ApiError::internal(&error))?;
-        let tokens = Tokens {
+        let tokens = TokensView {
             access_token,
             refresh_token,
             token_type: "Bearer",
@@ -152,12 +153,12 @@ impl Sessions {
         engine: &Engine,
         access: &AccessTokens,
         refresh_token: &str,
-    ) -> Result<(Id, Tokens), ApiError> {
+    ) -> Result<(Id, TokensView), ApiError> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
         // The lock is released first, because dropping the claim takes it again. Only the exchange that made the claim
         // drops it.
         let fresh = self.exchanging().insert(token_hash);
-        let exchange = fresh.then(|| Exchange {
+        let exchange = fresh.then(|| TokenExchange {
             sessions: self,
             hash: token_hash,
         });

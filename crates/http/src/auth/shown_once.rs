@@ -9,9 +9,9 @@ use super::code::MacKey;
 /// Separates this use of the server's key from others.
 const LABEL: &[u8] = b"kedge: a secret for the replays of a request";
 
-pub struct ShownOnce(MacKey);
+pub struct OneTimeSecrets(MacKey);
 
-impl ShownOnce {
+impl OneTimeSecrets {
     pub fn new(key: [u8; 32]) -> Self {
         Self(MacKey::new(key))
     }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn only_the_same_scope_and_server_open_a_secret() {
-        let (server, other) = (ShownOnce::new([1; 32]), ShownOnce::new([2; 32]));
+        let (server, other) = (OneTimeSecrets::new([1; 32]), OneTimeSecrets::new([2; 32]));
         let scope: [&[u8]; 2] = [b"POST /api-keys", b"order-1"];
         let sealed = server.seal(&scope, "kdg_live_x").unwrap();
         assert!(!sealed.windows(8).any(|part| part == b"kdg_live"));

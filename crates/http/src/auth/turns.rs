@@ -19,31 +19,31 @@ const OF_ADDRESS_MAX: usize = 16;
 const ALL_MAX: usize = 1_024;
 
 #[derive(Clone)]
-pub(super) struct Turns(Arc<Queues>);
+pub(super) struct HashingQueue(Arc<HashingScheduler>);
 
-struct Queues {
+struct HashingScheduler {
     at_once: usize,
     timeout: Duration,
-    state: Mutex<State>,
+    state: Mutex<HashingState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HashingState {
     running: usize,
     waiting: usize,
     /// One queue for each waiting address, the next one first.
-    queues: VecDeque<Queue>,
+    queues: VecDeque<AddressQueue>,
 }
 
-struct Queue {
+struct AddressQueue {
     address: ClientAddress,
-    waiting: VecDeque<oneshot::Sender<Turn>>,
+    waiting: VecDeque<oneshot::Sender<HashingPermit>>,
 }
 
 /// A permit, released on drop.
-pub(super) struct Turn(Option<Arc<Queues>>);
+pub(super) struct HashingPermit(Option<Arc<HashingScheduler>>);
 
-impl Drop for Turn {
+impl Drop for HashingPermit {
     fn drop(&mut self) {
         if let Some(queues) = self.0.take() {
             queues.pass_on();
@@ -52,14 +52,14 @@ impl Drop for Turn {
 }
 
 /// Result of asking for a permit.
-enum Place {
+enum HashingAdmission {
     Now,
-    Later(oneshot::Receiver<Turn>),
+    Later(oneshot::Receiver<HashingPermit>),
 }
 
-impl State {
+impl HashingState {
     /// Removes the first request of the first address, and moves that address to the end.
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    fn next(&mut self) -> Option<oneshot::Sender<HashingPermit>> {
         let mut queue = self.queues.pop_front()?;
         let next = queue.waiting.pop_front();
         if !queue.waiting.is_empty() {
@@ -101,10 +101,14 @@ impl State {
         }
     }
 
-    fn enter(&mut self, address: ClientAddress, at_once: usize) -> Result<Place, ApiError> {
+    fn enter(
+        &mut self,
+        address: ClientAddress,
+        at_once: usize,
+    ) -> Result<HashingAdmission, ApiError> {
         if self.running < at_once {
             self.running += 1;
-            return Ok(Place::Now);
+            return Ok(HashingAdmission::Now);
         }
         let mut queues = self.queues.iter();
         let known = queues.position(|queue| queue.address == address);
@@ -124,17 +128,17 @@ impl State {
         self.waiting += 1;
         match known {
             Some(index) => self.queues[index].waiting.push_back(sender),
-            None => self.queues.push_back(Queue {
+            None => self.queues.push_back(AddressQueue {
                 address,
                 waiting: VecDeque::from([sender]),
             }),
         }
-        Ok(Place::Later(receiver))
+        Ok(HashingAdmission::Later(receiver))
     }
 }
 
-impl Queues {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl HashingScheduler {
+    fn state(&self) -> MutexGuard<'_, HashingState> {
         self.state.lock()
     }
 
@@ -153,7 +157,7 @@ impl Queues {
             let Some(next) = next else {
                 continue;
             };
-            match next.send(Turn(Some(Arc::clone(&self)))) {
+            match next.send(HashingPermit(Some(Arc::clone(&self)))) {
                 Ok(()) => return,
                 // That request is gone, so the permit stays here.
                 Err(mut turn) => turn.0 = None,
@@ -162,13 +166,13 @@ impl Queues {
     }
 }
 
-impl Turns {
+impl HashingQueue {
     pub(super) fn new(at_once: usize) -> Self {
         Self::with_timeout(at_once, TIMEOUT)
     }
 
     fn with_timeout(at_once: usize, timeout: Duration) -> Self {
-        Self(Arc::new(Queues {
+        Self(Arc::new(HashingScheduler {
             at_once,
             timeout,
             state: Mutex::default(),
@@ -176,11 +180,11 @@ impl Turns {
     }
 
     /// Waits for a permit.
-    pub(super) async fn turn(&self, address: ClientAddress) -> Result<Turn, ApiError> {
+    pub(super) async fn turn(&self, address: ClientAddress) -> Result<HashingPermit, ApiError> {
         let place = self.0.state().enter(address, self.0.at_once)?;
         match place {
-            Place::Now => Ok(Turn(Some(Arc::clone(&self.0)))),
-            Place::Later(receiver) => tokio::time::timeout(self.0.timeout, receiver)
+            HashingAdmission::Now => Ok(HashingPermit(Some(Arc::clone(&self.0)))),
+            HashingAdmission::Later(receiver) => tokio::time::timeout(self.0.timeout, receiver)
                 .await
                 .ok()
                 .and_then(Result::ok)
@@ -202,7 +206,7 @@ mod tests {
     }
 
     /// Numbers of running and waiting requests.
-    fn counts(turns: &Turns) -> (usize, usize) {
+    fn counts(turns: &HashingQueue) -> (usize, usize) {
         let state = turns.0.state();
         (state.running, state.waiting)
     }
@@ -216,7 +220,7 @@ mod tests {
 
     #[tokio::test]
     async fn addresses_get_their_turns_one_after_the_other() {
-        let turns = Turns::new(1);
+        let turns = HashingQueue::new(1);
         let first = turns.turn(address(1)).await.unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = tokio::task::JoinSet::new();
@@ -237,7 +241,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_addresses_keep_nobody_out() {
-        let turns = Turns::with_timeout(1, Duration::from_mins(1));
+        let turns = HashingQueue::with_timeout(1, Duration::from_mins(1));
         let held = turns.turn(address(0)).await.unwrap();
         let mut waiting = tokio::task::JoinSet::new();
         for number in 1..=128 {
@@ -262,7 +266,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_waits_a_bounded_number_of_times_and_not_for_ever() {
-        let turns = Turns::with_timeout(1, Duration::from_secs(1));
+        let turns = HashingQueue::with_timeout(1, Duration::from_secs(1));
         let held = turns.turn(address(1)).await.unwrap();
         let mut waiting = tokio::task::JoinSet::new();
         for _ in 0..OF_ADDRESS_MAX {

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use kedge_actors::Engine;
-use kedge_actors::api::SubmitError;
-use kedge_storage::{Mode, SessionRow, SideWrite, Snapshot};
+use kedge_actors::api::SubmissionError;
+use kedge_storage::{SessionRow, SideWrite, StoreMode, StoreSnapshot};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::clock::now_s;
@@ -21,18 +21,18 @@ const LOOK: Duration = Duration::from_millis(200);
 const RETRY_AFTER_S: u64 = 60;
 
 #[derive(Default)]
-struct Rows {
+struct PendingSessionRows {
     tokens: HashMap<[u8; 32], SessionRow>,
     /// Ended logins, with the Unix time in seconds until which they must be remembered.
     ended: HashMap<[u8; 16], u64>,
 }
 
 #[derive(Default)]
-pub(super) struct Unstored {
-    rows: Mutex<Rows>,
+pub(super) struct PendingSessions {
+    rows: Mutex<PendingSessionRows>,
 }
 
-impl Rows {
+impl PendingSessionRows {
     fn len(&self) -> usize {
         self.tokens.len() + self.ended.len()
     }
@@ -93,11 +93,11 @@ impl Rows {
 }
 
 fn takes_no_writes(engine: &Engine) -> bool {
-    engine.mode() != Mode::ReadWrite || engine.disk_full()
+    engine.mode() != StoreMode::ReadWrite || engine.disk_full()
 }
 
-impl Unstored {
-    fn rows(&self) -> MutexGuard<'_, Rows> {
+impl PendingSessions {
+    fn rows(&self) -> MutexGuard<'_, PendingSessionRows> {
         self.rows.lock()
     }
 
@@ -131,7 +131,7 @@ impl Unstored {
                 self.rows().forget(&kept);
                 Ok(())
             }
-            Err(SubmitError::ReadOnly(_)) => self.rows().add(writes),
+            Err(SubmissionError::ReadOnly(_)) => self.rows().add(writes),
             Err(error) => Err(error.into()),
         }
     }
@@ -139,7 +139,7 @@ impl Unstored {
     /// The state of a refresh token.
     pub(super) fn session(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &StoreSnapshot,
         token_hash: [u8; 32],
     ) -> Result<Option<SessionRow>, ApiError> {
         let kept = self.rows().tokens.get(&token_hash).copied();
@@ -149,7 +149,11 @@ impl Unstored {
         }
     }
 
-    pub(super) fn is_ended(&self, snapshot: &Snapshot, family: [u8; 16]) -> Result<bool, ApiError> {
+    pub(super) fn is_ended(
+        &self,
+        snapshot: &StoreSnapshot,
+        family: [u8; 16],
+    ) -> Result<bool, ApiError> {
         let kept = self.rows().ended.contains_key(&family);
         Ok(kept || snapshot.family_revoked(family)?)
     }
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_changed_while_it_was_stored_stays() {
-        let mut rows = Rows::default();
+        let mut rows = PendingSessionRows::default();
         rows.add(vec![token(1, false), token(2, false)]).unwrap();
         let stored = rows.writes();
         rows.add(vec![token(1, true)]).unwrap();
@@ -188,7 +192,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_so_many() {
-        let mut rows = Rows::default();
+        let mut rows = PendingSessionRows::default();
         for number in 0..ROWS_MAX as u128 {
             let mut family = [0; 16];
             family.copy_from_slice(&number.to_be_bytes());

@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(5);
 
 /// Reasons for an incomplete body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Broken {
+pub enum BodyInterruption {
     /// The caller stopped sending.
     #[error("the body broke off before its end")]
     Off,
@@ -25,9 +25,9 @@ pub enum Broken {
     Slow(u64),
 }
 
-pub struct Arriving {
+pub struct IncomingBody {
     body: Incoming,
-    pace: Pace,
+    pace: BodyRateLimit,
     announced: Option<u64>,
     read: u64,
     /// The caller waits for `100 Continue`, which has not been sent.
@@ -36,7 +36,7 @@ pub struct Arriving {
     broken: bool,
 }
 
-impl Arriving {
+impl IncomingBody {
     /// The body must arrive at this rate or faster.
     pub fn new(headers: &HeaderMap, body: Incoming, bytes_per_s_min: u64) -> Self {
         let announced = headers
@@ -45,7 +45,7 @@ impl Arriving {
         Self {
             ended: body.is_end_stream(),
             body,
-            pace: Pace::new(bytes_per_s_min),
+            pace: BodyRateLimit::new(bytes_per_s_min),
             announced,
             read: 0,
             waits: headers.contains_key(EXPECT),
@@ -78,7 +78,10 @@ impl Arriving {
         self.broken = true;
     }
 
-    pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+    pub fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, BodyInterruption>>> {
         if self.is_over() || self.broken {
             return Poll::Ready(None);
         }
@@ -88,7 +91,7 @@ impl Arriving {
                 Poll::Ready(Some(Ok(frame))) => frame,
                 Poll::Ready(Some(Err(_))) => {
                     self.broken = true;
-                    return Poll::Ready(Some(Err(Broken::Off)));
+                    return Poll::Ready(Some(Err(BodyInterruption::Off)));
                 }
                 Poll::Ready(None) => {
                     self.ended = true;
@@ -97,7 +100,7 @@ impl Arriving {
                 Poll::Pending => {
                     ready!(self.pace.poll_slow(context));
                     self.broken = true;
-                    let slow = Broken::Slow(self.pace.bytes_per_s_min);
+                    let slow = BodyInterruption::Slow(self.pace.bytes_per_s_min);
                     return Poll::Ready(Some(Err(slow)));
                 }
             };
@@ -110,7 +113,7 @@ impl Arriving {
         }
     }
 
-    pub async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
+    pub async fn next(&mut self) -> Option<Result<Bytes, BodyInterruption>> {
         std::future::poll_fn(|context| self.poll_piece(context)).await
     }
 
@@ -127,13 +130,13 @@ impl Arriving {
 }
 
 /// Enforces a minimum rate. The clock is read only when there is a wait.
-struct Pace {
+struct BodyRateLimit {
     bytes_per_s_min: u64,
     came: u64,
     window: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pace {
+impl BodyRateLimit {
     fn new(bytes_per_s_min: u64) -> Self {
         Self {
             bytes_per_s_min,
@@ -175,10 +178,16 @@ mod tests {
     #[test]
     fn a_body_has_to_come_at_its_rate_in_each_window() {
         let mut came = 500;
-        assert!(!Pace::is_too_little(&mut came, 100));
+        assert!(!BodyRateLimit::is_too_little(&mut came, 100));
         came += 499;
-        assert!(Pace::is_too_little(&mut came, 100));
-        assert!(Pace::is_too_little(&mut came, 1), "nothing came since");
-        assert!(!Pace::is_too_little(&mut came, 0), "no rate is asked for");
+        assert!(BodyRateLimit::is_too_little(&mut came, 100));
+        assert!(
+            BodyRateLimit::is_too_little(&mut came, 1),
+            "nothing came since"
+        );
+        assert!(
+            !BodyRateLimit::is_too_little(&mut came, 0),
+            "no rate is asked for"
+        );
     }
 }

@@ -18,13 +18,13 @@ use mime::Mime;
 use serde::Deserialize;
 
 use crate::error::ApiError;
-use crate::files::Upload;
+use crate::files::FileUpload;
 use crate::limits::budget::BODY_BYTES;
-use crate::limits::{Budget, Held, Holder};
-use public::{Part, Public};
+use crate::limits::{BudgetReservation, ShareHolder, SharedBudget};
+use public::{PublicBodyPool, PublicBodyShare};
 
-pub use arriving::{Arriving, Broken};
-pub use kedge_protocol::json::Object;
+pub use arriving::{BodyInterruption, IncomingBody};
+pub use kedge_protocol::json::JsonObject;
 pub use kedge_rules::pointer::escape;
 
 /// Size limit without credentials, in bytes. The longest registration, written entirely in escapes, has about 12,000.
@@ -52,28 +52,28 @@ const JSON_PATCH: &str = "application/json-patch+json";
 pub const FRAME_BYTES_MAX: u64 = 64 * 1024;
 
 #[derive(Clone)]
-pub struct Reader {
+pub struct BodyReader {
     bytes_max: usize,
     timeout: Duration,
     bytes_per_s_min: u64,
     /// Bytes of an unwanted body that are drained.
     passed_bytes_max: u64,
     /// Memory for bodies with credentials, and for the others.
-    memory: Arc<Budget>,
-    public_memory: Arc<Public>,
+    memory: Arc<SharedBudget>,
+    public_memory: Arc<PublicBodyPool>,
 }
 
 /// A body's text with its share of the memory.
 #[derive(Default, Debug)]
-pub struct Text {
+pub struct BodyText {
     pub text: String,
     /// The uploaded file, in place of a text.
-    pub upload: Option<Box<Upload>>,
-    _memory: Option<Held>,
+    pub upload: Option<Box<FileUpload>>,
+    _memory: Option<BudgetReservation>,
 }
 
-impl Text {
-    pub fn of_upload(upload: Upload) -> Self {
+impl BodyText {
+    pub fn of_upload(upload: FileUpload) -> Self {
         Self {
             upload: Some(Box::new(upload)),
             ..Self::default()
@@ -81,7 +81,7 @@ impl Text {
     }
 }
 
-impl Reader {
+impl BodyReader {
     pub fn new(config: &Config) -> Self {
         let all = config.body_bytes_total_max;
         let public = (all / PUBLIC_PART).max(ADDRESS_PART * PUBLIC_BYTES_MAX);
@@ -91,23 +91,23 @@ impl Reader {
             timeout: Duration::from_secs(config.body_timeout_s),
             bytes_per_s_min: config.body_bytes_per_s_min,
             passed_bytes_max: file.max(config.body_bytes_max as u64),
-            memory: Budget::new(BODY_BYTES, all, config.body_bytes_per_caller),
-            public_memory: Public::new(public, public / ADDRESS_PART),
+            memory: SharedBudget::new(BODY_BYTES, all, config.body_bytes_per_caller),
+            public_memory: PublicBodyPool::new(public, public / ADDRESS_PART),
         }
     }
 
-    pub fn arriving(&self, headers: &HeaderMap, body: Incoming) -> Arriving {
-        Arriving::new(headers, body, self.bytes_per_s_min)
+    pub fn arriving(&self, headers: &HeaderMap, body: Incoming) -> IncomingBody {
+        IncomingBody::new(headers, body, self.bytes_per_s_min)
     }
 
     /// Reads a JSON body, after checking its headers. Without credentials (`is_public`) it must be short.
     pub async fn read(
         &self,
         headers: &HeaderMap,
-        body: &mut Arriving,
-        holder: Holder,
+        body: &mut IncomingBody,
+        holder: ShareHolder,
         is_public: bool,
-    ) -> Result<Text, ApiError> {
+    ) -> Result<BodyText, ApiError> {
         check_type(headers)?;
         let most = if is_public {
             self.bytes_max.min(PUBLIC_BYTES_MAX)
@@ -118,8 +118,11 @@ impl Reader {
             return Err(too_large(most));
         }
         let public = is_public.then(|| self.public_memory.part(holder));
-        let gives_way = public.as_ref().map(Part::gives_way).unwrap_or_default();
-        let mut gathered = Gathered {
+        let gives_way = public
+            .as_ref()
+            .map(PublicBodyShare::gives_way)
+            .unwrap_or_default();
+        let mut gathered = BodyBuffer {
             reader: self,
             holder,
             most,
@@ -145,7 +148,7 @@ impl Reader {
 
     /// Drains the rest of a body whose request has its answer: many callers read no answer before they have sent
     /// everything. False if the rest is too long or too slow, or the caller waits for `100 Continue`.
-    pub async fn pass_over(&self, body: &mut Arriving) -> bool {
+    pub async fn pass_over(&self, body: &mut IncomingBody) -> bool {
         if body.is_over() {
             return true;
         }
@@ -162,7 +165,7 @@ impl Reader {
 
     /// Drains the rest over HTTP/2, where an answer leaves before its request has ended, up to limits of time and size.
     /// A stream that is no longer read is reset, and some clients (curl 7.88) then drop the answer.
-    pub fn linger(mut body: Arriving) {
+    pub fn linger(mut body: IncomingBody) {
         if body.may_come() {
             tokio::spawn(async move {
                 // The answer has been sent in any case.
@@ -172,18 +175,18 @@ impl Reader {
     }
 }
 
-struct Gathered<'a> {
-    reader: &'a Reader,
-    holder: Holder,
+struct BodyBuffer<'a> {
+    reader: &'a BodyReader,
+    holder: ShareHolder,
     most: usize,
     announced: Option<usize>,
     bytes: Vec<u8>,
-    memory: Option<Held>,
-    public: Option<Part>,
+    memory: Option<BudgetReservation>,
+    public: Option<PublicBodyShare>,
 }
 
-impl Gathered<'_> {
-    async fn read(&mut self, body: &mut Arriving) -> Result<(), ApiError> {
+impl BodyBuffer<'_> {
+    async fn read(&mut self, body: &mut IncomingBody) -> Result<(), ApiError> {
         while let Some(piece) = body.next().await {
             let piece = piece.map_err(of_broken)?;
             let bytes = self.bytes.len() + piece.len();
@@ -218,10 +221,10 @@ impl Gathered<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Text, ApiError> {
+    fn finish(self) -> Result<BodyText, ApiError> {
         let text = String::from_utf8(self.bytes)
             .map_err(|_| ApiError::new(Code::MalformedJson, "the body is not UTF-8"))?;
-        Ok(Text {
+        Ok(BodyText {
             text,
             upload: None,
             _memory: self.memory,
@@ -234,7 +237,7 @@ fn too_large(bytes_max: usize) -> ApiError {
     ApiError::new(Code::PayloadTooLarge, message)
 }
 
-pub fn of_broken(broken: Broken) -> ApiError {
+pub fn of_broken(broken: BodyInterruption) -> ApiError {
     ApiError::new(Code::ValidationError, broken.to_string())
 }
 
@@ -298,7 +301,7 @@ fn is_utf8(given: &Mime) -> bool {
 
 /// Checks that a body is acceptable JSON: no duplicate keys, not too deep.
 pub fn check(text: &str) -> Result<(), ApiError> {
-    Ok(json::check(text).map_err(json::ReadError::from)?)
+    Ok(json::check(text).map_err(json::JsonReadError::from)?)
 }
 
 pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ApiError> {
@@ -310,7 +313,7 @@ mod tests {
     use hyper::header::HeaderValue;
 
     use super::*;
-    use crate::error::Detail;
+    use crate::error::ErrorDetail;
 
     #[derive(Deserialize, Debug)]
     #[serde(deny_unknown_fields)]
@@ -354,7 +357,7 @@ mod tests {
         ];
         for (text, pointer, code) in cases {
             let error = parse::<Outer>(text).unwrap_err();
-            let Detail::Fields(fields) = &error.detail else {
+            let ErrorDetail::Fields(fields) = &error.detail else {
                 panic!("{text}: {error:?}")
             };
             assert_eq!(

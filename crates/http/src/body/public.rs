@@ -9,25 +9,25 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::error::ApiError;
-use crate::limits::{Holder, budget};
+use crate::limits::{ShareHolder, budget};
 
 /// Shared memory.
-pub(super) struct Public {
+pub(super) struct PublicBodyPool {
     all_max: usize,
     each_max: usize,
-    state: Mutex<State>,
+    state: Mutex<PublicBodyState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PublicBodyState {
     held: usize,
     begun: u64,
-    callers: HashMap<Holder, Caller>,
+    callers: HashMap<ShareHolder, PublicBodyCaller>,
     /// Callers by amount held, then by number.
-    by_amount: BTreeMap<(usize, u64), Holder>,
+    by_amount: BTreeMap<(usize, u64), ShareHolder>,
 }
 
-struct Caller {
+struct PublicBodyCaller {
     /// Number of its first body.
     number: u64,
     held: usize,
@@ -36,22 +36,25 @@ struct Caller {
 }
 
 /// Memory of one body, until it is dropped or gives way.
-pub(super) struct Part {
-    of: Arc<Public>,
-    holder: Holder,
+pub(super) struct PublicBodyShare {
+    of: Arc<PublicBodyPool>,
+    holder: ShareHolder,
     number: u64,
     held: usize,
     gives_way: Arc<Notify>,
 }
 
-impl State {
+impl PublicBodyState {
     /// Sets a body's amount; zero removes it.
-    fn set(&mut self, holder: Holder, number: u64, amount: usize, gives_way: &Arc<Notify>) {
-        let caller = self.callers.entry(holder).or_insert_with(|| Caller {
-            number,
-            held: 0,
-            bodies: BTreeMap::new(),
-        });
+    fn set(&mut self, holder: ShareHolder, number: u64, amount: usize, gives_way: &Arc<Notify>) {
+        let caller = self
+            .callers
+            .entry(holder)
+            .or_insert_with(|| PublicBodyCaller {
+                number,
+                held: 0,
+                bodies: BTreeMap::new(),
+            });
         let before = match amount {
             0 => caller.bodies.remove(&number),
             _ => (caller.bodies).insert(number, (amount, Arc::clone(gives_way))),
@@ -84,7 +87,7 @@ impl State {
     }
 }
 
-impl Public {
+impl PublicBodyPool {
     /// One caller holds at most `each_max` of `all_max` bytes.
     pub(super) fn new(all_max: usize, each_max: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -95,10 +98,10 @@ impl Public {
     }
 
     /// Registers a body, which holds nothing yet.
-    pub(super) fn part(self: &Arc<Self>, holder: Holder) -> Part {
+    pub(super) fn part(self: &Arc<Self>, holder: ShareHolder) -> PublicBodyShare {
         let mut state = self.state.lock();
         state.begun += 1;
-        Part {
+        PublicBodyShare {
             of: Arc::clone(self),
             holder,
             number: state.begun,
@@ -108,7 +111,7 @@ impl Public {
     }
 }
 
-impl Part {
+impl PublicBodyShare {
     /// Notified once the body has been evicted.
     pub(super) fn gives_way(&self) -> Arc<Notify> {
         Arc::clone(&self.gives_way)
@@ -136,7 +139,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PublicBodyShare {
     fn drop(&mut self) {
         let mut state = self.of.state.lock();
         state.set(self.holder, self.number, 0, &self.gives_way);
@@ -153,16 +156,16 @@ mod tests {
 
     const KIB: usize = 1024;
 
-    fn address(number: u32) -> Holder {
-        Holder::Address(IpAddr::from(number.to_be_bytes()).into())
+    fn address(number: u32) -> ShareHolder {
+        ShareHolder::Address(IpAddr::from(number.to_be_bytes()).into())
     }
 
-    fn held(public: &Public) -> (usize, usize, usize) {
+    fn held(public: &PublicBodyPool) -> (usize, usize, usize) {
         let state = public.state.lock();
         (state.held, state.callers.len(), state.by_amount.len())
     }
 
-    async fn gave_way(part: &Part) -> bool {
+    async fn gave_way(part: &PublicBodyShare) -> bool {
         let notified = part.gives_way.notified();
         tokio::time::timeout(std::time::Duration::ZERO, notified)
             .await
@@ -171,9 +174,9 @@ mod tests {
 
     #[tokio::test]
     async fn many_addresses_keep_nobody_out() {
-        let public = Public::new(1_024 * KIB, 128 * KIB);
+        let public = PublicBodyPool::new(1_024 * KIB, 128 * KIB);
         // Announced bodies hold nothing, however many there are.
-        let mut parts: Vec<Part> = (0..5_000).map(|n| public.part(address(n))).collect();
+        let mut parts: Vec<PublicBodyShare> = (0..5_000).map(|n| public.part(address(n))).collect();
         assert_eq!(held(&public), (0, 0, 0));
         // Some send all that they may.
         let mut got = parts.iter_mut().map(|part| part.grow_to(16 * KIB));
@@ -195,7 +198,7 @@ mod tests {
         assert!(!gave_way(&own).await);
         assert!(parts[gone[0]].grow_to(16 * KIB).is_err(), "it has ended");
         // Others with short bodies find room in between.
-        let short: Vec<Part> = (0..4_000)
+        let short: Vec<PublicBodyShare> = (0..4_000)
             .map(|number| {
                 let mut part = public.part(address(20_000 + number));
                 part.grow_to(100).unwrap();
@@ -209,8 +212,8 @@ mod tests {
 
     #[tokio::test]
     async fn of_one_address_the_oldest_body_gives_way() {
-        let public = Public::new(8 * KIB, 6 * KIB);
-        let mut parts: Vec<Part> = (0..6).map(|_| public.part(address(1))).collect();
+        let public = PublicBodyPool::new(8 * KIB, 6 * KIB);
+        let mut parts: Vec<PublicBodyShare> = (0..6).map(|_| public.part(address(1))).collect();
         for part in parts.iter_mut().rev() {
             part.grow_to(KIB).unwrap();
         }

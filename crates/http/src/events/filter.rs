@@ -2,12 +2,12 @@
 
 use kedge_protocol::event::EventType;
 use kedge_protocol::{Id, Prefix};
-use kedge_replay::events::Filter;
+use kedge_replay::events::EventFilter;
 
-use crate::auth::Session;
+use crate::auth::CallerSession;
 use crate::error::ApiError;
-use crate::query::Parameter;
-use crate::query::Query;
+use crate::query::RequestParameter;
+use crate::query::RequestQuery;
 
 macro_rules! types {
     () => {
@@ -25,23 +25,23 @@ const TYPES_SCHEMA: &str = concat!(
 );
 
 /// Filters of lists and streams.
-pub const FILTERS: &[Parameter] = &[
-    Parameter {
+pub const FILTERS: &[RequestParameter] = &[
+    RequestParameter {
         name: "type",
         schema_type: TYPES_SCHEMA,
         description: "Only events of these types: one or several, separated by commas; `object.*` means all that begin so.",
     },
-    Parameter {
+    RequestParameter {
         name: "object_id",
         schema_type: r#"{"type": "string", "pattern": "^obj_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
         description: "Only events of this object.",
     },
-    Parameter {
+    RequestParameter {
         name: "template_id",
         schema_type: r#"{"type": "string", "pattern": "^tpl_[0-7][0-9a-hjkmnp-tv-z]{25}$"}"#,
         description: "Only events of this template and its objects.",
     },
-    Parameter {
+    RequestParameter {
         name: "after_sequence",
         schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
         description: "Only events after this sequence.",
@@ -49,7 +49,7 @@ pub const FILTERS: &[Parameter] = &[
 ];
 
 /// Reads the caller's filter. Types that an API key may not read are left out, and refused if requested by name.
-pub fn of_caller(query: &Query, session: &Session) -> Result<Filter, ApiError> {
+pub fn of_caller(query: &RequestQuery, session: &CallerSession) -> Result<EventFilter, ApiError> {
     let mut filter = read(query)?;
     session.check_events(&filter.types)?;
     if let Some(rights) = session.rights
@@ -65,7 +65,7 @@ pub fn of_caller(query: &Query, session: &Session) -> Result<Filter, ApiError> {
 }
 
 /// Parses the filter; every given parameter must be valid.
-fn read(query: &Query) -> Result<Filter, ApiError> {
+fn read(query: &RequestQuery) -> Result<EventFilter, ApiError> {
     let id = |name: &str, prefix| -> Result<Option<Id>, ApiError> {
         query
             .get(name)
@@ -84,7 +84,7 @@ fn read(query: &Query) -> Result<Filter, ApiError> {
     }
     types.sort_unstable();
     types.dedup();
-    Ok(Filter {
+    Ok(EventFilter {
         types,
         object_id: id("object_id", Prefix::Object)?,
         template_id: id("template_id", Prefix::Template)?,
@@ -117,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    fn of(query: &str) -> Result<Filter, ApiError> {
-        read(&Query::parse(Some(query), &[&["type", "object_id", "template_id"]]).unwrap())
+    fn of(query: &str) -> Result<EventFilter, ApiError> {
+        read(&RequestQuery::parse(Some(query), &[&["type", "object_id", "template_id"]]).unwrap())
     }
 
     #[test]

@@ -5,4 +5,4 @@ pub mod filter;
 mod stream;
 mod tail;
 
-pub use stream::{Streams, Subscription};
+pub use stream::{EventStreams, StreamRequest};

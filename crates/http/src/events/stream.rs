@@ -5,24 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::Engine;
-use kedge_actors::fair::{Turn, Turns, share};
+use kedge_actors::fair::{FairPermit, FairQueue, share};
 use kedge_config::Config;
 use kedge_protocol::Id;
-use kedge_protocol::event::Position;
-use kedge_replay::events::{Filter, Span};
-use kedge_storage::ReadError;
+use kedge_protocol::event::EventPosition;
+use kedge_replay::events::{EventFilter, EventSpan};
+use kedge_storage::StoreReadError;
 
-use crate::auth::api_key::ShownKey;
+use crate::auth::api_key::PresentedKey;
 use crate::clock::now_s;
 use crate::error::ApiError;
-use crate::limits::{ClientAddress, Holder, Place, Places, Share};
-use crate::stream::{Body, WriteError, Writer};
+use crate::limits::{ClientAddress, ShareHolder, ShareKind, SharePool, ShareSlot};
+use crate::stream::{BodyWriter, ReplyBody, WriteError};
 use bytes::{Bytes, BytesMut};
 use metrics::{counter, gauge};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::tail::{Frame, Tail, Tails};
+use super::tail::{EventFrame, EventTail, EventTails};
 use crate::metric_definitions::{STREAMS, STREAMS_CUT_OFF};
 
 /// Approximate bytes of one send.
@@ -41,38 +41,38 @@ const PICK_UP: Duration = Duration::from_millis(20);
 /// end with their tokens anyway, and resume without a gap.
 const PLACE_PATIENCE: Duration = Duration::from_mins(1);
 
-pub struct Streams {
+pub struct EventStreams {
     engine: Engine,
-    tails: Tails,
-    places: Places,
-    sending: Arc<Turns<Id>>,
+    tails: EventTails,
+    places: SharePool,
+    sending: Arc<FairQueue<Id>>,
     heartbeat: Duration,
     write_timeout: Duration,
     stopping: watch::Sender<bool>,
 }
 
-pub struct Subscription {
+pub struct StreamRequest {
     pub organization: Id,
-    pub filter: Filter,
+    pub filter: EventFilter,
     /// Events after this position; `None`: from now on.
-    pub after: Option<Position>,
+    pub after: Option<EventPosition>,
     /// The reading wallet, if an access token was shown.
     pub wallet: Option<Id>,
-    pub key: Option<ShownKey>,
+    pub key: Option<PresentedKey>,
     pub address: ClientAddress,
     /// Expiry of the caller's token, Unix seconds, which ends the stream.
     pub until_s: u64,
 }
 
-impl Streams {
+impl EventStreams {
     pub fn new(config: &Config, engine: Engine) -> Self {
         let share = |all| share(all, config.organization_share_percent);
         let all = config.streams_max;
         Self {
-            tails: Tails::new(engine.clone()),
+            tails: EventTails::new(engine.clone()),
             engine,
-            places: Places::new(Share::Streams, all, share(all), PLACE_PATIENCE),
-            sending: Turns::new(SENDING_MAX, share(SENDING_MAX), usize::MAX),
+            places: SharePool::new(ShareKind::Streams, all, share(all), PLACE_PATIENCE),
+            sending: FairQueue::new(SENDING_MAX, share(SENDING_MAX), usize::MAX),
             heartbeat: Duration::from_secs(config.stream_heartbeat_s),
             write_timeout: Duration::from_secs(config.write_timeout_s),
             stopping: watch::Sender::new(false),
@@ -80,16 +80,16 @@ impl Streams {
     }
 
     /// Starts the task of a stream.
-    pub fn open(&self, subscription: Subscription) -> Result<Body, ApiError> {
-        let holder = Holder::Organization(subscription.organization);
+    pub fn open(&self, subscription: StreamRequest) -> Result<ReplyBody, ApiError> {
+        let holder = ShareHolder::Organization(subscription.organization);
         let place = self.places.take(holder, subscription.address)?;
         let tail = self.tails.join(subscription.organization)?;
         let at = match subscription.after {
             Some(after) => after,
             None => self.engine.published().snapshot.last_position()?,
         };
-        let (writer, body) = Body::written(self.write_timeout);
-        let stream = Stream {
+        let (writer, body) = ReplyBody::written(self.write_timeout);
+        let stream = EventStreamBody {
             engine: self.engine.clone(),
             organization: subscription.organization,
             wallet: subscription.wallet,
@@ -113,24 +113,24 @@ impl Streams {
     }
 }
 
-struct Stream {
+struct EventStreamBody {
     engine: Engine,
     organization: Id,
     wallet: Option<Id>,
-    key: Option<ShownKey>,
+    key: Option<PresentedKey>,
     /// Sequence at which the wallet was last found to be a member.
     member_at: u64,
-    filter: Filter,
-    tail: Arc<Tail>,
-    sending: Arc<Turns<Id>>,
+    filter: EventFilter,
+    tail: Arc<EventTail>,
+    sending: Arc<FairQueue<Id>>,
     heartbeat: Duration,
-    writer: Writer,
+    writer: BodyWriter,
     /// Everything up to here has been sent or filtered out.
-    at: Position,
+    at: EventPosition,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum End {
+enum EventStreamEnd {
     #[error("the token has expired; reconnect with a new one")]
     TokenExpired,
     #[error("the wallet was removed from its organization")]
@@ -146,34 +146,39 @@ enum End {
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error("the store could not be read: {0}")]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     #[error("an event could not be written: {0}")]
     Event(#[from] serde_json::Error),
     #[error("the thread that read events ended early: {0}")]
     Thread(#[from] tokio::task::JoinError),
 }
 
-impl Stream {
-    async fn run(mut self, place: Place, lifetime: Duration, mut stopping: watch::Receiver<bool>) {
+impl EventStreamBody {
+    async fn run(
+        mut self,
+        place: ShareSlot,
+        lifetime: Duration,
+        mut stopping: watch::Receiver<bool>,
+    ) {
         gauge!(STREAMS).increment(1);
         let end = tokio::select! {
             end = self.follow() => end,
-            () = tokio::time::sleep(lifetime) => End::TokenExpired,
-            () = place.lost() => End::PlaceLost,
+            () = tokio::time::sleep(lifetime) => EventStreamEnd::TokenExpired,
+            () = place.lost() => EventStreamEnd::PlaceLost,
             // Without a sender the server has stopped too.
-            _ = stopping.wait_for(|stopping| *stopping) => End::Stopping,
+            _ = stopping.wait_for(|stopping| *stopping) => EventStreamEnd::Stopping,
         };
         gauge!(STREAMS).decrement(1);
         let last_words = match &end {
-            End::Write(error) => {
+            EventStreamEnd::Write(error) => {
                 if *error == WriteError::Slow {
                     counter!(STREAMS_CUT_OFF).increment(1);
                 }
                 return;
             }
-            End::Read(_) | End::Event(_) | End::Thread(_) => {
+            EventStreamEnd::Read(_) | EventStreamEnd::Event(_) | EventStreamEnd::Thread(_) => {
                 tracing::error!(error = %end, "an event stream ended early");
-                End::Tail.to_string()
+                EventStreamEnd::Tail.to_string()
             }
             _ => end.to_string(),
         };
@@ -181,7 +186,7 @@ impl Stream {
     }
 
     /// Sends until the stream ends.
-    async fn follow(&mut self) -> End {
+    async fn follow(&mut self) -> EventStreamEnd {
         let mut tail_reached = self.tail.reached();
         let mut lines = format!("retry: {RETRY_MS}\n");
         loop {
@@ -204,7 +209,7 @@ impl Stream {
                 tokio::select! {
                     changed = tail_reached.changed() => match changed {
                         Ok(()) => {}
-                        Err(_) => return End::Tail,
+                        Err(_) => return EventStreamEnd::Tail,
                     },
                     () = tokio::time::sleep_until(quiet_until) => break,
                     () = self.writer.gone() => return WriteError::Gone.into(),
@@ -215,14 +220,14 @@ impl Stream {
     }
 
     /// Ends the stream if its wallet was removed or its key revoked.
-    fn check_caller(&mut self) -> Result<(), End> {
+    fn check_caller(&mut self) -> Result<(), EventStreamEnd> {
         let published = self.engine.published();
         if self
             .key
             .as_ref()
             .is_some_and(|key| !key.is_valid(&published))
         {
-            return Err(End::KeyEnded);
+            return Err(EventStreamEnd::KeyEnded);
         }
         let Some(wallet) = self
             .wallet
@@ -232,14 +237,14 @@ impl Stream {
         };
         let wallet = published.snapshot.wallet(wallet)?;
         if wallet.is_none_or(|wallet| wallet.is_removed()) {
-            return Err(End::Removed);
+            return Err(EventStreamEnd::Removed);
         }
         self.member_at = published.head.sequence + 1;
         Ok(())
     }
 
     /// Waits for a sending permit. The caller has read everything sent before, so no stream waits for a stalled one.
-    async fn turn(&self) -> Result<Turn<Id>, End> {
+    async fn turn(&self) -> Result<FairPermit<Id>, EventStreamEnd> {
         self.writer.ready().await?;
         match self.sending.take(self.organization).await {
             Ok(turn) => Ok(turn),
@@ -249,7 +254,7 @@ impl Stream {
 
     /// Sends a chunk. The permit is held until the connection has picked it up and writes it; otherwise the connections
     /// of all streams would wake together.
-    async fn send(&self, chunk: Bytes, turn: Turn<Id>) -> Result<(), End> {
+    async fn send(&self, chunk: Bytes, turn: FairPermit<Id>) -> Result<(), EventStreamEnd> {
         self.writer.write(chunk).await?;
         let _picked_up = tokio::time::timeout(PICK_UP, self.writer.picked_up()).await;
         drop(turn);
@@ -257,7 +262,7 @@ impl Stream {
     }
 
     /// Sends lines that are no events.
-    async fn send_lines(&self, lines: String) -> Result<(), End> {
+    async fn send_lines(&self, lines: String) -> Result<(), EventStreamEnd> {
         let turn = self.turn().await?;
         self.send(lines.into(), turn).await
     }
@@ -265,8 +270,8 @@ impl Stream {
     /// Sends everything up to the end of the tail; true if there was anything.
     async fn catch_up(
         &mut self,
-        tail_reached: &mut watch::Receiver<Position>,
-    ) -> Result<bool, End> {
+        tail_reached: &mut watch::Receiver<EventPosition>,
+    ) -> Result<bool, EventStreamEnd> {
         let mut has_sent = false;
         while self.at < *tail_reached.borrow_and_update() {
             let turn = self.turn().await?;
@@ -296,7 +301,7 @@ impl Stream {
 
     /// The next events that have left the tail, read on another thread: many streams that catch up would otherwise
     /// occupy the workers.
-    async fn read_behind(&self) -> Result<(Bytes, Position), End> {
+    async fn read_behind(&self) -> Result<(Bytes, EventPosition), EventStreamEnd> {
         let (engine, organization) = (self.engine.clone(), self.organization);
         let (filter, at) = (self.filter.clone(), self.at);
         let read = move || read_behind(&engine, organization, &filter, at);
@@ -307,12 +312,12 @@ impl Stream {
 fn read_behind(
     engine: &Engine,
     organization: Id,
-    filter: &Filter,
-    at: Position,
-) -> Result<(Bytes, Position), End> {
+    filter: &EventFilter,
+    at: EventPosition,
+) -> Result<(Bytes, EventPosition), EventStreamEnd> {
     let published = engine.published();
     let snapshot = &published.snapshot;
-    let span = Span {
+    let span = EventSpan {
         after: Some(at),
         until: None,
         descending: false,
@@ -326,12 +331,12 @@ fn read_behind(
     } else {
         piece.reached.unwrap_or(at)
     };
-    let frames: Result<Vec<Frame>, _> = piece.events.iter().map(Frame::of).collect();
+    let frames: Result<Vec<EventFrame>, _> = piece.events.iter().map(EventFrame::of).collect();
     Ok((joined(frames?.iter()), reached))
 }
 
 /// Joins the lines of frames; a single frame is not copied.
-fn joined<'a>(frames: impl Iterator<Item = &'a Frame>) -> Bytes {
+fn joined<'a>(frames: impl Iterator<Item = &'a EventFrame>) -> Bytes {
     let mut frames = frames.peekable();
     let Some(first) = frames.next() else {
         return Bytes::new();

@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use kedge_actors::Engine;
-use kedge_actors::events::Listener;
+use kedge_actors::events::EventListener;
 use kedge_protocol::Id;
-use kedge_protocol::event::{EventType, Position};
-use kedge_replay::events::{Filter, Span};
+use kedge_protocol::event::{EventPosition, EventType};
+use kedge_replay::events::{EventFilter, EventSpan};
 use kedge_rules::event::Event;
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -31,8 +31,8 @@ const PIECE_BYTES: usize = 128 * 1024;
 const GROUP_STREAMS: usize = 64;
 
 /// An encoded event.
-pub(super) struct Frame {
-    position: Position,
+pub(super) struct EventFrame {
+    position: EventPosition,
     event_type: EventType,
     object_id: Option<Id>,
     template_id: Option<Id>,
@@ -40,7 +40,7 @@ pub(super) struct Frame {
     pub(super) text: Bytes,
 }
 
-impl Frame {
+impl EventFrame {
     pub(super) fn of(event: &Event) -> Result<Self, serde_json::Error> {
         let (position, event_type) = (event.position, event.event_type);
         let mut text = format!("id: {position}\nevent: {event_type}\ndata: ").into_bytes();
@@ -62,37 +62,37 @@ impl Frame {
         })
     }
 
-    pub(super) fn is_wanted(&self, filter: &Filter) -> bool {
+    pub(super) fn is_wanted(&self, filter: &EventFilter) -> bool {
         filter.accepts(self.event_type, self.object_id, self.template_id)
     }
 }
 
 /// The events after `from`, up to `reached`.
-struct Ring {
-    from: Position,
-    reached: Position,
-    frames: VecDeque<Arc<Frame>>,
+struct EventRing {
+    from: EventPosition,
+    reached: EventPosition,
+    frames: VecDeque<Arc<EventFrame>>,
     bytes: usize,
 }
 
 /// One organization's newest events.
-pub(super) struct Tail {
-    ring: Mutex<Ring>,
-    waiting: Mutex<Waiting>,
+pub(super) struct EventTail {
+    ring: Mutex<EventRing>,
+    waiting: Mutex<TailWaiters>,
     tails_bytes: Arc<AtomicUsize>,
     feeding: OnceLock<AbortHandle>,
 }
 
 /// Waiting streams, in groups woken one after the other.
-struct Waiting {
-    reached: Position,
-    groups: Vec<watch::Sender<Position>>,
+struct TailWaiters {
+    reached: EventPosition,
+    groups: Vec<watch::Sender<EventPosition>>,
     /// The tail cannot continue.
     is_over: bool,
 }
 
-impl Waiting {
-    fn new(reached: Position) -> Self {
+impl TailWaiters {
+    fn new(reached: EventPosition) -> Self {
         Self {
             reached,
             groups: Vec::new(),
@@ -101,7 +101,7 @@ impl Waiting {
     }
 
     /// Joins a group that has room.
-    fn join(&mut self) -> watch::Receiver<Position> {
+    fn join(&mut self) -> watch::Receiver<EventPosition> {
         let room = |group: &&watch::Sender<_>| group.receiver_count() < GROUP_STREAMS;
         if let Some(group) = self.groups.iter().find(room) {
             return group.subscribe();
@@ -124,21 +124,21 @@ impl Waiting {
 }
 
 /// Frames taken from a tail.
-pub(super) struct Taken {
-    pub(super) frames: Vec<Arc<Frame>>,
+pub(super) struct TailSlice {
+    pub(super) frames: Vec<Arc<EventFrame>>,
     /// Everything up to here has been read.
-    pub(super) reached: Position,
+    pub(super) reached: EventPosition,
 }
 
-impl Tail {
+impl EventTail {
     /// The frames after `after`, about `bytes_max` bytes; `None` if some have left the tail.
-    pub(super) fn take(&self, after: Position, bytes_max: usize) -> Option<Taken> {
+    pub(super) fn take(&self, after: EventPosition, bytes_max: usize) -> Option<TailSlice> {
         let ring = self.ring.lock();
         if after < ring.from {
             return None;
         }
         let start = ring.frames.partition_point(|frame| frame.position <= after);
-        let mut taken = Taken {
+        let mut taken = TailSlice {
             frames: Vec::new(),
             reached: after.max(ring.reached),
         };
@@ -155,7 +155,7 @@ impl Tail {
     }
 
     /// Receiver of the tail's position; closed when the tail cannot continue.
-    pub(super) fn reached(&self) -> watch::Receiver<Position> {
+    pub(super) fn reached(&self) -> watch::Receiver<EventPosition> {
         self.waiting.lock().join()
     }
 
@@ -170,7 +170,7 @@ impl Tail {
         waiting.groups.clear();
     }
 
-    fn add(&self, frames: Vec<Frame>, reached: Position) {
+    fn add(&self, frames: Vec<EventFrame>, reached: EventPosition) {
         let mut ring = self.ring.lock();
         let before = ring.bytes;
         for frame in frames {
@@ -196,7 +196,7 @@ impl Tail {
     }
 }
 
-impl Drop for Tail {
+impl Drop for EventTail {
     fn drop(&mut self) {
         if let Some(feeding) = self.feeding.get() {
             feeding.abort();
@@ -207,13 +207,13 @@ impl Drop for Tail {
 }
 
 /// The tails of all organizations with streams.
-pub(super) struct Tails {
+pub(super) struct EventTails {
     engine: Engine,
-    by_organization: Mutex<HashMap<Id, Weak<Tail>>>,
+    by_organization: Mutex<HashMap<Id, Weak<EventTail>>>,
     bytes: Arc<AtomicUsize>,
 }
 
-impl Tails {
+impl EventTails {
     pub(super) fn new(engine: Engine) -> Self {
         Self {
             engine,
@@ -223,7 +223,7 @@ impl Tails {
     }
 
     /// An organization's tail. It lives while it is held, and misses no commit from now on.
-    pub(super) fn join(&self, organization: Id) -> Result<Arc<Tail>, ReadError> {
+    pub(super) fn join(&self, organization: Id) -> Result<Arc<EventTail>, StoreReadError> {
         let mut by_organization = self.by_organization.lock();
         let known = by_organization.get(&organization).and_then(Weak::upgrade);
         if let Some(known) = known.filter(|known| !known.is_over()) {
@@ -233,18 +233,18 @@ impl Tails {
         // Listening comes first: later commits are announced, and earlier ones are in the snapshot.
         let listener = self.engine.listen(organization);
         let here = self.engine.published().snapshot.last_position()?;
-        let tail = Arc::new(Tail {
-            ring: Mutex::new(Ring {
+        let tail = Arc::new(EventTail {
+            ring: Mutex::new(EventRing {
                 from: here,
                 reached: here,
                 frames: VecDeque::new(),
                 bytes: 0,
             }),
-            waiting: Mutex::new(Waiting::new(here)),
+            waiting: Mutex::new(TailWaiters::new(here)),
             tails_bytes: Arc::clone(&self.bytes),
             feeding: OnceLock::new(),
         });
-        let feeder = Feeder {
+        let feeder = TailFeeder {
             engine: self.engine.clone(),
             organization,
             tail: Arc::downgrade(&tail),
@@ -256,14 +256,14 @@ impl Tails {
     }
 }
 
-struct Feeder {
+struct TailFeeder {
     engine: Engine,
     organization: Id,
-    tail: Weak<Tail>,
+    tail: Weak<EventTail>,
 }
 
-impl Feeder {
-    async fn run(self, mut listener: Listener) {
+impl TailFeeder {
+    async fn run(self, mut listener: EventListener) {
         loop {
             listener.changed().await;
             if let Err(error) = self.feed().await {
@@ -280,7 +280,7 @@ impl Feeder {
         while let Some(tail) = self.tail.upgrade() {
             let published = self.engine.published();
             let after = tail.ring.lock().reached;
-            let span = Span {
+            let span = EventSpan {
                 after: Some(after),
                 until: None,
                 descending: false,
@@ -289,14 +289,19 @@ impl Feeder {
                 rows_max: PIECE_EVENTS,
             };
             let snapshot = &published.snapshot;
-            let piece =
-                kedge_replay::events::read(snapshot, self.organization, &Filter::default(), span)?;
+            let piece = kedge_replay::events::read(
+                snapshot,
+                self.organization,
+                &EventFilter::default(),
+                span,
+            )?;
             let reached = if piece.ended {
                 snapshot.last_position()?
             } else {
                 piece.reached.unwrap_or(after)
             };
-            let frames: Result<Vec<Frame>, _> = piece.events.iter().map(Frame::of).collect();
+            let frames: Result<Vec<EventFrame>, _> =
+                piece.events.iter().map(EventFrame::of).collect();
             tail.add(frames?, reached);
             drop(tail);
             if reached != after {
@@ -325,7 +330,7 @@ impl Feeder {
 #[derive(Debug, thiserror::Error)]
 enum FeedError {
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] StoreReadError),
     #[error("an event could not be written: {0}")]
     Write(#[from] serde_json::Error),
 }
@@ -336,9 +341,9 @@ mod tests {
 
     use super::*;
 
-    fn frame(sequence: u64, bytes: usize) -> Frame {
-        Frame {
-            position: Position::start_of(sequence),
+    fn frame(sequence: u64, bytes: usize) -> EventFrame {
+        EventFrame {
+            position: EventPosition::start_of(sequence),
             event_type: EventType::ObjectUpdated,
             object_id: None,
             template_id: None,
@@ -346,22 +351,22 @@ mod tests {
         }
     }
 
-    fn tail(tails_bytes: &Arc<AtomicUsize>) -> Tail {
-        let here = Position::start_of(0);
-        Tail {
-            ring: Mutex::new(Ring {
+    fn tail(tails_bytes: &Arc<AtomicUsize>) -> EventTail {
+        let here = EventPosition::start_of(0);
+        EventTail {
+            ring: Mutex::new(EventRing {
                 from: here,
                 reached: here,
                 frames: VecDeque::new(),
                 bytes: 0,
             }),
-            waiting: Mutex::new(Waiting::new(here)),
+            waiting: Mutex::new(TailWaiters::new(here)),
             tails_bytes: Arc::clone(tails_bytes),
             feeding: OnceLock::new(),
         }
     }
 
-    fn sequences(taken: &Taken) -> Vec<u64> {
+    fn sequences(taken: &TailSlice) -> Vec<u64> {
         let frames = taken.frames.iter();
         frames.map(|frame| frame.position.sequence).collect()
     }
@@ -371,26 +376,26 @@ mod tests {
         let tail = tail(&Arc::default());
         tail.add(
             (1..=5).map(|n| frame(n, 10)).collect(),
-            Position::start_of(9),
+            EventPosition::start_of(9),
         );
-        let all = tail.take(Position::start_of(0), 1_000).unwrap();
+        let all = tail.take(EventPosition::start_of(0), 1_000).unwrap();
         assert_eq!(sequences(&all), [1, 2, 3, 4, 5]);
-        assert_eq!(all.reached, Position::start_of(9));
-        let some = tail.take(Position::start_of(2), 15).unwrap();
+        assert_eq!(all.reached, EventPosition::start_of(9));
+        let some = tail.take(EventPosition::start_of(2), 15).unwrap();
         assert_eq!((sequences(&some), some.reached.sequence), (vec![3, 4], 4));
-        let none = tail.take(Position::start_of(12), 15).unwrap();
+        let none = tail.take(EventPosition::start_of(12), 15).unwrap();
         assert_eq!((sequences(&none), none.reached.sequence), (vec![], 12));
     }
 
     #[test]
     fn streams_wait_in_small_groups_and_all_are_woken() {
-        let mut waiting = Waiting::new(Position::start_of(1));
+        let mut waiting = TailWaiters::new(EventPosition::start_of(1));
         let mut streams: Vec<_> = (0..=2 * GROUP_STREAMS).map(|_| waiting.join()).collect();
         assert_eq!(waiting.groups.len(), 3);
         drop(streams.drain(..GROUP_STREAMS));
         streams.push(waiting.join());
         assert_eq!(waiting.groups.len(), 3, "a place that is free is used");
-        waiting.reached = Position::start_of(2);
+        waiting.reached = EventPosition::start_of(2);
         let woken = |streams: &[watch::Receiver<_>]| {
             let woken = streams
                 .iter()
@@ -414,16 +419,16 @@ mod tests {
         let bytes = Arc::default();
         let (one, other) = (tail(&bytes), tail(&bytes));
         let many = |from: u64| (from..from + 100).map(|n| frame(n, 10_000)).collect();
-        one.add(many(1), Position::start_of(100));
+        one.add(many(1), EventPosition::start_of(100));
         assert!(bytes.load(Ordering::Relaxed) <= TAIL_BYTES_MAX);
         assert!(
-            one.take(Position::start_of(1), 1).is_none(),
+            one.take(EventPosition::start_of(1), 1).is_none(),
             "it is not kept any more"
         );
-        let kept = one.take(Position::start_of(90), usize::MAX).unwrap();
+        let kept = one.take(EventPosition::start_of(90), usize::MAX).unwrap();
         assert_eq!(sequences(&kept), (91..=100).collect::<Vec<_>>());
         bytes.fetch_add(TAILS_BYTES_MAX, Ordering::Relaxed);
-        other.add(many(1), Position::start_of(100));
+        other.add(many(1), EventPosition::start_of(100));
         assert!(other.ring.lock().bytes <= TAIL_BYTES_MIN);
         drop((one, other));
         assert_eq!(bytes.load(Ordering::Relaxed), TAILS_BYTES_MAX);
@@ -437,7 +442,7 @@ mod tests {
                 bytes: [1; 16],
             },
             event_type: EventType::ActionExecuted,
-            position: Position {
+            position: EventPosition {
                 sequence: 7,
                 index: 3,
             },
@@ -448,7 +453,7 @@ mod tests {
             action_id: None,
             data: "{\"payload\":{\r\n\"a\":\n\"x\\n\"\r}}".to_owned(),
         };
-        let frame = Frame::of(&event).unwrap();
+        let frame = EventFrame::of(&event).unwrap();
         let text = std::str::from_utf8(&frame.text).unwrap();
         let lines: Vec<&str> = text.split('\n').collect();
         assert_eq!(lines[..2], ["id: 7.3", "event: action.executed"]);

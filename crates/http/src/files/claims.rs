@@ -8,35 +8,35 @@ use std::sync::Arc;
 use kedge_protocol::Hash;
 use parking_lot::Mutex;
 
-use super::{Fate, place};
+use super::{NamingOutcome, place};
 
 #[derive(Clone)]
-pub(super) struct Claims {
+pub(super) struct ContentClaims {
     folder: PathBuf,
-    contents: Arc<Mutex<Contents>>,
+    contents: Arc<Mutex<ClaimTable>>,
 }
 
 #[derive(Default)]
-struct Contents {
-    under_way: HashMap<Hash, UnderWay>,
+struct ClaimTable {
+    under_way: HashMap<Hash, ClaimCount>,
     /// Contents kept since the running sweep began; `None` without a sweep.
     kept_since: Option<HashSet<Hash>>,
 }
 
-struct UnderWay {
+struct ClaimCount {
     uploads: usize,
     /// The content stays, whatever the outcome of these uploads.
     stays: bool,
 }
 
 /// An upload's claim on a content. Dropped without being settled, it leaves the content in place.
-pub(super) struct Claim {
-    claims: Claims,
+pub(super) struct ContentClaim {
+    claims: ContentClaims,
     sha256: Hash,
-    fate: Fate,
+    fate: NamingOutcome,
 }
 
-impl Claims {
+impl ContentClaims {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -44,30 +44,30 @@ impl Claims {
         }
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut ClaimTable) -> T) -> T {
         // A panic under the lock leaves plain maps, which are consistent after every line.
         let mut contents = self.contents.lock();
         act(&mut contents)
     }
 
     /// Claims a content before it is moved to its place.
-    pub(super) fn claim(&self, sha256: Hash) -> Claim {
+    pub(super) fn claim(&self, sha256: Hash) -> ContentClaim {
         self.with(|contents| {
             let under_way = contents.under_way.entry(sha256);
-            let under_way = under_way.or_insert_with(|| UnderWay {
+            let under_way = under_way.or_insert_with(|| ClaimCount {
                 uploads: 0,
                 stays: place(&self.folder, &sha256).exists(),
             });
             under_way.uploads += 1;
         });
-        Claim {
+        ContentClaim {
             claims: self.clone(),
             sha256,
-            fate: Fate::Unknown,
+            fate: NamingOutcome::Unknown,
         }
     }
 
-    /// Remembers kept contents until [`Claims::end_sweep`].
+    /// Remembers kept contents until [`ContentClaims::end_sweep`].
     pub(super) fn begin_sweep(&self) {
         self.with(|contents| contents.kept_since = Some(HashSet::new()));
     }
@@ -95,13 +95,13 @@ impl Claims {
     }
 }
 
-impl Claim {
-    pub(super) fn settle(mut self, fate: Fate) {
+impl ContentClaim {
+    pub(super) fn settle(mut self, fate: NamingOutcome) {
         self.fate = fate;
     }
 }
 
-impl Drop for Claim {
+impl Drop for ContentClaim {
     fn drop(&mut self) {
         let Self {
             claims,
@@ -113,7 +113,7 @@ impl Drop for Claim {
                 return;
             };
             under_way.uploads -= 1;
-            under_way.stays |= *fate != Fate::Refused;
+            under_way.stays |= *fate != NamingOutcome::Refused;
             let (last, stays) = (under_way.uploads == 0, under_way.stays);
             if stays && let Some(kept) = &mut contents.kept_since {
                 kept.insert(*sha256);
@@ -132,41 +132,41 @@ impl Drop for Claim {
 mod tests {
     use super::*;
 
-    fn content(claims: &Claims, sha256: Hash) {
+    fn content(claims: &ContentClaims, sha256: Hash) {
         let place = place(&claims.folder, &sha256);
         std::fs::create_dir_all(place.parent().unwrap()).unwrap();
         std::fs::write(place, "content").unwrap();
     }
 
-    fn is_there(claims: &Claims, sha256: Hash) -> bool {
+    fn is_there(claims: &ContentClaims, sha256: Hash) -> bool {
         place(&claims.folder, &sha256).exists()
     }
 
     #[test]
     fn the_last_refusal_removes_what_nobody_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let claims = Claims::new(dir.path().to_owned());
+        let claims = ContentClaims::new(dir.path().to_owned());
         let sha256 = Hash([7; 32]);
         let (one, other) = (claims.claim(sha256), claims.claim(sha256));
         content(&claims, sha256);
-        one.settle(Fate::Refused);
+        one.settle(NamingOutcome::Refused);
         assert!(is_there(&claims, sha256), "the other upload still wants it");
-        other.settle(Fate::Refused);
+        other.settle(NamingOutcome::Refused);
         assert!(!is_there(&claims, sha256));
 
         let (one, other) = (claims.claim(sha256), claims.claim(sha256));
         content(&claims, sha256);
-        one.settle(Fate::Named);
-        other.settle(Fate::Refused);
+        one.settle(NamingOutcome::Named);
+        other.settle(NamingOutcome::Refused);
         assert!(is_there(&claims, sha256), "one of them was kept");
-        claims.claim(sha256).settle(Fate::Refused);
+        claims.claim(sha256).settle(NamingOutcome::Refused);
         assert!(is_there(&claims, sha256), "it was there before");
     }
 
     #[test]
     fn a_sweep_takes_nothing_from_an_upload() {
         let dir = tempfile::tempdir().unwrap();
-        let claims = Claims::new(dir.path().to_owned());
+        let claims = ContentClaims::new(dir.path().to_owned());
         let (orphan, wanted, kept) = (Hash([1; 32]), Hash([2; 32]), Hash([3; 32]));
         claims.begin_sweep();
         let claim = claims.claim(wanted);
@@ -174,7 +174,7 @@ mod tests {
         for sha256 in [orphan, wanted, kept] {
             content(&claims, sha256);
         }
-        settled.settle(Fate::Named);
+        settled.settle(NamingOutcome::Named);
         assert!(claims.remove_orphan(&orphan));
         assert!(!claims.remove_orphan(&wanted));
         assert!(!claims.remove_orphan(&kept));

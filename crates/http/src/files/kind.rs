@@ -9,14 +9,14 @@ const UNKNOWN: &str = "application/octet-stream";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Detects the media type of bytes as they arrive.
-pub(super) struct Kind {
+pub(super) struct MediaTypeDetector {
     head: Vec<u8>,
     is_text: bool,
     /// The beginning of an incomplete UTF-8 character.
     unfinished: Vec<u8>,
 }
 
-impl Kind {
+impl MediaTypeDetector {
     pub(super) fn new() -> Self {
         Self {
             head: Vec::new(),
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn of(pieces: &[&[u8]]) -> &'static str {
-        let mut kind = Kind::new();
+        let mut kind = MediaTypeDetector::new();
         for piece in pieces {
             kind.see(piece);
         }

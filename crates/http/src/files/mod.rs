@@ -31,13 +31,13 @@ use kedge_actors::Engine;
 use kedge_config::Config;
 use kedge_config::secrets::{SecretError, make_private_dir};
 use kedge_protocol::Hash;
-use kedge_rules::file::Stored;
+use kedge_rules::file::FileMetadata;
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use crate::error::ApiError;
-use claims::{Claim, Claims};
-use quota::{Quotas, Reservation};
+use claims::{ContentClaim, ContentClaims};
+use quota::{QuotaReservation, UploadQuotas};
 
 /// Folder of contents, inside the data directory.
 pub const FOLDER: &str = "files";
@@ -54,39 +54,39 @@ pub fn place(folder: &Path, sha256: &Hash) -> PathBuf {
     folder.join(&digits[..2]).join(&digits[2..])
 }
 
-pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub type ContentFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Shared storage of contents for several nodes: the log names contents but does not hold them.
 pub trait SharedContents: Send + Sync {
     /// Stores a content, before the log names it.
-    fn put(&self, sha256: Hash, from: PathBuf) -> Boxed<io::Result<()>>;
+    fn put(&self, sha256: Hash, from: PathBuf) -> ContentFuture<io::Result<()>>;
 
     /// Writes a content to a new file; false if it is not in the storage.
-    fn fetch(&self, sha256: Hash, to: PathBuf) -> Boxed<io::Result<bool>>;
+    fn fetch(&self, sha256: Hash, to: PathBuf) -> ContentFuture<io::Result<bool>>;
 }
 
-pub struct Files {
+pub struct FileContents {
     /// Shared storage, if there are several nodes.
     pub shared: OnceLock<Arc<dyn SharedContents>>,
     engine: Engine,
     folder: PathBuf,
     bytes_max: u64,
     timeout: Duration,
-    quotas: Arc<Quotas>,
-    claims: Claims,
+    quotas: Arc<UploadQuotas>,
+    claims: ContentClaims,
 }
 
 /// A received file that is not stored yet; deleted on drop.
-pub struct Upload {
+pub struct FileUpload {
     /// The caller's name for it.
     pub name: String,
     /// Digest and description.
-    pub stored: Stored,
+    pub stored: FileMetadata,
     content: NamedTempFile,
-    reservation: Reservation,
+    reservation: QuotaReservation,
 }
 
-impl std::fmt::Debug for Upload {
+impl std::fmt::Debug for FileUpload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Upload")
             .field("name", &self.name)
@@ -96,14 +96,14 @@ impl std::fmt::Debug for Upload {
 }
 
 /// An upload whose content is in its place while the log may or may not name it.
-pub struct Kept {
-    claim: Claim,
-    reservation: Reservation,
+pub struct PendingContent {
+    claim: ContentClaim,
+    reservation: QuotaReservation,
 }
 
 /// Outcome of the action that names a content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum NamingOutcome {
     /// The log names it.
     Named,
     /// The log will never name it, so it can be removed.
@@ -112,17 +112,17 @@ pub enum Fate {
     Unknown,
 }
 
-impl Kept {
+impl PendingContent {
     /// Keeps the content, or removes it if nothing else needs it.
-    pub fn settle(self, fate: Fate) {
-        if fate == Fate::Named {
+    pub fn settle(self, fate: NamingOutcome) {
+        if fate == NamingOutcome::Named {
             self.reservation.keep();
         }
         self.claim.settle(fate);
     }
 }
 
-impl Files {
+impl FileContents {
     /// Creates the folders, and empties the one of incomplete contents.
     pub fn open(config: &Config, engine: Engine) -> Result<Self, SecretError> {
         let folder = config.data_dir.join(FOLDER);
@@ -139,15 +139,15 @@ impl Files {
             engine,
             bytes_max: config.file_bytes_max,
             timeout: Duration::from_secs(config.body_timeout_s),
-            quotas: Arc::new(Quotas::new(config.file_quota_bytes)),
-            claims: Claims::new(folder.clone()),
+            quotas: Arc::new(UploadQuotas::new(config.file_quota_bytes)),
+            claims: ContentClaims::new(folder.clone()),
             folder,
         })
     }
 
     /// Moves a content to its place, durably.
-    pub async fn keep(&self, upload: Upload) -> Result<Kept, ApiError> {
-        let Upload {
+    pub async fn keep(&self, upload: FileUpload) -> Result<PendingContent, ApiError> {
+        let FileUpload {
             stored,
             content,
             reservation,
@@ -166,12 +166,12 @@ impl Files {
             let from = place(&self.folder, &stored.sha256);
             if let Err(error) = shared.put(stored.sha256, from).await {
                 tracing::warn!(%error, "a content could not be shared with the other nodes");
-                claim.settle(Fate::Refused);
+                claim.settle(NamingOutcome::Refused);
                 let message = "the content could not be shared with the other nodes; try again";
                 return Err(ApiError::unavailable(message, RETRY_SHARED_S));
             }
         }
-        Ok(Kept { claim, reservation })
+        Ok(PendingContent { claim, reservation })
     }
 
     /// Opens a content; one that another node accepted is fetched first.

@@ -11,7 +11,7 @@ use futures_core::Stream;
 use kedge_protocol::Hash;
 use sha2::{Digest as _, Sha256};
 
-use crate::body::{Arriving, Broken};
+use crate::body::{BodyInterruption, IncomingBody};
 
 /// Bytes that the parser may buffer: heads of parts and possible boundaries.
 const HELD_BYTES_MAX: u64 = 128 * 1024;
@@ -21,18 +21,18 @@ const SHORT_BYTES: usize = 1024;
 const JOINED_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum BodyError {
+pub(super) enum MultipartError {
     /// The caller stopped sending, or is too slow.
     #[error(transparent)]
-    Broken(#[from] Broken),
+    Broken(#[from] BodyInterruption),
     /// Long stretches belong to no part.
     #[error("the headers of the body's parts have more than {HELD_BYTES_MAX} bytes")]
     LongHeads,
 }
 
 /// A body as a stream of pieces.
-pub(super) struct Pieces<'a> {
-    body: &'a mut Arriving,
+pub(super) struct MultipartInput<'a> {
+    body: &'a mut IncomingBody,
     hasher: Option<Sha256>,
     /// Bytes given to the parser.
     given: u64,
@@ -41,12 +41,12 @@ pub(super) struct Pieces<'a> {
     /// The parser has just been given a piece, and processes it before it gets another.
     rests: bool,
     /// Result that followed the joined pieces: an error, or the end.
-    after: Poll<Option<Result<Bytes, BodyError>>>,
+    after: Poll<Option<Result<Bytes, MultipartError>>>,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> MultipartInput<'a> {
     /// `hashed` if the digest will be needed.
-    pub(super) fn new(body: &'a mut Arriving, hashed: bool) -> Self {
+    pub(super) fn new(body: &'a mut IncomingBody, hashed: bool) -> Self {
         Self {
             body,
             hasher: hashed.then(Sha256::new),
@@ -97,17 +97,20 @@ impl<'a> Pieces<'a> {
         joined.freeze()
     }
 
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+    fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, MultipartError>>> {
         let piece = ready!(self.body.poll_piece(context));
         if let (Some(Ok(piece)), Some(hasher)) = (&piece, &mut self.hasher) {
             hasher.update(piece);
         }
-        Poll::Ready(piece.map(|piece| piece.map_err(BodyError::from)))
+        Poll::Ready(piece.map(|piece| piece.map_err(MultipartError::from)))
     }
 }
 
-impl Stream for Pieces<'_> {
-    type Item = Result<Bytes, BodyError>;
+impl Stream for MultipartInput<'_> {
+    type Item = Result<Bytes, MultipartError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if std::mem::take(&mut self.rests) {
@@ -118,7 +121,7 @@ impl Stream for Pieces<'_> {
             .given
             .saturating_sub(self.taken.load(Ordering::Relaxed));
         if held > HELD_BYTES_MAX {
-            return Poll::Ready(Some(Err(BodyError::LongHeads)));
+            return Poll::Ready(Some(Err(MultipartError::LongHeads)));
         }
         let piece = match std::mem::replace(&mut self.after, Poll::Pending) {
             Poll::Ready(after) => after,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use kedge_protocol::Code;
 use kedge_protocol::Id;
-use kedge_protocol::resource::File;
-use kedge_storage::{Page, ReadError, Snapshot};
+use kedge_protocol::resource::FileRecord;
+use kedge_storage::{RowPage, StoreReadError, StoreSnapshot};
 use parking_lot::Mutex;
 
 use crate::error::ApiError;
@@ -16,13 +16,13 @@ const IDLE_MAX: usize = 10_000;
 /// Rows summed up in one step.
 const PIECE_ROWS: usize = 256;
 
-pub(super) struct Quotas {
+pub(super) struct UploadQuotas {
     bytes_max: u64,
-    organizations: Mutex<HashMap<Id, Usage>>,
+    organizations: Mutex<HashMap<Id, UploadUsage>>,
 }
 
 #[derive(Default)]
-struct Usage {
+struct UploadUsage {
     /// Bytes of the files that the log names; `None` until they are summed up.
     kept: Option<u64>,
     /// Bytes of uploads in flight.
@@ -33,14 +33,14 @@ struct Usage {
 }
 
 /// Quota reserved by one upload, returned on drop.
-pub(super) struct Reservation {
-    quotas: Arc<Quotas>,
+pub(super) struct QuotaReservation {
+    quotas: Arc<UploadQuotas>,
     organization: Id,
     bytes: u64,
     kept: bool,
 }
 
-impl Quotas {
+impl UploadQuotas {
     pub(super) fn new(bytes_max: u64) -> Self {
         Self {
             bytes_max,
@@ -48,7 +48,7 @@ impl Quotas {
         }
     }
 
-    fn with<T>(&self, organization: Id, act: impl FnOnce(&mut Usage) -> T) -> T {
+    fn with<T>(&self, organization: Id, act: impl FnOnce(&mut UploadUsage) -> T) -> T {
         // A panic under the lock leaves plain numbers.
         let mut organizations = self.organizations.lock();
         let usage = organizations.entry(organization).or_default();
@@ -64,10 +64,10 @@ impl Quotas {
     pub(super) fn begin(
         self: &Arc<Self>,
         organization: Id,
-        snapshot: impl Fn() -> Snapshot,
-    ) -> Result<Reservation, ReadError> {
+        snapshot: impl Fn() -> StoreSnapshot,
+    ) -> Result<QuotaReservation, StoreReadError> {
         self.with(organization, |usage| usage.uploads += 1);
-        let reservation = Reservation {
+        let reservation = QuotaReservation {
             quotas: Arc::clone(self),
             organization,
             bytes: 0,
@@ -88,15 +88,15 @@ impl Quotas {
     }
 }
 
-fn add_up(snapshot: &Snapshot, organization: Id) -> Result<u64, ReadError> {
-    let mut page = Page {
+fn add_up(snapshot: &StoreSnapshot, organization: Id) -> Result<u64, StoreReadError> {
+    let mut page = RowPage {
         after: None,
         descending: false,
         limit: PIECE_ROWS,
     };
     let mut bytes = 0u64;
     loop {
-        let files = snapshot.listed::<File>(organization, page)?;
+        let files = snapshot.listed::<FileRecord>(organization, page)?;
         for file in &files {
             bytes = bytes.saturating_add(file.size_bytes);
         }
@@ -107,7 +107,7 @@ fn add_up(snapshot: &Snapshot, organization: Id) -> Result<u64, ReadError> {
     }
 }
 
-impl Reservation {
+impl QuotaReservation {
     /// Reserves quota for `bytes` in total; refuses more than the quota.
     pub(super) fn grow(&mut self, bytes: u64) -> Result<(), ApiError> {
         let more = bytes.saturating_sub(self.bytes);
@@ -139,7 +139,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for QuotaReservation {
     fn drop(&mut self) {
         self.quotas.with(self.organization, |usage| {
             usage.reserved -= self.bytes;
@@ -161,13 +161,13 @@ mod tests {
 
     use super::*;
 
-    fn begun(quotas: &Arc<Quotas>, kept: u64) -> Reservation {
+    fn begun(quotas: &Arc<UploadQuotas>, kept: u64) -> QuotaReservation {
         let organization = Id::of_hash(Prefix::Organization, &kedge_protocol::Hash([1; 32]));
         quotas.with(organization, |usage| {
             usage.kept.get_or_insert(kept);
             usage.uploads += 1;
         });
-        Reservation {
+        QuotaReservation {
             quotas: Arc::clone(quotas),
             organization,
             bytes: 0,
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn uploads_under_way_count_and_give_back_what_they_do_not_keep() {
-        let quotas = Arc::new(Quotas::new(100));
+        let quotas = Arc::new(UploadQuotas::new(100));
         let mut one = begun(&quotas, 40);
         let mut other = begun(&quotas, 40);
         one.grow(30).unwrap();

@@ -14,37 +14,37 @@ use kedge_protocol::{Hash, Id};
 use kedge_rules::FieldError;
 use multer::{Field, Multipart};
 
-use super::multipart::Pieces;
-use super::quota::Reservation;
-use super::sink::Sink;
-use super::{Files, RECEIVED_FOLDER, RETRY_DISK_S, Upload};
-use crate::body::{self, Arriving, FRAME_BYTES_MAX, escape};
+use super::multipart::MultipartInput;
+use super::quota::QuotaReservation;
+use super::sink::UploadSink;
+use super::{FileContents, FileUpload, RECEIVED_FOLDER, RETRY_DISK_S};
+use crate::body::{self, FRAME_BYTES_MAX, IncomingBody, escape};
 use crate::error::ApiError;
 
 /// Bytes of the longest accepted name, in the widest characters.
 const NAME_BYTES_MAX: usize = 4 * FILE_NAME_CHARS_MAX;
 
 /// Whether more of an upload may be written now.
-pub(super) type MayWrite<'a> = &'a (dyn Fn() -> Result<(), ApiError> + Sync);
+pub(super) type WritePermission<'a> = &'a (dyn Fn() -> Result<(), ApiError> + Sync);
 
 /// Parts received so far.
 #[derive(Default)]
-struct Parts {
+struct UploadParts {
     name: Option<String>,
-    file: Option<Sink>,
+    file: Option<UploadSink>,
     /// The name given by the file's part.
     file_name: Option<String>,
 }
 
-impl Files {
+impl FileContents {
     /// Receives an upload. Its headers are checked before any byte is read, and the permission to write before each
     /// piece.
     pub async fn receive(
         &self,
         headers: &HeaderMap,
-        arriving: &mut Arriving,
+        arriving: &mut IncomingBody,
         (organization, may_write): (Id, &(dyn Fn() -> Result<(), ApiError> + Sync)),
-    ) -> Result<body::Text, ApiError> {
+    ) -> Result<body::BodyText, ApiError> {
         body::check_coding(headers)?;
         let boundary = boundary(headers)?;
         let expected = content_digest(headers)?;
@@ -52,7 +52,7 @@ impl Files {
         if arriving.announced().is_some_and(|bytes| bytes > most) {
             return Err(self.too_large());
         }
-        let mut pieces = Pieces::new(arriving, expected.is_some());
+        let mut pieces = MultipartInput::new(arriving, expected.is_some());
         let reading = async {
             let read = self
                 .read(&mut pieces, boundary, (organization, may_write))
@@ -67,15 +67,15 @@ impl Files {
             arriving.give_up();
             return Err(body::late(self.timeout));
         };
-        Ok(body::Text::of_upload(upload?))
+        Ok(body::BodyText::of_upload(upload?))
     }
 
     async fn read(
         &self,
-        pieces: &mut Pieces<'_>,
+        pieces: &mut MultipartInput<'_>,
         boundary: String,
-        (organization, may_write): (Id, MayWrite<'_>),
-    ) -> Result<Upload, ApiError> {
+        (organization, may_write): (Id, WritePermission<'_>),
+    ) -> Result<FileUpload, ApiError> {
         let may_write = || {
             if self.engine.disk_full() {
                 let message = "the disk is full; files are not accepted now";
@@ -87,7 +87,7 @@ impl Files {
         let mut reservation = self.reserve(organization).await?;
         let taken = pieces.taken();
         let mut multipart = Multipart::new(pieces, boundary);
-        let mut parts = Parts::default();
+        let mut parts = UploadParts::default();
         while let Some(field) = multipart.next_field().await.map_err(|e| malformed(&e))? {
             match field.name() {
                 Some("file") if parts.file.is_none() => {
@@ -118,7 +118,7 @@ impl Files {
             ApiError::field("/name", "required", message)
         })?;
         let (content, stored) = sink.finish(&self.folder.join(RECEIVED_FOLDER)).await?;
-        Ok(Upload {
+        Ok(FileUpload {
             name,
             stored,
             content,
@@ -126,7 +126,7 @@ impl Files {
         })
     }
 
-    async fn reserve(&self, organization: Id) -> Result<Reservation, ApiError> {
+    async fn reserve(&self, organization: Id) -> Result<QuotaReservation, ApiError> {
         let (quotas, engine) = (Arc::clone(&self.quotas), self.engine.clone());
         let begin = move || quotas.begin(organization, || engine.published().snapshot.clone());
         let begun = tokio::task::spawn_blocking(begin).await;
@@ -136,11 +136,11 @@ impl Files {
     async fn read_file(
         &self,
         mut field: Field<'_>,
-        (taken, may_write): (&AtomicU64, MayWrite<'_>),
-        reservation: &mut Reservation,
-    ) -> Result<Sink, ApiError> {
+        (taken, may_write): (&AtomicU64, WritePermission<'_>),
+        reservation: &mut QuotaReservation,
+    ) -> Result<UploadSink, ApiError> {
         let folder = self.folder.join(RECEIVED_FOLDER);
-        let mut sink = Sink::new();
+        let mut sink = UploadSink::new();
         while let Some(piece) = field.chunk().await.map_err(|error| malformed(&error))? {
             let bytes = piece.len() as u64;
             taken.fetch_add(bytes, Ordering::Relaxed);

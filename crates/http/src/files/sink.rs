@@ -4,37 +4,37 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
-use kedge_rules::file::Stored;
+use kedge_rules::file::FileMetadata;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use super::kind::Kind;
+use super::kind::MediaTypeDetector;
 use super::of_disk;
 use crate::error::ApiError;
 
 /// Bytes buffered before they are hashed and written.
 const PIECE_BYTES: usize = 256 * 1024;
 
-pub(super) struct Sink {
-    written: Option<Written>,
+pub(super) struct UploadSink {
+    written: Option<UploadWriter>,
     /// Copied, because a caller may send one byte at a time, and each piece would hold more memory.
     gathered: Vec<u8>,
     size_bytes: u64,
 }
 
 /// The part that runs on a blocking thread.
-struct Written {
+struct UploadWriter {
     content: NamedTempFile,
     hasher: Sha256,
-    kind: Kind,
+    kind: MediaTypeDetector,
 }
 
-impl Written {
+impl UploadWriter {
     fn create(folder: &Path) -> io::Result<Self> {
         Ok(Self {
             content: NamedTempFile::new_in(folder)?,
             hasher: Sha256::new(),
-            kind: Kind::new(),
+            kind: MediaTypeDetector::new(),
         })
     }
 
@@ -45,7 +45,7 @@ impl Written {
     }
 }
 
-impl Sink {
+impl UploadSink {
     pub(super) fn new() -> Self {
         Self {
             written: None,
@@ -74,7 +74,7 @@ impl Sink {
         let work = move || {
             let mut written = match written {
                 Some(written) => written,
-                None => Written::create(&folder)?,
+                None => UploadWriter::create(&folder)?,
             };
             written.write(&piece)?;
             Ok(written)
@@ -89,11 +89,11 @@ impl Sink {
     pub(super) async fn finish(
         mut self,
         folder: &Path,
-    ) -> Result<(NamedTempFile, Stored), ApiError> {
+    ) -> Result<(NamedTempFile, FileMetadata), ApiError> {
         self.flush(folder).await?;
         let written = self.written.take();
         let written = written.ok_or_else(|| ApiError::internal(&"an upload was not written"))?;
-        let stored = Stored {
+        let stored = FileMetadata {
             sha256: Hash(written.hasher.finalize().into()),
             size_bytes: self.size_bytes,
             media_type: written.kind.media_type().to_owned(),

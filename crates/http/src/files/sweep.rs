@@ -6,13 +6,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
-use kedge_protocol::resource::File;
-use kedge_storage::{ReadError, Snapshot};
+use kedge_protocol::resource::FileRecord;
+use kedge_storage::{StoreReadError, StoreSnapshot};
 
-use super::claims::Claims;
+use super::claims::ContentClaims;
 
 /// Starts a sweep on a separate thread. `snapshot` must be older than any upload of this process.
-pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::Result<()> {
+pub(super) fn start(
+    folder: PathBuf,
+    claims: ContentClaims,
+    snapshot: StoreSnapshot,
+) -> io::Result<()> {
     claims.begin_sweep();
     let sweep = move || {
         match named(&snapshot) {
@@ -37,15 +41,15 @@ pub(super) fn start(folder: PathBuf, claims: Claims, snapshot: Snapshot) -> io::
 }
 
 /// Digests named by rows.
-fn named(snapshot: &Snapshot) -> Result<HashSet<Hash>, ReadError> {
+fn named(snapshot: &StoreSnapshot) -> Result<HashSet<Hash>, StoreReadError> {
     snapshot
-        .every::<File>()
+        .every::<FileRecord>()
         .map(|file| file.map(|file| file.sha256))
         .collect()
 }
 
 /// Checks every content; returns the number removed.
-fn sweep(folder: &Path, claims: &Claims, named: &HashSet<Hash>) -> io::Result<usize> {
+fn sweep(folder: &Path, claims: &ContentClaims, named: &HashSet<Hash>) -> io::Result<usize> {
     let mut removed = 0;
     for shelf in std::fs::read_dir(folder)? {
         let shelf = shelf?;
@@ -80,7 +84,7 @@ mod tests {
     #[test]
     fn what_no_row_names_goes_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let claims = Claims::new(dir.path().to_owned());
+        let claims = ContentClaims::new(dir.path().to_owned());
         let (named, orphan) = (Hash([0xab; 32]), Hash([0xac; 32]));
         for sha256 in [named, orphan] {
             let place = place(dir.path(), &sha256);

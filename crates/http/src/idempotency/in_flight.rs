@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kedge_actors::{Engine, Published};
+use kedge_actors::{Engine, PublishedState};
 use kedge_protocol::Code;
 use kedge_storage::IdempotencyRow;
 use parking_lot::Mutex;
@@ -12,41 +12,41 @@ use crate::clock::now_s;
 use crate::error::ApiError;
 
 #[derive(Clone, Default)]
-pub struct InProgress {
+pub struct KeysInFlight {
     keys: Arc<Mutex<HashSet<[u8; 32]>>>,
 }
 
 /// Reservation of a key, released on drop.
-pub struct Held {
-    keys: InProgress,
+pub struct KeyReservation {
+    keys: KeysInFlight,
     key: [u8; 32],
 }
 
-impl Drop for Held {
+impl Drop for KeyReservation {
     fn drop(&mut self) {
         self.keys.locked().remove(&self.key);
     }
 }
 
-impl InProgress {
+impl KeysInFlight {
     fn locked(&self) -> parking_lot::MutexGuard<'_, HashSet<[u8; 32]>> {
         self.keys.lock()
     }
 }
 
-pub enum Claimed {
+pub enum KeyState {
     /// Unused, and reserved for this request.
     New {
-        held: Held,
+        held: KeyReservation,
         /// The state in which it is unused.
-        published: Arc<Published>,
+        published: Arc<PublishedState>,
     },
     /// The same request was carried out with it.
     Before {
         /// The stored row.
         row: IdempotencyRow,
         /// The state that has the row.
-        published: Arc<Published>,
+        published: Arc<PublishedState>,
     },
 }
 
@@ -60,13 +60,13 @@ pub fn used_by_another() -> ApiError {
 
 /// Reserves a key, unless its request was carried out before.
 pub fn claim(
-    in_flight: &InProgress,
+    in_flight: &KeysInFlight,
     engine: &Engine,
     key: [u8; 32],
     request: [u8; 32],
-) -> Result<Claimed, ApiError> {
+) -> Result<KeyState, ApiError> {
     let is_new = in_flight.locked().insert(key);
-    let held = is_new.then(|| Held {
+    let held = is_new.then(|| KeyReservation {
         keys: in_flight.clone(),
         key,
     });
@@ -78,10 +78,10 @@ pub fn claim(
         if row.request != request {
             return Err(used_by_another());
         }
-        return Ok(Claimed::Before { row, published });
+        return Ok(KeyState::Before { row, published });
     }
     match held {
-        Some(held) => Ok(Claimed::New { held, published }),
+        Some(held) => Ok(KeyState::New { held, published }),
         None => Err(ApiError::new(
             Code::IdempotencyInProgress,
             "a request with this key is in flight; try again shortly to get its answer",

@@ -4,36 +4,36 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::error::ApiError;
-use crate::reply::Reply;
+use crate::reply::HttpReply;
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, LOCATION};
-use kedge_actors::api::Keep;
+use kedge_actors::api::IdempotencyClaim;
 use kedge_storage::{IdempotencyRow, SideWrite};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::in_flight::Held;
+use super::in_flight::KeyReservation;
 
 /// A key used for the first time, reserved until this is dropped.
-pub struct Key {
+pub struct IdempotentKey {
     /// Digest of the key.
     pub key: [u8; 32],
     pub request: [u8; 32],
     pub request_id: Arc<str>,
     /// Expiry, Unix seconds.
     pub until_s: u64,
-    pub held: Held,
+    pub held: KeyReservation,
 }
 
 #[derive(Serialize, Deserialize)]
-pub struct Answer {
+pub struct IdempotentAnswer {
     status: u16,
     location: Option<String>,
     body: Box<RawValue>,
 }
 
-impl Answer {
+impl IdempotentAnswer {
     pub fn new<T: Serialize>(
         status: StatusCode,
         location: Option<String>,
@@ -47,11 +47,11 @@ impl Answer {
     }
 
     /// The reply to a caller that sees the log up to `sequence`.
-    pub fn reply(&self, sequence: u64) -> Result<Reply, ApiError> {
+    pub fn reply(&self, sequence: u64) -> Result<HttpReply, ApiError> {
         let status =
             StatusCode::from_u16(self.status).map_err(|error| ApiError::internal(&error))?;
         let json = HeaderValue::from_static("application/json");
-        let reply = Reply::bytes(status, sequence, json, self.body.get().as_bytes().to_vec());
+        let reply = HttpReply::bytes(status, sequence, json, self.body.get().as_bytes().to_vec());
         Ok(match &self.location {
             Some(location) => reply.with(LOCATION, location),
             None => reply,
@@ -63,9 +63,9 @@ impl Answer {
     }
 }
 
-impl Key {
+impl IdempotentKey {
     /// The write that stores the answer. The key stays reserved.
-    pub fn write(&self, answer: &Answer) -> SideWrite {
+    pub fn write(&self, answer: &IdempotentAnswer) -> SideWrite {
         let row = IdempotencyRow {
             until_s: self.until_s,
             request: self.request,
@@ -76,8 +76,8 @@ impl Key {
     }
 
     /// For an engine request that carries out this one; its answer is made from the log.
-    pub fn into_keep(self) -> Keep {
-        Keep {
+    pub fn into_keep(self) -> IdempotencyClaim {
+        IdempotencyClaim {
             key: self.key,
             request: self.request,
             until_s: self.until_s,

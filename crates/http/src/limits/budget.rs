@@ -13,8 +13,8 @@ use kedge_protocol::Code;
 use metrics::counter;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::Holder;
-use crate::error::{ApiError, Detail};
+use super::ShareHolder;
+use crate::error::{ApiError, ErrorDetail};
 use crate::metric_definitions::RATE_LIMITED;
 
 pub const BODY_BYTES: &str = "body-bytes";
@@ -30,20 +30,20 @@ const SHARDS: usize = 16;
 const RETRY_S: u64 = 1;
 
 #[derive(Debug)]
-pub struct Budget {
+pub struct SharedBudget {
     policy: &'static str,
     all_max: usize,
     each_max: usize,
     all: AtomicUsize,
-    each: [Mutex<HashMap<Holder, usize>>; SHARDS],
+    each: [Mutex<HashMap<ShareHolder, usize>>; SHARDS],
     hasher: RandomState,
 }
 
 /// A request's part of a budget, released on drop.
 #[derive(Debug)]
-pub struct Held {
-    budget: Arc<Budget>,
-    holder: Holder,
+pub struct BudgetReservation {
+    budget: Arc<SharedBudget>,
+    holder: ShareHolder,
     amount: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct Held {
 pub fn refuse(policy: &'static str, message: String) -> ApiError {
     counter!(RATE_LIMITED, "policy" => policy).increment(1);
     ApiError {
-        detail: Detail::Limit { policy },
+        detail: ErrorDetail::Limit { policy },
         ..ApiError::new(Code::RateLimited, message)
     }
     .with_header(RETRY_AFTER, RETRY_S.to_string())
@@ -66,7 +66,7 @@ pub fn no_room(policy: &'static str, each_max: usize) -> ApiError {
     refuse(policy, message)
 }
 
-impl Budget {
+impl SharedBudget {
     /// One caller holds at most `each_max` of `all_max`.
     pub fn new(policy: &'static str, all_max: usize, each_max: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -79,20 +79,24 @@ impl Budget {
         })
     }
 
-    fn shard(&self, holder: &Holder) -> MutexGuard<'_, HashMap<Holder, usize>> {
+    fn shard(&self, holder: &ShareHolder) -> MutexGuard<'_, HashMap<ShareHolder, usize>> {
         let shard = self.hasher.hash_one(holder) as usize % SHARDS;
         self.each[shard].lock()
     }
 
     /// Reserves an amount, or refuses.
-    pub fn hold(self: &Arc<Self>, holder: Holder, amount: usize) -> Result<Held, ApiError> {
+    pub fn hold(
+        self: &Arc<Self>,
+        holder: ShareHolder,
+        amount: usize,
+    ) -> Result<BudgetReservation, ApiError> {
         let mut held = self.nothing(holder);
         held.grow_to(amount)?;
         Ok(held)
     }
 
     /// Reserves an amount even without room: for work that can no longer be refused.
-    pub fn hold_over(self: &Arc<Self>, holder: Holder, amount: usize) -> Held {
+    pub fn hold_over(self: &Arc<Self>, holder: ShareHolder, amount: usize) -> BudgetReservation {
         let mut held = self.nothing(holder);
         self.all.fetch_add(amount, Ordering::Relaxed);
         *self.shard(&holder).entry(holder).or_default() += amount;
@@ -100,8 +104,8 @@ impl Budget {
         held
     }
 
-    fn nothing(self: &Arc<Self>, holder: Holder) -> Held {
-        Held {
+    fn nothing(self: &Arc<Self>, holder: ShareHolder) -> BudgetReservation {
+        BudgetReservation {
             budget: Arc::clone(self),
             holder,
             amount: 0,
@@ -109,7 +113,7 @@ impl Budget {
     }
 
     /// Refuses a caller that holds a full share.
-    pub fn check(&self, holder: &Holder) -> Result<(), ApiError> {
+    pub fn check(&self, holder: &ShareHolder) -> Result<(), ApiError> {
         if self.all.load(Ordering::Relaxed) < self.each_max {
             // In that case no caller can hold a full share.
             return Ok(());
@@ -124,7 +128,7 @@ impl Budget {
 
     /// Takes more, or nothing if less would stay free than the caller would hold. A caller that holds nothing gets one
     /// amount of any size, because it could otherwise never get it.
-    fn take(&self, holder: &Holder, amount: usize) -> Result<(), ApiError> {
+    fn take(&self, holder: &ShareHolder, amount: usize) -> Result<(), ApiError> {
         let all = self.all.fetch_add(amount, Ordering::Relaxed);
         if all > 0 && all.saturating_add(amount) > self.all_max {
             self.all.fetch_sub(amount, Ordering::Relaxed);
@@ -146,7 +150,7 @@ impl Budget {
         Ok(())
     }
 
-    fn give_back(&self, holder: &Holder, amount: usize) {
+    fn give_back(&self, holder: &ShareHolder, amount: usize) {
         if amount == 0 {
             return;
         }
@@ -161,7 +165,7 @@ impl Budget {
     }
 }
 
-impl Held {
+impl BudgetReservation {
     /// Raises the amount held; without room it stays as it was.
     pub fn grow_to(&mut self, amount: usize) -> Result<(), ApiError> {
         let more = amount.saturating_sub(self.amount);
@@ -173,7 +177,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for BudgetReservation {
     fn drop(&mut self) {
         self.budget.give_back(&self.holder, self.amount);
     }
@@ -185,22 +189,22 @@ mod tests {
 
     use super::*;
 
-    fn address(number: u8) -> Holder {
-        Holder::Address(IpAddr::from([192, 0, 2, number]).into())
+    fn address(number: u8) -> ShareHolder {
+        ShareHolder::Address(IpAddr::from([192, 0, 2, number]).into())
     }
 
-    fn held(budget: &Budget) -> (usize, usize) {
+    fn held(budget: &SharedBudget) -> (usize, usize) {
         let holders = budget.each.iter().map(|shard| shard.lock().len());
         (budget.all.load(Ordering::Relaxed), holders.sum())
     }
 
     #[test]
     fn a_caller_holds_its_share_and_all_hold_the_whole() {
-        let budget = Budget::new(BODY_BYTES, 100, 40);
+        let budget = SharedBudget::new(BODY_BYTES, 100, 40);
         let mut first = budget.hold(address(1), 30).unwrap();
         let refused = first.grow_to(41).unwrap_err();
         assert_eq!(refused.code, Code::RateLimited);
-        assert_eq!(refused.detail, Detail::Limit { policy: BODY_BYTES });
+        assert_eq!(refused.detail, ErrorDetail::Limit { policy: BODY_BYTES });
         first.grow_to(40).unwrap();
         assert!(budget.check(&address(1)).is_err());
         assert!(budget.hold(address(1), 1).is_err());
@@ -216,8 +220,9 @@ mod tests {
 
     #[test]
     fn callers_with_whole_shares_leave_something_for_one_that_holds_nothing() {
-        let budget = Budget::new(ANSWER_BYTES, 1_000, 250);
-        let mut held: Vec<Held> = (0..20).map(|n| budget.nothing(address(n))).collect();
+        let budget = SharedBudget::new(ANSWER_BYTES, 1_000, 250);
+        let mut held: Vec<BudgetReservation> =
+            (0..20).map(|n| budget.nothing(address(n))).collect();
         // Each takes as much as it can get, in small steps, in turns.
         loop {
             let grew = held.iter_mut().map(|held| held.grow_to(held.amount + 1));
@@ -233,7 +238,7 @@ mod tests {
 
     #[test]
     fn all_that_was_held_is_given_back() {
-        let budget = Budget::new(ANSWER_BYTES, 100, 40);
+        let budget = SharedBudget::new(ANSWER_BYTES, 100, 40);
         let over = budget.hold_over(address(1), 500);
         assert!(budget.hold(address(2), 1).is_err(), "the whole is used up");
         assert!(budget.check(&address(1)).is_err());

@@ -6,15 +6,15 @@
 
 use std::time::{Duration, Instant};
 
-use kedge_net::window::Period;
+use kedge_net::window::WindowPeriod;
 use kedge_protocol::Id;
 use kedge_protocol::resource::{CustomLimits, Organization, Tier};
-use kedge_storage::{ReadError, Snapshot};
+use kedge_storage::{StoreReadError, StoreSnapshot};
 use serde::Serialize;
 
-use super::policy::{LOG_BYTES, Policy};
-use super::tier::{Limits, LogQuotas, limits_of, price_of};
-use crate::scalars::{IdText, Time};
+use super::policy::{LOG_BYTES, LimitPolicy};
+use super::tier::{LogQuotas, OrganizationLimits, limits_of, price_of};
+use crate::scalars::{ResourceIdText, TimeText};
 
 /// Organizations read for one count.
 const COUNTED_MAX: usize = 100_000;
@@ -24,14 +24,14 @@ const COUNT_KEPT: Duration = Duration::from_mins(1);
 pub const NEAREST_MAX: usize = 100;
 
 #[derive(Serialize)]
-pub struct Overview {
+pub struct TierOverview {
     /// Number of counted organizations.
     organizations: u64,
     /// Whether these are all; otherwise they are a sample.
     all_counted: bool,
-    counted_at: Time,
+    counted_at: TimeText,
     tiers: Vec<TierView>,
-    nearest: Vec<Nearest>,
+    nearest: Vec<NearestLimit>,
 }
 
 #[derive(Serialize)]
@@ -46,24 +46,24 @@ struct TierView {
 #[derive(Serialize)]
 struct TierLimits {
     #[serde(flatten)]
-    requests: Limits,
+    requests: OrganizationLimits,
     log_bytes: Option<u64>,
 }
 
 /// An organization and the limit it is nearest to.
 #[derive(Serialize)]
-pub(super) struct Nearest {
-    organization_id: IdText,
+pub(super) struct NearestLimit {
+    organization_id: ResourceIdText,
     name: String,
     tier: &'static str,
     #[serde(flatten)]
-    part: Part,
+    part: LimitFraction,
 }
 
-impl Nearest {
-    pub(super) fn new(organization: Organization, part: Part) -> Self {
+impl NearestLimit {
+    pub(super) fn new(organization: Organization, part: LimitFraction) -> Self {
         Self {
-            organization_id: IdText(organization.id),
+            organization_id: ResourceIdText(organization.id),
             tier: organization.tier.name(),
             name: organization.name,
             part,
@@ -72,20 +72,20 @@ impl Nearest {
 }
 
 /// Sorts the nearest first, and keeps at most `count`.
-pub(super) fn sort(nearest: &mut Vec<Nearest>, count: usize) {
+pub(super) fn sort(nearest: &mut Vec<NearestLimit>, count: usize) {
     nearest.sort_by(|one, other| other.part.share().total_cmp(&one.part.share()));
     nearest.truncate(count);
 }
 
 /// The used part of a limit.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub(super) struct Part {
+pub(super) struct LimitFraction {
     policy: &'static str,
     used: u64,
     limit: u64,
 }
 
-impl Part {
+impl LimitFraction {
     /// `None` if there is no limit, or none of it is used.
     pub(super) fn of(policy: &'static str, used: u64, limit: Option<u64>) -> Option<Self> {
         let limit = limit.filter(|_| used > 0)?;
@@ -97,8 +97,11 @@ impl Part {
     }
 
     /// The largest used part among the request limits.
-    pub(super) fn of_requests(limits: &Limits, used: impl Fn(Policy) -> u64) -> Option<Self> {
-        let policies = Policy::ALL[..Policy::OF_ORGANIZATION].iter();
+    pub(super) fn of_requests(
+        limits: &OrganizationLimits,
+        used: impl Fn(LimitPolicy) -> u64,
+    ) -> Option<Self> {
+        let policies = LimitPolicy::ALL[..LimitPolicy::OF_ORGANIZATION].iter();
         let parts = policies.map(|policy| {
             let limit = limits.of(*policy).copied().flatten();
             Self::of(policy.name(), used(*policy), limit)
@@ -121,10 +124,10 @@ impl Part {
 
 /// Organizations, each with the used part of its nearest limit.
 #[derive(Default)]
-pub(super) struct Shares(Vec<(f64, Id)>);
+pub(super) struct UsageShares(Vec<(f64, Id)>);
 
-impl Shares {
-    pub(super) fn add(&mut self, id: Id, part: Option<Part>) {
+impl UsageShares {
+    pub(super) fn add(&mut self, id: Id, part: Option<LimitFraction>) {
         self.0.extend(part.map(|part| (part.share(), id)));
     }
 
@@ -137,7 +140,7 @@ impl Shares {
 }
 
 /// Result of a count.
-pub(super) struct Census {
+pub(super) struct TierCensus {
     made: Instant,
     /// Number of tier changes before the count.
     tiers_set: u32,
@@ -153,16 +156,16 @@ fn named_tiers() -> [Tier; 4] {
     [Tier::Free, Tier::Developer, Tier::Enterprise, custom]
 }
 
-impl Census {
+impl TierCensus {
     /// Counts the organizations of a snapshot.
     pub(super) fn take(
-        snapshot: &Snapshot,
+        snapshot: &StoreSnapshot,
         quotas: LogQuotas,
         now_s: u64,
         tiers_set: u32,
-    ) -> Result<Self, ReadError> {
-        let today = u64::from(Period::Day.window(now_s));
-        let (mut tiers, mut shares, mut is_complete) = ([0; 4], Shares::default(), true);
+    ) -> Result<Self, StoreReadError> {
+        let today = u64::from(WindowPeriod::Day.window(now_s));
+        let (mut tiers, mut shares, mut is_complete) = ([0; 4], UsageShares::default(), true);
         for (index, organization) in snapshot.every::<Organization>().enumerate() {
             if index == COUNTED_MAX {
                 is_complete = false;
@@ -178,9 +181,9 @@ impl Census {
             let usage = snapshot.usage(id)?.filter(|usage| usage.day == today);
             let requests = usage.map_or(0, |usage| usage.requests);
             let day = limits_of(&tier).requests_per_day;
-            let day = Part::of(Policy::TierDay.name(), requests, day);
-            let log = Part::of(LOG_BYTES, snapshot.log_bytes(id)?, quotas.of(&tier));
-            shares.add(id, Part::larger(day, log));
+            let day = LimitFraction::of(LimitPolicy::TierDay.name(), requests, day);
+            let log = LimitFraction::of(LOG_BYTES, snapshot.log_bytes(id)?, quotas.of(&tier));
+            shares.add(id, LimitFraction::larger(day, log));
         }
         Ok(Self {
             made: Instant::now(),
@@ -202,7 +205,7 @@ impl Census {
         self.nearest.iter().copied()
     }
 
-    pub(super) fn overview(&self, quotas: LogQuotas, nearest: Vec<Nearest>) -> Overview {
+    pub(super) fn overview(&self, quotas: LogQuotas, nearest: Vec<NearestLimit>) -> TierOverview {
         let tiers = named_tiers().into_iter().zip(self.tiers);
         let tiers = tiers.map(|(tier, organizations)| TierView {
             tier: tier.name(),
@@ -213,10 +216,10 @@ impl Census {
             }),
             organizations,
         });
-        Overview {
+        TierOverview {
             organizations: self.tiers.iter().sum(),
             all_counted: self.is_complete,
-            counted_at: Time(self.counted_at_s * 1_000),
+            counted_at: TimeText(self.counted_at_s * 1_000),
             tiers: tiers.collect(),
             nearest,
         }
@@ -229,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_nearest_limit_is_the_one_with_the_largest_used_share() {
-        let limits = Limits {
+        let limits = OrganizationLimits {
             requests_per_day: Some(1_000),
             requests_per_minute: Some(100),
             file_uploads_per_minute: None,
@@ -237,18 +240,18 @@ mod tests {
             ..limits_of(&Tier::Free)
         };
         let used = |policy| match policy {
-            Policy::TierDay => 510,
-            Policy::TierMinute => 50,
-            Policy::FileUploads => 1_000_000,
+            LimitPolicy::TierDay => 510,
+            LimitPolicy::TierMinute => 50,
+            LimitPolicy::FileUploads => 1_000_000,
             _ => 0,
         };
-        let part = Part::of_requests(&limits, used).unwrap();
+        let part = LimitFraction::of_requests(&limits, used).unwrap();
         let expected = ("tier-day", 510, 1_000);
         assert_eq!((part.policy, part.used, part.limit), expected);
-        assert_eq!(Part::of_requests(&limits, |_| 0), None);
+        assert_eq!(LimitFraction::of_requests(&limits, |_| 0), None);
         // Above a limit that the operator lowered: nearer than any other.
-        let lowered = |policy| u64::from(policy == Policy::ObjectWrites) * 3;
-        let part = Part::of_requests(&limits, lowered).unwrap();
+        let lowered = |policy| u64::from(policy == LimitPolicy::ObjectWrites) * 3;
+        let part = LimitFraction::of_requests(&limits, lowered).unwrap();
         assert!((part.share() - 3.0).abs() < 1e-9);
     }
 
@@ -258,9 +261,9 @@ mod tests {
             prefix: kedge_protocol::Prefix::Organization,
             bytes: [byte; 16],
         };
-        let mut shares = Shares::default();
+        let mut shares = UsageShares::default();
         for (byte, used) in [(1, 1), (2, 20), (3, 5), (4, 0)] {
-            shares.add(id(byte), Part::of(LOG_BYTES, used, Some(10)));
+            shares.add(id(byte), LimitFraction::of(LOG_BYTES, used, Some(10)));
         }
         let largest: Vec<Id> = shares.largest(2).collect();
         assert_eq!(largest, [id(2), id(3)]);

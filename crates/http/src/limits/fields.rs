@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-use super::policy::{Policy, Standing};
+use super::policy::{LimitPolicy, LimitStatus};
 
 /// Quota of the nearest limit in a window.
 pub const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -36,7 +36,7 @@ pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
         "integer",
     ),
     (
-        "RateLimit-Policy",
+        "RateLimit-LimitPolicy",
         "All limits that apply to the request (draft-ietf-httpapi-ratelimit-headers)",
         "string",
     ),
@@ -51,9 +51,9 @@ pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
 const MEMBER_BYTES: usize = 48;
 
 /// Builder of a Structured Fields list (RFC 9651, 3.1) of limits.
-struct List(Vec<u8>);
+struct FieldList(Vec<u8>);
 
-impl List {
+impl FieldList {
     fn with_room(members: usize) -> Self {
         Self(Vec::with_capacity(members * MEMBER_BYTES))
     }
@@ -80,8 +80,8 @@ impl List {
 }
 
 /// The `RateLimit-Policy` field: each limit's quota and window.
-pub(super) fn policy(quotas: &[(Policy, u64)]) -> HeaderValue {
-    let mut list = List::with_room(quotas.len());
+pub(super) fn policy(quotas: &[(LimitPolicy, u64)]) -> HeaderValue {
+    let mut list = FieldList::with_room(quotas.len());
     for &(policy, quota) in quotas {
         list.member(policy.name());
         list.parameter(b'q', quota);
@@ -90,8 +90,8 @@ pub(super) fn policy(quotas: &[(Policy, u64)]) -> HeaderValue {
     list.into_value()
 }
 
-fn standings_field(standings: &[Standing], now_s: u64) -> HeaderValue {
-    let mut list = List::with_room(standings.len());
+fn standings_field(standings: &[LimitStatus], now_s: u64) -> HeaderValue {
+    let mut list = FieldList::with_room(standings.len());
     for standing in standings {
         list.member(standing.policy.name());
         list.parameter(b'r', standing.remaining);
@@ -108,7 +108,7 @@ pub(super) fn write_share(
     wait_s: u64,
     now_s: u64,
 ) {
-    let (mut quota, mut standing) = (List::with_room(2), List::with_room(1));
+    let (mut quota, mut standing) = (FieldList::with_room(2), FieldList::with_room(1));
     quota.member(name);
     quota.parameter(b'q', limit);
     // A quota unit of the same draft, for limits that do not count requests in a window.
@@ -127,11 +127,11 @@ pub(super) fn write_share(
 /// fills the service's own three fields.
 pub(super) fn write(
     headers: &mut HeaderMap,
-    standings: &mut [Standing],
+    standings: &mut [LimitStatus],
     policy: HeaderValue,
     now_s: u64,
 ) {
-    Standing::sort_nearest_first(standings);
+    LimitStatus::sort_nearest_first(standings);
     let Some(nearest) = standings.first() else {
         return;
     };
@@ -148,20 +148,23 @@ mod tests {
 
     #[test]
     fn fields_are_structured_and_tell_of_the_nearest_limit() {
-        let minute = Standing {
-            policy: Policy::TierMinute,
+        let minute = LimitStatus {
+            policy: LimitPolicy::TierMinute,
             limit: 100,
             remaining: 99,
             resets_at_s: 1_795_255_320,
         };
-        let bucket = Standing {
-            policy: Policy::ObjectWrites,
+        let bucket = LimitStatus {
+            policy: LimitPolicy::ObjectWrites,
             limit: 50,
             remaining: 0,
             resets_at_s: 1_795_255_320,
         };
         let mut headers = HeaderMap::new();
-        let quotas = [(Policy::TierMinute, 100), (Policy::ObjectWrites, 50)];
+        let quotas = [
+            (LimitPolicy::TierMinute, 100),
+            (LimitPolicy::ObjectWrites, 50),
+        ];
         write(
             &mut headers,
             &mut [minute, bucket],
@@ -189,7 +192,7 @@ mod tests {
     #[test]
     fn numbers_are_decimal() {
         for number in [0, 9, 10, 4_294_967_295, u64::MAX] {
-            let mut list = List::with_room(1);
+            let mut list = FieldList::with_room(1);
             list.parameter(b'q', number);
             assert_eq!(list.0, format!(";q={number}").as_bytes());
         }

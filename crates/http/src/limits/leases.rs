@@ -21,11 +21,11 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::RateLimits;
-use super::organizations::{Account, take_all};
-use super::policy::{LimitClass, Policy, Standing};
-use super::tier::Plan;
+use super::organizations::{LimitAccount, take_all};
+use super::policy::{LimitClass, LimitPolicy, LimitStatus};
+use super::tier::TierPlan;
 use crate::metric_definitions::LIMIT_LEASES;
-use kedge_net::window::{Count, Counter, Period};
+use kedge_net::window::{WindowCount, WindowCounter, WindowPeriod};
 
 /// Time limit of the leader's answer.
 pub const PATIENCE: Duration = Duration::from_millis(250);
@@ -39,24 +39,24 @@ const LIMIT_PARTS: u32 = 16;
 const LEFT_PARTS: u32 = 8;
 /// Version of the encoding.
 const VERSION: u8 = 1;
-const POLICIES: usize = Policy::OF_ORGANIZATION;
+const POLICIES: usize = LimitPolicy::OF_ORGANIZATION;
 const QUESTION_BYTES: usize = 1 + 16 + 1;
 const ANSWER_BYTES: usize = 1 + 8 * POLICIES;
 
 /// The leader's answer, if there is one.
-pub type Asked = Pin<Box<dyn Future<Output = Option<Bytes>> + Send>>;
+pub type LeaseFuture = Pin<Box<dyn Future<Output = Option<Bytes>> + Send>>;
 
 /// Access to the other nodes.
-pub struct Lender {
+pub struct LimitLender {
     /// Asks the leader, for at most [`PATIENCE`].
-    pub ask: Box<dyn Fn(Bytes) -> Asked + Send + Sync>,
+    pub ask: Box<dyn Fn(Bytes) -> LeaseFuture + Send + Sync>,
     /// Number of nodes that this one knows of.
     pub nodes: Box<dyn Fn() -> usize + Send + Sync>,
 }
 
 /// Client of the leader's leases.
-pub(super) struct Leases {
-    lender: Lender,
+pub(super) struct LeaseClient {
+    lender: LimitLender,
     places: Semaphore,
     silent_until: Mutex<Option<Instant>>,
 }
@@ -68,26 +68,26 @@ fn part_of(limit: u32, left: u32) -> u32 {
 
 /// Bit set of an organization's limits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Policies(u8);
+struct PolicySet(u8);
 
-impl Policies {
-    fn insert(&mut self, policy: Policy) {
+impl PolicySet {
+    fn insert(&mut self, policy: LimitPolicy) {
         self.0 |= 1 << policy as u8;
     }
 
-    fn holds(self, policy: Policy) -> bool {
+    fn holds(self, policy: LimitPolicy) -> bool {
         self.0 >> policy as u8 & 1 == 1
     }
 }
 
 /// Request for a lease of each of these limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Question {
+struct LeaseRequest {
     organization_id: Id,
-    policies: Policies,
+    policies: PolicySet,
 }
 
-impl Question {
+impl LeaseRequest {
     fn write(self) -> Bytes {
         let mut bytes = Vec::with_capacity(QUESTION_BYTES);
         bytes.push(VERSION);
@@ -107,14 +107,14 @@ impl Question {
         };
         (policies >> POLICIES == 0).then_some(Self {
             organization_id,
-            policies: Policies(*policies),
+            policies: PolicySet(*policies),
         })
     }
 }
 
 /// A granted lease.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Lent {
+struct LeaseGrant {
     /// Requests that the node may admit.
     lent: u32,
     /// Count of the leader's window, this lease included.
@@ -123,13 +123,13 @@ struct Lent {
 
 /// One grant for each limit of the organization.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Answer([Lent; POLICIES]);
+struct LeaseResponse([LeaseGrant; POLICIES]);
 
-impl Answer {
+impl LeaseResponse {
     fn write(self) -> Bytes {
         let mut bytes = Vec::with_capacity(ANSWER_BYTES);
         bytes.push(VERSION);
-        for Lent { lent, counted } in self.0 {
+        for LeaseGrant { lent, counted } in self.0 {
             bytes.extend_from_slice(&lent.to_be_bytes());
             bytes.extend_from_slice(&counted.to_be_bytes());
         }
@@ -146,7 +146,7 @@ impl Answer {
         let mut answer = Self::default();
         for (read, bytes) in answer.0.iter_mut().zip(rest.chunks_exact(8)) {
             let (lent, counted) = bytes.split_at(4);
-            *read = Lent {
+            *read = LeaseGrant {
                 lent: u32::from_be_bytes(lent.try_into().ok()?),
                 counted: u32::from_be_bytes(counted.try_into().ok()?),
             };
@@ -155,8 +155,8 @@ impl Answer {
     }
 }
 
-impl Leases {
-    pub(super) fn new(lender: Lender) -> Self {
+impl LeaseClient {
+    pub(super) fn new(lender: LimitLender) -> Self {
         Self {
             lender,
             places: Semaphore::new(ASKED_MAX),
@@ -165,7 +165,7 @@ impl Leases {
     }
 
     /// Asks the leader; `None` if that is not possible now, or the leader does not answer.
-    async fn ask(&self, question: Question) -> Option<Answer> {
+    async fn ask(&self, question: LeaseRequest) -> Option<LeaseResponse> {
         if self.is_silent() {
             return None;
         }
@@ -174,7 +174,7 @@ impl Leases {
             return None;
         };
         let answered = (self.lender.ask)(question.write()).await;
-        let answer = answered.and_then(|bytes| Answer::read(&bytes));
+        let answer = answered.and_then(|bytes| LeaseResponse::read(&bytes));
         if answer.is_none() {
             counter!(LIMIT_LEASES, "outcome" => "unanswered").increment(1);
             *self.silent_until.lock() = Some(Instant::now() + SILENCE);
@@ -190,9 +190,9 @@ impl Leases {
 
 /// Leases of one limit.
 #[derive(Default, Debug)]
-struct Lease {
-    leased: Counter,
-    used: Counter,
+struct LimitLease {
+    leased: WindowCounter,
+    used: WindowCounter,
     /// The last minute in which the leader had nothing left.
     spent_in: AtomicU32,
     /// The last window in which this node admitted its own part, because the leader did not answer.
@@ -201,24 +201,24 @@ struct Lease {
 
 /// An organization's leases on this node.
 #[derive(Default, Debug)]
-pub(super) struct Leased {
-    leases: [Lease; POLICIES],
+pub(super) struct OrganizationLeases {
+    leases: [LimitLease; POLICIES],
     /// Held by the request that asks for all of them.
     asking: tokio::sync::Mutex<()>,
 }
 
-impl Leased {
-    fn of(&self, policy: Policy) -> &Lease {
+impl OrganizationLeases {
+    fn of(&self, policy: LimitPolicy) -> &LimitLease {
         &self.leases[policy as usize]
     }
 
     /// Counter of the used part of a limit's leases.
-    pub(super) fn used(&self, policy: Policy) -> &Counter {
+    pub(super) fn used(&self, policy: LimitPolicy) -> &WindowCounter {
         &self.of(policy).used
     }
 
     /// Unused part of a limit's leases.
-    fn left(&self, policy: Policy, now_s: u64) -> u32 {
+    fn left(&self, policy: LimitPolicy, now_s: u64) -> u32 {
         let window = policy.period().window(now_s);
         let lease = self.of(policy);
         let leased = lease.leased.count(window).used;
@@ -226,7 +226,7 @@ impl Leased {
     }
 
     /// The rest of a limit, given the leader's last statement `left`. Without a leader, the rest on this node.
-    pub(super) fn remaining(&self, policy: Policy, left: u64, now_s: u64) -> u64 {
+    pub(super) fn remaining(&self, policy: LimitPolicy, left: u64, now_s: u64) -> u64 {
         let held = u64::from(self.left(policy, now_s));
         let window = policy.period().window(now_s);
         if self.of(policy).alone_in.load(Ordering::Acquire) == window {
@@ -237,11 +237,11 @@ impl Leased {
     }
 
     pub(super) fn is_used(&self, minute: u32) -> bool {
-        self.used(Policy::TierMinute).count(minute).used > 0
+        self.used(LimitPolicy::TierMinute).count(minute).used > 0
     }
 
     /// Counts a request on the leases of all limits that cover it, or on none; then returns the limit without room.
-    fn take(&self, plan: &Plan, class: LimitClass, now_s: u64) -> Result<(), Policy> {
+    fn take(&self, plan: &TierPlan, class: LimitClass, now_s: u64) -> Result<(), LimitPolicy> {
         take_all(class, now_s, |policy| {
             let lease = self.of(policy);
             let ceiling = if is_limited(plan, policy) {
@@ -255,9 +255,9 @@ impl Leased {
     }
 
     /// The limits of which a request needs a lease.
-    fn lacking(&self, plan: &Plan, class: LimitClass, now_s: u64) -> Policies {
-        let mut lacking = Policies::default();
-        for &policy in Policy::covering(class) {
+    fn lacking(&self, plan: &TierPlan, class: LimitClass, now_s: u64) -> PolicySet {
+        let mut lacking = PolicySet::default();
+        for &policy in LimitPolicy::covering(class) {
             if is_limited(plan, policy) && self.left(policy, now_s) == 0 {
                 lacking.insert(policy);
             }
@@ -265,22 +265,22 @@ impl Leased {
         lacking
     }
 
-    fn is_spent(&self, policy: Policy, now_s: u64) -> bool {
-        let minute = Period::Minute.window(now_s);
+    fn is_spent(&self, policy: LimitPolicy, now_s: u64) -> bool {
+        let minute = WindowPeriod::Minute.window(now_s);
         self.of(policy).spent_in.load(Ordering::Acquire) == minute
     }
 
     /// Adds granted leases.
-    fn add(&self, asked: Policies, answer: &Answer, now_s: u64) {
+    fn add(&self, asked: PolicySet, answer: &LeaseResponse, now_s: u64) {
         let mut is_spent = false;
-        for &policy in &Policy::ALL[..POLICIES] {
-            let Lent { lent, .. } = answer.0[policy as usize];
+        for &policy in &LimitPolicy::ALL[..POLICIES] {
+            let LeaseGrant { lent, .. } = answer.0[policy as usize];
             let lease = self.of(policy);
             lease.alone_in.store(0, Ordering::Release);
             if lent > 0 {
                 lease.leased.add(policy.period().window(now_s), lent);
             } else if asked.holds(policy) {
-                let minute = Period::Minute.window(now_s);
+                let minute = WindowPeriod::Minute.window(now_s);
                 lease.spent_in.store(minute, Ordering::Release);
                 is_spent = true;
             }
@@ -290,9 +290,9 @@ impl Leased {
     }
 
     /// Admits this node's own part of each limit while the leader does not answer.
-    fn allow_alone(&self, plan: &Plan, class: LimitClass, now_s: u64, nodes: usize) {
+    fn allow_alone(&self, plan: &TierPlan, class: LimitClass, now_s: u64, nodes: usize) {
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).max(2);
-        for &policy in Policy::covering(class) {
+        for &policy in LimitPolicy::covering(class) {
             if is_limited(plan, policy) {
                 let ceiling = plan.ceiling(policy);
                 let part = (ceiling / nodes).max(1).min(ceiling);
@@ -305,19 +305,19 @@ impl Leased {
     }
 }
 
-fn is_limited(plan: &Plan, policy: Policy) -> bool {
+fn is_limited(plan: &TierPlan, policy: LimitPolicy) -> bool {
     plan.ceiling(policy) < u32::MAX
 }
 
-impl Account {
+impl LimitAccount {
     /// Counts a request on leases, and asks for more if they are used up.
     async fn take_leased(
         &self,
-        leases: &Leases,
+        leases: &LeaseClient,
         class: LimitClass,
         now_s: u64,
-        renewed: impl FnOnce() -> Arc<Plan>,
-    ) -> Result<(), Standing> {
+        renewed: impl FnOnce() -> Arc<TierPlan>,
+    ) -> Result<(), LimitStatus> {
         let leased = self.leased();
         if leased.take(&self.plan(), class, now_s).is_ok() {
             return Ok(());
@@ -332,14 +332,14 @@ impl Account {
         }
         let plan = renewed();
         let policies = leased.lacking(&plan, class, now_s);
-        let question = Question {
+        let question = LeaseRequest {
             organization_id: self.organization_id(),
             policies,
         };
         match leases.ask(question).await {
             Some(answer) => {
                 leased.add(policies, &answer, now_s);
-                for &policy in &Policy::ALL[..POLICIES] {
+                for &policy in &LimitPolicy::ALL[..POLICIES] {
                     let window = policy.period().window(now_s);
                     let counted = answer.0[policy as usize].counted;
                     self.counter(policy).raise_to(window, counted);
@@ -352,9 +352,9 @@ impl Account {
     }
 
     /// Counts a part of each of these limits as used by another node.
-    fn lend(&self, policies: Policies, now_s: u64) -> Answer {
+    fn lend(&self, policies: PolicySet, now_s: u64) -> LeaseResponse {
         let plan = self.plan();
-        let lend = |policy: Policy| {
+        let lend = |policy: LimitPolicy| {
             let window = policy.period().window(now_s);
             let counter = self.counter(policy);
             let lent = if policies.holds(policy) {
@@ -362,25 +362,25 @@ impl Account {
             } else {
                 0
             };
-            let Count { used, .. } = counter.count(window);
-            Lent {
+            let WindowCount { used, .. } = counter.count(window);
+            LeaseGrant {
                 lent,
                 counted: used,
             }
         };
-        Answer(std::array::from_fn(|index| lend(Policy::ALL[index])))
+        LeaseResponse(std::array::from_fn(|index| lend(LimitPolicy::ALL[index])))
     }
 }
 
 impl RateLimits {
     /// Sets where leases come from while this node follows.
-    pub fn lease_from(&self, lender: Lender) {
+    pub fn lease_from(&self, lender: LimitLender) {
         // A node joins a cluster once.
-        let _ = self.leases.set(Leases::new(lender));
+        let _ = self.leases.set(LeaseClient::new(lender));
     }
 
     /// Source of leases; `None` while this node leads or is the only one.
-    pub(super) fn leases(&self) -> Option<&Leases> {
+    pub(super) fn leases(&self) -> Option<&LeaseClient> {
         let leases = self.leases.get()?;
         let leads = self.engine.leads();
         if self.led.load(Ordering::Acquire) != leads
@@ -394,11 +394,11 @@ impl RateLimits {
 
     pub(super) async fn take_leased(
         &self,
-        leases: &Leases,
-        account: &Account,
+        leases: &LeaseClient,
+        account: &LimitAccount,
         class: LimitClass,
         now_s: u64,
-    ) -> Result<(), Standing> {
+    ) -> Result<(), LimitStatus> {
         // Only the leader learns of a new tier by its own action.
         let renewed = || {
             let organization = account.organization_id();
@@ -415,10 +415,10 @@ impl RateLimits {
 
     /// Answers another node's request for leases; `None` if the request is malformed, or this node does not lead.
     pub fn lease(&self, question: &[u8], now_s: u64) -> Option<Bytes> {
-        let Question {
+        let LeaseRequest {
             organization_id,
             policies,
-        } = Question::read(question)?;
+        } = LeaseRequest::read(question)?;
         if self.leases().is_some() {
             return None;
         }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Tier;
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::RateLimits;
 use super::policy::{DISK_SHARE, LOG_BYTES};
-use crate::error::{ApiError, Detail};
+use crate::error::{ApiError, ErrorDetail};
 
 /// An organization's use of its quota.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,22 +25,22 @@ pub struct LogUse {
 
 /// Bytes of requests on their way to the log, by organization.
 #[derive(Default)]
-pub(super) struct Arriving(Mutex<HashMap<Id, u64>>);
+pub(super) struct LogBytesInFlight(Mutex<HashMap<Id, u64>>);
 
-impl Arriving {
+impl LogBytesInFlight {
     fn bytes(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
         self.0.lock()
     }
 }
 
 /// A request's part of the bytes in flight, released on drop.
-pub struct LogHold {
-    arriving: Arc<Arriving>,
+pub struct LogBytesHold {
+    arriving: Arc<LogBytesInFlight>,
     organization: Id,
     bytes: u64,
 }
 
-impl Drop for LogHold {
+impl Drop for LogBytesHold {
     fn drop(&mut self) {
         let mut arriving = self.arriving.bytes();
         if let Some(bytes) = arriving.get_mut(&self.organization) {
@@ -59,13 +59,13 @@ fn exceeded(used: LogUse, limit: u64) -> ApiError {
         used.bytes
     );
     ApiError {
-        detail: Detail::Limit { policy: LOG_BYTES },
+        detail: ErrorDetail::Limit { policy: LOG_BYTES },
         ..ApiError::new(Code::QuotaExceeded, message)
     }
 }
 
 impl RateLimits {
-    pub fn log_use(&self, organization: Id) -> Result<LogUse, ReadError> {
+    pub fn log_use(&self, organization: Id) -> Result<LogUse, StoreReadError> {
         let limit = self.account(organization)?.plan().log_bytes;
         let bytes = self.engine.published().snapshot.log_bytes(organization)?;
         Ok(LogUse { bytes, limit })
@@ -84,7 +84,7 @@ impl RateLimits {
             tier.name()
         );
         Err(ApiError {
-            detail: Detail::Limit { policy: DISK_SHARE },
+            detail: ErrorDetail::Limit { policy: DISK_SHARE },
             ..ApiError::new(Code::QuotaExceeded, message)
         })
     }
@@ -102,7 +102,7 @@ impl RateLimits {
     }
 
     /// Reserves `bytes` until the write has ended.
-    pub fn hold_log(&self, organization: Id, bytes: u64) -> Result<Option<LogHold>, ApiError> {
+    pub fn hold_log(&self, organization: Id, bytes: u64) -> Result<Option<LogBytesHold>, ApiError> {
         let plan = self.account(organization)?.plan();
         self.check_disk(&plan.tier)?;
         if plan.log_bytes.is_none() {
@@ -117,7 +117,7 @@ impl RateLimits {
             return Err(exceeded(used, limit));
         }
         *arriving.entry(organization).or_default() += bytes;
-        Ok(Some(LogHold {
+        Ok(Some(LogBytesHold {
             arriving: Arc::clone(&self.arriving),
             organization,
             bytes,

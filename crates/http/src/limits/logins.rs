@@ -20,9 +20,9 @@ use kedge_protocol::Hash;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 
-use super::policy::{Policy, Standing};
+use super::policy::{LimitPolicy, LimitStatus};
 use kedge_net::addresses::ClientAddress;
-use kedge_net::window::Counter;
+use kedge_net::window::WindowCounter;
 
 /// Known addresses of one account.
 const KNOWN_MAX: usize = 16;
@@ -30,22 +30,27 @@ const HOUR_MS: u64 = 60 * 60 * 1_000;
 
 /// Failures of an address, or of an account from one address, and its logins in flight.
 #[derive(Default, Debug)]
-struct Attempts {
-    failures: Counter,
+struct LoginAttempts {
+    failures: WindowCounter,
     under_way: AtomicU32,
 }
 
 /// A login in flight, released on drop.
-struct Attempt {
-    attempts: Arc<Attempts>,
-    policy: Policy,
+struct LoginAttempt {
+    attempts: Arc<LoginAttempts>,
+    policy: LimitPolicy,
 }
 
-impl Attempts {
+impl LoginAttempts {
     /// Admits a login if the limit holds even when all logins in flight fail.
-    fn begin(self: Arc<Self>, policy: Policy, limit: u32, now_s: u64) -> Result<Attempt, Standing> {
+    fn begin(
+        self: Arc<Self>,
+        policy: LimitPolicy,
+        limit: u32,
+        now_s: u64,
+    ) -> Result<LoginAttempt, LimitStatus> {
         let others = self.under_way.fetch_add(1, Ordering::AcqRel);
-        let attempt = Attempt {
+        let attempt = LoginAttempt {
             attempts: self,
             policy,
         };
@@ -56,7 +61,7 @@ impl Attempts {
             return Ok(attempt);
         }
         let is_full = failures.used >= limit;
-        Err(Standing {
+        Err(LimitStatus {
             policy,
             limit: u64::from(limit),
             remaining: 0,
@@ -70,14 +75,14 @@ impl Attempts {
     }
 }
 
-impl Attempt {
+impl LoginAttempt {
     fn count_failure(&self, now_s: u64) {
         let window = self.policy.period().window(now_s);
         self.attempts.failures.take(window, u32::MAX);
     }
 }
 
-impl Drop for Attempt {
+impl Drop for LoginAttempt {
     fn drop(&mut self) {
         self.attempts.under_way.fetch_sub(1, Ordering::AcqRel);
     }
@@ -85,18 +90,18 @@ impl Drop for Attempt {
 
 /// Time of an account's next failure slot, if all slots are evenly spaced: Unix milliseconds (GCRA).
 #[derive(Default, Debug)]
-struct Pace(AtomicU64);
+struct FailurePace(AtomicU64);
 
 /// A slot for a failure, returned unless the login fails.
-struct Spaced {
-    pace: Arc<Pace>,
+struct FailureSlot {
+    pace: Arc<FailurePace>,
     spacing_ms: u64,
 }
 
-impl Pace {
+impl FailurePace {
     /// Takes the slot of one failure of `limit` in an hour, or returns when the next one is free, Unix seconds. Half of
     /// them may come together; the others are spaced over the hour.
-    fn begin(self: Arc<Self>, limit: u32, now_s: u64) -> Result<Spaced, u64> {
+    fn begin(self: Arc<Self>, limit: u32, now_s: u64) -> Result<FailureSlot, u64> {
         let spaced = u64::from(limit / 2).max(1);
         let together = u64::from(limit - limit / 2);
         let spacing_ms = HOUR_MS / spaced;
@@ -108,7 +113,7 @@ impl Pace {
         };
         let (order, seen) = (Ordering::AcqRel, Ordering::Acquire);
         match self.0.fetch_update(order, seen, next) {
-            Ok(_) => Ok(Spaced {
+            Ok(_) => Ok(FailureSlot {
                 pace: self,
                 spacing_ms,
             }),
@@ -117,27 +122,27 @@ impl Pace {
     }
 }
 
-impl Spaced {
+impl FailureSlot {
     /// The login failed, so its slot is used.
     fn keep(mut self) {
         self.spacing_ms = 0;
     }
 }
 
-impl Drop for Spaced {
+impl Drop for FailureSlot {
     fn drop(&mut self) {
         self.pace.0.fetch_sub(self.spacing_ms, Ordering::AcqRel);
     }
 }
 
 /// An admitted login. Dropped without a result, it counts as neither success nor failure.
-pub struct Login {
-    of_both: Attempt,
-    of_address: Option<Attempt>,
-    of_account: Option<Spaced>,
+pub struct AdmittedLogin {
+    of_both: LoginAttempt,
+    of_address: Option<LoginAttempt>,
+    of_account: Option<FailureSlot>,
 }
 
-impl Login {
+impl AdmittedLogin {
     /// The password was wrong, or the account does not exist.
     pub fn failed(self, now_s: u64) {
         self.of_both.count_failure(now_s);
@@ -159,9 +164,9 @@ impl Login {
 
 /// An admitted request with an e-mail address that may be taken. Held until dropped, so that concurrent requests reveal
 /// no more than consecutive ones.
-pub struct Naming(Attempt);
+pub struct EmailProbe(LoginAttempt);
 
-impl Naming {
+impl EmailProbe {
     /// The address was taken, which reveals as much as a login.
     pub fn met_taken(&self, now_s: u64) {
         self.0.count_failure(now_s);
@@ -179,11 +184,11 @@ pub(super) struct LoginLimits {
     pub(super) per_account_hour: u32,
 }
 
-pub(super) struct Logins {
+pub(super) struct LoginCounter {
     limits: LoginLimits,
-    addresses: Cache<ClientAddress, Arc<Attempts>>,
-    both: Cache<(Hash, ClientAddress), Arc<Attempts>>,
-    accounts: Cache<Hash, Arc<Pace>>,
+    addresses: Cache<ClientAddress, Arc<LoginAttempts>>,
+    both: Cache<(Hash, ClientAddress), Arc<LoginAttempts>>,
+    accounts: Cache<Hash, Arc<FailurePace>>,
     /// Addresses known to accounts, latest logins last. Only correct passwords and refresh tokens add any.
     known: Cache<Hash, Arc<Mutex<Vec<ClientAddress>>>>,
 }
@@ -193,7 +198,7 @@ fn made<K: HashKey + Eq + Clone, V: Default>(of: &Cache<K, Arc<V>>, key: &K) -> 
         .unwrap_or_else(|never| match never {})
 }
 
-impl Logins {
+impl LoginCounter {
     /// `entries_max` bounds the cached addresses and accounts, approximately.
     pub(super) fn new(limits: LoginLimits, entries_max: usize) -> Self {
         Self {
@@ -210,10 +215,10 @@ impl Logins {
         &self,
         address: ClientAddress,
         now_s: u64,
-    ) -> Result<Naming, Standing> {
+    ) -> Result<EmailProbe, LimitStatus> {
         let attempts = made(&self.addresses, &address);
-        let attempt = attempts.begin(Policy::LoginAddress, self.limits.per_address, now_s);
-        attempt.map(Naming)
+        let attempt = attempts.begin(LimitPolicy::LoginAddress, self.limits.per_address, now_s);
+        attempt.map(EmailProbe)
     }
 
     /// Notes that the account's owner is at this address.
@@ -240,32 +245,32 @@ impl Logins {
         account: Hash,
         is_owner: bool,
         now_s: u64,
-    ) -> Result<Login, Standing> {
+    ) -> Result<AdmittedLogin, LimitStatus> {
         let limits = &self.limits;
         let both = made(&self.both, &(account, address));
-        let of_both = both.begin(Policy::LoginAccount, limits.per_account, now_s)?;
+        let of_both = both.begin(LimitPolicy::LoginAccount, limits.per_account, now_s)?;
         if is_owner || self.knows(address, &account) {
-            return Ok(Login {
+            return Ok(AdmittedLogin {
                 of_both,
                 of_address: None,
                 of_account: None,
             });
         }
         let of_address = made(&self.addresses, &address).begin(
-            Policy::LoginAddress,
+            LimitPolicy::LoginAddress,
             limits.per_address,
             now_s,
         )?;
         let pace = made(&self.accounts, &account);
         let of_account = pace
             .begin(limits.per_account_hour, now_s)
-            .map_err(|resets_at_s| Standing {
-                policy: Policy::LoginAccountHour,
+            .map_err(|resets_at_s| LimitStatus {
+                policy: LimitPolicy::LoginAccountHour,
                 limit: u64::from(limits.per_account_hour),
                 remaining: 0,
                 resets_at_s,
             })?;
-        Ok(Login {
+        Ok(AdmittedLogin {
             of_both,
             of_address: Some(of_address),
             of_account: Some(of_account),
@@ -284,13 +289,13 @@ mod tests {
     const ANN: Hash = Hash([1; 32]);
     const BOB: Hash = Hash([2; 32]);
 
-    fn logins() -> Logins {
+    fn logins() -> LoginCounter {
         let limits = LoginLimits {
             per_address: 10,
             per_account: 5,
             per_account_hour: 20,
         };
-        Logins::new(limits, 1_000)
+        LoginCounter::new(limits, 1_000)
     }
 
     fn address(number: u8) -> ClientAddress {
@@ -298,21 +303,21 @@ mod tests {
     }
 
     fn begin(
-        logins: &Logins,
+        logins: &LoginCounter,
         address: ClientAddress,
         account: Hash,
         now_s: u64,
-    ) -> Result<Login, Standing> {
+    ) -> Result<AdmittedLogin, LimitStatus> {
         logins.begin(address, account, false, now_s)
     }
 
     #[track_caller]
-    fn fail(logins: &Logins, from: u8, account: Hash, now_s: u64) {
+    fn fail(logins: &LoginCounter, from: u8, account: Hash, now_s: u64) {
         let login = begin(logins, address(from), account, now_s);
         login.ok().unwrap().failed(now_s);
     }
 
-    fn refusal(result: Result<Login, Standing>) -> Standing {
+    fn refusal(result: Result<AdmittedLogin, LimitStatus>) -> LimitStatus {
         result.err().expect("it should have been refused")
     }
 
@@ -323,7 +328,7 @@ mod tests {
             fail(&logins, 1, ANN, NOW_S);
         }
         let refused = refusal(begin(&logins, address(1), ANN, NOW_S + 60));
-        assert_eq!(refused.policy, Policy::LoginAccount);
+        assert_eq!(refused.policy, LimitPolicy::LoginAccount);
         assert_eq!((refused.limit, refused.remaining), (5, 0));
         assert_eq!(refused.resets_at_s, NOW_S + 900);
         assert!(begin(&logins, address(2), ANN, NOW_S).is_ok());
@@ -338,7 +343,7 @@ mod tests {
             fail(&logins, 1, Hash([number; 32]), NOW_S);
         }
         let refused = refusal(begin(&logins, address(1), Hash([99; 32]), NOW_S));
-        assert_eq!(refused.policy, Policy::LoginAddress);
+        assert_eq!(refused.policy, LimitPolicy::LoginAddress);
         assert_eq!(refused.resets_at_s, NOW_S + 60);
         assert!(begin(&logins, address(2), Hash([99; 32]), NOW_S).is_ok());
         assert!(begin(&logins, address(1), Hash([99; 32]), NOW_S + 60).is_ok());
@@ -362,7 +367,7 @@ mod tests {
                     times.push(second);
                 }
                 Err(refused) => {
-                    assert_eq!(refused.policy, Policy::LoginAccountHour);
+                    assert_eq!(refused.policy, LimitPolicy::LoginAccountHour);
                     let wait_s = refused.resets_at_s - (NOW_S + second);
                     assert!(
                         (1..=360).contains(&wait_s),
@@ -409,7 +414,7 @@ mod tests {
     #[test]
     fn guesses_sent_at_one_time_are_no_more_than_the_limit() {
         let logins = logins();
-        let under_way: Vec<Login> = (0..5)
+        let under_way: Vec<AdmittedLogin> = (0..5)
             .map(|_| begin(&logins, address(1), ANN, NOW_S).ok().unwrap())
             .collect();
         let refused = refusal(begin(&logins, address(1), ANN, NOW_S));
@@ -420,11 +425,11 @@ mod tests {
         let refused = refusal(begin(&logins, address(1), ANN, NOW_S));
         assert_eq!(refused.resets_at_s, NOW_S + 900);
         let logins = self::logins();
-        let from_everywhere: Vec<Login> = (0..10)
+        let from_everywhere: Vec<AdmittedLogin> = (0..10)
             .map(|number| begin(&logins, address(number), ANN, NOW_S).ok().unwrap())
             .collect();
         let refused = refusal(begin(&logins, address(99), ANN, NOW_S));
-        assert_eq!(refused.policy, Policy::LoginAccountHour);
+        assert_eq!(refused.policy, LimitPolicy::LoginAccountHour);
         drop(from_everywhere);
         assert!(begin(&logins, address(99), ANN, NOW_S).is_ok());
     }
@@ -450,7 +455,7 @@ mod tests {
         }
         assert_eq!(
             refusal(begin(&logins, address(1), ANN, NOW_S)).policy,
-            Policy::LoginAddress
+            LimitPolicy::LoginAddress
         );
     }
 }

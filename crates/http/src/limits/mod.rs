@@ -27,44 +27,44 @@ use std::time::Duration;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 use kedge_actors::Engine;
-use kedge_actors::api::SubmitError;
-use kedge_config::{Config, Switch};
+use kedge_actors::api::SubmissionError;
+use kedge_config::{Config, ConfigSwitch};
 use kedge_protocol::hash::sha256;
 use kedge_protocol::limits::{
     LIMITED_ACCOUNTS_MAX, LIMITED_ADDRESSES_MAX, LIMITED_ORGANIZATIONS_MAX,
 };
 use kedge_protocol::resource::{Organization, Tier};
 use kedge_protocol::{Hash, Id};
-use kedge_storage::{Mode, ReadError, SideWrite, Usage};
+use kedge_storage::{SideWrite, StoreMode, StoreReadError, UsageRow};
 use metrics::{counter, gauge};
 use parking_lot::Mutex;
 
-use self::census::{Census, Nearest, Part, Shares};
-use self::leases::Leases;
-use self::log_bytes::Arriving;
-use self::logins::{LoginLimits, Logins};
-use self::organizations::{Account, Organizations};
+use self::census::{LimitFraction, NearestLimit, TierCensus, UsageShares};
+use self::leases::LeaseClient;
+use self::log_bytes::LogBytesInFlight;
+use self::logins::{LoginCounter, LoginLimits};
+use self::organizations::{LimitAccount, LimitAccounts};
 use self::refusal::refuse;
-use self::tier::{DiskReserves, LogQuotas, Plan};
+use self::tier::{DiskReserves, LogQuotas, TierPlan};
 use crate::error::ApiError;
 use crate::metric_definitions::{DISK_KEPT_BYTES, USAGE_ROWS_WRITTEN};
-use kedge_net::addresses::Addresses;
+use kedge_net::addresses::AddressCounter;
 
-pub use self::budget::{Budget, Held};
-pub use self::census::{NEAREST_MAX, Overview};
-pub use self::log_bytes::{LogHold, LogUse};
-pub use self::logins::{Login, Naming};
-pub use self::places::{Place, Places};
-pub use self::policy::{LOG_BYTES, LimitClass, Policy, Standing};
-pub use self::shares::{Holder, Share};
-pub use self::tier::{Limits, PerLimit, limits_of, price_of};
+pub use self::budget::{BudgetReservation, SharedBudget};
+pub use self::census::{NEAREST_MAX, TierOverview};
+pub use self::log_bytes::{LogBytesHold, LogUse};
+pub use self::logins::{AdmittedLogin, EmailProbe};
+pub use self::places::{SharePool, ShareSlot};
+pub use self::policy::{LOG_BYTES, LimitClass, LimitPolicy, LimitStatus};
+pub use self::shares::{ShareHolder, ShareKind};
+pub use self::tier::{OrganizationLimits, PerLimit, limits_of, price_of};
 pub use kedge_net::addresses::ClientAddress;
-pub use kedge_net::window::Period;
+pub use kedge_net::window::WindowPeriod;
 
 /// The names of all limits, as in refusals and metrics.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let policies = Policy::ALL.iter().map(|policy| policy.name());
-    let shares = Share::ALL.iter().map(|share| share.name());
+    let policies = LimitPolicy::ALL.iter().map(|policy| policy.name());
+    let shares = ShareKind::ALL.iter().map(|share| share.name());
     policies.chain(shares).chain(budget::ALL)
 }
 
@@ -74,61 +74,63 @@ const STORE_INTERVAL: Duration = Duration::from_secs(1);
 pub struct RateLimits {
     engine: Engine,
     enforced: bool,
-    organizations: Organizations,
-    addresses: Addresses,
+    organizations: LimitAccounts,
+    addresses: AddressCounter,
     per_address: u32,
     address_policy: HeaderValue,
-    logins: Logins,
+    logins: LoginCounter,
     quotas: LogQuotas,
     disk_reserves: DiskReserves,
-    arriving: Arc<Arriving>,
-    free: Arc<Plan>,
-    developer: Arc<Plan>,
-    enterprise: Arc<Plan>,
+    arriving: Arc<LogBytesInFlight>,
+    free: Arc<TierPlan>,
+    developer: Arc<TierPlan>,
+    enterprise: Arc<TierPlan>,
     /// The last count of organizations by tier.
-    census: Mutex<Option<Census>>,
+    census: Mutex<Option<TierCensus>>,
     /// Number of tier changes by the operator.
     tiers_set: AtomicU32,
     /// Source of leases while this node follows.
-    leases: OnceLock<Leases>,
+    leases: OnceLock<LeaseClient>,
     /// Whether this node led at the last look, and how often it began to.
     led: AtomicBool,
     times_led: AtomicU32,
 }
 
 /// The limits that a request was counted on.
-pub struct Tally {
+pub struct LimitCharge {
     address: ClientAddress,
     taken_s: u64,
-    counted: Counted,
+    counted: ChargeTarget,
 }
 
-enum Counted {
+enum ChargeTarget {
     Nothing,
     Address,
     /// The account, the class, and whether the request was counted on leases.
-    Organization(Arc<Account>, LimitClass, bool),
+    Organization(Arc<LimitAccount>, LimitClass, bool),
 }
 
-impl Tally {
+impl LimitCharge {
     pub fn client_address(&self) -> ClientAddress {
         self.address
     }
 
     /// The holder of the request's shares.
-    pub fn holder(&self) -> Holder {
+    pub fn holder(&self) -> ShareHolder {
         match &self.counted {
-            Counted::Organization(account, ..) => Holder::Organization(account.organization_id()),
-            Counted::Address | Counted::Nothing => Holder::Address(self.address),
+            ChargeTarget::Organization(account, ..) => {
+                ShareHolder::Organization(account.organization_id())
+            }
+            ChargeTarget::Address | ChargeTarget::Nothing => ShareHolder::Address(self.address),
         }
     }
 }
 
 /// An organization's use of its limits.
 #[derive(Clone)]
-pub struct Use {
+pub struct LimitUse {
     pub tier: Tier,
-    pub limits: Limits,
+    pub limits: OrganizationLimits,
     /// Counts in the current windows.
     pub used: PerLimit<u64>,
 }
@@ -144,7 +146,7 @@ impl RateLimits {
             free: config.disk_kept_from_free,
             developer: config.disk_kept_from_developer,
         };
-        let enforced = config.rate_limits == Switch::On;
+        let enforced = config.rate_limits == ConfigSwitch::On;
         for tier in [Tier::Free, Tier::Developer] {
             let kept = if enforced { disk_reserves.of(&tier) } else { 0 };
             gauge!(DISK_KEPT_BYTES, "tier" => tier.name()).set(kept as f64);
@@ -152,11 +154,11 @@ impl RateLimits {
         Self {
             engine,
             enforced,
-            organizations: Organizations::new(LIMITED_ORGANIZATIONS_MAX),
-            addresses: Addresses::new(config.trusted_proxies.clone(), LIMITED_ADDRESSES_MAX),
+            organizations: LimitAccounts::new(LIMITED_ORGANIZATIONS_MAX),
+            addresses: AddressCounter::new(config.trusted_proxies.clone(), LIMITED_ADDRESSES_MAX),
             per_address,
-            address_policy: fields::policy(&[(Policy::Address, u64::from(per_address))]),
-            logins: Logins::new(
+            address_policy: fields::policy(&[(LimitPolicy::Address, u64::from(per_address))]),
+            logins: LoginCounter::new(
                 LoginLimits {
                     per_address: config.login_failures_per_address,
                     per_account: config.login_failures_per_account,
@@ -167,9 +169,9 @@ impl RateLimits {
             quotas,
             disk_reserves,
             arriving: Arc::default(),
-            free: Plan::new(Tier::Free, quotas),
-            developer: Plan::new(Tier::Developer, quotas),
-            enterprise: Plan::new(Tier::Enterprise, quotas),
+            free: TierPlan::new(Tier::Free, quotas),
+            developer: TierPlan::new(Tier::Developer, quotas),
+            enterprise: TierPlan::new(Tier::Enterprise, quotas),
             census: Mutex::default(),
             tiers_set: AtomicU32::new(0),
             leases: OnceLock::new(),
@@ -178,27 +180,27 @@ impl RateLimits {
         }
     }
 
-    fn plan(&self, tier: &Tier) -> Arc<Plan> {
+    fn plan(&self, tier: &Tier) -> Arc<TierPlan> {
         Arc::clone(match tier {
             Tier::Free => &self.free,
             Tier::Developer => &self.developer,
             Tier::Enterprise => &self.enterprise,
-            Tier::Custom(_) => return Plan::new(*tier, self.quotas),
+            Tier::Custom(_) => return TierPlan::new(*tier, self.quotas),
         })
     }
 
-    pub fn begin(&self, peer: IpAddr, headers: &HeaderMap, now_s: u64) -> Tally {
-        Tally {
+    pub fn begin(&self, peer: IpAddr, headers: &HeaderMap, now_s: u64) -> LimitCharge {
+        LimitCharge {
             address: self.addresses.client(peer, headers),
             taken_s: now_s,
-            counted: Counted::Nothing,
+            counted: ChargeTarget::Nothing,
         }
     }
 
     /// Counts a request on its organization's limits, or on its address's without an organization; or refuses it.
     pub async fn count(
         &self,
-        tally: &mut Tally,
+        tally: &mut LimitCharge,
         class: LimitClass,
         organization: Option<Id>,
     ) -> Result<(), ApiError> {
@@ -216,15 +218,15 @@ impl RateLimits {
                 };
                 taken.map_err(|standing| refuse(&standing, tally.taken_s))?;
                 self.note(&account);
-                tally.counted = Counted::Organization(account, class, leases.is_some());
+                tally.counted = ChargeTarget::Organization(account, class, leases.is_some());
                 Ok(())
             }
             None => self.count_address(tally),
         }
     }
 
-    pub fn count_address(&self, tally: &mut Tally) -> Result<(), ApiError> {
-        let period = Policy::Address.period();
+    pub fn count_address(&self, tally: &mut LimitCharge) -> Result<(), ApiError> {
+        let period = LimitPolicy::Address.period();
         let window = period.window(tally.taken_s);
         let ceiling = if self.enforced {
             self.per_address
@@ -233,11 +235,11 @@ impl RateLimits {
         };
         let counter = self.addresses.counter(tally.address);
         if counter.take(window, ceiling) || !self.enforced {
-            tally.counted = Counted::Address;
+            tally.counted = ChargeTarget::Address;
             return Ok(());
         }
-        let standing = Standing {
-            policy: Policy::Address,
+        let standing = LimitStatus {
+            policy: LimitPolicy::Address,
             limit: u64::from(ceiling),
             remaining: 0,
             resets_at_s: period.ends_s(window),
@@ -253,7 +255,7 @@ impl RateLimits {
         email: &str,
         is_owner: bool,
         now_s: u64,
-    ) -> Result<Option<Login>, ApiError> {
+    ) -> Result<Option<AdmittedLogin>, ApiError> {
         if !self.enforced {
             return Ok(None);
         }
@@ -270,7 +272,7 @@ impl RateLimits {
         &self,
         address: ClientAddress,
         now_s: u64,
-    ) -> Result<Option<Naming>, ApiError> {
+    ) -> Result<Option<EmailProbe>, ApiError> {
         if !self.enforced {
             return Ok(None);
         }
@@ -287,7 +289,7 @@ impl RateLimits {
 
     /// Writes the limits' state into an outgoing answer. An answer that the caller already has (`is_known`) is free:
     /// its count is returned first.
-    pub fn finish(&self, tally: &Tally, is_known: bool, headers: &mut HeaderMap, now_s: u64) {
+    pub fn finish(&self, tally: &LimitCharge, is_known: bool, headers: &mut HeaderMap, now_s: u64) {
         if is_known {
             self.give_back(tally);
         }
@@ -296,15 +298,15 @@ impl RateLimits {
             return;
         }
         match &tally.counted {
-            Counted::Organization(account, class, is_leased) => {
+            ChargeTarget::Organization(account, class, is_leased) => {
                 let plan = account.plan();
-                let mut room = [Standing::NOTHING; 3];
+                let mut room = [LimitStatus::NOTHING; 3];
                 let standings = account.standings((*class, *is_leased), now_s, &mut room);
                 if let Some(policy) = plan.policy_field(*class) {
                     fields::write(headers, standings, policy.clone(), now_s);
                 }
             }
-            Counted::Address | Counted::Nothing => {
+            ChargeTarget::Address | ChargeTarget::Nothing => {
                 let standing = self.address_standing(tally.address, now_s);
                 fields::write(headers, &mut [standing], self.address_policy.clone(), now_s);
             }
@@ -312,32 +314,32 @@ impl RateLimits {
     }
 
     /// Returns at most the minute's limit per minute, because each such answer took work.
-    fn give_back(&self, tally: &Tally) {
+    fn give_back(&self, tally: &LimitCharge) {
         match &tally.counted {
-            Counted::Organization(account, class, is_leased) => {
+            ChargeTarget::Organization(account, class, is_leased) => {
                 account.give_back_known(*class, tally.taken_s, *is_leased);
                 self.note(account);
             }
-            Counted::Address => {
-                let window = Policy::Address.period().window(tally.taken_s);
+            ChargeTarget::Address => {
+                let window = LimitPolicy::Address.period().window(tally.taken_s);
                 self.addresses
                     .counter(tally.address)
                     .give_back_known(window, self.per_address);
             }
-            Counted::Nothing => {}
+            ChargeTarget::Nothing => {}
         }
     }
 
     /// Marks the account's day count for storing. With limits off nothing is stored, so benchmarks measure no extra
     /// work.
-    fn note(&self, account: &Arc<Account>) {
+    fn note(&self, account: &Arc<LimitAccount>) {
         if self.enforced {
             self.organizations.note(account);
         }
     }
 
-    fn address_standing(&self, address: ClientAddress, now_s: u64) -> Standing {
-        let period = Policy::Address.period();
+    fn address_standing(&self, address: ClientAddress, now_s: u64) -> LimitStatus {
+        let period = LimitPolicy::Address.period();
         let now = period.window(now_s);
         let (window, used) = match self.addresses.known(address) {
             Some(counter) => {
@@ -346,44 +348,44 @@ impl RateLimits {
             }
             None => (now, 0),
         };
-        Standing {
-            policy: Policy::Address,
+        LimitStatus {
+            policy: LimitPolicy::Address,
             limit: u64::from(self.per_address),
             remaining: u64::from(self.per_address.saturating_sub(used)),
             resets_at_s: period.ends_s(window),
         }
     }
 
-    fn account(&self, organization_id: Id) -> Result<Arc<Account>, ReadError> {
+    fn account(&self, organization_id: Id) -> Result<Arc<LimitAccount>, StoreReadError> {
         self.organizations.account(organization_id, || {
             let snapshot = &self.engine.published().snapshot;
             let organization = snapshot.organization(organization_id)?;
             // A token may outlive a store restored to a time before its organization.
             let tier = organization.map_or(Tier::Free, |organization| organization.tier);
-            let stored: Option<Usage> = snapshot.usage(organization_id)?;
+            let stored: Option<UsageRow> = snapshot.usage(organization_id)?;
             Ok((self.plan(&tier), stored))
         })
     }
 
     /// A former leader may have stored a higher day count before this node began to lead.
-    fn catch_up(&self, account: &Account) -> Result<(), ReadError> {
+    fn catch_up(&self, account: &LimitAccount) -> Result<(), StoreReadError> {
         if !account.is_new_in(self.times_led.load(Ordering::Acquire)) {
             return Ok(());
         }
         let organization = account.organization_id();
-        let stored: Option<Usage> = self.engine.published().snapshot.usage(organization)?;
+        let stored: Option<UsageRow> = self.engine.published().snapshot.usage(organization)?;
         if let Some(usage) = stored {
             let used = u32::try_from(usage.requests).unwrap_or(u32::MAX);
             let day = u32::try_from(usage.day).unwrap_or_default();
-            account.counter(Policy::TierDay).raise_to(day, used);
+            account.counter(LimitPolicy::TierDay).raise_to(day, used);
         }
         Ok(())
     }
 
-    pub fn used(&self, organization_id: Id, now_s: u64) -> Result<Use, ReadError> {
+    pub fn used(&self, organization_id: Id, now_s: u64) -> Result<LimitUse, StoreReadError> {
         let account = self.account(organization_id)?;
         let plan = account.plan();
-        Ok(Use {
+        Ok(LimitUse {
             tier: plan.tier,
             limits: plan.limits.clone(),
             used: PerLimit::each(|policy| u64::from(account.count(policy, now_s).used)),
@@ -412,18 +414,19 @@ impl RateLimits {
             return;
         }
         let changed = self.organizations.take_changed();
-        if changed.is_empty() || self.engine.mode() != Mode::ReadWrite || !self.engine.leads() {
+        if changed.is_empty() || self.engine.mode() != StoreMode::ReadWrite || !self.engine.leads()
+        {
             // If the store accepts no writes, accounts are still released from memory, and noted again with their next
             // request.
             return;
         }
-        let write = |(account, usage): &(Arc<Account>, Usage)| SideWrite::Usage {
+        let write = |(account, usage): &(Arc<LimitAccount>, UsageRow)| SideWrite::Usage {
             organization: account.organization_id(),
             usage: *usage,
         };
         let writes: Vec<SideWrite> = changed.iter().map(write).collect();
         let rows = writes.len() as u64;
-        let stored: Result<(), SubmitError> = self.engine.side_writes(writes).await;
+        let stored: Result<(), SubmissionError> = self.engine.side_writes(writes).await;
         match stored {
             Ok(()) => counter!(USAGE_ROWS_WRITTEN).increment(rows),
             Err(error) => {
@@ -437,7 +440,7 @@ impl RateLimits {
 
     /// Organizations by tier, and at most `count` of those nearest to a limit. A count of the last minute is reused.
     /// May read for a while: call it on a blocking thread.
-    pub fn overview(&self, now_s: u64, count: usize) -> Result<Overview, ReadError> {
+    pub fn overview(&self, now_s: u64, count: usize) -> Result<TierOverview, StoreReadError> {
         let tiers_set = self.tiers_set.load(Ordering::Acquire);
         let mut kept = self.census.lock();
         let fresh = kept.take_if(|census| census.is_fresh(tiers_set));
@@ -445,7 +448,7 @@ impl RateLimits {
             census
         } else {
             let snapshot = &self.engine.published().snapshot;
-            Census::take(snapshot, self.quotas, now_s, tiers_set)?
+            TierCensus::take(snapshot, self.quotas, now_s, tiers_set)?
         };
         let census = kept.insert(census);
         let nearest = self.nearest(census, now_s, count.min(NEAREST_MAX))?;
@@ -460,16 +463,16 @@ impl RateLimits {
     /// The organizations nearest to a limit, among those in memory and those counted.
     fn nearest(
         &self,
-        census: &Census,
+        census: &TierCensus,
         now_s: u64,
         count: usize,
-    ) -> Result<Vec<Nearest>, ReadError> {
-        let mut shares = Shares::default();
+    ) -> Result<Vec<NearestLimit>, StoreReadError> {
+        let mut shares = UsageShares::default();
         for account in self.organizations.all() {
             let used = |policy| u64::from(account.count(policy, now_s).used);
             shares.add(
                 account.organization_id(),
-                Part::of_requests(&account.plan().limits, used),
+                LimitFraction::of_requests(&account.plan().limits, used),
             );
         }
         let mut nearest = Vec::new();
@@ -481,11 +484,12 @@ impl RateLimits {
             let Some(organization) = self.engine.published().snapshot.organization(id)? else {
                 continue;
             };
-            let (Use { limits, used, .. }, log) = (self.used(id, now_s)?, self.log_use(id)?);
+            let (LimitUse { limits, used, .. }, log) = (self.used(id, now_s)?, self.log_use(id)?);
             let requests =
-                Part::of_requests(&limits, |policy| used.of(policy).copied().unwrap_or(0));
-            let part = Part::larger(requests, Part::of(LOG_BYTES, log.bytes, log.limit));
-            nearest.extend(part.map(|part| Nearest::new(organization, part)));
+                LimitFraction::of_requests(&limits, |policy| used.of(policy).copied().unwrap_or(0));
+            let part =
+                LimitFraction::larger(requests, LimitFraction::of(LOG_BYTES, log.bytes, log.limit));
+            nearest.extend(part.map(|part| NearestLimit::new(organization, part)));
         }
         census::sort(&mut nearest, count);
         Ok(nearest)

@@ -1,34 +1,34 @@
 //! Accounts of organizations: request counters in memory. The day's count goes to the store periodically:
-//! [`Organizations::take_changed`].
+//! [`LimitAccounts::take_changed`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use kedge_protocol::Id;
-use kedge_storage::Usage;
+use kedge_storage::UsageRow;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
 
-use super::leases::Leased;
-use super::policy::{LimitClass, Policy, Standing};
-use super::tier::Plan;
+use super::leases::OrganizationLeases;
+use super::policy::{LimitClass, LimitPolicy, LimitStatus};
+use super::tier::TierPlan;
 use crate::clock;
-use kedge_net::window::{Count, Counter, Period};
+use kedge_net::window::{WindowCount, WindowCounter, WindowPeriod};
 
 /// An organization's limits and counters.
 #[derive(Debug)]
-pub(super) struct Account {
+pub(super) struct LimitAccount {
     organization_id: Id,
-    plan: ArcSwap<Plan>,
-    counters: [Counter; Policy::OF_ORGANIZATION],
+    plan: ArcSwap<TierPlan>,
+    counters: [WindowCounter; LimitPolicy::OF_ORGANIZATION],
     /// Requests given back in this minute.
-    given_back: Counter,
+    given_back: WindowCounter,
     /// Queued for storing the day's count.
     queued: AtomicBool,
     /// Leases from the leader, on a follower.
-    leased: OnceLock<Box<Leased>>,
+    leased: OnceLock<Box<OrganizationLeases>>,
     /// The last term of leading in which the stored day count was read.
     looked_up: AtomicU32,
 }
@@ -38,9 +38,9 @@ pub(super) struct Account {
 pub(super) fn take_all<'a>(
     class: LimitClass,
     now_s: u64,
-    of: impl Fn(Policy) -> (&'a Counter, u32),
-) -> Result<(), Policy> {
-    let covering = Policy::covering(class);
+    of: impl Fn(LimitPolicy) -> (&'a WindowCounter, u32),
+) -> Result<(), LimitPolicy> {
+    let covering = LimitPolicy::covering(class);
     for (taken, &policy) in covering.iter().enumerate() {
         let window = policy.period().window(now_s);
         let (counter, ceiling) = of(policy);
@@ -55,28 +55,30 @@ pub(super) fn take_all<'a>(
     Ok(())
 }
 
-impl Account {
+impl LimitAccount {
     /// The day's count continues from the stored one.
-    pub(super) fn new(organization_id: Id, plan: Arc<Plan>, stored: Option<Usage>) -> Self {
+    pub(super) fn new(organization_id: Id, plan: Arc<TierPlan>, stored: Option<UsageRow>) -> Self {
         let counters = std::array::from_fn(|policy| match stored {
-            Some(usage) if policy == Policy::TierDay as usize => Counter::from_count(Count {
-                window: u32::try_from(usage.day).unwrap_or_default(),
-                used: u32::try_from(usage.requests).unwrap_or(u32::MAX),
-            }),
-            _ => Counter::default(),
+            Some(usage) if policy == LimitPolicy::TierDay as usize => {
+                WindowCounter::from_count(WindowCount {
+                    window: u32::try_from(usage.day).unwrap_or_default(),
+                    used: u32::try_from(usage.requests).unwrap_or(u32::MAX),
+                })
+            }
+            _ => WindowCounter::default(),
         });
         Self {
             organization_id,
             plan: ArcSwap::new(plan),
             counters,
-            given_back: Counter::default(),
+            given_back: WindowCounter::default(),
             queued: AtomicBool::new(false),
             leased: OnceLock::new(),
             looked_up: AtomicU32::new(0),
         }
     }
 
-    pub(super) fn counter(&self, policy: Policy) -> &Counter {
+    pub(super) fn counter(&self, policy: LimitPolicy) -> &WindowCounter {
         &self.counters[policy as usize]
     }
 
@@ -84,7 +86,7 @@ impl Account {
         self.organization_id
     }
 
-    pub(super) fn plan(&self) -> Arc<Plan> {
+    pub(super) fn plan(&self) -> Arc<TierPlan> {
         self.plan.load_full()
     }
 
@@ -95,7 +97,7 @@ impl Account {
         class: LimitClass,
         now_s: u64,
         enforced: bool,
-    ) -> Result<(), Standing> {
+    ) -> Result<(), LimitStatus> {
         let plan = self.plan.load();
         let taken = take_all(class, now_s, |policy| {
             let ceiling = if enforced {
@@ -109,8 +111,8 @@ impl Account {
     }
 
     /// The state of a limit without room.
-    pub(super) fn spent(&self, policy: Policy, now_s: u64) -> Standing {
-        Standing {
+    pub(super) fn spent(&self, policy: LimitPolicy, now_s: u64) -> LimitStatus {
+        LimitStatus {
             policy,
             limit: u64::from(self.plan.load().ceiling(policy)),
             remaining: 0,
@@ -119,7 +121,7 @@ impl Account {
     }
 
     /// Leases from the leader.
-    pub(super) fn leased(&self) -> &Leased {
+    pub(super) fn leased(&self) -> &OrganizationLeases {
         self.leased.get_or_init(Box::default)
     }
 
@@ -131,7 +133,7 @@ impl Account {
 
     /// Gives back a request counted at that time, on leases or by [`Self::take`].
     fn give_back(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
-        for &policy in Policy::covering(class) {
+        for &policy in LimitPolicy::covering(class) {
             let counter = if is_leased {
                 self.leased().used(policy)
             } else {
@@ -143,7 +145,7 @@ impl Account {
 
     /// Gives back a request whose answer the caller already had, at most the minute's limit per minute.
     pub(super) fn give_back_known(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
-        let minute = Policy::TierMinute;
+        let minute = LimitPolicy::TierMinute;
         let window = minute.period().window(taken_s);
         let ceiling = self.plan.load().ceiling(minute);
         if self.given_back.take(window, ceiling) {
@@ -152,7 +154,7 @@ impl Account {
     }
 
     /// The count of the current window.
-    pub(super) fn count(&self, policy: Policy, now_s: u64) -> Count {
+    pub(super) fn count(&self, policy: LimitPolicy, now_s: u64) -> WindowCount {
         self.counter(policy).count(policy.period().window(now_s))
     }
 
@@ -162,11 +164,11 @@ impl Account {
         &self,
         (class, is_leased): (LimitClass, bool),
         now_s: u64,
-        standings: &'a mut [Standing; 3],
-    ) -> &'a mut [Standing] {
+        standings: &'a mut [LimitStatus; 3],
+    ) -> &'a mut [LimitStatus] {
         let plan = self.plan.load();
         let mut count = 0;
-        for &policy in Policy::covering(class) {
+        for &policy in LimitPolicy::covering(class) {
             if let (Some(limit), Some(place)) = (plan.reported(policy), standings.get_mut(count)) {
                 let used = self.count(policy, now_s);
                 let left = limit.saturating_sub(u64::from(used.used));
@@ -175,7 +177,7 @@ impl Account {
                 } else {
                     left
                 };
-                *place = Standing {
+                *place = LimitStatus {
                     policy,
                     limit,
                     remaining: remaining.min(limit),
@@ -191,13 +193,13 @@ impl Account {
 /// Keeps accounts with unsaved state: active in this minute, or with an unstored day count. All others can be rebuilt
 /// from the store.
 #[derive(Clone, Debug)]
-struct KeepUsed;
+struct ActiveAccounts;
 
-impl Lifecycle<Id, Arc<Account>> for KeepUsed {
+impl Lifecycle<Id, Arc<LimitAccount>> for ActiveAccounts {
     type RequestState = ();
 
-    fn is_pinned(&self, _: &Id, account: &Arc<Account>) -> bool {
-        let minute = Period::Minute.window(clock::now_s());
+    fn is_pinned(&self, _: &Id, account: &Arc<LimitAccount>) -> bool {
+        let minute = WindowPeriod::Minute.window(clock::now_s());
         let is_held = Arc::strong_count(account) > 1;
         let is_lent = || {
             account
@@ -205,17 +207,17 @@ impl Lifecycle<Id, Arc<Account>> for KeepUsed {
                 .get()
                 .is_some_and(|leased| leased.is_used(minute))
         };
-        is_held || account.counter(Policy::TierMinute).count(minute).used > 0 || is_lent()
+        is_held || account.counter(LimitPolicy::TierMinute).count(minute).used > 0 || is_lent()
     }
 }
 
 /// Cache of accounts, by organization.
-pub(super) struct Organizations {
-    accounts: Cache<Id, Arc<Account>, UnitWeighter, DefaultHashBuilder, KeepUsed>,
-    changed: Mutex<Vec<Arc<Account>>>,
+pub(super) struct LimitAccounts {
+    accounts: Cache<Id, Arc<LimitAccount>, UnitWeighter, DefaultHashBuilder, ActiveAccounts>,
+    changed: Mutex<Vec<Arc<LimitAccount>>>,
 }
 
-impl Organizations {
+impl LimitAccounts {
     /// Keeps approximately this many.
     pub(super) fn new(accounts_max: usize) -> Self {
         Self {
@@ -224,7 +226,7 @@ impl Organizations {
                 accounts_max as u64,
                 UnitWeighter,
                 DefaultHashBuilder::default(),
-                KeepUsed,
+                ActiveAccounts,
             ),
             changed: Mutex::default(),
         }
@@ -234,28 +236,28 @@ impl Organizations {
     pub(super) fn account<E>(
         &self,
         organization_id: Id,
-        load: impl FnOnce() -> Result<(Arc<Plan>, Option<Usage>), E>,
-    ) -> Result<Arc<Account>, E> {
+        load: impl FnOnce() -> Result<(Arc<TierPlan>, Option<UsageRow>), E>,
+    ) -> Result<Arc<LimitAccount>, E> {
         self.accounts.get_or_insert_with(&organization_id, || {
             let (plan, stored) = load()?;
-            Ok(Arc::new(Account::new(organization_id, plan, stored)))
+            Ok(Arc::new(LimitAccount::new(organization_id, plan, stored)))
         })
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = Arc<Account>> + '_ {
+    pub(super) fn all(&self) -> impl Iterator<Item = Arc<LimitAccount>> + '_ {
         self.accounts.iter().map(|(_, account)| account)
     }
 
     /// Puts another tier in force if the account is cached. Called after the tier is stored: it waits for an account
     /// that is being loaded, and one loaded later has the new tier.
-    pub(super) fn set_plan(&self, organization_id: Id, plan: Arc<Plan>) {
+    pub(super) fn set_plan(&self, organization_id: Id, plan: Arc<TierPlan>) {
         if let Ok(account) = self.account(organization_id, || Err(())) {
             account.plan.store(plan);
         }
     }
 
     /// Marks an account's day count for storing.
-    pub(super) fn note(&self, account: &Arc<Account>) {
+    pub(super) fn note(&self, account: &Arc<LimitAccount>) {
         // Both sides read and write in one step. So either this finds the account already taken for storing and queues
         // it again, or the storing side sees this count.
         if !account.queued.swap(true, Ordering::AcqRel) {
@@ -264,12 +266,12 @@ impl Organizations {
     }
 
     /// Accounts marked since the last call, each with its day's count.
-    pub(super) fn take_changed(&self) -> Vec<(Arc<Account>, Usage)> {
+    pub(super) fn take_changed(&self) -> Vec<(Arc<LimitAccount>, UsageRow)> {
         let noted = std::mem::take(&mut *self.locked());
-        let day = |account: Arc<Account>| {
+        let day = |account: Arc<LimitAccount>| {
             account.queued.swap(false, Ordering::AcqRel);
-            let count = account.counter(Policy::TierDay).latest();
-            let usage = Usage {
+            let count = account.counter(LimitPolicy::TierDay).latest();
+            let usage = UsageRow {
                 day: u64::from(count.window),
                 requests: u64::from(count.used),
             };
@@ -278,7 +280,7 @@ impl Organizations {
         noted.into_iter().map(day).collect()
     }
 
-    fn locked(&self) -> parking_lot::MutexGuard<'_, Vec<Arc<Account>>> {
+    fn locked(&self) -> parking_lot::MutexGuard<'_, Vec<Arc<LimitAccount>>> {
         self.changed.lock()
     }
 }
@@ -301,16 +303,20 @@ mod tests {
         }
     }
 
-    fn free(stored: Option<Usage>) -> Account {
-        Account::new(id(1), Plan::new(Tier::Free, LogQuotas::default()), stored)
+    fn free(stored: Option<UsageRow>) -> LimitAccount {
+        LimitAccount::new(
+            id(1),
+            TierPlan::new(Tier::Free, LogQuotas::default()),
+            stored,
+        )
     }
 
-    fn used(account: &Account, policy: Policy) -> u32 {
+    fn used(account: &LimitAccount, policy: LimitPolicy) -> u32 {
         account.count(policy, NOW_S).used
     }
 
-    fn loaded(organizations: &Organizations, number: u8) -> Arc<Account> {
-        let load = || Ok::<_, ()>((Plan::new(Tier::Free, LogQuotas::default()), None));
+    fn loaded(organizations: &LimitAccounts, number: u8) -> Arc<LimitAccount> {
+        let load = || Ok::<_, ()>((TierPlan::new(Tier::Free, LogQuotas::default()), None));
         organizations.account(id(number), load).unwrap()
     }
 
@@ -323,10 +329,14 @@ mod tests {
         let full = account
             .take(LimitClass::ObjectWrites, NOW_S, true)
             .unwrap_err();
-        assert_eq!(full.policy, Policy::ObjectWrites);
+        assert_eq!(full.policy, LimitPolicy::ObjectWrites);
         assert_eq!((full.limit, full.remaining), (50, 0));
         assert_eq!(full.resets_at_s, 1_795_255_320);
-        for policy in [Policy::TierDay, Policy::TierMinute, Policy::ObjectWrites] {
+        for policy in [
+            LimitPolicy::TierDay,
+            LimitPolicy::TierMinute,
+            LimitPolicy::ObjectWrites,
+        ] {
             assert_eq!(used(&account, policy), 50, "{policy:?}");
         }
         // Other requests can still use the rest of the tier's minute.
@@ -336,8 +346,8 @@ mod tests {
         let full = account
             .take(LimitClass::ActionBatches, NOW_S, true)
             .unwrap_err();
-        assert_eq!(full.policy, Policy::TierMinute);
-        assert_eq!(used(&account, Policy::ActionBatches), 0);
+        assert_eq!(full.policy, LimitPolicy::TierMinute);
+        assert_eq!(used(&account, LimitPolicy::ActionBatches), 0);
         assert!(
             account
                 .take(LimitClass::ObjectWrites, NOW_S + 60, true)
@@ -347,8 +357,8 @@ mod tests {
 
     #[test]
     fn the_limit_that_makes_one_wait_longest_is_named() {
-        let day = Period::Day.window(NOW_S);
-        let account = free(Some(Usage {
+        let day = WindowPeriod::Day.window(NOW_S);
+        let account = free(Some(UsageRow {
             day: u64::from(day),
             requests: 900,
         }));
@@ -356,7 +366,7 @@ mod tests {
             account.take(LimitClass::Tier, NOW_S, true).unwrap();
         }
         let full = account.take(LimitClass::Tier, NOW_S, true).unwrap_err();
-        assert_eq!(full.policy, Policy::TierDay);
+        assert_eq!(full.policy, LimitPolicy::TierDay);
         assert_eq!(full.resets_at_s, 1_795_305_600);
         assert!(
             account
@@ -367,13 +377,13 @@ mod tests {
 
     #[test]
     fn yesterdays_count_is_over() {
-        let yesterday = Period::Day.window(NOW_S) - 1;
-        let account = free(Some(Usage {
+        let yesterday = WindowPeriod::Day.window(NOW_S) - 1;
+        let account = free(Some(UsageRow {
             day: u64::from(yesterday),
             requests: 1_000,
         }));
         account.take(LimitClass::Tier, NOW_S, true).unwrap();
-        assert_eq!(used(&account, Policy::TierDay), 1);
+        assert_eq!(used(&account, LimitPolicy::TierDay), 1);
     }
 
     #[test]
@@ -384,8 +394,8 @@ mod tests {
                 .take(LimitClass::ObjectWrites, NOW_S, false)
                 .unwrap();
         }
-        assert_eq!(used(&account, Policy::TierMinute), 150);
-        let mut room = [Standing::NOTHING; 3];
+        assert_eq!(used(&account, LimitPolicy::TierMinute), 150);
+        let mut room = [LimitStatus::NOTHING; 3];
         let standings = account.standings((LimitClass::ObjectWrites, false), NOW_S, &mut room);
         assert_eq!(standings.len(), 3);
         assert_eq!(
@@ -399,30 +409,34 @@ mod tests {
         let account = free(None);
         account.take(LimitClass::Lists, NOW_S, true).unwrap();
         account.give_back(LimitClass::Lists, NOW_S, false);
-        for policy in [Policy::TierDay, Policy::TierMinute, Policy::ListReads] {
+        for policy in [
+            LimitPolicy::TierDay,
+            LimitPolicy::TierMinute,
+            LimitPolicy::ListReads,
+        ] {
             assert_eq!(used(&account, policy), 0, "{policy:?}");
         }
     }
 
     #[test]
     fn a_new_tier_is_in_force_at_once_and_what_was_used_stays_used() {
-        let organizations = Organizations::new(100);
+        let organizations = LimitAccounts::new(100);
         let account = loaded(&organizations, 1);
         for _ in 0..100 {
             account.take(LimitClass::Tier, NOW_S, true).unwrap();
         }
         account.take(LimitClass::Tier, NOW_S, true).unwrap_err();
-        organizations.set_plan(id(1), Plan::new(Tier::Developer, LogQuotas::default()));
-        organizations.set_plan(id(2), Plan::new(Tier::Developer, LogQuotas::default()));
+        organizations.set_plan(id(1), TierPlan::new(Tier::Developer, LogQuotas::default()));
+        organizations.set_plan(id(2), TierPlan::new(Tier::Developer, LogQuotas::default()));
         account.take(LimitClass::Tier, NOW_S, true).unwrap();
-        assert_eq!(used(&account, Policy::TierMinute), 101);
+        assert_eq!(used(&account, LimitPolicy::TierMinute), 101);
         // An account that was not cached is built from the store.
         assert_eq!(loaded(&organizations, 2).plan().tier, Tier::Free);
     }
 
     #[test]
     fn each_change_is_stored_once_and_none_is_missed() {
-        let organizations = Organizations::new(100);
+        let organizations = LimitAccounts::new(100);
         let account = loaded(&organizations, 1);
         for _ in 0..3 {
             account.take(LimitClass::Tier, NOW_S, true).unwrap();
@@ -439,7 +453,7 @@ mod tests {
 
     #[test]
     fn counts_noted_in_parallel_all_reach_the_store() {
-        let organizations = Organizations::new(100);
+        let organizations = LimitAccounts::new(100);
         let account = loaded(&organizations, 1);
         let mut stored = 0;
         std::thread::scope(|scope| {
@@ -467,7 +481,7 @@ mod tests {
 
     #[test]
     fn accounts_in_use_stay_at_hand_whoever_else_comes() {
-        let organizations = Organizations::new(64);
+        let organizations = LimitAccounts::new(64);
         let now_s = clock::now_s();
         // The cache is full, so the next account would be evicted first.
         for number in 1..=100 {
@@ -475,14 +489,14 @@ mod tests {
         }
         let account = loaded(&organizations, 0);
         account.take(LimitClass::Tier, now_s, true).unwrap();
-        let window = Period::Minute.window(now_s);
+        let window = WindowPeriod::Minute.window(now_s);
         drop(account);
         for number in 101..=u8::MAX {
             loaded(&organizations, number);
         }
-        let count = loaded(&organizations, 0).count(Policy::TierMinute, now_s);
+        let count = loaded(&organizations, 0).count(LimitPolicy::TierMinute, now_s);
         // The minute may have ended meanwhile; then nothing had to be kept.
-        let is_over = Period::Minute.window(clock::now_s()) != window;
+        let is_over = WindowPeriod::Minute.window(clock::now_s()) != window;
         assert!(count.used == 1 || is_over);
         assert!(organizations.accounts.len() < 128, "idle accounts go");
     }

@@ -3,26 +3,26 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kedge_actors::fair::Full;
+use kedge_actors::fair::QueueFull;
 use metrics::counter;
 
-use super::{ClientAddress, Holder, Share};
+use super::{ClientAddress, ShareHolder, ShareKind};
 use crate::error::ApiError;
 use crate::metric_definitions::PLACES_REASSIGNED;
 
-pub struct Places {
-    of: Share,
-    places: Arc<kedge_actors::places::Places<Holder, ClientAddress>>,
+pub struct SharePool {
+    of: ShareKind,
+    places: Arc<kedge_actors::places::SlotPool<ShareHolder, ClientAddress>>,
 }
 
 /// A place, until it is dropped or reassigned.
-pub type Place = kedge_actors::places::Place<Holder, ClientAddress>;
+pub type ShareSlot = kedge_actors::places::PoolSlot<ShareHolder, ClientAddress>;
 
-impl Places {
+impl SharePool {
     /// `all` places, at most `share` of them for each holder while others wait. A holder with no more than others keeps
     /// its place for at least `patience`.
-    pub fn new(of: Share, all: usize, share: usize, patience: Duration) -> Self {
-        let places = kedge_actors::places::Places::new(all, share, patience);
+    pub fn new(of: ShareKind, all: usize, share: usize, patience: Duration) -> Self {
+        let places = kedge_actors::places::SlotPool::new(all, share, patience);
         Self { of, places }
     }
 
@@ -30,11 +30,11 @@ impl Places {
     ///
     /// # Errors
     /// 429 if the holder has its share, 503 if all places are taken and none can be reassigned.
-    pub fn take(&self, holder: Holder, address: ClientAddress) -> Result<Place, ApiError> {
+    pub fn take(&self, holder: ShareHolder, address: ClientAddress) -> Result<ShareSlot, ApiError> {
         let taken = self.places.try_take(holder, address, Instant::now());
         let place = taken.map_err(|full| match full {
-            Full::Share => self.of.refused(self.places.share()),
-            Full::All => self.of.all_taken(),
+            QueueFull::Share => self.of.refused(self.places.share()),
+            QueueFull::All => self.of.all_taken(),
         })?;
         if place.is_reassigned {
             counter!(PLACES_REASSIGNED, "share" => self.of.name()).increment(1);

@@ -1,6 +1,6 @@
 //! The limits by name, and their state for a caller.
 
-use kedge_net::window::Period;
+use kedge_net::window::WindowPeriod;
 
 /// Name of the log quota, as in `body.policy`.
 pub const LOG_BYTES: &str = "log-bytes";
@@ -24,9 +24,9 @@ macro_rules! policies {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $period:ident;)*) => {
         /// A limit. The names are part of the interface: `body.policy` and the RateLimit fields.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Policy { $($(#[$doc])* $name),* }
+        pub enum LimitPolicy { $($(#[$doc])* $name),* }
 
-        impl Policy {
+        impl LimitPolicy {
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The name that callers see.
@@ -34,8 +34,8 @@ macro_rules! policies {
                 match self { $(Self::$name => $text),* }
             }
 
-            pub const fn period(self) -> Period {
-                match self { $(Self::$name => Period::$period),* }
+            pub const fn period(self) -> WindowPeriod {
+                match self { $(Self::$name => WindowPeriod::$period),* }
             }
         }
     };
@@ -66,14 +66,14 @@ policies! {
     LoginAccountHour = "login-account-hour", Hour;
 }
 
-impl Policy {
+impl LimitPolicy {
     /// The first policies belong to an organization; this is their number.
     pub const OF_ORGANIZATION: usize = 7;
 
     /// The organization's policies that cover this class, longest window first: the first one without room is the one
     /// with the longest wait.
     pub const fn covering(class: LimitClass) -> &'static [Self] {
-        use Policy::{
+        use LimitPolicy::{
             ActionBatches, FileUploads, ListReads, ObjectWrites, TemplateWrites, TierDay,
             TierMinute,
         };
@@ -91,8 +91,8 @@ impl Policy {
 
 /// State of a limit for a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
-    pub policy: Policy,
+pub struct LimitStatus {
+    pub policy: LimitPolicy,
     /// Quota in a window.
     pub limit: u64,
     pub remaining: u64,
@@ -100,10 +100,10 @@ pub struct Standing {
     pub resets_at_s: u64,
 }
 
-impl Standing {
+impl LimitStatus {
     /// Placeholder to be overwritten.
     pub const NOTHING: Self = Self {
-        policy: Policy::TierMinute,
+        policy: LimitPolicy::TierMinute,
         limit: 0,
         remaining: 0,
         resets_at_s: 0,
@@ -127,17 +127,17 @@ mod tests {
 
     #[test]
     fn the_limits_with_the_least_left_come_first() {
-        let standing = |policy: Policy, remaining, resets_at_s| Standing {
+        let standing = |policy: LimitPolicy, remaining, resets_at_s| LimitStatus {
             policy,
             limit: 100,
             remaining,
             resets_at_s,
         };
-        let day = standing(Policy::TierDay, 9, 900);
-        let minute = standing(Policy::TierMinute, 10, 60);
-        let bucket = standing(Policy::ObjectWrites, 9, 60);
+        let day = standing(LimitPolicy::TierDay, 9, 900);
+        let minute = standing(LimitPolicy::TierMinute, 10, 60);
+        let bucket = standing(LimitPolicy::ObjectWrites, 9, 60);
         let mut standings = [minute, bucket, day];
-        Standing::sort_nearest_first(&mut standings);
+        LimitStatus::sort_nearest_first(&mut standings);
         assert_eq!(standings, [day, bucket, minute]);
         assert_eq!(bucket.resets_in_s(59), 1);
         assert_eq!(bucket.resets_in_s(61), 1);
@@ -148,7 +148,7 @@ mod tests {
         use LimitClass::{
             ActionBatches, FileUploads, Free, Lists, ObjectWrites, TemplateWrites, Tier,
         };
-        assert!(Policy::covering(Free).is_empty());
+        assert!(LimitPolicy::covering(Free).is_empty());
         let buckets = [
             ObjectWrites,
             ActionBatches,
@@ -157,10 +157,16 @@ mod tests {
             Lists,
         ];
         for class in buckets.into_iter().chain([Tier]) {
-            let covering = Policy::covering(class);
-            assert_eq!(covering[..2], [Policy::TierDay, Policy::TierMinute]);
+            let covering = LimitPolicy::covering(class);
+            assert_eq!(
+                covering[..2],
+                [LimitPolicy::TierDay, LimitPolicy::TierMinute]
+            );
             for policy in covering {
-                assert!((*policy as usize) < Policy::OF_ORGANIZATION, "{policy:?}");
+                assert!(
+                    (*policy as usize) < LimitPolicy::OF_ORGANIZATION,
+                    "{policy:?}"
+                );
             }
         }
     }

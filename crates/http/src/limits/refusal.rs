@@ -2,29 +2,31 @@
 
 use hyper::HeaderMap;
 use hyper::header::RETRY_AFTER;
-use kedge_net::window::Period;
+use kedge_net::window::WindowPeriod;
 use kedge_protocol::Code;
 use metrics::counter;
 
 use super::fields;
-use super::policy::{Policy, Standing};
-use crate::error::{ApiError, Detail};
+use super::policy::{LimitPolicy, LimitStatus};
+use crate::error::{ApiError, ErrorDetail};
 use crate::metric_definitions::RATE_LIMITED;
 
 /// 429 for the limit without room.
-pub(super) fn refuse(standing: &Standing, now_s: u64) -> ApiError {
+pub(super) fn refuse(standing: &LimitStatus, now_s: u64) -> ApiError {
     let policy = standing.policy;
     counter!(RATE_LIMITED, "policy" => policy.name()).increment(1);
     let wait_s = standing.resets_in_s(now_s);
     let what = match policy {
-        Policy::LoginAddress | Policy::LoginAccount | Policy::LoginAccountHour => "failed logins",
+        LimitPolicy::LoginAddress | LimitPolicy::LoginAccount | LimitPolicy::LoginAccountHour => {
+            "failed logins"
+        }
         _ => "requests",
     };
     let window = match policy.period() {
-        Period::Minute => "a minute",
-        Period::QuarterHour => "in 15 minutes",
-        Period::Hour => "an hour",
-        Period::Day => "a day",
+        WindowPeriod::Minute => "a minute",
+        WindowPeriod::QuarterHour => "in 15 minutes",
+        WindowPeriod::Hour => "an hour",
+        WindowPeriod::Day => "a day",
     };
     let message = format!(
         "the limit {} of {} {what} {window} is used up; try again in {wait_s} s",
@@ -45,7 +47,7 @@ pub(super) fn limited(
     headers: &HeaderMap,
 ) -> ApiError {
     let error = ApiError {
-        detail: Detail::Limit { policy: name },
+        detail: ErrorDetail::Limit { policy: name },
         ..ApiError::new(Code::RateLimited, message)
     };
     let error = error.with_header(RETRY_AFTER, wait_s.to_string());
@@ -62,8 +64,8 @@ mod tests {
     #[test]
     fn a_refusal_names_its_limit_and_says_when_to_come_back() {
         let now_s = 1_795_255_308;
-        let standing = Standing {
-            policy: Policy::ActionBatches,
+        let standing = LimitStatus {
+            policy: LimitPolicy::ActionBatches,
             limit: 10,
             remaining: 0,
             resets_at_s: 1_795_255_320,

@@ -15,9 +15,9 @@ macro_rules! shares {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $retry_after_s:literal, $what:literal;)*) => {
         /// Resource of a share. The names are part of the interface, like those of policies.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Share { $($(#[$doc])* $name),* }
+        pub enum ShareKind { $($(#[$doc])* $name),* }
 
-        impl Share {
+        impl ShareKind {
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The name that callers see.
@@ -52,13 +52,13 @@ shares! {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Holder {
+pub enum ShareHolder {
     Organization(Id),
     /// An address without an organization.
     Address(ClientAddress),
 }
 
-impl Share {
+impl ShareKind {
     /// 429: the caller has all of its share, which is `limit`.
     pub fn refused(self, limit: usize) -> ApiError {
         counter!(RATE_LIMITED, "policy" => self.name()).increment(1);
@@ -85,15 +85,15 @@ mod tests {
     use kedge_protocol::Code;
 
     use super::*;
-    use crate::error::Detail;
+    use crate::error::ErrorDetail;
 
     #[test]
     fn a_refusal_names_its_share() {
-        let error = Share::Streams.refused(12);
+        let error = ShareKind::Streams.refused(12);
         assert_eq!(error.code, Code::RateLimited);
         assert_eq!(
             error.detail,
-            Detail::Limit {
+            ErrorDetail::Limit {
                 policy: "event-streams"
             }
         );

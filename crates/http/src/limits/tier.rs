@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields;
-use super::policy::{LimitClass, Policy};
+use super::policy::{LimitClass, LimitPolicy};
 use kedge_net::window::COUNT_MAX;
 
 /// One value for each of an organization's limits.
@@ -33,38 +33,38 @@ pub struct PerLimit<T> {
 
 impl<T> PerLimit<T> {
     /// The value for a policy of an organization.
-    pub fn of(&self, policy: Policy) -> Option<&T> {
+    pub fn of(&self, policy: LimitPolicy) -> Option<&T> {
         match policy {
-            Policy::TierMinute => Some(&self.requests_per_minute),
-            Policy::TierDay => Some(&self.requests_per_day),
-            Policy::ObjectWrites => Some(&self.object_writes_per_minute),
-            Policy::ActionBatches => Some(&self.action_batches_per_minute),
-            Policy::FileUploads => Some(&self.file_uploads_per_minute),
-            Policy::TemplateWrites => Some(&self.template_writes_per_minute),
-            Policy::ListReads => Some(&self.list_reads_per_minute),
-            Policy::Address
-            | Policy::LoginAddress
-            | Policy::LoginAccount
-            | Policy::LoginAccountHour => None,
+            LimitPolicy::TierMinute => Some(&self.requests_per_minute),
+            LimitPolicy::TierDay => Some(&self.requests_per_day),
+            LimitPolicy::ObjectWrites => Some(&self.object_writes_per_minute),
+            LimitPolicy::ActionBatches => Some(&self.action_batches_per_minute),
+            LimitPolicy::FileUploads => Some(&self.file_uploads_per_minute),
+            LimitPolicy::TemplateWrites => Some(&self.template_writes_per_minute),
+            LimitPolicy::ListReads => Some(&self.list_reads_per_minute),
+            LimitPolicy::Address
+            | LimitPolicy::LoginAddress
+            | LimitPolicy::LoginAccount
+            | LimitPolicy::LoginAccountHour => None,
         }
     }
 
-    pub fn each(mut of: impl FnMut(Policy) -> T) -> Self {
+    pub fn each(mut of: impl FnMut(LimitPolicy) -> T) -> Self {
         Self {
-            requests_per_minute: of(Policy::TierMinute),
-            requests_per_day: of(Policy::TierDay),
-            object_writes_per_minute: of(Policy::ObjectWrites),
-            action_batches_per_minute: of(Policy::ActionBatches),
-            file_uploads_per_minute: of(Policy::FileUploads),
-            template_writes_per_minute: of(Policy::TemplateWrites),
-            list_reads_per_minute: of(Policy::ListReads),
+            requests_per_minute: of(LimitPolicy::TierMinute),
+            requests_per_day: of(LimitPolicy::TierDay),
+            object_writes_per_minute: of(LimitPolicy::ObjectWrites),
+            action_batches_per_minute: of(LimitPolicy::ActionBatches),
+            file_uploads_per_minute: of(LimitPolicy::FileUploads),
+            template_writes_per_minute: of(LimitPolicy::TemplateWrites),
+            list_reads_per_minute: of(LimitPolicy::ListReads),
         }
     }
 }
 
-pub type Limits = PerLimit<Option<u64>>;
+pub type OrganizationLimits = PerLimit<Option<u64>>;
 
-impl From<&CustomLimits> for Limits {
+impl From<&CustomLimits> for OrganizationLimits {
     fn from(limits: &CustomLimits) -> Self {
         Self {
             requests_per_minute: limits.requests_per_minute,
@@ -78,22 +78,22 @@ impl From<&CustomLimits> for Limits {
     }
 }
 
-impl Limits {
-    fn limit(&self, policy: Policy) -> Option<u64> {
+impl OrganizationLimits {
+    fn limit(&self, policy: LimitPolicy) -> Option<u64> {
         self.of(policy).copied().flatten()
     }
 }
 
 /// The limits of a tier: from the service's two tables, or as agreed. The tables have the same endpoint limits for
 /// every tier.
-pub fn limits_of(tier: &Tier) -> Limits {
+pub fn limits_of(tier: &Tier) -> OrganizationLimits {
     let (minute, day) = match tier {
         Tier::Free => (100, Some(1_000)),
         Tier::Developer => (500, Some(50_000)),
         Tier::Enterprise => (5_000, None),
-        Tier::Custom(limits) => return Limits::from(limits),
+        Tier::Custom(limits) => return OrganizationLimits::from(limits),
     };
-    Limits {
+    OrganizationLimits {
         requests_per_minute: Some(minute),
         requests_per_day: day,
         object_writes_per_minute: Some(50),
@@ -160,21 +160,21 @@ const CLASSES: [LimitClass; 6] = [
 
 /// A tier's limits, prepared for counters and headers.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct TierPlan {
     pub(super) tier: Tier,
-    pub(super) limits: Limits,
+    pub(super) limits: OrganizationLimits,
     /// Log quota in bytes; `None` is unlimited.
     pub(super) log_bytes: Option<u64>,
     /// The `RateLimit-Policy` field of each class.
     policies: [HeaderValue; CLASSES.len()],
 }
 
-impl Plan {
+impl TierPlan {
     pub(super) fn new(tier: Tier, quotas: LogQuotas) -> Arc<Self> {
         let limits = limits_of(&tier);
         let policies = CLASSES.map(|class| {
-            let narrowest_first = Policy::covering(class).iter().rev();
-            let quotas: Vec<(Policy, u64)> = narrowest_first
+            let narrowest_first = LimitPolicy::covering(class).iter().rev();
+            let quotas: Vec<(LimitPolicy, u64)> = narrowest_first
                 .filter_map(|&policy| Some((policy, reported(&limits, policy)?)))
                 .collect();
             fields::policy(&quotas)
@@ -188,13 +188,13 @@ impl Plan {
     }
 
     /// The highest count that a counter may reach.
-    pub(super) fn ceiling(&self, policy: Policy) -> u32 {
+    pub(super) fn ceiling(&self, policy: LimitPolicy) -> u32 {
         let limit = self.limits.limit(policy).unwrap_or(COUNT_MAX);
         u32::try_from(limit).unwrap_or(u32::MAX)
     }
 
     /// The limit as stated to callers; `None` is unlimited.
-    pub(super) fn reported(&self, policy: Policy) -> Option<u64> {
+    pub(super) fn reported(&self, policy: LimitPolicy) -> Option<u64> {
         reported(&self.limits, policy)
     }
 
@@ -206,9 +206,9 @@ impl Plan {
 }
 
 /// Every answer states a limit, so an unlimited minute is stated as the counters' maximum.
-fn reported(limits: &Limits, policy: Policy) -> Option<u64> {
+fn reported(limits: &OrganizationLimits, policy: LimitPolicy) -> Option<u64> {
     match (policy, limits.limit(policy)) {
-        (Policy::TierMinute, None) => Some(COUNT_MAX),
+        (LimitPolicy::TierMinute, None) => Some(COUNT_MAX),
         (_, limit) => limit.map(|limit| limit.min(COUNT_MAX)),
     }
 }
@@ -244,13 +244,13 @@ mod tests {
             file_uploads_per_minute: Some(u64::MAX),
             ..CustomLimits::default()
         };
-        let plan = Plan::new(Tier::Custom(agreed), LogQuotas::default());
-        assert_eq!(plan.ceiling(Policy::TierDay), 7);
-        assert_eq!(plan.reported(Policy::ObjectWrites), None);
+        let plan = TierPlan::new(Tier::Custom(agreed), LogQuotas::default());
+        assert_eq!(plan.ceiling(LimitPolicy::TierDay), 7);
+        assert_eq!(plan.reported(LimitPolicy::ObjectWrites), None);
         // A larger limit is stated as the counter's maximum; a minute's limit is always stated.
-        assert_eq!(plan.reported(Policy::FileUploads), Some(COUNT_MAX));
-        assert_eq!(plan.reported(Policy::TierMinute), Some(COUNT_MAX));
-        assert_eq!(plan.ceiling(Policy::ObjectWrites), u32::MAX);
+        assert_eq!(plan.reported(LimitPolicy::FileUploads), Some(COUNT_MAX));
+        assert_eq!(plan.reported(LimitPolicy::TierMinute), Some(COUNT_MAX));
+        assert_eq!(plan.ceiling(LimitPolicy::ObjectWrites), u32::MAX);
         assert_eq!(price_of(&plan.tier), "Custom");
     }
 
@@ -273,14 +273,14 @@ mod tests {
             (agreed(None), None),
             (agreed(Some(0)), Some(0)),
         ] {
-            assert_eq!(Plan::new(tier, quotas).log_bytes, quota, "{tier:?}");
+            assert_eq!(TierPlan::new(tier, quotas).log_bytes, quota, "{tier:?}");
         }
     }
 
     #[test]
     fn the_policy_field_names_what_covers_a_class() {
         let text = |tier, class| {
-            let plan = Plan::new(tier, LogQuotas::default());
+            let plan = TierPlan::new(tier, LogQuotas::default());
             plan.policy_field(class)
                 .unwrap()
                 .to_str()

@@ -16,15 +16,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use super::Answering;
-use super::io::Timed;
+use super::RequestHandler;
+use super::io::TimedStream;
 use crate::metric_definitions::CONNECTIONS_ENDED;
 use kedge_net::HEADERS_MAX;
-use kedge_net::flood::Frames;
-use kedge_net::heads::Heads;
-use kedge_net::line::{End, Line, Patience};
-use kedge_net::room::Place;
-use kedge_net::tls::Tls;
+use kedge_net::flood::ConnectionFrames;
+use kedge_net::heads::HeadTimer;
+use kedge_net::line::{ConnectionEnd, ConnectionState, IdleLimits};
+use kedge_net::room::ConnectionPlace;
+use kedge_net::tls::ServerCertificate;
 
 /// Concurrent requests of one HTTP/2 connection.
 const STREAMS_MAX: u32 = 256;
@@ -46,27 +46,27 @@ const IDLE_MARGIN: Duration = Duration::from_secs(1);
 const ANY_ORIGIN: &str = "*";
 
 /// Shared configuration of connections.
-pub(super) struct Connections<A> {
+pub(super) struct ConnectionHandler<A> {
     answering: Arc<A>,
     protocol: auto::Builder<TokioExecutor>,
     header_timeout: Duration,
     /// Bytes of a head kept for its refusal.
     kept_bytes_max: usize,
-    of_callers: Terms,
-    of_proxies: Terms,
+    of_callers: ConnectionTerms,
+    of_proxies: ConnectionTerms,
 }
 
 /// Idle timeouts, and their announcement.
-struct Terms {
-    patience: Patience,
+struct ConnectionTerms {
+    patience: IdleLimits,
     keep_alive: HeaderValue,
 }
 
-impl Terms {
+impl ConnectionTerms {
     fn new(stalled_s: u64, idle_s: u64) -> Self {
         let keep_alive = HeaderValue::from_str(&format!("timeout={idle_s}"));
         Self {
-            patience: Patience {
+            patience: IdleLimits {
                 stalled: Duration::from_secs(stalled_s),
                 idle: Duration::from_secs(idle_s) + IDLE_MARGIN,
             },
@@ -107,15 +107,15 @@ fn protocol(config: &Config) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-impl<A: Answering> Connections<A> {
+impl<A: RequestHandler> ConnectionHandler<A> {
     pub(super) fn new(config: &Config, answering: A) -> Self {
         Self {
             answering: Arc::new(answering),
             protocol: protocol(config),
             header_timeout: Duration::from_secs(config.header_timeout_s),
             kept_bytes_max: kept_bytes_max(config),
-            of_callers: Terms::new(config.write_timeout_s, config.idle_timeout_s),
-            of_proxies: Terms::new(
+            of_callers: ConnectionTerms::new(config.write_timeout_s, config.idle_timeout_s),
+            of_proxies: ConnectionTerms::new(
                 config.write_timeout_s,
                 config.proxy_idle_timeout_s.max(config.idle_timeout_s),
             ),
@@ -126,13 +126,13 @@ impl<A: Answering> Connections<A> {
     pub(super) async fn accept(
         &self,
         stream: TcpStream,
-        (peer, place): (IpAddr, Place),
-        tls: Option<Arc<Tls>>,
+        (peer, place): (IpAddr, ConnectionPlace),
+        tls: Option<Arc<ServerCertificate>>,
         end: watch::Receiver<()>,
     ) {
         // Answers are written whole, so waiting for more data only costs time.
         let _best_effort = stream.set_nodelay(true);
-        let line = Line::new(peer, place.is_reserve());
+        let line = ConnectionState::new(peer, place.is_reserve());
         let serving = self.shake_hands(stream, line, &place, tls, end);
         if place.is_reserve() {
             let _ended = tokio::time::timeout(self.header_timeout, serving).await;
@@ -144,9 +144,9 @@ impl<A: Answering> Connections<A> {
     async fn shake_hands(
         &self,
         stream: TcpStream,
-        line: Arc<Line>,
-        place: &Place,
-        tls: Option<Arc<Tls>>,
+        line: Arc<ConnectionState>,
+        place: &ConnectionPlace,
+        tls: Option<Arc<ServerCertificate>>,
         end: watch::Receiver<()>,
     ) {
         let Some(tls) = tls else {
@@ -168,8 +168,8 @@ impl<A: Answering> Connections<A> {
     async fn serve<S>(
         &self,
         stream: S,
-        line: Arc<Line>,
-        place: &Place,
+        line: Arc<ConnectionState>,
+        place: &ConnectionPlace,
         mut end: watch::Receiver<()>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -209,12 +209,12 @@ impl<A: Answering> Connections<A> {
             };
             match over {
                 // Unsent bytes are dropped; the caller does not read them.
-                Some(End::Stalled) => {
+                Some(ConnectionEnd::Stalled) => {
                     metrics::counter!(CONNECTIONS_ENDED, "reason" => "stalled").increment(1);
                     return;
                 }
-                Some(End::Idle) if is_ending => return,
-                Some(End::Idle) => {
+                Some(ConnectionEnd::Idle) if is_ending => return,
+                Some(ConnectionEnd::Idle) => {
                     metrics::counter!(CONNECTIONS_ENDED, "reason" => "idle").increment(1);
                 }
                 None => {}
@@ -226,17 +226,23 @@ impl<A: Answering> Connections<A> {
     }
 }
 
-impl<A: Answering> Connections<A> {
+impl<A: RequestHandler> ConnectionHandler<A> {
     /// Wraps a stream with the limits of its place.
-    fn timed<S>(&self, stream: S, line: &Arc<Line>, place: &Place, patience: Patience) -> Timed<S> {
+    fn timed<S>(
+        &self,
+        stream: S,
+        line: &Arc<ConnectionState>,
+        place: &ConnectionPlace,
+        patience: IdleLimits,
+    ) -> TimedStream<S> {
         let (answering, of) = (Arc::clone(&self.answering), Arc::clone(line));
-        let heads = Heads::new(
+        let heads = HeadTimer::new(
             Arc::clone(line),
-            Frames::new(place.frames()),
+            ConnectionFrames::new(place.frames()),
             self.header_timeout,
             self.kept_bytes_max,
         );
-        Timed::new(
+        TimedStream::new(
             stream,
             Arc::clone(line),
             Box::new(move |status| answering.refuse_unparsed(status, &of)),

@@ -5,7 +5,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use kedge_actors::Failure;
+use kedge_actors::EngineFailure;
 
 /// Exit code, the same as for failed commands.
 const EXIT_CODE: u8 = 1;
@@ -16,7 +16,7 @@ const ANSWERS_LEAVE: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// If the thread cannot be started.
-pub fn end_process(mut failure: Failure) -> std::io::Result<()> {
+pub fn end_process(mut failure: EngineFailure) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let thread = std::thread::Builder::new().name("failure".into());
     thread.spawn(move || {

@@ -17,8 +17,8 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::parsing::bare_status;
 use crate::body::{LINGER, LINGER_BYTES_MAX};
 use crate::metric_definitions::CONNECTIONS_ENDED;
-use kedge_net::heads::Heads;
-use kedge_net::line::Line;
+use kedge_net::heads::HeadTimer;
+use kedge_net::line::ConnectionState;
 
 /// Buffer for draining a closed connection. Without draining, the system would send a reset, which would destroy the
 /// answer.
@@ -29,36 +29,36 @@ const LINGER_PIECE_BYTES: usize = 8 * 1024;
 const TURN_BYTES: usize = 16 * 1024;
 
 /// Makes the answer to a request that hyper refuses with this status.
-pub(super) type Refuse = Box<dyn Fn(StatusCode) -> Bytes + Send>;
+pub(super) type RefusalWriter = Box<dyn Fn(StatusCode) -> Bytes + Send>;
 
 /// A stream with time limits.
-pub(super) struct Timed<S> {
+pub(super) struct TimedStream<S> {
     stream: S,
-    line: Arc<Line>,
-    refuse: Refuse,
+    line: Arc<ConnectionState>,
+    refuse: RefusalWriter,
     /// Replacement of hyper's refusal.
     instead: Bytes,
-    heads: Heads,
+    heads: HeadTimer,
     /// Bytes read since the last yield.
     turn_bytes: usize,
     write_timeout: Duration,
     write_by: Pin<Box<Sleep>>,
     writing: bool,
-    closing: Option<Closing>,
+    closing: Option<ClosingTimer>,
 }
 
 /// A connection whose own side is closed while the caller may still send.
-struct Closing {
+struct ClosingTimer {
     until: Pin<Box<Sleep>>,
     bytes: u64,
 }
 
-impl<S> Timed<S> {
+impl<S> TimedStream<S> {
     pub(super) fn new(
         stream: S,
-        line: Arc<Line>,
-        refuse: Refuse,
-        heads: Heads,
+        line: Arc<ConnectionState>,
+        refuse: RefusalWriter,
+        heads: HeadTimer,
         write_timeout: Duration,
     ) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl<S> Timed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> Timed<S> {
+impl<S: AsyncWrite + Unpin> TimedStream<S> {
     /// Writes the replacement of hyper's refusal.
     fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.instead.is_empty() {
@@ -139,11 +139,11 @@ impl<S: AsyncWrite + Unpin> Timed<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Timed<S> {
+impl<S: AsyncRead + Unpin> TimedStream<S> {
     /// Drains what the caller still sends, until it closes its side too. The connection is closed after that in any
     /// case.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let closing = self.closing.get_or_insert_with(|| Closing {
+        let closing = self.closing.get_or_insert_with(|| ClosingTimer {
             until: Box::pin(sleep(LINGER)),
             bytes: 0,
         });
@@ -166,7 +166,7 @@ impl<S: AsyncRead + Unpin> Timed<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -199,7 +199,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Timed<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -258,15 +258,15 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
-    use kedge_net::flood::Frames;
+    use kedge_net::flood::ConnectionFrames;
 
     const SHORT: Duration = Duration::from_millis(30);
 
-    fn timed<S>(stream: S) -> (Arc<Line>, Timed<S>) {
-        let line = Line::new(std::net::IpAddr::from([192, 0, 2, 1]), false);
+    fn timed<S>(stream: S) -> (Arc<ConnectionState>, TimedStream<S>) {
+        let line = ConnectionState::new(std::net::IpAddr::from([192, 0, 2, 1]), false);
         let refuse = |status: StatusCode| Bytes::from(format!("instead of {}", status.as_u16()));
-        let heads = Heads::new(Arc::clone(&line), Frames::new(None), SHORT, 0);
-        let timed = Timed::new(stream, Arc::clone(&line), Box::new(refuse), heads, SHORT);
+        let heads = HeadTimer::new(Arc::clone(&line), ConnectionFrames::new(None), SHORT, 0);
+        let timed = TimedStream::new(stream, Arc::clone(&line), Box::new(refuse), heads, SHORT);
         (line, timed)
     }
 

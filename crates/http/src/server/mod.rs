@@ -19,17 +19,17 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use kedge_config::Config;
-use kedge_net::line::{Line, Using};
-use kedge_net::room::Room;
-use kedge_net::shedding::Shedding;
-use kedge_net::tls::{Tls, TlsError};
+use kedge_net::line::{ConnectionState, OpenRequest};
+use kedge_net::room::ConnectionRoom;
+use kedge_net::shedding::LoadShedder;
+use kedge_net::tls::{ServerCertificate, TlsError};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::metric_definitions::{CONNECTIONS, CONNECTIONS_ENDED};
-use connection::Connections;
+use connection::ConnectionHandler;
 use sent::SentBody;
-pub use waiting::Needed;
+pub use waiting::StartRequirement;
 
 /// Pause after a failed `accept`, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -54,41 +54,42 @@ pub enum ServerError {
 }
 
 /// A service behind the listener.
-pub trait Answering: Send + Sync + 'static {
+pub trait RequestHandler: Send + Sync + 'static {
     fn answer(
         &self,
         request: Request<Incoming>,
-        using: Using,
+        using: OpenRequest,
     ) -> impl Future<Output = Response<SentBody>> + Send;
 
     /// The bytes of the answer to an unparsable request, for which hyper chose this status.
-    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes;
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes;
 }
 
-impl<T: Answering> Answering for Arc<T> {
-    async fn answer(&self, request: Request<Incoming>, using: Using) -> Response<SentBody> {
+impl<T: RequestHandler> RequestHandler for Arc<T> {
+    async fn answer(&self, request: Request<Incoming>, using: OpenRequest) -> Response<SentBody> {
         T::answer(self, request, using).await
     }
 
-    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes {
         T::refuse_unparsed(self, status, line)
     }
 }
 
 /// A bound listener that accepts nothing yet.
-pub struct Bound {
+pub struct BoundListener {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<Arc<Tls>>,
+    tls: Option<Arc<ServerCertificate>>,
 }
 
-impl Bound {
+impl BoundListener {
     /// Binds the configured address and reads the certificate.
     pub async fn bind(config: &Config) -> Result<Self, ServerError> {
         let tls = match (&config.tls_certificate_file, &config.tls_key_file) {
-            (Some(certificate), Some(key)) => {
-                Some(Arc::new(Tls::open(certificate.clone(), key.clone())?))
-            }
+            (Some(certificate), Some(key)) => Some(Arc::new(ServerCertificate::open(
+                certificate.clone(),
+                key.clone(),
+            )?)),
             _ => None,
         };
         let failed = |source| ServerError::Listen {
@@ -110,7 +111,7 @@ impl Bound {
     }
 
     /// The certificate, for reloading on SIGHUP.
-    pub fn tls(&self) -> Option<Arc<Tls>> {
+    pub fn tls(&self) -> Option<Arc<ServerCertificate>> {
         self.tls.clone()
     }
 
@@ -118,13 +119,13 @@ impl Bound {
     pub async fn serve(
         self,
         config: &Config,
-        answering: impl Answering,
-        shedding: Arc<Shedding>,
+        answering: impl RequestHandler,
+        shedding: Arc<LoadShedder>,
         stop: impl Future<Output = ()>,
         stopping: impl FnOnce(),
     ) {
-        let connections = Arc::new(Connections::new(config, answering));
-        let room = Room::new(config, open_files::connections_below());
+        let connections = Arc::new(ConnectionHandler::new(config, answering));
+        let room = ConnectionRoom::new(config, open_files::connections_below());
         let (ends, end) = watch::channel(());
         tokio::pin!(stop);
         loop {

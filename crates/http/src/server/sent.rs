@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use crate::limits::Held;
-use crate::stream::{Body, BrokenOff, Stream};
-use kedge_net::line::{Given, Kind, Using};
+use crate::limits::BudgetReservation;
+use crate::stream::{BodyCutOff, BodyStream, ReplyBody};
+use kedge_net::line::{AnswerKind, OpenRequest, UnreadPiece};
 
 /// Piece size over HTTP/1.1, which writes answers one by one.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -25,26 +25,26 @@ pub fn is_watched(bytes: usize, is_http2: bool) -> bool {
 }
 
 pub struct SentBody {
-    left: Left,
+    left: RemainingBody,
     piece_bytes: usize,
     is_watched: bool,
-    held: Option<Arc<Held>>,
-    using: Using,
+    held: Option<Arc<BudgetReservation>>,
+    using: OpenRequest,
 }
 
-enum Left {
+enum RemainingBody {
     Whole(Bytes),
-    Stream(Stream),
+    Stream(BodyStream),
 }
 
 /// A piece that was handed over.
-struct Piece {
+struct SentPiece {
     bytes: Bytes,
-    _given: Given,
-    _held: Option<Arc<Held>>,
+    _given: UnreadPiece,
+    _held: Option<Arc<BudgetReservation>>,
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for SentPiece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -52,13 +52,18 @@ impl AsRef<[u8]> for Piece {
 
 impl SentBody {
     /// The body holds its part of a budget until all of it is read.
-    pub fn new(body: Body, is_http2: bool, held: Option<Held>, using: Using) -> Self {
+    pub fn new(
+        body: ReplyBody,
+        is_http2: bool,
+        held: Option<BudgetReservation>,
+        using: OpenRequest,
+    ) -> Self {
         let (left, is_watched) = match body {
-            Body::Whole(bytes) => {
+            ReplyBody::Whole(bytes) => {
                 let is_watched = is_watched(bytes.len(), is_http2);
-                (Left::Whole(bytes), is_watched)
+                (RemainingBody::Whole(bytes), is_watched)
             }
-            Body::Stream(stream) => (Left::Stream(stream), true),
+            ReplyBody::Stream(stream) => (RemainingBody::Stream(stream), true),
         };
         Self {
             left,
@@ -69,11 +74,11 @@ impl SentBody {
         }
     }
 
-    fn watched(&self, bytes: Bytes, kind: Kind) -> Bytes {
+    fn watched(&self, bytes: Bytes, kind: AnswerKind) -> Bytes {
         if !self.is_watched || bytes.is_empty() {
             return bytes;
         }
-        Bytes::from_owner(Piece {
+        Bytes::from_owner(SentPiece {
             bytes,
             _given: self.using.line().give(kind),
             _held: self.held.clone(),
@@ -83,22 +88,26 @@ impl SentBody {
 
 impl HttpBody for SentBody {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = BodyCutOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyCutOff>>> {
         let this = &mut *self;
         match &mut this.left {
-            Left::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Left::Whole(bytes) => {
+            RemainingBody::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            RemainingBody::Whole(bytes) => {
                 let piece = bytes.split_to(bytes.len().min(this.piece_bytes));
-                Poll::Ready(Some(Ok(Frame::data(this.watched(piece, Kind::Whole)))))
+                Poll::Ready(Some(Ok(Frame::data(
+                    this.watched(piece, AnswerKind::Whole),
+                ))))
             }
-            Left::Stream(stream) => Pin::new(stream).poll_frame(context).map(|frame| {
+            RemainingBody::Stream(stream) => Pin::new(stream).poll_frame(context).map(|frame| {
                 frame.map(|frame| {
-                    frame.map(|frame| frame.map_data(|bytes| this.watched(bytes, Kind::Stream)))
+                    frame.map(|frame| {
+                        frame.map_data(|bytes| this.watched(bytes, AnswerKind::Stream))
+                    })
                 })
             }),
         }
@@ -106,15 +115,15 @@ impl HttpBody for SentBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.left {
-            Left::Whole(bytes) => bytes.is_empty(),
-            Left::Stream(stream) => stream.is_end_stream(),
+            RemainingBody::Whole(bytes) => bytes.is_empty(),
+            RemainingBody::Stream(stream) => stream.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.left {
-            Left::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Left::Stream(stream) => stream.size_hint(),
+            RemainingBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            RemainingBody::Stream(stream) => stream.size_hint(),
         }
     }
 }

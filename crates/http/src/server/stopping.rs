@@ -20,9 +20,9 @@ pub fn signal() -> Result<impl Future<Output = ()>, std::io::Error> {
 
 /// While it exists, SIGINT and SIGTERM end the process immediately, because it does not serve yet. The system's default
 /// would ignore them in the first process of a container.
-pub struct EndsAtOnce(tokio::task::JoinHandle<()>);
+pub struct ImmediateExit(tokio::task::JoinHandle<()>);
 
-impl EndsAtOnce {
+impl ImmediateExit {
     /// Starts listening.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl EndsAtOnce {
     }
 }
 
-impl Drop for EndsAtOnce {
+impl Drop for ImmediateExit {
     fn drop(&mut self) {
         self.0.abort();
     }

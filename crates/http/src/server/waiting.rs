@@ -13,17 +13,17 @@ use kedge_config::Config;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::connection::Connections;
+use super::connection::ConnectionHandler;
 use super::sent::SentBody;
-use super::{ACCEPT_PAUSE, Answering, Bound, open_files, parsing};
-use crate::cors::Cors;
-use crate::envelope::Form;
+use super::{ACCEPT_PAUSE, BoundListener, RequestHandler, open_files, parsing};
+use crate::cors::CorsPolicy;
+use crate::envelope::ErrorForm;
 use crate::error::ApiError;
 use crate::metric_definitions::START_WAITS;
 use crate::outward::without_paths;
-use crate::stream::Body;
-use kedge_net::line::{Line, Using};
-use kedge_net::room::Room;
+use crate::stream::ReplyBody;
+use kedge_net::line::{ConnectionState, OpenRequest};
+use kedge_net::room::ConnectionRoom;
 
 const RETRY_S: u64 = 5;
 /// Placeholder for request ids, which only a serving server assigns.
@@ -35,13 +35,13 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Interval of the log line about the wait.
 const NOTED_EVERY: Duration = Duration::from_mins(1);
 
-struct Waiting {
+struct StartupHandler {
     why: watch::Receiver<String>,
     header_bytes_max: usize,
-    cors: Cors,
+    cors: CorsPolicy,
 }
 
-impl Waiting {
+impl StartupHandler {
     fn body(&self, path: &str) -> (StatusCode, &'static str, Vec<u8>) {
         let json = "application/json";
         match path {
@@ -58,19 +58,19 @@ impl Waiting {
             _ => {
                 let message = "the server has not started yet; try again";
                 let error = ApiError::unavailable(message, RETRY_S);
-                let form = Form::Envelope;
+                let form = ErrorForm::Envelope;
                 (error.status(), form.media_type(), form.write(&error, NO_ID))
             }
         }
     }
 }
 
-impl Answering for Waiting {
-    async fn answer(&self, request: Request<Incoming>, using: Using) -> Response<SentBody> {
+impl RequestHandler for StartupHandler {
+    async fn answer(&self, request: Request<Incoming>, using: OpenRequest) -> Response<SentBody> {
         let (status, media_type, body) = self.body(request.uri().path());
         let readers = self.cors.readers(request.headers());
         let is_http2 = request.version() == Version::HTTP_2;
-        let body = SentBody::new(Body::from(body), is_http2, None, using);
+        let body = SentBody::new(ReplyBody::from(body), is_http2, None, using);
         let mut response = Response::new(body);
         *response.status_mut() = status;
         let headers = response.headers_mut();
@@ -84,9 +84,9 @@ impl Answering for Waiting {
         response
     }
 
-    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<Line>) -> Bytes {
+    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes {
         let fault = parsing::error_of(status, self.header_bytes_max);
-        let form = Form::Envelope;
+        let form = ErrorForm::Envelope;
         let mut headers = hyper::HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
         self.cors
@@ -98,14 +98,14 @@ impl Answering for Waiting {
 }
 
 /// An external dependency of the start.
-pub struct Needed<'a, E> {
+pub struct StartRequirement<'a, E> {
     /// Its name, for the log and for callers.
     pub what: &'a str,
     /// Whether an error may pass without a change of the configuration.
     pub passes: fn(&E) -> bool,
 }
 
-impl<E: Display> Needed<'_, E> {
+impl<E: Display> StartRequirement<'_, E> {
     fn describe(&self, error: &E) -> String {
         format!("the start waits for {}: {error}", self.what)
     }
@@ -117,7 +117,7 @@ impl<E: Display> Needed<'_, E> {
     }
 }
 
-impl Bound {
+impl BoundListener {
     /// Retries until it succeeds, with growing pauses. Meanwhile requests are answered 503 with the reason, which the
     /// log and a metric state too.
     ///
@@ -126,7 +126,7 @@ impl Bound {
     pub async fn wait_for<T, E: Display, F: Future<Output = Result<T, E>>>(
         &self,
         config: &Config,
-        needed: Needed<'_, E>,
+        needed: StartRequirement<'_, E>,
         mut attempt: impl FnMut() -> F,
     ) -> Result<T, E> {
         let error = match attempt().await {
@@ -176,13 +176,13 @@ impl Bound {
         why: watch::Receiver<String>,
         work: impl Future<Output = T>,
     ) -> T {
-        let waiting = Waiting {
+        let waiting = StartupHandler {
             why,
             header_bytes_max: config.header_bytes_max,
-            cors: Cors::new(config.cors_origins.clone()),
+            cors: CorsPolicy::new(config.cors_origins.clone()),
         };
-        let connections = Arc::new(Connections::new(config, waiting));
-        let room = Room::new(config, open_files::connections_below());
+        let connections = Arc::new(ConnectionHandler::new(config, waiting));
+        let room = ConnectionRoom::new(config, open_files::connections_below());
         let (ends, end) = watch::channel(());
         tokio::pin!(work);
         loop {

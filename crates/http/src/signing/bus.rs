@@ -15,33 +15,33 @@ use kedge_rules::json;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{ActionText, SignedTexts};
-use crate::body::{self, Object};
+use super::{SignedActionText, SignedTexts};
+use crate::body::{self, JsonObject};
 use crate::error::ApiError;
 
 /// A JSON string, borrowed if it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+pub struct JsonString<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Action<'a> {
+struct BusActionInput<'a> {
     #[serde(borrow)]
-    action_type: Text<'a>,
+    action_type: JsonString<'a>,
     #[serde(borrow, default, deserialize_with = "present")]
-    object_id: Option<Text<'a>>,
+    object_id: Option<JsonString<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    template_id: Option<Text<'a>>,
+    template_id: Option<JsonString<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     payload: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Batch<'a> {
+struct BusBatchInput<'a> {
     #[serde(borrow)]
-    actions: Vec<Object<Action<'a>>>,
+    actions: Vec<JsonObject<BusActionInput<'a>>>,
     #[serde(default)]
     atomic: bool,
 }
@@ -58,33 +58,33 @@ where
 /// A preview request: one action, or several.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Preview<'a> {
+struct PreviewInput<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
-    action_type: Option<Text<'a>>,
+    action_type: Option<JsonString<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    object_id: Option<Text<'a>>,
+    object_id: Option<JsonString<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    template_id: Option<Text<'a>>,
+    template_id: Option<JsonString<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     payload: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
-    actions: Option<Vec<Object<Action<'a>>>>,
+    actions: Option<Vec<JsonObject<BusActionInput<'a>>>>,
     #[serde(default, deserialize_with = "present")]
     atomic: Option<bool>,
     #[serde(borrow, default, deserialize_with = "present")]
-    signer: Option<Text<'a>>,
+    signer: Option<JsonString<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    salt: Option<Text<'a>>,
+    salt: Option<JsonString<'a>>,
 }
 
 /// Collects ranges of actions, before the body's text is moved.
-struct Ranges<'t> {
+struct ActionRanges<'t> {
     text: &'t str,
     appended: String,
     empty_object: Option<Range<usize>>,
 }
 
-impl<'t> Ranges<'t> {
+impl<'t> ActionRanges<'t> {
     fn of(text: &'t str) -> Self {
         Self {
             text,
@@ -106,7 +106,7 @@ impl<'t> Ranges<'t> {
     }
 
     /// The range of a string's value: in the body, or after it if escapes had to be undone.
-    fn of_text(&mut self, text: &Text<'_>) -> Range<usize> {
+    fn of_text(&mut self, text: &JsonString<'_>) -> Range<usize> {
         match &text.0 {
             Cow::Borrowed(part) => match self.within(part) {
                 Some(range) => range,
@@ -130,7 +130,10 @@ impl<'t> Ranges<'t> {
         }
     }
 
-    fn actions(&mut self, actions: &[Object<Action<'_>>]) -> Result<Vec<ActionText>, ApiError> {
+    fn actions(
+        &mut self,
+        actions: &[JsonObject<BusActionInput<'_>>],
+    ) -> Result<Vec<SignedActionText>, ApiError> {
         match actions.len() {
             0 => {
                 let message = "must hold at least one action";
@@ -145,14 +148,14 @@ impl<'t> Ranges<'t> {
             }
         }
         let mut texts = Vec::with_capacity(actions.len());
-        for (i, Object(action)) in actions.iter().enumerate() {
+        for (i, JsonObject(action)) in actions.iter().enumerate() {
             let read = self.action(action);
             texts.push(read.map_err(|error| error.under(&format!("/actions/{i}")))?);
         }
         Ok(texts)
     }
 
-    fn action(&mut self, action: &Action<'_>) -> Result<ActionText, ApiError> {
+    fn action(&mut self, action: &BusActionInput<'_>) -> Result<SignedActionText, ApiError> {
         let kind = Kind::of_text(&action.action_type.0)
             .filter(Kind::is_bus)
             .ok_or_else(|| {
@@ -190,7 +193,7 @@ impl<'t> Ranges<'t> {
                 ..ApiError::field("/payload", "range", message)
             });
         }
-        Ok(ActionText {
+        Ok(SignedActionText {
             target: self.of_text(target),
             payload,
             disclosed: None,
@@ -201,8 +204,8 @@ impl<'t> Ranges<'t> {
 
 /// Parses the body of one action.
 pub fn single(text: String) -> Result<SignedTexts, ApiError> {
-    let action: Action<'_> = body::parse(&text)?;
-    let mut ranges = Ranges::of(&text);
+    let action: BusActionInput<'_> = body::parse(&text)?;
+    let mut ranges = ActionRanges::of(&text);
     let actions = vec![ranges.action(&action)?];
     let appended = ranges.appended;
     Ok(SignedTexts {
@@ -225,7 +228,7 @@ pub struct PreviewBody {
 
 /// Parses the body of a preview.
 pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
-    let preview: Preview<'_> = body::parse(&text)?;
+    let preview: PreviewInput<'_> = body::parse(&text)?;
     let signer = parsed("/signer", preview.signer.as_ref())?;
     let salt_seed = parsed("/salt", preview.salt.as_ref())?;
     let many = preview.actions.is_some();
@@ -242,14 +245,14 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
             "is not allowed here: send either one action, or several in `actions`; remove it";
         return Err(ApiError::field(pointer, "unknown", message));
     }
-    let mut ranges = Ranges::of(&text);
+    let mut ranges = ActionRanges::of(&text);
     let actions = if let Some(actions) = &preview.actions {
         ranges.actions(actions)?
     } else {
         let action_type = preview
             .action_type
             .ok_or_else(|| ApiError::field("/action_type", "required", "is required"))?;
-        vec![ranges.action(&Action {
+        vec![ranges.action(&BusActionInput {
             action_type,
             object_id: preview.object_id,
             template_id: preview.template_id,
@@ -271,7 +274,7 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(
     pointer: &str,
-    text: Option<&Text<'_>>,
+    text: Option<&JsonString<'_>>,
 ) -> Result<Option<T>, ApiError> {
     let parsed = text.map(|text| text.0.parse()).transpose();
     parsed.map_err(|error: T::Err| ApiError::field(pointer, "format", format!("is wrong: {error}")))
@@ -292,8 +295,8 @@ pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
 
 /// [`batch`] for unusual or wrong bodies.
 fn any_batch(text: String) -> Result<SignedTexts, ApiError> {
-    let batch: Batch<'_> = json::read_accepted(&text)?;
-    let mut ranges = Ranges::of(&text);
+    let batch: BusBatchInput<'_> = json::read_accepted(&text)?;
+    let mut ranges = ActionRanges::of(&text);
     let actions = ranges.actions(&batch.actions)?;
     let (appended, atomic) = (ranges.appended, batch.atomic);
     Ok(SignedTexts {
@@ -305,13 +308,14 @@ fn any_batch(text: String) -> Result<SignedTexts, ApiError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::error::Detail;
+    use crate::error::ErrorDetail;
 
     use super::*;
 
     fn texts(body: &SignedTexts) -> Vec<(&str, &str)> {
         let part = |range: &Range<usize>| &body.text[range.clone()];
-        let of = |action: &ActionText| (part(&action.target), part(&action.payload)).to_owned();
+        let of =
+            |action: &SignedActionText| (part(&action.target), part(&action.payload)).to_owned();
         body.actions.iter().map(of).collect()
     }
 
@@ -362,7 +366,7 @@ mod tests {
         ];
         for (action, pointer) in cases {
             let error = batch(format!(r#"{{"actions": [{action}]}}"#)).unwrap_err();
-            let Detail::Fields(fields) = &error.detail else {
+            let ErrorDetail::Fields(fields) = &error.detail else {
                 panic!("{error:?}")
             };
             assert_eq!(fields[0].pointer, pointer, "{action}");

@@ -4,19 +4,19 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::payload::digest_text;
 
 use crate::error::ApiError;
-use crate::files::Upload;
+use crate::files::FileUpload;
 
-use super::ActionText;
+use super::SignedActionText;
 
 /// The text and action of an upload: digest and description of the received bytes.
-pub(super) fn read(upload: &Upload) -> Result<(String, ActionText), ApiError> {
+pub(super) fn read(upload: &FileUpload) -> Result<(String, SignedActionText), ApiError> {
     let mut text = digest_text(&upload.stored.sha256);
     let payload = 0..text.len();
     text.push_str(&upload.name);
     let target = payload.end..text.len();
     let disclosed = serde_json::to_string(&upload.stored);
     text.push_str(&disclosed.map_err(|error| ApiError::internal(&error))?);
-    let action = ActionText {
+    let action = SignedActionText {
         kind: Kind::FileCreate,
         disclosed: Some(target.end..text.len()),
         target,

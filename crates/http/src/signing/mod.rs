@@ -15,7 +15,7 @@ pub mod wallet;
 use std::ops::Range;
 use std::time::Instant;
 
-use kedge_actors::api::{Asker, Submission, SubmittedAction};
+use kedge_actors::api::{Principal, Submission, SubmittedAction};
 use kedge_protocol::Code;
 use kedge_protocol::Hash;
 use kedge_protocol::action::{ActionTexts, Kind, RequestHead, hash_actions};
@@ -25,16 +25,16 @@ use kedge_protocol::possession::PossessionError;
 use kedge_rules::FieldError;
 use kedge_rules::resources::key_addition;
 
-use crate::error::{ApiError, Detail};
+use crate::error::{ApiError, ErrorDetail};
 
-use signers::Signers;
+use signers::SignerCache;
 
 pub use headers::{ALL as HEADERS, SignatureHeaders};
-pub use signs::{PathMember, Signs, Target};
+pub use signs::{PathMember, SigningScheme, TargetSource};
 
 /// The texts of one action, as ranges of a request's text.
 #[derive(Clone, Debug)]
-pub struct ActionText {
+pub struct SignedActionText {
     pub kind: Kind,
     pub target: Range<usize>,
     pub payload: Range<usize>,
@@ -57,7 +57,7 @@ pub struct SignedWords<'a> {
 pub struct SignedTexts {
     /// The text that the actions point into.
     pub text: String,
-    pub actions: Vec<ActionText>,
+    pub actions: Vec<SignedActionText>,
     /// All or none.
     pub atomic: bool,
 }
@@ -73,8 +73,8 @@ impl SignedTexts {
     }
 }
 
-impl From<(String, ActionText)> for SignedTexts {
-    fn from((text, action): (String, ActionText)) -> Self {
+impl From<(String, SignedActionText)> for SignedTexts {
+    fn from((text, action): (String, SignedActionText)) -> Self {
         Self {
             text,
             actions: vec![action],
@@ -84,18 +84,18 @@ impl From<(String, ActionText)> for SignedTexts {
 }
 
 /// Verifies signatures under the log's domain, with a cache of frequent signers.
-pub struct Verifier {
+pub struct RequestVerifier {
     domain: Domain,
     separator: Hash,
-    signers: Signers,
+    signers: SignerCache,
 }
 
-impl Verifier {
+impl RequestVerifier {
     pub fn new(domain: Domain) -> Self {
         Self {
             domain,
             separator: domain.separator(),
-            signers: Signers::new(),
+            signers: SignerCache::new(),
         }
     }
 
@@ -106,7 +106,7 @@ impl Verifier {
     /// Hashes what `asker` signed and checks the signature. This is the only place that accepts a request's signature.
     pub fn check(
         &self,
-        asker: Asker,
+        asker: Principal,
         headers: &SignatureHeaders,
         signed: SignedTexts,
         expires_at: Instant,
@@ -206,7 +206,7 @@ impl Verifier {
             headers.signer
         );
         Err(ApiError {
-            detail: Detail::Recovered(found),
+            detail: ErrorDetail::Recovered(found),
             ..invalid(message)
         })
     }
@@ -226,7 +226,7 @@ fn without_consent(error: &PossessionError) -> ApiError {
     };
     let message = FieldError::message_of(std::slice::from_ref(&field));
     ApiError {
-        detail: Detail::Fields(vec![field]),
+        detail: ErrorDetail::Fields(vec![field]),
         ..ApiError::new(Code::StateViolation, message)
     }
 }
@@ -268,7 +268,7 @@ mod tests {
             deadline_s: head.deadline_s,
             salt_seed,
         };
-        let action = ActionText {
+        let action = SignedActionText {
             kind: Kind::Lock,
             target: 0..3,
             payload: 3..text.len(),
@@ -279,9 +279,9 @@ mod tests {
 
     #[test]
     fn only_the_exact_bytes_under_this_domain_pass() {
-        let verifier = Verifier::new(DOMAIN);
+        let verifier = RequestVerifier::new(DOMAIN);
         let check = |(headers, signed)| {
-            verifier.check(Asker::Registration, &headers, signed, Instant::now())
+            verifier.check(Principal::Registration, &headers, signed, Instant::now())
         };
         let good = check(request(DOMAIN, "{}", "{}")).unwrap();
         let words = ActionWords::of(&Kind::Lock, "obj", b"{}");

@@ -22,7 +22,7 @@ use crate::error::ApiError;
 
 /// Members of payloads that name something.
 #[derive(Deserialize, Default)]
-struct Named<'a> {
+struct PayloadNames<'a> {
     #[serde(borrow)]
     email: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -32,11 +32,11 @@ struct Named<'a> {
     #[serde(borrow)]
     organization_name: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    variations: Option<Vec<Variation<'a>>>,
+    variations: Option<Vec<NamedVariation<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Variation<'a> {
+struct NamedVariation<'a> {
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
 }
@@ -170,7 +170,8 @@ fn check_action(submission: &Submission, action: &SubmittedAction, problems: &mu
         return check_name("/name", Some(submission.text(&action.target)), problems);
     }
     let payload = action.disclosed.as_ref().unwrap_or(&action.payload);
-    let named: Named<'_> = serde_json::from_str(submission.text(payload)).unwrap_or_default();
+    let named: PayloadNames<'_> =
+        serde_json::from_str(submission.text(payload)).unwrap_or_default();
     if let Some(email) = &named.email {
         check_email(email, problems);
     }

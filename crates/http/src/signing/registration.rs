@@ -10,11 +10,11 @@ use kedge_protocol::limits::{
 };
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::{Address, Id};
-use kedge_rules::registration::Registration;
+use kedge_rules::registration::RegistrationRecord;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionText, names};
+use super::{SignedActionText, names};
 use crate::auth::code::InvitationCodes;
 use crate::auth::password;
 use crate::body;
@@ -83,7 +83,7 @@ pub(super) fn check_blind(blind: Option<&str>) -> Result<(), ApiError> {
 pub(super) fn read(
     raw: &str,
     invitations: &InvitationCodes,
-) -> Result<(String, ActionText), ApiError> {
+) -> Result<(String, SignedActionText), ApiError> {
     let registration: RegisterBody = body::parse(raw)?;
     check_blind(registration.blind.as_deref())?;
     password::check_length(&registration.password)?;
@@ -102,7 +102,7 @@ pub(super) fn read(
         let message = "is only for a new organization, but the invitation is to an existing one";
         return Err(ApiError::field("/organization_name", "range", message));
     }
-    let disclosed = Registration {
+    let disclosed = RegistrationRecord {
         email: names::registered(registration.email)?,
         nickname: registration.nickname,
         address: registration.address,
@@ -114,7 +114,7 @@ pub(super) fn read(
     let disclosed =
         serde_json::to_string(&disclosed).map_err(|error| ApiError::internal(&error))?;
     text.push_str(&disclosed);
-    let action = ActionText {
+    let action = SignedActionText {
         kind: Kind::WalletRegister,
         target: 0..0,
         disclosed: Some(payload.end..text.len()),
@@ -127,7 +127,7 @@ pub(super) fn read(
 mod tests {
     use kedge_protocol::Prefix;
 
-    use crate::error::Detail;
+    use crate::error::ErrorDetail;
 
     use super::*;
     use crate::auth::code::MacKey;
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(&text[action.payload], digest_text(&sha256(raw.as_bytes())));
         assert!(!text.contains("secret") && !text.contains(&blind));
         let disclosed = &text[action.disclosed.unwrap()];
-        let reported: Registration = serde_json::from_str(disclosed).unwrap();
+        let reported: RegistrationRecord = serde_json::from_str(disclosed).unwrap();
         assert_eq!(reported.email, "a@b.example");
     }
 
@@ -170,7 +170,7 @@ mod tests {
         ];
         for (raw, pointer) in cases {
             let error = read(&raw, &codes()).unwrap_err();
-            let Detail::Fields(fields) = &error.detail else {
+            let ErrorDetail::Fields(fields) = &error.detail else {
                 panic!("{error:?}")
             };
             assert_eq!(fields[0].pointer, pointer);
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(with(&bad).unwrap_err().code, Code::Forbidden, "{bad}");
         }
         let (text, action) = with(&format!(r#", "invitation": "{code}""#)).unwrap();
-        let reported: Registration =
+        let reported: RegistrationRecord =
             serde_json::from_str(&text[action.disclosed.unwrap()]).unwrap();
         assert_eq!(reported.invitation, Some(invitation));
         assert!(!text.contains(&code));

@@ -1,14 +1,16 @@
 //! The signed texts of a request, by kind of endpoint.
 
-use kedge_actors::api::Asker;
+use kedge_actors::api::Principal;
 use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_rules::json;
 use serde::Deserialize;
 
-use super::bus::{self, Text};
-use super::{ActionText, SignedTexts, Signs, Target, file, registration, wallet};
-use crate::auth::Session;
+use super::bus::{self, JsonString};
+use super::{
+    SignedActionText, SignedTexts, SigningScheme, TargetSource, file, registration, wallet,
+};
+use crate::auth::CallerSession;
 use crate::auth::code::InvitationCodes;
 use crate::body;
 use crate::error::ApiError;
@@ -16,40 +18,40 @@ use crate::error::ApiError;
 #[derive(Deserialize)]
 struct MintTarget<'a> {
     #[serde(borrow)]
-    template_id: Option<Text<'a>>,
+    template_id: Option<JsonString<'a>>,
 }
 
 /// Context that determines the signed texts besides the body.
-pub struct Circumstances<'a> {
-    pub session: Option<Session>,
+pub struct SigningContext<'a> {
+    pub session: Option<CallerSession>,
     /// `{id}` of the path.
     pub path_id: &'a str,
     pub invitations: &'a InvitationCodes,
 }
 
-impl Circumstances<'_> {
-    fn session(&self) -> Result<Session, ApiError> {
+impl SigningContext<'_> {
+    fn session(&self) -> Result<CallerSession, ApiError> {
         self.session
             .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
     }
 
     /// The principal for whom the engine checks the signer: the token's wallet or, for an API key alone, any wallet of
     /// the organization.
-    fn asker(&self, signs: &Signs) -> Result<Asker, ApiError> {
-        if *signs == Signs::Registration {
-            return Ok(Asker::Registration);
+    fn asker(&self, signs: &SigningScheme) -> Result<Principal, ApiError> {
+        if *signs == SigningScheme::Registration {
+            return Ok(Principal::Registration);
         }
-        let Session {
+        let CallerSession {
             organization_id,
             wallet_id,
             ..
         } = self.session()?;
         Ok(match wallet_id {
-            Some(wallet_id) => Asker::Wallet {
+            Some(wallet_id) => Principal::Wallet {
                 wallet_id,
                 organization_id,
             },
-            None => Asker::Organization { organization_id },
+            None => Principal::Organization { organization_id },
         })
     }
 }
@@ -57,10 +59,10 @@ impl Circumstances<'_> {
 /// Reads the signed texts and their principal. Moves the text out of `body`, unless it holds a secret and is not itself
 /// signed.
 pub fn read(
-    signs: &Signs,
-    circumstances: &Circumstances<'_>,
-    body: &mut body::Text,
-) -> Result<Option<(Asker, SignedTexts)>, ApiError> {
+    signs: &SigningScheme,
+    circumstances: &SigningContext<'_>,
+    body: &mut body::BodyText,
+) -> Result<Option<(Principal, SignedTexts)>, ApiError> {
     let signed = texts(signs, circumstances, body)?;
     let asker = |signed| Ok((circumstances.asker(signs)?, signed));
     signed.map(asker).transpose()
@@ -68,26 +70,28 @@ pub fn read(
 
 /// Like [`read`], without the principal.
 pub fn texts(
-    signs: &Signs,
-    circumstances: &Circumstances<'_>,
-    body: &mut body::Text,
+    signs: &SigningScheme,
+    circumstances: &SigningContext<'_>,
+    body: &mut body::BodyText,
 ) -> Result<Option<SignedTexts>, ApiError> {
     let signed = match signs {
-        Signs::Nothing => return Ok(None),
-        Signs::Registration => registration::read(&body.text, circumstances.invitations)?.into(),
-        Signs::WalletUpdate => {
+        SigningScheme::Nothing => return Ok(None),
+        SigningScheme::Registration => {
+            registration::read(&body.text, circumstances.invitations)?.into()
+        }
+        SigningScheme::WalletUpdate => {
             let target = circumstances.session()?.wallet()?.to_string();
             wallet::read(body, &target)?.into()
         }
-        Signs::Body(kind, target) => {
+        SigningScheme::Body(kind, target) => {
             let text = std::mem::take(&mut body.text);
             body::check(&text)?;
             resource(kind, *target, circumstances, text)?.into()
         }
-        Signs::NoBody(kind, target) => {
+        SigningScheme::NoBody(kind, target) => {
             resource(kind, *target, circumstances, String::new())?.into()
         }
-        Signs::PathMember(kind, target, member) => {
+        SigningScheme::PathMember(kind, target, member) => {
             let path = circumstances.path_id;
             if !member.fits(path) {
                 return Err(ApiError::not_found(member.resource(), path));
@@ -95,13 +99,13 @@ pub fn texts(
             let text = format!(r#"{{"{}":"{path}"}}"#, member.name());
             resource(kind, *target, circumstances, text)?.into()
         }
-        Signs::File => {
+        SigningScheme::File => {
             let upload = body.upload.as_deref();
             let upload = upload.ok_or_else(|| ApiError::internal(&"an upload without its file"))?;
             file::read(upload)?.into()
         }
-        Signs::Action => bus::single(std::mem::take(&mut body.text))?,
-        Signs::Batch => bus::batch(std::mem::take(&mut body.text))?,
+        SigningScheme::Action => bus::single(std::mem::take(&mut body.text))?,
+        SigningScheme::Batch => bus::batch(std::mem::take(&mut body.text))?,
     };
     Ok(Some(signed))
 }
@@ -109,16 +113,16 @@ pub fn texts(
 /// One action whose payload is the whole text.
 fn resource(
     kind: &Kind,
-    target: Target,
-    circumstances: &Circumstances<'_>,
+    target: TargetSource,
+    circumstances: &SigningContext<'_>,
     text: String,
-) -> Result<(String, ActionText), ApiError> {
+) -> Result<(String, SignedActionText), ApiError> {
     let target_text = match target {
-        Target::Empty => String::new(),
-        Target::Path => circumstances.path_id.to_owned(),
-        Target::Wallet => circumstances.session()?.wallet()?.to_string(),
-        Target::Organization => circumstances.session()?.organization_id.to_string(),
-        Target::TemplateMember => {
+        TargetSource::Empty => String::new(),
+        TargetSource::Path => circumstances.path_id.to_owned(),
+        TargetSource::Wallet => circumstances.session()?.wallet()?.to_string(),
+        TargetSource::Organization => circumstances.session()?.organization_id.to_string(),
+        TargetSource::TemplateMember => {
             let target: MintTarget<'_> = json::read_accepted(&text)?;
             let value = target
                 .template_id
@@ -130,10 +134,10 @@ fn resource(
 }
 
 /// An action whose payload is the text so far; the target is appended to it.
-pub(super) fn action(kind: &Kind, target: &str, mut text: String) -> (String, ActionText) {
+pub(super) fn action(kind: &Kind, target: &str, mut text: String) -> (String, SignedActionText) {
     let payload = 0..text.len();
     text.push_str(target);
-    let action = ActionText {
+    let action = SignedActionText {
         kind: kind.clone(),
         target: payload.end..text.len(),
         payload,

@@ -15,14 +15,14 @@ const SIGNERS_MAX: usize = 1_024;
 const KNOWN_AFTER: u32 = 8;
 
 #[derive(Default)]
-struct Signer {
+struct CachedSigner {
     signatures: AtomicU32,
     known: OnceLock<KnownSigner>,
 }
 
-pub(super) struct Signers(Cache<Address, Arc<Signer>>);
+pub(super) struct SignerCache(Cache<Address, Arc<CachedSigner>>);
 
-impl Signers {
+impl SignerCache {
     pub(super) fn new() -> Self {
         Self(Cache::new(SIGNERS_MAX))
     }
@@ -43,7 +43,7 @@ impl Signers {
         let found = key.address();
         if found == signer && known.is_none() {
             let remembered = remembered.unwrap_or_else(|| {
-                let first = Arc::<Signer>::default();
+                let first = Arc::<CachedSigner>::default();
                 self.0.insert(signer, Arc::clone(&first));
                 first
             });
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_signer_is_told_from_others_before_and_after_it_is_known() {
-        let signers = Signers::new();
+        let signers = SignerCache::new();
         let key = SigningKey::from_bytes(&[5; 32]).unwrap();
         let stranger = SigningKey::from_bytes(&[6; 32]).unwrap();
         let signer = key.address();

@@ -5,7 +5,7 @@ use kedge_protocol::{Address, Id, Prefix};
 
 /// Source of the target of a resource endpoint's action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
+pub enum TargetSource {
     /// No target: an empty text.
     Empty,
     /// `{id}` of the path.
@@ -58,16 +58,16 @@ impl PathMember {
 
 /// The signed content of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Signs {
+pub enum SigningScheme {
     /// Nothing, since it changes nothing.
     Nothing,
     /// One action of this kind; the payload is the whole body.
-    Body(Kind, Target),
+    Body(Kind, TargetSource),
     /// One action of this kind without a body: the payload is empty.
-    NoBody(Kind, Target),
+    NoBody(Kind, TargetSource),
     /// One action of this kind without a body; the payload is a JSON object whose only member repeats the path's last
     /// segment.
-    PathMember(Kind, Target, PathMember),
+    PathMember(Kind, TargetSource, PathMember),
     /// A registration: the payload is the body's digest.
     Registration,
     /// A change of the caller's wallet: the payload is the body, or its digest if it holds a password.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::registration::BLIND_PATTERN;
-use super::{ActionText, registration, request};
+use super::{SignedActionText, registration, request};
 use crate::auth::password;
 use crate::body;
 use crate::error::ApiError;
@@ -39,7 +39,10 @@ pub struct WalletBody {
 const SECRETS: [&str; 3] = ["password", "current_password", "blind"];
 
 /// The text and action of a change of the wallet `target`. A body without secrets is moved out.
-pub(super) fn read(body: &mut body::Text, target: &str) -> Result<(String, ActionText), ApiError> {
+pub(super) fn read(
+    body: &mut body::BodyText,
+    target: &str,
+) -> Result<(String, SignedActionText), ApiError> {
     let patch: WalletBody = body::parse(&body.text)?;
     let mut members: Map<String, Value> = body::parse(&body.text)?;
     if !SECRETS.iter().any(|name| members.contains_key(*name)) {
@@ -67,12 +70,12 @@ pub(super) fn read(body: &mut body::Text, target: &str) -> Result<(String, Actio
 
 #[cfg(test)]
 mod tests {
-    use crate::error::Detail;
+    use crate::error::ErrorDetail;
 
     use super::*;
 
-    fn read_text(text: &str) -> Result<(String, ActionText), ApiError> {
-        let mut body = body::Text::default();
+    fn read_text(text: &str) -> Result<(String, SignedActionText), ApiError> {
+        let mut body = body::BodyText::default();
         body.text = text.to_owned();
         read(&mut body, "wal_1")
     }
@@ -116,7 +119,7 @@ mod tests {
         ];
         for (raw, pointer) in cases {
             let error = read_text(raw).unwrap_err();
-            let Detail::Fields(fields) = &error.detail else {
+            let ErrorDetail::Fields(fields) = &error.detail else {
                 panic!("{error:?}")
             };
             assert_eq!(fields[0].pointer, pointer, "{raw}");

@@ -3,7 +3,7 @@
 use aws_lc_rs::digest;
 use kedge_protocol::Hash;
 
-use crate::bytes::{self, Fields};
+use crate::bytes::{self, FieldReader};
 
 /// The first bytes of a frame. `0xff` occurs in no UTF-8 text, so no payload can imitate a frame.
 pub const MAGIC: [u8; 8] = *b"\xffKFRAME\n";
@@ -64,7 +64,7 @@ impl SectionKind {
 
 /// An entry in a header's table of sections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Section {
+pub struct FrameSection {
     /// Bytes of the section in the body; `None` if they were dropped.
     pub length: Option<u32>,
     /// SHA-256 of the section's bytes as first written.
@@ -94,7 +94,7 @@ pub struct FrameHeader {
     pub previous: Hash,
     /// CRC32C of the body as stored.
     pub body_crc: u32,
-    sections: [Option<Section>; SectionKind::ALL.len()],
+    sections: [Option<FrameSection>; SectionKind::ALL.len()],
 }
 
 /// Why a frame header cannot be read.
@@ -136,11 +136,11 @@ impl FrameHeader {
     }
 
     /// The entry of a section, if the frame was written with one.
-    pub fn section(&self, kind: SectionKind) -> Option<&Section> {
+    pub fn section(&self, kind: SectionKind) -> Option<&FrameSection> {
         self.sections[kind.place()].as_ref()
     }
 
-    pub(crate) fn set_section(&mut self, kind: SectionKind, section: Section) {
+    pub(crate) fn set_section(&mut self, kind: SectionKind, section: FrameSection) {
         self.sections[kind.place()] = Some(section);
     }
 
@@ -156,7 +156,7 @@ impl FrameHeader {
         self.sections.iter().all(Option::is_none)
     }
 
-    fn present(&self) -> impl Iterator<Item = (SectionKind, &Section)> {
+    fn present(&self) -> impl Iterator<Item = (SectionKind, &FrameSection)> {
         let entries = SectionKind::ALL.into_iter().zip(&self.sections);
         entries.filter_map(|(kind, section)| Some((kind, section.as_ref()?)))
     }
@@ -167,7 +167,7 @@ impl FrameHeader {
 
     /// Size of header and body as stored.
     pub fn frame_bytes(&self) -> usize {
-        let body = |section: &Section| section.length.unwrap_or(0) as usize;
+        let body = |section: &FrameSection| section.length.unwrap_or(0) as usize;
         self.header_bytes() + self.present().map(|(_, s)| body(s)).sum::<usize>()
     }
 
@@ -252,7 +252,7 @@ impl FrameHeader {
     /// [`HeaderError`] if there is no header of a known format.
     pub fn read(bytes: &[u8]) -> Result<Self, HeaderError> {
         let fixed = bytes.get(..FIXED_BYTES).ok_or(HeaderError::Short)?;
-        let mut fields = Fields(fixed);
+        let mut fields = FieldReader(fixed);
         if fields.array() != Some(MAGIC) {
             return Err(HeaderError::Magic);
         }
@@ -281,7 +281,7 @@ impl FrameHeader {
     }
 
     fn contents(
-        mut fields: Fields<'_>,
+        mut fields: FieldReader<'_>,
         table: &[u8],
     ) -> Option<Result<(Self, usize), HeaderError>> {
         let length = fields.u32()? as usize;
@@ -300,7 +300,7 @@ impl FrameHeader {
             ..Self::new(number, term, first_sequence, first_batch)
         };
         let mut last = 0;
-        let mut entries = Fields(table);
+        let mut entries = FieldReader(table);
         while !entries.0.is_empty() {
             let [number, present] = [entries.u16()?, entries.u16()?];
             let bytes = entries.u32()?;
@@ -315,7 +315,7 @@ impl FrameHeader {
                 _ => return Some(Err(HeaderError::Contents("a section has no length"))),
             };
             last = number;
-            header.set_section(kind, Section { length, digest });
+            header.set_section(kind, FrameSection { length, digest });
         }
         Some(Ok((header, length)))
     }

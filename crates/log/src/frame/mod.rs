@@ -13,15 +13,15 @@ use kedge_protocol::record::RequestRecord;
 use kedge_protocol::signature::Signature;
 
 use self::header::{BATCH_BYTES, CONSENT_FORMAT, FIRST_FORMAT};
-pub use self::header::{FrameHeader, HeaderError, Section, SectionKind};
+pub use self::header::{FrameHeader, FrameSection, HeaderError, SectionKind};
 use self::requests::RequestsWriter;
-pub(crate) use self::side::Sealer;
+pub(crate) use self::side::SideSealer;
 pub use self::side::{KeyId, SideEntry, SideError, SideKeys};
 pub use self::stored::{FrameError, StoredFrame};
-use crate::bytes::Fields;
+use crate::bytes::FieldReader;
 use crate::codec::CodecError;
 use crate::packed::{self, PackedRequest};
-use crate::position::Position;
+use crate::position::LogPosition;
 
 /// A commit group to be appended to the log. Its buffers keep their capacity when it is cleared.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub struct Frame {
     states_consent: bool,
     requests: RequestsWriter,
     batches: Vec<u8>,
-    batch_bounds: Option<Bounds>,
+    batch_bounds: Option<FrameBounds>,
     leaves: Vec<u8>,
     leaves_follow: bool,
     side: Vec<SideEntry>,
@@ -39,7 +39,7 @@ pub struct Frame {
 
 /// Range of batches and sequences in a frame.
 #[derive(Clone, Copy)]
-struct Bounds {
+struct FrameBounds {
     first_batch: u64,
     next_batch: u64,
     first_sequence: u64,
@@ -49,7 +49,7 @@ struct Bounds {
 /// Why a frame cannot be appended: its parts contradict each other or the log before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the frame is refused: {0}")]
-pub struct FrameRefused(pub &'static str);
+pub struct FrameRejection(pub &'static str);
 
 impl Frame {
     /// An empty frame of term 0.
@@ -100,8 +100,8 @@ impl Frame {
     /// Adds a request.
     ///
     /// # Errors
-    /// [`FrameRefused`] if its sequences do not continue those of the frame.
-    pub fn push_request(&mut self, record: &RequestRecord<'_>) -> Result<(), FrameRefused> {
+    /// [`FrameRejection`] if its sequences do not continue those of the frame.
+    pub fn push_request(&mut self, record: &RequestRecord<'_>) -> Result<(), FrameRejection> {
         let first = record.first_sequence;
         self.states_consent |= possession::is_stated_in(&record.actions);
         let count = record.actions.len();
@@ -112,10 +112,11 @@ impl Frame {
     /// Adds an already packed request.
     ///
     /// # Errors
-    /// [`FrameRefused`] if the bytes are not a packed request, or its sequences do not continue those of the frame.
-    pub fn push_packed(&mut self, bytes: &[u8]) -> Result<(), FrameRefused> {
+    /// [`FrameRejection`] if the bytes are not a packed request, or its sequences do not continue those of the frame.
+    pub fn push_packed(&mut self, bytes: &[u8]) -> Result<(), FrameRejection> {
         let request = PackedRequest::read(bytes);
-        let request = request.map_err(|_| FrameRefused("these bytes are not a packed request"))?;
+        let request =
+            request.map_err(|_| FrameRejection("these bytes are not a packed request"))?;
         let first = request.head().first_sequence;
         self.states_consent |= request.states_consent();
         self.requests
@@ -125,27 +126,31 @@ impl Frame {
     /// Adds a batch and its leaves.
     ///
     /// # Errors
-    /// [`FrameRefused`] if its numbers do not continue those of the frame, or the number of leaves is not that
+    /// [`FrameRejection`] if its numbers do not continue those of the frame, or the number of leaves is not that
     /// of its actions.
-    pub fn push_batch(&mut self, batch: &SignedBatch, leaves: &[Hash]) -> Result<(), FrameRefused> {
+    pub fn push_batch(
+        &mut self,
+        batch: &SignedBatch,
+        leaves: &[Hash],
+    ) -> Result<(), FrameRejection> {
         let header = &batch.header;
         if leaves.len() != header.count as usize || leaves.is_empty() {
-            return Err(FrameRefused(
+            return Err(FrameRejection(
                 "a batch has a different number of leaves than of actions",
             ));
         }
         let ends = header.first_sequence.checked_add(u64::from(header.count));
         let (Some(next_sequence), Some(next_batch)) = (ends, header.number.checked_add(1)) else {
-            return Err(FrameRefused("a batch's numbers overflow"));
+            return Err(FrameRejection("a batch's numbers overflow"));
         };
-        let mut bounds = self.batch_bounds.unwrap_or(Bounds {
+        let mut bounds = self.batch_bounds.unwrap_or(FrameBounds {
             first_batch: header.number,
             next_batch: header.number,
             first_sequence: header.first_sequence,
             next_sequence: header.first_sequence,
         });
         if (bounds.next_batch, bounds.next_sequence) != (header.number, header.first_sequence) {
-            return Err(FrameRefused("a batch does not continue the previous one"));
+            return Err(FrameRejection("a batch does not continue the previous one"));
         }
         (bounds.next_batch, bounds.next_sequence) = (next_batch, next_sequence);
         self.batch_bounds = Some(bounds);
@@ -186,8 +191,8 @@ impl Frame {
     /// Encodes the frame for its place in the log; returns its header.
     pub(crate) fn encode(
         &self,
-        place: &Place,
-        sealer: Option<&mut Sealer>,
+        place: &NextFrame,
+        sealer: Option<&mut SideSealer>,
         out: &mut Vec<u8>,
     ) -> Result<FrameHeader, EncodeError> {
         let mut header = self.placed(place)?;
@@ -212,7 +217,7 @@ impl Frame {
                 continue;
             }
             let length =
-                u32::try_from(length).map_err(|_| FrameRefused("the frame is too long"))?;
+                u32::try_from(length).map_err(|_| FrameRejection("the frame is too long"))?;
             let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
             for part in parts {
                 digest.update(part);
@@ -220,13 +225,13 @@ impl Frame {
             let mut hash = [0; 32];
             hash.copy_from_slice(digest.finish().as_ref());
             let (length, digest) = (Some(length), Hash(hash));
-            header.set_section(kind, Section { length, digest });
+            header.set_section(kind, FrameSection { length, digest });
             for part in parts {
                 header.body_crc = crc32c::crc32c_append(header.body_crc, part);
             }
         }
         if header.frame_bytes() > header::FRAME_BYTES_MAX {
-            return Err(FrameRefused("the frame is too long").into());
+            return Err(FrameRejection("the frame is too long").into());
         }
         out.reserve(header.frame_bytes());
         header.write(out);
@@ -241,7 +246,7 @@ impl Frame {
     }
 
     /// Checks that the parts agree; returns the header without its sections.
-    fn placed(&self, place: &Place) -> Result<FrameHeader, FrameRefused> {
+    fn placed(&self, place: &NextFrame) -> Result<FrameHeader, FrameRejection> {
         let mut header = FrameHeader::new(
             place.number,
             place.term,
@@ -251,35 +256,35 @@ impl Frame {
         (header.durable, header.previous) = (place.durable, place.previous);
         header.format = place.format;
         if place.term < place.last_term {
-            return Err(FrameRefused(
+            return Err(FrameRejection(
                 "its term is below that of the frame before it",
             ));
         }
         let of_requests = self.requests.bounds();
         match self.batch_bounds {
             None if of_requests.is_some() => {
-                return Err(FrameRefused("it has requests without a batch"));
+                return Err(FrameRejection("it has requests without a batch"));
             }
             None if self.side.is_empty() && !self.opens_term => {
-                return Err(FrameRefused("it is empty"));
+                return Err(FrameRejection("it is empty"));
             }
             None if self.opens_term && place.term == place.last_term => {
-                return Err(FrameRefused("its term was opened before"));
+                return Err(FrameRejection("its term was opened before"));
             }
             None => {}
             Some(bounds) => {
                 if of_requests != Some((bounds.first_sequence, bounds.next_sequence)) {
-                    return Err(FrameRefused(
+                    return Err(FrameRejection(
                         "its batches and its requests do not hold the same actions",
                     ));
                 }
                 if (bounds.first_sequence, bounds.first_batch)
                     != (place.first_sequence, place.first_batch)
                 {
-                    return Err(FrameRefused("it does not continue the log"));
+                    return Err(FrameRejection("it does not continue the log"));
                 }
                 let count = |first: u64, next: u64| {
-                    u32::try_from(next - first).map_err(|_| FrameRefused("the frame is too long"))
+                    u32::try_from(next - first).map_err(|_| FrameRejection("the frame is too long"))
                 };
                 header.actions = count(bounds.first_sequence, bounds.next_sequence)?;
                 header.batches = count(bounds.first_batch, bounds.next_batch)?;
@@ -291,7 +296,7 @@ impl Frame {
 
 /// Position and fields that the log's next frame must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct NextFrame {
     pub(crate) format: u16,
     pub(crate) number: u64,
     pub(crate) term: u64,
@@ -303,10 +308,10 @@ pub(crate) struct Place {
     pub(crate) durable: u64,
 }
 
-impl Place {
+impl NextFrame {
     /// The next frame after a position, in a log that has reached `format`.
     pub(crate) fn after(
-        position: &Position,
+        position: &LogPosition,
         format: u16,
         (term, last_term): (u64, u64),
         durable: u64,
@@ -328,7 +333,7 @@ impl Place {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EncodeError {
     #[error(transparent)]
-    Refused(#[from] FrameRefused),
+    Refused(#[from] FrameRejection),
     #[error("the frame has side entries, but there is no key to seal them")]
     NoKey,
     #[error(transparent)]
@@ -356,7 +361,7 @@ fn write_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
 
 /// Reads a batch as [`write_batch`] wrote it.
 fn read_batch(bytes: &[u8; BATCH_BYTES]) -> Result<SignedBatch, CodecError> {
-    let mut fields = Fields(bytes);
+    let mut fields = FieldReader(bytes);
     let mut read = || {
         let (number, first_sequence, count) = (fields.u64()?, fields.u64()?, fields.u32()?);
         let mut hash = || fields.array().map(Hash);

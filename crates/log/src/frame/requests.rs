@@ -6,8 +6,8 @@
 //! entry: u32 first sequence, counted from the frame's ‖ u32 end, counted from the first request ‖ u32 CRC32C
 //! ```
 
-use super::FrameRefused;
-use crate::bytes::Fields;
+use super::FrameRejection;
+use crate::bytes::FieldReader;
 use crate::codec::CodecError;
 
 /// Bytes before the entries.
@@ -35,18 +35,20 @@ impl RequestsWriter {
         first_sequence: u64,
         actions: usize,
         pack: impl FnOnce(&mut Vec<u8>),
-    ) -> Result<(), FrameRefused> {
+    ) -> Result<(), FrameRejection> {
         if self.entries.is_empty() {
             (self.first, self.next) = (first_sequence, first_sequence);
         }
         if first_sequence != self.next || actions == 0 {
-            return Err(FrameRefused("a request does not continue the previous one"));
+            return Err(FrameRejection(
+                "a request does not continue the previous one",
+            ));
         }
         let next = first_sequence.checked_add(actions as u64);
-        let next = next.ok_or(FrameRefused("a request's sequences overflow"))?;
+        let next = next.ok_or(FrameRejection("a request's sequences overflow"))?;
         let start = self.packed.len();
         pack(&mut self.packed);
-        let too_long = || FrameRefused("the frame is too long");
+        let too_long = || FrameRejection("the frame is too long");
         let relative = u32::try_from(first_sequence - self.first).map_err(|_| too_long())?;
         let end = u32::try_from(self.packed.len()).map_err(|_| too_long())?;
         let crc = crc32c::crc32c(&self.packed[start..]);
@@ -88,7 +90,7 @@ fn table_crc(table: &[u8]) -> u32 {
 
 /// Place of a request in the section.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct RequestPlace {
+pub(crate) struct RequestRange {
     /// First sequence, relative to the frame's.
     pub(crate) first: u32,
     /// Byte range, relative to the section.
@@ -96,7 +98,7 @@ pub(crate) struct RequestPlace {
     crc: u32,
 }
 
-impl RequestPlace {
+impl RequestRange {
     /// Whether `bytes` have the request's checksum.
     pub(crate) fn is_of(&self, bytes: &[u8]) -> bool {
         crc32c::crc32c(bytes) == self.crc
@@ -105,7 +107,7 @@ impl RequestPlace {
 
 /// Size of the table at the start of a section, from the section's first bytes.
 pub(crate) fn table_bytes(head: &[u8]) -> Option<usize> {
-    let count = Fields(head).u32()? as usize;
+    let count = FieldReader(head).u32()? as usize;
     count
         .checked_mul(ENTRY_BYTES)?
         .checked_add(TABLE_HEAD_BYTES)
@@ -124,7 +126,7 @@ impl<'a> RequestTable<'a> {
         let early = || CodecError::bytes("the table of requests ends too early");
         let bytes = table_bytes(section).ok_or_else(early)?;
         let table = section.get(..bytes).ok_or_else(early)?;
-        let crc = Fields(&table[4..]).u32();
+        let crc = FieldReader(&table[4..]).u32();
         if crc != Some(table_crc(table)) {
             return Err(CodecError::bytes(
                 "the checksum of the table of requests does not match",
@@ -155,13 +157,13 @@ impl<'a> RequestTable<'a> {
         entry(&self.entries[index])
     }
 
-    pub(crate) fn place(&self, index: usize) -> RequestPlace {
+    pub(crate) fn place(&self, index: usize) -> RequestRange {
         let start = match index {
             0 => 0,
             _ => self.entry(index - 1)[1] as usize,
         };
         let [first, end, crc] = self.entry(index);
-        RequestPlace {
+        RequestRange {
             first,
             range: self.bytes + start..self.bytes + end as usize,
             crc,

@@ -20,7 +20,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf;
 use kedge_protocol::Hash;
 
-use crate::bytes::Fields;
+use crate::bytes::FieldReader;
 use crate::env::Env;
 
 /// The key that sealed a part. Numbers are never reused.
@@ -132,22 +132,22 @@ impl SideKeys {
 }
 
 /// A sealed part of a section.
-struct Part<'a> {
+struct SidePart<'a> {
     key: KeyId,
     salt: [u8; SALT_BYTES],
     count: u64,
     sealed: &'a [u8],
 }
 
-fn parts(section: &[u8]) -> Result<Vec<Part<'_>>, SideError> {
+fn parts(section: &[u8]) -> Result<Vec<SidePart<'_>>, SideError> {
     let early = || SideError::Damaged("the section ends too early");
-    let mut fields = Fields(section);
+    let mut fields = FieldReader(section);
     let count = fields.u16().ok_or_else(early)?;
     let mut part = || {
         let (key, salt, count) = (fields.u64()?, fields.array()?, fields.u64()?);
         let length = fields.u32()?;
         let sealed = fields.take(length as usize)?;
-        Some(Part {
+        Some(SidePart {
             key,
             salt,
             count,
@@ -169,7 +169,7 @@ pub(crate) fn keys_of(section: &[u8]) -> Result<Vec<KeyId>, SideError> {
 }
 
 /// Seals side entries under one key and salt: from the opening of the log, or a change of the key, to the next.
-pub(crate) struct Sealer {
+pub(crate) struct SideSealer {
     identity: Hash,
     id: KeyId,
     salt: [u8; SALT_BYTES],
@@ -177,7 +177,7 @@ pub(crate) struct Sealer {
     count: u64,
 }
 
-impl Sealer {
+impl SideSealer {
     /// `None` if there is no key to seal with.
     pub(crate) fn new(
         env: &dyn Env,
@@ -275,7 +275,7 @@ fn write_entry(out: &mut Vec<u8>, entry: &SideEntry) -> Result<(), SideError> {
 }
 
 fn read_entries(plain: &[u8], entries: &mut Vec<SideEntry>) -> Option<()> {
-    let mut fields = Fields(plain);
+    let mut fields = FieldReader(plain);
     while !fields.0.is_empty() {
         let table = fields.u16()?;
         let length = fields.u32()?;

@@ -284,12 +284,12 @@ mod tests {
     use super::*;
     use crate::env::simulated::SimulatedEnv;
     use crate::tests::sample::{Writer, open};
-    use crate::{Log, Released};
+    use crate::{Log, ReleaseMark};
 
     #[test]
     fn each_frame_learns_of_its_own_first_section_that_does_not_hold() {
         let env = SimulatedEnv::new();
-        let (mut log, _) = open(&env, Released::default()).unwrap();
+        let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
         let mut writer = Writer::new();
         for actions in [3, 40, 1, 9] {
             log.append(&writer.frame(1, actions, 1)).unwrap();

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use kedge_protocol::Hash;
 use kedge_protocol::action::{ActionTexts, RequestWords, hash_contents};
-use kedge_protocol::chain::{Leaf, next_integrities};
+use kedge_protocol::chain::{LogLeaf, next_integrities};
 use kedge_protocol::lanes::keccak_each;
 
-use super::{ID_TEXT_BYTES, PackedAction, PackedRequest, Target};
+use super::{ID_TEXT_BYTES, PackedAction, PackedRequest, PackedTarget};
 use crate::codec::CodecError;
 
 /// Actions hashed in parallel: enough for every lane, few enough for the nearest caches.
@@ -55,7 +55,7 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
     }
     let mut ids = String::with_capacity(actions.len() * ID_TEXT_BYTES);
     for (_, _, action) in &actions {
-        if let Target::Id(id) = action.target {
+        if let PackedTarget::Id(id) = action.target {
             // Writing to a string cannot fail.
             let _ = write!(ids, "{id}");
         }
@@ -72,7 +72,7 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
         };
         std::iter::repeat_n(words, request.count())
     });
-    let mut texts = Texts { ids: &ids };
+    let mut texts = LeafTexts { ids: &ids };
     let hashed: Vec<_> = words
         .zip(actions.iter().map(|(_, _, action)| texts.of(action)))
         .collect();
@@ -81,31 +81,31 @@ pub(crate) fn leaves_of(requests: &[PackedRequest<'_>]) -> Result<Vec<Hash>, (u6
     let links = links.map(|((_, _, action), content)| (&action.previous_integrity, content));
     let integrities = next_integrities(links);
     let leaves = actions.iter().zip(contents.iter().zip(integrities));
-    let leaves: Vec<Leaf> = leaves
-        .map(|((request, position, _), (content, integrity))| Leaf {
+    let leaves: Vec<LogLeaf> = leaves
+        .map(|((request, position, _), (content, integrity))| LogLeaf {
             sequence: request.head().first_sequence + *position as u64,
             timestamp_ms: request.head().timestamp_ms,
             content: *content,
             integrity,
         })
         .collect();
-    Ok(Leaf::hash_each(&leaves))
+    Ok(LogLeaf::hash_each(&leaves))
 }
 
 /// Iterates over the texts of actions.
-struct Texts<'t> {
+struct LeafTexts<'t> {
     /// Id texts of the remaining targets.
     ids: &'t str,
 }
 
-impl<'t> Texts<'t> {
+impl<'t> LeafTexts<'t> {
     fn of(&mut self, action: &'t PackedAction<'_>) -> ActionTexts<'t> {
         ActionTexts {
             index: action.index,
             kind: &action.kind,
             target: match action.target {
-                Target::Text(text) => text,
-                Target::Id(_) => {
+                PackedTarget::Text(text) => text,
+                PackedTarget::Id(_) => {
                     let (text, after) = self.ids.split_at(ID_TEXT_BYTES);
                     self.ids = after;
                     text

@@ -40,12 +40,12 @@ const KIND_AT: usize = 2;
 const ID_TEXT_BYTES: usize = 30;
 
 /// Buffer for an id's text on the stack: a batch compares 500 targets with their resources.
-struct IdText {
+struct IdTextBuffer {
     bytes: [u8; ID_TEXT_BYTES],
     used: usize,
 }
 
-impl Write for IdText {
+impl Write for IdTextBuffer {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let end = self.used + text.len();
         let place = self.bytes.get_mut(self.used..end).ok_or(std::fmt::Error)?;
@@ -56,7 +56,7 @@ impl Write for IdText {
 }
 
 fn is_text_of(text: &str, id: &Id) -> bool {
-    let mut written = IdText {
+    let mut written = IdTextBuffer {
         bytes: [0; ID_TEXT_BYTES],
         used: 0,
     };
@@ -67,11 +67,11 @@ fn is_text_of(text: &str, id: &Id) -> bool {
 
 /// Packs records. Remembers the last target id, because the mints of one request mostly name one template.
 #[derive(Default)]
-struct Packer<'a> {
+struct RecordPacker<'a> {
     last_target: Option<(&'a str, Id)>,
 }
 
-impl<'a> Packer<'a> {
+impl<'a> RecordPacker<'a> {
     fn target_id(&mut self, target: &'a str) -> Option<Id> {
         if let Some((text, id)) = self.last_target
             && text == target
@@ -166,7 +166,7 @@ pub fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
     let ends_at = out.len();
     out.resize(ends_at + record.actions.len() * 4, 0);
     let actions_at = out.len();
-    let mut packer = Packer::default();
+    let mut packer = RecordPacker::default();
     for (i, action) in record.actions.iter().enumerate() {
         packer.push_action(out, action);
         let end = u32::try_from(out.len() - actions_at)
@@ -179,13 +179,13 @@ pub fn pack(out: &mut Vec<u8>, record: &RequestRecord<'_>) {
 const FIXED_BYTES: usize = 195;
 
 /// Head and table of offsets of a packed record, which precede its actions.
-pub(crate) struct Outline<'a> {
+pub(crate) struct RecordOutline<'a> {
     /// The record without its actions.
     pub(crate) head: RequestRecord<'static>,
     ends: &'a [[u8; 4]],
 }
 
-impl<'a> Outline<'a> {
+impl<'a> RecordOutline<'a> {
     /// Size of head and table, from a record's first bytes; `None` if these are too few.
     pub(crate) fn bytes(first: &[u8]) -> Option<usize> {
         let [done_high, done_low, failed_high, failed_low] =
@@ -260,7 +260,7 @@ impl<'a> Outline<'a> {
 
 /// A packed record whose head was read, but not its actions.
 pub struct PackedRequest<'a> {
-    outline: Outline<'a>,
+    outline: RecordOutline<'a>,
     actions: &'a [u8],
 }
 
@@ -270,7 +270,7 @@ impl<'a> PackedRequest<'a> {
     /// # Errors
     /// [`CodecError`] if the bytes are not exactly one packed record.
     pub fn read(bytes: &'a [u8]) -> Result<Self, CodecError> {
-        let (outline, actions) = Outline::read(bytes)?;
+        let (outline, actions) = RecordOutline::read(bytes)?;
         if outline.end(outline.count() - 1) == actions.len() {
             Ok(Self { outline, actions })
         } else {
@@ -349,7 +349,7 @@ impl<'a> PackedRequest<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Target<'a> {
+enum PackedTarget<'a> {
     Text(&'a str),
     Id(Id),
 }
@@ -358,7 +358,7 @@ enum Target<'a> {
 struct PackedAction<'a> {
     index: u16,
     kind: Kind,
-    target: Target<'a>,
+    target: PackedTarget<'a>,
     payload: &'a str,
     disclosed: Option<&'a str>,
     resource: Id,
@@ -373,8 +373,8 @@ impl<'a> From<PackedAction<'a>> for ActionRecord<'a> {
             index: action.index,
             kind: action.kind,
             target: match action.target {
-                Target::Text(text) => Cow::Borrowed(text),
-                Target::Id(id) => Cow::Owned(id.to_string()),
+                PackedTarget::Text(text) => Cow::Borrowed(text),
+                PackedTarget::Id(id) => Cow::Owned(id.to_string()),
             },
             payload: Cow::Borrowed(action.payload),
             disclosed: action.disclosed.map(Cow::Borrowed),
@@ -444,18 +444,18 @@ fn read_target<'a>(
     reader: &mut ByteReader<'a>,
     form: u8,
     resource: &Id,
-) -> Result<Target<'a>, CodecError> {
+) -> Result<PackedTarget<'a>, CodecError> {
     let longer = || Err(CodecError::bytes("a target is not in its shortest form"));
     match form {
-        flag::TARGET_EMPTY => Ok(Target::Text("")),
-        flag::TARGET_RESOURCE => Ok(Target::Id(*resource)),
+        flag::TARGET_EMPTY => Ok(PackedTarget::Text("")),
+        flag::TARGET_RESOURCE => Ok(PackedTarget::Id(*resource)),
         flag::TARGET_ID => match read_id(reader)? {
             target if target == *resource => longer(),
-            target => Ok(Target::Id(target)),
+            target => Ok(PackedTarget::Id(target)),
         },
         _ => match read_text(reader)? {
             text if text.is_empty() || text.parse::<Id>().is_ok() => longer(),
-            text => Ok(Target::Text(text)),
+            text => Ok(PackedTarget::Text(text)),
         },
     }
 }

@@ -13,7 +13,7 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use proptest::prelude::*;
 
 use super::packing::{ByteReader, push_varint};
-use super::{Outline, PackedRequest, action_of, groups, leaves_of, pack};
+use super::{PackedRequest, RecordOutline, action_of, groups, leaves_of, pack};
 use crate::codec::CodecError;
 
 fn id() -> impl Strategy<Value = Id> {
@@ -150,11 +150,11 @@ proptest! {
             prop_assert_eq!(request.action(position), Ok(action.clone()));
         }
         prop_assert!(request.action(record.actions.len()).is_err());
-        let (outline, actions) = Outline::read(&bytes).unwrap();
+        let (outline, actions) = RecordOutline::read(&bytes).unwrap();
         let begin = bytes.len() - actions.len();
-        prop_assert_eq!(Outline::bytes(&bytes[..199]), Some(begin));
-        prop_assert_eq!(Outline::bytes(&bytes[..198]), None);
-        prop_assert_eq!(&Outline::read(&bytes[..begin]).unwrap().0.head, &outline.head);
+        prop_assert_eq!(RecordOutline::bytes(&bytes[..199]), Some(begin));
+        prop_assert_eq!(RecordOutline::bytes(&bytes[..198]), None);
+        prop_assert_eq!(&RecordOutline::read(&bytes[..begin]).unwrap().0.head, &outline.head);
         for (position, action) in record.actions.iter().enumerate() {
             let range = outline.range(position).unwrap();
             prop_assert_eq!(action_of(&actions[range]), Ok(action.clone()));

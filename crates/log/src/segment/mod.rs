@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
 
-use self::blocks::{BlockCache, Blocks};
+use self::blocks::{BlockCache, BlockSource};
 use self::raw::RawSegment;
 use self::sealed::SealedSegment;
-use crate::bytes::{Fields, crc_around};
-use crate::env::File;
-use crate::error::{Damage, ReadError};
+use crate::bytes::{FieldReader, crc_around};
+use crate::env::FileHandle;
+use crate::error::{LogDamage, LogReadError};
 use crate::frame::header::{FIRST_FORMAT, FORMAT, FRAME_BYTES_MAX, HEADER_BYTES_MAX};
 use crate::frame::{FrameHeader, StoredFrame};
 
@@ -37,7 +37,7 @@ pub(crate) const UNFINISHED_ENDING: &str = "tmp";
 
 /// Form of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum SegmentKind {
     /// Frames as they were appended.
     Raw = 1,
     /// Frames in compressed blocks.
@@ -53,10 +53,10 @@ pub struct SegmentName {
 }
 
 impl SegmentName {
-    pub fn file_name(self, kind: Kind) -> String {
+    pub fn file_name(self, kind: SegmentKind) -> String {
         let ending = match kind {
-            Kind::Raw => RAW_ENDING,
-            Kind::Sealed => SEALED_ENDING,
+            SegmentKind::Raw => RAW_ENDING,
+            SegmentKind::Sealed => SEALED_ENDING,
         };
         format!(
             "{:020}-{:020}.{ending}",
@@ -65,11 +65,11 @@ impl SegmentName {
     }
 
     /// Parses a file name; `None` if it is not a segment's.
-    pub fn of_file(name: &str) -> Option<(Self, Kind)> {
+    pub fn of_file(name: &str) -> Option<(Self, SegmentKind)> {
         let (stem, ending) = name.split_once('.')?;
         let kind = match ending {
-            RAW_ENDING => Kind::Raw,
-            SEALED_ENDING => Kind::Sealed,
+            RAW_ENDING => SegmentKind::Raw,
+            SEALED_ENDING => SegmentKind::Sealed,
             _ => return None,
         };
         let (first_sequence, first_frame) = stem.split_once('-')?;
@@ -85,7 +85,7 @@ impl SegmentName {
 pub struct SegmentHeader {
     /// Highest format of frames that the segment may hold.
     pub format: u16,
-    pub kind: Kind,
+    pub kind: SegmentKind,
     /// The log's identity: the separator of its domain.
     pub identity: Hash,
     /// The hash of the frame before its first one.
@@ -131,7 +131,7 @@ impl SegmentHeader {
         let whole = bytes
             .get(..HEADER_BYTES)
             .ok_or("the segment's header is cut off")?;
-        let mut fields = Fields(whole);
+        let mut fields = FieldReader(whole);
         if fields.array() != Some(MAGIC) {
             return Err("the file does not begin like a segment".to_owned());
         }
@@ -139,7 +139,7 @@ impl SegmentHeader {
             let (format, kind, crc) = (fields.u16()?, fields.u16()?, fields.u32()?);
             let header = Self {
                 format,
-                kind: Kind::Raw,
+                kind: SegmentKind::Raw,
                 identity: Hash(fields.array()?),
                 previous: Hash(fields.array()?),
                 first_frame: fields.u64()?,
@@ -159,8 +159,8 @@ impl SegmentHeader {
             ));
         }
         let kind = match kind {
-            1 => Kind::Raw,
-            2 => Kind::Sealed,
+            1 => SegmentKind::Raw,
+            2 => SegmentKind::Sealed,
             other => return Err(format!("segment kind {other} is not known")),
         };
         Ok(Self { kind, ..header })
@@ -169,13 +169,13 @@ impl SegmentHeader {
 
 /// A frame, by its number or by a sequence or batch in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Key {
+pub(crate) enum FrameKey {
     Frame(u64),
     Sequence(u64),
     Batch(u64),
 }
 
-impl Key {
+impl FrameKey {
     /// Whether a frame or segment that begins at these numbers begins at or before the key.
     pub(crate) fn is_from(self, frame: u64, sequence: u64, batch: u64) -> bool {
         match self {
@@ -221,7 +221,7 @@ impl Segment {
         }
     }
 
-    pub(crate) fn file(&self) -> &dyn File {
+    pub(crate) fn file(&self) -> &dyn FileHandle {
         match self {
             Self::Raw(raw) => raw.file(),
             Self::Sealed(sealed) => sealed.file(),
@@ -231,10 +231,10 @@ impl Segment {
     /// Reads a part of the run of frames.
     pub(crate) fn read(
         &self,
-        blocks: impl Blocks,
+        blocks: impl BlockSource,
         offset: u64,
         length: usize,
-    ) -> Result<Vec<u8>, ReadError> {
+    ) -> Result<Vec<u8>, LogReadError> {
         let mut bytes = Vec::new();
         self.read_into(blocks, offset, length, &mut bytes)?;
         Ok(bytes)
@@ -243,11 +243,11 @@ impl Segment {
     /// Like [`Self::read`], into a buffer, replacing its contents.
     fn read_into(
         &self,
-        blocks: impl Blocks,
+        blocks: impl BlockSource,
         offset: u64,
         length: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), LogReadError> {
         match self {
             Self::Raw(raw) => raw.read_into(offset, length, out),
             Self::Sealed(sealed) => sealed.read_into(blocks, offset, length, out),
@@ -268,8 +268,8 @@ impl Segment {
         offset: u64,
         frame: Option<&FrameHeader>,
         what: impl std::fmt::Display,
-    ) -> ReadError {
-        ReadError::Damaged(Damage {
+    ) -> LogReadError {
+        LogReadError::Damaged(LogDamage {
             segment: self.path().to_owned(),
             offset,
             frame: frame.map(|frame| frame.number),
@@ -283,9 +283,9 @@ impl Segment {
     /// Reads the header of the frame at `offset`.
     pub(crate) fn frame_header(
         &self,
-        blocks: impl Blocks,
+        blocks: impl BlockSource,
         offset: u64,
-    ) -> Result<FrameHeader, ReadError> {
+    ) -> Result<FrameHeader, LogReadError> {
         let length = (self.end().saturating_sub(offset)).min(HEADER_BYTES_MAX as u64);
         let bytes = self.read(blocks, offset, length as usize)?;
         FrameHeader::read(&bytes).map_err(|error| self.damaged(offset, None, error))
@@ -295,8 +295,8 @@ impl Segment {
     pub(crate) fn find(
         &self,
         cache: &BlockCache,
-        key: Key,
-    ) -> Result<Option<(u64, FrameHeader)>, ReadError> {
+        key: FrameKey,
+    ) -> Result<Option<(u64, FrameHeader)>, LogReadError> {
         match self {
             Self::Raw(raw) => {
                 let Some(offset) = raw.place_from(key) else {
@@ -327,11 +327,11 @@ impl Segment {
     /// Reads a whole frame into a buffer and checks its checksums.
     pub(crate) fn frame(
         &self,
-        blocks: impl Blocks,
+        blocks: impl BlockSource,
         offset: u64,
         header: &FrameHeader,
         mut buffer: Vec<u8>,
-    ) -> Result<StoredFrame, ReadError> {
+    ) -> Result<StoredFrame, LogReadError> {
         let length = header.frame_bytes();
         if length > FRAME_BYTES_MAX || offset + length as u64 > self.end() {
             return Err(self.damaged(
@@ -354,6 +354,6 @@ impl Segment {
     }
 }
 
-pub(crate) fn path_of(dir: &Path, name: SegmentName, kind: Kind) -> PathBuf {
+pub(crate) fn path_of(dir: &Path, name: SegmentName, kind: SegmentKind) -> PathBuf {
     dir.join(name.file_name(kind))
 }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::{Key, Kind, PAGE_BYTES, SegmentHeader, path_of};
-use crate::env::{Env, File, Mode, read_exact_into, write_all, write_zeros};
-use crate::error::{IoError, ReadError};
+use super::{FrameKey, PAGE_BYTES, SegmentHeader, SegmentKind, path_of};
+use crate::env::{Env, FileHandle, OpenMode, read_exact_into, write_all, write_zeros};
+use crate::error::{IoError, LogReadError};
 use crate::frame::FrameHeader;
 
 /// Place and first numbers of a frame in a raw segment.
@@ -49,7 +49,7 @@ impl FramePlace {
 pub(crate) struct RawSegment {
     path: PathBuf,
     header: SegmentHeader,
-    file: Arc<dyn File>,
+    file: Arc<dyn FileHandle>,
     bytes: u64,
     /// Offset for the next frame.
     end: AtomicU64,
@@ -62,7 +62,7 @@ impl RawSegment {
     pub(crate) fn new(
         path: PathBuf,
         header: SegmentHeader,
-        file: Arc<dyn File>,
+        file: Arc<dyn FileHandle>,
         bytes: u64,
     ) -> Self {
         let pages = bytes.div_ceil(PAGE_BYTES) as usize;
@@ -85,7 +85,7 @@ impl RawSegment {
         &self.path
     }
 
-    pub(crate) fn file(&self) -> &dyn File {
+    pub(crate) fn file(&self) -> &dyn FileHandle {
         &*self.file
     }
 
@@ -135,7 +135,7 @@ impl RawSegment {
     }
 
     /// Offset of the last frame at or before the key.
-    pub(crate) fn place_from(&self, key: Key) -> Option<u64> {
+    pub(crate) fn place_from(&self, key: FrameKey) -> Option<u64> {
         let (mut low, mut high) = (0, self.published());
         while low < high {
             let middle = low.midpoint(high);
@@ -156,20 +156,20 @@ impl RawSegment {
         offset: u64,
         length: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), LogReadError> {
         let read = read_exact_into(self.file(), offset, length, out);
         Ok(read.map_err(IoError::at(&self.path))?)
     }
 }
 
 /// A file of zeros, ready to become a raw segment.
-pub(crate) struct Spare {
-    pub(crate) file: Arc<dyn File>,
+pub(crate) struct SpareSegment {
+    pub(crate) file: Arc<dyn FileHandle>,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
 
-impl Spare {
+impl SpareSegment {
     /// Creates a file of zeros and syncs it every `synced_bytes`; removes it again if it cannot be filled.
     pub(crate) fn make(
         env: &dyn Env,
@@ -177,7 +177,7 @@ impl Spare {
         bytes: u64,
         synced_bytes: u64,
     ) -> Result<Self, IoError> {
-        let made = env.open(&path, Mode::Create).and_then(|file| {
+        let made = env.open(&path, OpenMode::Create).and_then(|file| {
             let mut at = 0;
             while at < bytes {
                 let to = bytes.min(at + synced_bytes);
@@ -205,8 +205,8 @@ impl Spare {
         dir: &Path,
         header: SegmentHeader,
     ) -> Result<RawSegment, IoError> {
-        debug_assert_eq!(header.kind, Kind::Raw);
-        let path = path_of(dir, header.name(), Kind::Raw);
+        debug_assert_eq!(header.kind, SegmentKind::Raw);
+        let path = path_of(dir, header.name(), SegmentKind::Raw);
         write_all(&*self.file, &header.to_bytes(), 0).map_err(IoError::at(&self.path))?;
         self.file.sync().map_err(IoError::at(&self.path))?;
         env.rename(&self.path, &path).map_err(IoError::at(&path))?;

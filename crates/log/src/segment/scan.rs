@@ -11,13 +11,13 @@ use kedge_protocol::Hash;
 
 use super::raw::FramePlace;
 use super::{HEADER_BYTES, PAGE_BYTES, SegmentHeader};
-use crate::env::{File, read_exact, read_up_to};
-use crate::error::{Damage, IoError};
+use crate::env::{FileHandle, read_exact, read_up_to};
+use crate::error::{IoError, LogDamage};
 use crate::frame::header::HEADER_BYTES_MAX;
 use crate::frame::{FrameError, FrameHeader, HeaderError, StoredFrame};
 
 /// The valid frames of a raw segment, and why the walk ended.
-pub(crate) struct Scan {
+pub(crate) struct SegmentScan {
     pub(crate) places: Vec<FramePlace>,
     /// Offset of the next frame.
     pub(crate) end: u64,
@@ -31,10 +31,10 @@ pub(crate) struct Scan {
     pub(crate) whole: bool,
 }
 
-impl Scan {
+impl SegmentScan {
     pub(crate) fn run(
         path: &Path,
-        file: &dyn File,
+        file: &dyn FileHandle,
         header: &SegmentHeader,
         bytes: u64,
     ) -> Result<Self, IoError> {
@@ -88,7 +88,7 @@ impl Scan {
     pub(crate) fn evidence(
         &self,
         path: &Path,
-        file: &dyn File,
+        file: &dyn FileHandle,
         bytes: u64,
     ) -> Result<Option<FrameHeader>, IoError> {
         let mut at = self.end;
@@ -107,8 +107,13 @@ impl Scan {
     }
 
     /// A damage error for the end.
-    pub(crate) fn damage(&self, path: &Path, next_sequence: Option<u64>, what: String) -> Damage {
-        Damage {
+    pub(crate) fn damage(
+        &self,
+        path: &Path,
+        next_sequence: Option<u64>,
+        what: String,
+    ) -> LogDamage {
+        LogDamage {
             segment: path.to_owned(),
             offset: self.end,
             frame: Some(self.next_frame),
@@ -119,7 +124,7 @@ impl Scan {
     }
 
     /// Number of bytes after the valid frames, up to the last one that is not zero: the bytes to cut off.
-    pub(crate) fn torn_bytes(&self, file: &dyn File, bytes: u64) -> std::io::Result<u64> {
+    pub(crate) fn torn_bytes(&self, file: &dyn FileHandle, bytes: u64) -> std::io::Result<u64> {
         let mut last = self.end;
         each_piece(file, self.end, bytes, |at, piece| {
             if let Some(place) = piece.iter().rposition(|byte| *byte != 0) {
@@ -133,22 +138,24 @@ impl Scan {
 
 pub(crate) fn read_header(
     path: &Path,
-    file: &dyn File,
-) -> Result<Result<SegmentHeader, Damage>, IoError> {
+    file: &dyn FileHandle,
+) -> Result<Result<SegmentHeader, LogDamage>, IoError> {
     let mut bytes = [0; HEADER_BYTES];
     let read = read_up_to(file, &mut bytes, 0).map_err(IoError::at(path))?;
-    Ok(SegmentHeader::read(&bytes[..read]).map_err(|what| Damage {
-        segment: path.to_owned(),
-        offset: 0,
-        frame: None,
-        first_sequence: 0,
-        last_sequence: None,
-        what,
-    }))
+    Ok(
+        SegmentHeader::read(&bytes[..read]).map_err(|what| LogDamage {
+            segment: path.to_owned(),
+            offset: 0,
+            frame: None,
+            first_sequence: 0,
+            last_sequence: None,
+            what,
+        }),
+    )
 }
 
 fn read_frame(
-    file: &dyn File,
+    file: &dyn FileHandle,
     at: u64,
     end: u64,
 ) -> std::io::Result<Result<StoredFrame, FrameError>> {
@@ -165,7 +172,7 @@ fn read_frame(
     Ok(StoredFrame::read(read_exact(file, at, length)?))
 }
 
-fn is_zero(file: &dyn File, from: u64, to: u64) -> std::io::Result<bool> {
+fn is_zero(file: &dyn FileHandle, from: u64, to: u64) -> std::io::Result<bool> {
     let mut zero = true;
     each_piece(file, from, to, |_, piece| {
         zero = piece.iter().all(|byte| *byte == 0);
@@ -176,7 +183,7 @@ fn is_zero(file: &dyn File, from: u64, to: u64) -> std::io::Result<bool> {
 
 /// Calls `each` with the file's bytes piece by piece, until it returns false.
 fn each_piece(
-    file: &dyn File,
+    file: &dyn FileHandle,
     from: u64,
     to: u64,
     mut each: impl FnMut(u64, &[u8]) -> bool,

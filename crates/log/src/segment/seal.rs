@@ -21,12 +21,13 @@ use kedge_protocol::lanes::sha256_each;
 
 use super::blocks::LastBlocks;
 use super::raw::WrittenFrame;
-use super::sealed::{BlockEntry, Footer, NO_FRAME, SealedSegment};
+use super::sealed::{BlockEntry, NO_FRAME, SealedSegment, SegmentFooter};
 use super::{
-    HEADER_BYTES, Key, Kind, PAGE_BYTES, Segment, SegmentHeader, UNFINISHED_ENDING, path_of,
+    FrameKey, HEADER_BYTES, PAGE_BYTES, Segment, SegmentHeader, SegmentKind, UNFINISHED_ENDING,
+    path_of,
 };
-use crate::env::{Env, File, Mode, write_all};
-use crate::error::{IoError, MaintenanceError, ReadError};
+use crate::env::{Env, FileHandle, OpenMode, write_all};
+use crate::error::{IoError, LogReadError, MaintenanceError};
 use crate::frame::{FrameHeader, SectionKind, StoredFrame};
 
 /// Every 16th frame of this process has its digests checked and its leaves recomputed. Recomputing all leaves took a
@@ -44,7 +45,7 @@ const LARGER_BY: usize = 8;
 
 /// Levels and block size of sealed segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Compression {
+pub struct SegmentCompression {
     pub level: i32,
     /// zstd level that is used where it makes a block at most an eighth larger, in a third of the time: for texts that
     /// repeat each other. Negative levels only look for repetitions.
@@ -55,7 +56,7 @@ pub struct Compression {
 
 /// Result of sealing a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sealed {
+pub struct SealReport {
     pub first_frame: u64,
     pub frames: u64,
     pub actions: u64,
@@ -74,12 +75,12 @@ pub(crate) fn seal(
     env: &dyn Env,
     dir: &Path,
     (segment, next): (&Segment, &SegmentHeader),
-    compression: Compression,
+    compression: SegmentCompression,
     is_ending: &mut dyn FnMut() -> bool,
     swap: impl FnOnce(SealedSegment),
-) -> Result<Sealed, MaintenanceError> {
+) -> Result<SealReport, MaintenanceError> {
     let name = segment.header().name();
-    let path = path_of(dir, name, Kind::Sealed);
+    let path = path_of(dir, name, SegmentKind::Sealed);
     let unfinished = path.with_extension(UNFINISHED_ENDING);
     let written = write(env, &unfinished, (segment, next), compression, is_ending);
     let sealed = match written {
@@ -103,16 +104,18 @@ fn write(
     env: &dyn Env,
     path: &Path,
     (segment, next): (&Segment, &SegmentHeader),
-    compression: Compression,
+    compression: SegmentCompression,
     is_ending: &mut dyn FnMut() -> bool,
-) -> Result<Sealed, MaintenanceError> {
-    let file = env.open(path, Mode::Create).map_err(IoError::at(path))?;
+) -> Result<SealReport, MaintenanceError> {
+    let file = env
+        .open(path, OpenMode::Create)
+        .map_err(IoError::at(path))?;
     let header = SegmentHeader {
-        kind: Kind::Sealed,
+        kind: SegmentKind::Sealed,
         ..segment.header().clone()
     };
     write_all(&*file, &header.to_bytes(), 0).map_err(IoError::at(path))?;
-    let mut writer = Writer::new(&*file, path, &header, compression)?;
+    let mut writer = BlockWriter::new(&*file, path, &header, compression)?;
     let (mut frames, mut leaves_kept) = (0, 0);
     let hash = each_frame(segment, |frame| {
         if is_ending() {
@@ -132,7 +135,7 @@ fn write(
     let written = writer.finish(hash)?;
     file.sync().map_err(IoError::at(path))?;
     check(env, path, &header, &written, is_ending)?;
-    Ok(Sealed {
+    Ok(SealReport {
         first_frame: header.first_frame,
         frames,
         actions: written.footer.next_sequence - header.first_sequence,
@@ -156,7 +159,7 @@ fn is_without_leaves(segment: &Segment, frame: &StoredFrame) -> bool {
 }
 
 /// Whether a frame's digests have to be checked; an error if it is not the frame that this process wrote.
-fn is_hashed(segment: &Segment, at: u64, header: &FrameHeader) -> Result<bool, ReadError> {
+fn is_hashed(segment: &Segment, at: u64, header: &FrameHeader) -> Result<bool, LogReadError> {
     let Some(written) = written_of(segment, header) else {
         return Ok(true);
     };
@@ -169,7 +172,7 @@ fn is_hashed(segment: &Segment, at: u64, header: &FrameHeader) -> Result<bool, R
 
 /// Calls `each` with every frame of a segment, in order, after checking that each continues the one before; returns the
 /// hash of the last one.
-fn each_frame<E: From<ReadError>>(
+fn each_frame<E: From<LogReadError>>(
     segment: &Segment,
     mut each: impl FnMut(&StoredFrame) -> Result<(), E>,
 ) -> Result<Hash, E> {
@@ -180,7 +183,7 @@ fn each_frame<E: From<ReadError>>(
             let Some(last) = raw.published().checked_sub(1) else {
                 return Ok(hash);
             };
-            let last = raw.place_from(Key::Frame(next + last as u64));
+            let last = raw.place_from(FrameKey::Frame(next + last as u64));
             (PAGE_BYTES, last.unwrap_or(0) + 1)
         }
     };
@@ -217,8 +220,8 @@ fn each_frame<E: From<ReadError>>(
 }
 
 /// Contents of a sealed segment's file, for the check.
-struct Written {
-    footer: Footer,
+struct SealedContents {
+    footer: SegmentFooter,
     /// SHA-256 of each compressed block.
     digests: Vec<Hash>,
     bytes: u64,
@@ -229,7 +232,7 @@ fn check(
     env: &dyn Env,
     path: &Path,
     header: &SegmentHeader,
-    written: &Written,
+    written: &SealedContents,
     is_ending: &mut dyn FnMut() -> bool,
 ) -> Result<(), MaintenanceError> {
     let segment = SealedSegment::open(env, path)?;
@@ -257,13 +260,13 @@ fn check(
 }
 
 /// Checks a sealed segment on its own: every block, checksum and digest, and the chain of frames.
-pub(crate) fn check_whole(segment: &Segment) -> Result<(), ReadError> {
+pub(crate) fn check_whole(segment: &Segment) -> Result<(), LogReadError> {
     each_frame(segment, |_| Ok(())).map(|_| ())
 }
 
 /// Splits frames into blocks and writes them compressed.
-struct Writer<'a> {
-    file: &'a dyn File,
+struct BlockWriter<'a> {
+    file: &'a dyn FileHandle,
     path: &'a Path,
     compressor: zstd::bulk::Compressor<'static>,
     fast: zstd::bulk::Compressor<'static>,
@@ -282,15 +285,15 @@ struct Writer<'a> {
     /// Footer entry of the current block.
     entry: Option<BlockEntry>,
     at: u64,
-    footer: Footer,
+    footer: SegmentFooter,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> BlockWriter<'a> {
     fn new(
-        file: &'a dyn File,
+        file: &'a dyn FileHandle,
         path: &'a Path,
         header: &SegmentHeader,
-        compression: Compression,
+        compression: SegmentCompression,
     ) -> Result<Self, IoError> {
         let compressor = zstd::bulk::Compressor::new(compression.level);
         let fast = zstd::bulk::Compressor::new(compression.fast_level);
@@ -313,7 +316,7 @@ impl<'a> Writer<'a> {
             head: Vec::new(),
             entry: None,
             at: HEADER_BYTES as u64,
-            footer: Footer {
+            footer: SegmentFooter {
                 next_frame: header.first_frame,
                 next_sequence: header.first_sequence,
                 next_batch: header.first_batch,
@@ -441,7 +444,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the remaining blocks and the footer, which names the hash of the last frame.
-    fn finish(mut self, hash: Hash) -> Result<Written, IoError> {
+    fn finish(mut self, hash: Hash) -> Result<SealedContents, IoError> {
         if !self.block.is_empty() {
             self.end_block()?;
         }
@@ -449,7 +452,7 @@ impl<'a> Writer<'a> {
         self.footer.hash = hash;
         let footer = self.footer.to_bytes();
         write_all(self.file, &footer, self.at).map_err(IoError::at(self.path))?;
-        Ok(Written {
+        Ok(SealedContents {
             bytes: self.at + footer.len() as u64,
             digests: self.digests,
             footer: self.footer,

@@ -18,12 +18,12 @@ use std::sync::Arc;
 use kedge_protocol::Hash;
 use zstd::bulk::Decompressor;
 
-use super::blocks::Blocks;
+use super::blocks::BlockSource;
 use super::scan::read_header;
-use super::{HEADER_BYTES, Key, Kind, SegmentHeader};
-use crate::bytes::Fields;
-use crate::env::{Env, File, Mode, read_exact, read_exact_into};
-use crate::error::{Damage, IoError, ReadError};
+use super::{FrameKey, HEADER_BYTES, SegmentHeader, SegmentKind};
+use crate::bytes::FieldReader;
+use crate::env::{Env, FileHandle, OpenMode, read_exact, read_exact_into};
+use crate::error::{IoError, LogDamage, LogReadError};
 
 /// The last bytes of a sealed segment.
 const MAGIC: [u8; 8] = *b"\xffKFOOTR\n";
@@ -50,7 +50,7 @@ pub(crate) struct BlockEntry {
 
 /// The numbers and block entries after the blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Footer {
+pub(crate) struct SegmentFooter {
     pub(crate) next_frame: u64,
     pub(crate) next_sequence: u64,
     pub(crate) next_batch: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Footer {
     pub(crate) blocks: Vec<BlockEntry>,
 }
 
-impl Footer {
+impl SegmentFooter {
     /// Bytes of footer and trailer.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(FOOTER_FIXED_BYTES + self.blocks.len() * ENTRY_BYTES);
@@ -87,7 +87,7 @@ impl Footer {
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields(bytes);
+        let mut fields = FieldReader(bytes);
         let mut footer = Self {
             next_frame: fields.u64()?,
             next_sequence: fields.u64()?,
@@ -159,20 +159,20 @@ fn decompress(
 pub(crate) struct SealedSegment {
     path: PathBuf,
     header: SegmentHeader,
-    file: Arc<dyn File>,
-    footer: Footer,
+    file: Arc<dyn FileHandle>,
+    footer: SegmentFooter,
     /// Offset of each block in the file, and the end of the last one.
     starts: Vec<u64>,
 }
 
 impl SealedSegment {
     /// Opens a segment by reading header and footer.
-    pub(crate) fn open(env: &dyn Env, path: &Path) -> Result<Self, ReadError> {
-        let file = env.open(path, Mode::Read).map_err(IoError::at(path))?;
-        let header = read_header(path, &*file)?.map_err(ReadError::Damaged)?;
+    pub(crate) fn open(env: &dyn Env, path: &Path) -> Result<Self, LogReadError> {
+        let file = env.open(path, OpenMode::Read).map_err(IoError::at(path))?;
+        let header = read_header(path, &*file)?.map_err(LogReadError::Damaged)?;
         let bytes = file.len().map_err(IoError::at(path))?;
         let damaged = |offset: u64, what: &str| {
-            ReadError::Damaged(Damage {
+            LogReadError::Damaged(LogDamage {
                 segment: path.to_owned(),
                 offset,
                 frame: None,
@@ -181,13 +181,13 @@ impl SealedSegment {
                 what: what.to_owned(),
             })
         };
-        if header.kind != Kind::Sealed {
+        if header.kind != SegmentKind::Sealed {
             return Err(damaged(0, "the segment's header is not a sealed segment's"));
         }
         let trailer_at = bytes.saturating_sub(TRAILER_BYTES as u64);
         let trailer = read_exact(&*file, trailer_at, (bytes - trailer_at) as usize);
         let trailer = trailer.map_err(IoError::at(path))?;
-        let mut fields = Fields(&trailer);
+        let mut fields = FieldReader(&trailer);
         let (Some(length), Some(crc), Some(MAGIC)) = (fields.u32(), fields.u32(), fields.array())
         else {
             return Err(damaged(
@@ -202,8 +202,8 @@ impl SealedSegment {
         if crc32c::crc32c(&footer) != crc {
             return Err(damaged(at, "the checksum of the footer does not match"));
         }
-        let footer =
-            Footer::read(&footer).filter(|footer| footer.fits(&header, bytes, u64::from(length)));
+        let footer = SegmentFooter::read(&footer)
+            .filter(|footer| footer.fits(&header, bytes, u64::from(length)));
         let footer = footer.ok_or_else(|| damaged(at, "the footer contradicts the segment"))?;
         let mut starts = vec![HEADER_BYTES as u64];
         for block in &footer.blocks {
@@ -222,7 +222,7 @@ impl SealedSegment {
         &self.header
     }
 
-    pub(crate) fn footer(&self) -> &Footer {
+    pub(crate) fn footer(&self) -> &SegmentFooter {
         &self.footer
     }
 
@@ -230,7 +230,7 @@ impl SealedSegment {
         &self.path
     }
 
-    pub(crate) fn file(&self) -> &dyn File {
+    pub(crate) fn file(&self) -> &dyn FileHandle {
         &*self.file
     }
 
@@ -245,7 +245,7 @@ impl SealedSegment {
     }
 
     /// Offset at which to start looking for the frame of a key.
-    pub(crate) fn start_from(&self, key: Key) -> Option<u64> {
+    pub(crate) fn start_from(&self, key: FrameKey) -> Option<u64> {
         let blocks = &self.footer.blocks;
         let after =
             blocks.partition_point(|block| key.is_from(block.frame, block.sequence, block.batch));
@@ -258,11 +258,11 @@ impl SealedSegment {
     /// Reads bytes of the frames into a buffer, replacing its contents.
     pub(crate) fn read_into(
         &self,
-        mut blocks: impl Blocks,
+        mut blocks: impl BlockSource,
         offset: u64,
         length: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), LogReadError> {
         let block_bytes = u64::from(self.footer.block_bytes);
         out.clear();
         out.reserve(length);
@@ -286,7 +286,7 @@ impl SealedSegment {
     }
 
     /// Reads a compressed block and checks its checksum.
-    pub(crate) fn compressed(&self, number: u32, out: &mut Vec<u8>) -> Result<(), ReadError> {
+    pub(crate) fn compressed(&self, number: u32, out: &mut Vec<u8>) -> Result<(), LogReadError> {
         let index = number as usize;
         let Some(entry) = self.footer.blocks.get(index) else {
             return Err(self.damaged(number, "the frames end too early"));
@@ -300,7 +300,7 @@ impl SealedSegment {
         Ok(())
     }
 
-    pub(crate) fn block(&self, number: u32, out: &mut Vec<u8>) -> Result<(), ReadError> {
+    pub(crate) fn block(&self, number: u32, out: &mut Vec<u8>) -> Result<(), LogReadError> {
         KEPT.with_borrow_mut(|(compressed, decompressor)| {
             self.compressed(number, compressed)?;
             let start = u64::from(number) * u64::from(self.footer.block_bytes);
@@ -313,7 +313,7 @@ impl SealedSegment {
         })
     }
 
-    fn damaged(&self, block: u32, what: &str) -> ReadError {
+    fn damaged(&self, block: u32, what: &str) -> LogReadError {
         let index = block as usize;
         let entry = self.footer.blocks.get(index);
         let next = self.footer.blocks.get(index + 1);
@@ -321,7 +321,7 @@ impl SealedSegment {
         let first = index
             .checked_sub(1)
             .and_then(|before| self.footer.blocks.get(before));
-        ReadError::Damaged(Damage {
+        LogReadError::Damaged(LogDamage {
             segment: self.path.clone(),
             offset: *self.starts.get(index).unwrap_or(&0),
             frame: entry.map(|entry| entry.frame),

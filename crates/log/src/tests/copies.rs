@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use super::sample::{START_MS, Writer, dir, domain, keys, open, open_at};
 use crate::env::Env;
-use crate::env::simulated::{Fault, Loss, SimulatedEnv};
-use crate::verify::{Plan, verify};
+use crate::env::simulated::{CrashLoss, DiskFault, SimulatedEnv};
+use crate::verify::{LogVerifyPlan, verify};
 use crate::{
-    CutAt, CutError, FileLog, Log, LogReader, ReadError, Released, SegmentKind, SegmentName, cut,
+    CutError, CutPoint, FileLog, Log, LogReadError, LogReader, ReleaseMark, SegmentKind,
+    SegmentName, cut,
 };
 
 /// A log of several segments, some of them sealed: frames with actions and frames with only side entries.
 fn made(env: &SimulatedEnv, frames: usize) -> (FileLog, Writer) {
-    let (mut log, _) = open(env, Released::default()).unwrap();
+    let (mut log, _) = open(env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     append(&mut log, &mut writer, frames);
     let maintenance = log.maintenance();
@@ -74,14 +75,14 @@ fn a_copy_takes_what_is_sealed_from_an_older_one() {
 
     // If linking fails, the older copy's file is copied.
     let elsewhere = PathBuf::from("/elsewhere");
-    env.fail(1, Fault::Error(std::io::ErrorKind::CrossesDevices));
+    env.fail(1, DiskFault::Error(std::io::ErrorKind::CrossesDevices));
     log.reader().copy_to(&elsewhere, Some(&older)).unwrap();
     assert_eq!(files(&env, &elsewhere), files(&env, &whole));
-    env.crash(Loss::All);
+    env.crash(CrashLoss::All);
     assert_eq!(files(&env, &elsewhere), files(&env, &whole));
 
     // An older copy whose segment does not open is not used.
-    let (log, _) = open(&env, Released::default()).unwrap();
+    let (log, _) = open(&env, ReleaseMark::default()).unwrap();
     let (name, bytes) = files(&env, &older).into_iter().next().unwrap();
     assert!(SegmentName::of_file(&name).is_some());
     env.damage(&older.join(&name), bytes.len() - 1, 1);
@@ -125,7 +126,7 @@ fn a_cut_is_between_two_frames() {
         let env = original.copy();
         let before = files(&env, &dir());
         let shared: Arc<dyn Env> = Arc::new(env.clone());
-        let found = cut(&shared, &dir(), CutAt::Sequence(sequence));
+        let found = cut(&shared, &dir(), CutPoint::Sequence(sequence));
         if sequence < first_end || sequence > last {
             match found.unwrap_err() {
                 CutError::Before { sequence, .. } => assert_eq!(sequence, first_end),
@@ -147,11 +148,11 @@ fn a_cut_is_between_two_frames() {
         assert_eq!(found.actions_left_out, last - end);
         assert_eq!(found.frames_left_out, ends.len() as u64 - frame);
         // It is durable, it verifies, and it matches the original.
-        env.crash(Loss::All);
+        env.crash(CrashLoss::All);
         let reader = read(&env, &dir());
-        let plan = Plan {
+        let plan = LogVerifyPlan {
             side_keys: Some(keys()),
-            ..Plan::default()
+            ..LogVerifyPlan::default()
         };
         assert_eq!(verify(&reader, &plan, |_| ()).unwrap().frames, frame);
         for (kept, original) in reader.frames(1).zip(log.reader().frames(1)) {
@@ -162,7 +163,7 @@ fn a_cut_is_between_two_frames() {
         }
         drop(reader);
         // It can be continued.
-        let (mut log, recovery) = open_at(shared, &dir(), Released::default()).unwrap();
+        let (mut log, recovery) = open_at(shared, &dir(), ReleaseMark::default()).unwrap();
         assert_eq!(recovery.torn, None);
         let mut side = Writer::new();
         log.append(&side.frame(0, 0, 2)).unwrap();
@@ -179,7 +180,7 @@ fn a_cut_at_a_time_is_after_the_last_frame_that_was_sealed_by_then() {
     let ends = ends(&log.reader());
     for time_ms in (START_MS..START_MS + writer.next_sequence + 10).step_by(5) {
         let env: Arc<dyn Env> = Arc::new(original.copy());
-        let found = cut(&env, &dir(), CutAt::Time(time_ms));
+        let found = cut(&env, &dir(), CutPoint::Time(time_ms));
         let kept = ends.iter().take_while(|end| end.3 <= time_ms).last();
         match kept.filter(|kept| kept.2 > 0) {
             Some((frame, ..)) => assert_eq!(found.unwrap().position.frame, *frame),
@@ -208,7 +209,7 @@ fn segments_leave_and_come_back() {
     assert_eq!(reader.sealed_files(), sealed[2..]);
     assert!(matches!(
         reader.frame(1),
-        Err(ReadError::Missing { frame: 1, .. })
+        Err(LogReadError::Missing { frame: 1, .. })
     ));
     assert_eq!(reader.request_at(1).unwrap(), None);
     // A reader in a segment that was removed reads to its end.
@@ -219,11 +220,11 @@ fn segments_leave_and_come_back() {
     let end = log.position();
 
     // A crash loses nothing, and segments that are put back are accepted.
-    env.crash(Loss::All);
-    let (log, _) = open(&env, Released::default()).unwrap();
+    env.crash(CrashLoss::All);
+    let (log, _) = open(&env, ReleaseMark::default()).unwrap();
     assert_eq!((log.reader().first_frame(), log.position()), (next, end));
     assert!(
-        !verify(&log.reader(), &Plan::default(), |_| ())
+        !verify(&log.reader(), &LogVerifyPlan::default(), |_| ())
             .unwrap()
             .histories
     );
@@ -231,10 +232,10 @@ fn segments_leave_and_come_back() {
     for (name, bytes) in &whole[..2] {
         env.put(&dir().join(name), bytes.clone());
     }
-    let (log, _) = open(&env, Released::default()).unwrap();
+    let (log, _) = open(&env, ReleaseMark::default()).unwrap();
     assert_eq!((log.reader().first_frame(), log.position()), (1, end));
     assert!(
-        verify(&log.reader(), &Plan::default(), |_| ())
+        verify(&log.reader(), &LogVerifyPlan::default(), |_| ())
             .unwrap()
             .histories
     );

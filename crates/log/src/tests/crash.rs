@@ -2,9 +2,9 @@
 //! once, and the log continues.
 
 use super::sample::{Writer, appended_frames, dir, domain, growing, keys};
-use crate::env::simulated::{Fault, Loss, SimulatedEnv};
-use crate::env::{Env as _, Mode};
-use crate::{AppendError, Durability, FileLog, Log, OpenError, Recovery, Released};
+use crate::env::simulated::{CrashLoss, DiskFault, SimulatedEnv};
+use crate::env::{Env as _, OpenMode};
+use crate::{AppendError, Durability, FileLog, Log, LogOpenError, LogRecovery, ReleaseMark};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ fn has_ending(name: &str, ending: &str) -> bool {
 /// Opens a log whose segments grow.
 pub(super) fn open(
     env: &SimulatedEnv,
-    released: Released,
-) -> Result<(FileLog, Recovery), OpenError> {
+    released: ReleaseMark,
+) -> Result<(FileLog, LogRecovery), LogOpenError> {
     FileLog::open(
         Arc::new(env.clone()),
         &dir(),
@@ -68,8 +68,8 @@ fn run(env: &SimulatedEnv, acknowledged: &mut Acknowledged, writer: &mut Writer)
     while let Ok(Some(_)) = maintenance.seal_next() {}
 }
 
-pub(super) fn released(acknowledged: &Acknowledged) -> Released {
-    Released {
+pub(super) fn released(acknowledged: &Acknowledged) -> ReleaseMark {
+    ReleaseMark {
         frame: acknowledged.frame,
         sequence: acknowledged.sequence,
     }
@@ -144,14 +144,14 @@ fn a_stop_at_every_operation_loses_nothing_that_was_acknowledged() {
     assert!(operations > 60, "{operations}");
     for at in 1..=operations {
         for loss in [
-            Loss::All,
-            Loss::None,
-            Loss::Some(at),
-            Loss::Some(at + 10_000),
-            Loss::Some(at + 20_000),
+            CrashLoss::All,
+            CrashLoss::None,
+            CrashLoss::Some(at),
+            CrashLoss::Some(at + 10_000),
+            CrashLoss::Some(at + 20_000),
         ] {
             let env = SimulatedEnv::new();
-            env.fail(at, Fault::Stop);
+            env.fail(at, DiskFault::Stop);
             let mut acknowledged = Acknowledged::default();
             run(&env, &mut acknowledged, &mut Writer::new());
             assert!(env.stopped(), "operation {at} is not reached");
@@ -166,15 +166,15 @@ fn a_stop_during_the_start_after_a_stop_loses_nothing() {
     let operations = operations_of_a_run();
     for at in (1..=operations).step_by(3) {
         let env = SimulatedEnv::new();
-        env.fail(at, Fault::Stop);
+        env.fail(at, DiskFault::Stop);
         let mut acknowledged = Acknowledged::default();
         run(&env, &mut acknowledged, &mut Writer::new());
-        env.crash(Loss::Some(at));
+        env.crash(CrashLoss::Some(at));
         for second in 1..8 {
             let env = env.copy();
-            env.fail(second, Fault::Stop);
+            env.fail(second, DiskFault::Stop);
             let _ = open(&env, released(&acknowledged));
-            env.crash(Loss::Some(second));
+            env.crash(CrashLoss::Some(second));
             check_after(
                 &env,
                 &acknowledged,
@@ -188,12 +188,12 @@ fn a_stop_during_the_start_after_a_stop_loses_nothing() {
 fn an_error_at_every_operation_loses_nothing_that_was_acknowledged() {
     let operations = operations_of_a_run();
     let faults = [
-        Fault::Error(ErrorKind::Other),
-        Fault::Error(ErrorKind::StorageFull),
-        Fault::Half(ErrorKind::Other),
-        Fault::Half(ErrorKind::StorageFull),
-        Fault::Short,
-        Fault::Error(ErrorKind::Interrupted),
+        DiskFault::Error(ErrorKind::Other),
+        DiskFault::Error(ErrorKind::StorageFull),
+        DiskFault::Half(ErrorKind::Other),
+        DiskFault::Half(ErrorKind::StorageFull),
+        DiskFault::Short,
+        DiskFault::Error(ErrorKind::Interrupted),
     ];
     for at in 1..=operations {
         for fault in faults {
@@ -201,10 +201,10 @@ fn an_error_at_every_operation_loses_nothing_that_was_acknowledged() {
             env.fail(at, fault);
             let mut acknowledged = Acknowledged::default();
             run(&env, &mut acknowledged, &mut Writer::new());
-            if fault == Fault::Short {
+            if fault == DiskFault::Short {
                 assert_eq!(acknowledged.frame, 8, "a short write at {at} is continued");
             }
-            env.crash(Loss::Some(at));
+            env.crash(CrashLoss::Some(at));
             check_after(&env, &acknowledged, &format!("{fault:?} at {at}"));
         }
     }
@@ -213,11 +213,11 @@ fn an_error_at_every_operation_loses_nothing_that_was_acknowledged() {
 #[test]
 fn after_a_failed_sync_nothing_is_taken_or_acknowledged() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     log.append(&writer.frame(1, 3, 0)).unwrap();
     let durability = log.durability();
-    env.fail(1, Fault::Error(ErrorKind::Other));
+    env.fail(1, DiskFault::Error(ErrorKind::Other));
     assert!(durability.sync().is_err());
     // The system's next sync would succeed, but prove nothing.
     assert!(durability.sync().is_err());
@@ -232,7 +232,7 @@ fn after_a_failed_sync_nothing_is_taken_or_acknowledged() {
 #[test]
 fn without_room_nothing_changes_and_the_frame_is_taken_later() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let durability = log.durability();
     let mut writer = Writer::new();
     env.set_room(Some(env.used() + 40 * 1024));
@@ -254,23 +254,23 @@ fn without_room_nothing_changes_and_the_frame_is_taken_later() {
     assert_eq!(position.frame, before.frame + 1);
     assert_eq!(durability.sync().unwrap(), position);
     drop(log);
-    env.crash(Loss::All);
-    let (log, _) = open(&env, Released::default()).unwrap();
+    env.crash(CrashLoss::All);
+    let (log, _) = open(&env, ReleaseMark::default()).unwrap();
     assert_eq!(log.position(), position);
 }
 
 #[test]
 fn what_a_process_left_unsynced_is_synced_before_it_counts() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let position = log.append(&Writer::new().frame(1, 3, 0)).unwrap();
     drop(log);
     // The process ended, but not the machine: the frame is in the page cache.
-    let (log, _) = open(&env, Released::default()).unwrap();
+    let (log, _) = open(&env, ReleaseMark::default()).unwrap();
     assert_eq!(log.position(), position);
     drop(log);
-    env.crash(Loss::All);
-    let (log, _) = open(&env, Released::default()).unwrap();
+    env.crash(CrashLoss::All);
+    let (log, _) = open(&env, ReleaseMark::default()).unwrap();
     assert_eq!(log.position(), position);
 }
 
@@ -286,21 +286,21 @@ fn a_start_takes_the_copy_that_is_whole() {
     // A raw copy left by a crash is removed.
     env.put(&raw, vec![1; 5000]);
     let copy = env.copy();
-    let (log, recovery) = open(&copy, Released::default()).unwrap();
+    let (log, recovery) = open(&copy, ReleaseMark::default()).unwrap();
     assert!(recovery.removed.contains(&raw));
     assert!(log.position().frame >= acknowledged.frame);
-    assert!(copy.open(&raw, Mode::Read).is_err());
+    assert!(copy.open(&raw, OpenMode::Read).is_err());
     // A damaged sealed segment next to an invalid raw one: rejected, not guessed.
     env.damage(&sealed, 300, 1);
-    assert!(open(&env, Released::default()).is_err());
+    assert!(open(&env, ReleaseMark::default()).is_err());
 }
 
 #[test]
 fn two_who_sync_at_once_both_learn_of_a_failure() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     log.append(&Writer::new().frame(1, 3, 0)).unwrap();
-    env.fail(1, Fault::Error(ErrorKind::Other));
+    env.fail(1, DiskFault::Error(ErrorKind::Other));
     let durability: Arc<dyn Durability> = log.durability();
     let results: Vec<bool> = std::thread::scope(|scope| {
         let syncs: Vec<_> = (0..4)
@@ -314,14 +314,14 @@ fn two_who_sync_at_once_both_learn_of_a_failure() {
 #[test]
 fn the_log_is_its_own_name() {
     let env = SimulatedEnv::new();
-    drop(open(&env, Released::default()).unwrap());
+    drop(open(&env, ReleaseMark::default()).unwrap());
     let other = FileLog::open(
         Arc::new(env.clone()),
         &dir(),
         kedge_protocol::Hash([5; 32]),
         &keys(),
-        Released::default(),
+        ReleaseMark::default(),
         growing(),
     );
-    assert!(matches!(other, Err(OpenError::Identity { .. })));
+    assert!(matches!(other, Err(LogOpenError::Identity { .. })));
 }

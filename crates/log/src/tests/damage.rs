@@ -7,16 +7,16 @@ use proptest::prelude::*;
 use rayon::prelude::*;
 
 use super::sample::{Writer, dir, keys, open, start};
-use crate::env::simulated::{Loss, SimulatedEnv};
-use crate::env::{Env as _, Mode};
-use crate::frame::{FrameHeader, Section, SectionKind};
+use crate::env::simulated::{CrashLoss, SimulatedEnv};
+use crate::env::{Env as _, OpenMode};
+use crate::frame::{FrameHeader, FrameSection, SectionKind};
 use crate::segment::{HEADER_BYTES, PAGE_BYTES};
-use crate::{FrameError, Log, OpenError, ReadError, Released, StoredFrame};
+use crate::{FrameError, Log, LogOpenError, LogReadError, ReleaseMark, StoredFrame};
 
 /// A header may state any number of actions with dropped leaves. No memory is allocated for them.
 #[test]
 fn a_frame_with_many_actions_and_no_leaves_is_damaged() {
-    let section = |length| Section {
+    let section = |length| FrameSection {
         length,
         digest: Hash::ZERO,
     };
@@ -38,7 +38,7 @@ fn a_frame_with_many_actions_and_no_leaves_is_damaged() {
 /// A log of some frames, all durable; `seal` closes and compresses as much as possible.
 fn written(frames: usize, seal: bool) -> (SimulatedEnv, u64) {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     for round in 0..frames {
         log.append(&writer.frame(round % 3, 4, round % 2))
@@ -55,10 +55,10 @@ fn only(env: &SimulatedEnv, ending: &str) -> PathBuf {
 }
 
 /// Every frame's bytes, and every request and batch, as a reader returns them.
-fn everything(env: &SimulatedEnv, released: Released) -> Result<Vec<Vec<u8>>, String> {
+fn everything(env: &SimulatedEnv, released: ReleaseMark) -> Result<Vec<Vec<u8>>, String> {
     let (log, _) = open(env, released).map_err(|error| error.to_string())?;
     let reader = log.reader();
-    let text = |error: ReadError| error.to_string();
+    let text = |error: LogReadError| error.to_string();
     let mut all = Vec::new();
     for frame in reader.frames(1) {
         let frame = frame.map_err(text)?;
@@ -87,7 +87,7 @@ fn every_cut_of_the_last_frame_leaves_the_one_before() {
     let (env, last) = written(5, false);
     let path = only(&env, ".log");
     let whole = env.contents(&path).unwrap();
-    let (log, _) = open(&env, Released::default()).unwrap();
+    let (log, _) = open(&env, ReleaseMark::default()).unwrap();
     let before = log
         .reader()
         .frame(last - 1)
@@ -110,7 +110,7 @@ fn every_cut_of_the_last_frame_leaves_the_one_before() {
             .map_or(0, |at| at as u64 + 1);
         let env = SimulatedEnv::new();
         env.put(&path, torn);
-        let (log, recovery) = open(&env, Released::default()).unwrap();
+        let (log, recovery) = open(&env, ReleaseMark::default()).unwrap();
         if left == length as u64 {
             // The cut bytes were zero anyway.
             continue;
@@ -125,13 +125,13 @@ fn every_cut_of_the_last_frame_leaves_the_one_before() {
             ),
         }
         drop(log);
-        let released = Released {
+        let released = ReleaseMark {
             frame: last,
             sequence: 0,
         };
         assert!(matches!(
             open(&env, released),
-            Err(OpenError::Released { .. })
+            Err(LogOpenError::Released { .. })
         ));
     }
 }
@@ -152,7 +152,7 @@ fn a_bad_frame_before_a_durable_one_is_damage_and_named() {
         for place in [0, 30, 70, 150, 250] {
             let copy = env.copy();
             copy.damage(&path, at + place, 1);
-            match open(&copy, Released::default()) {
+            match open(&copy, ReleaseMark::default()) {
                 // A short frame ends before this place, so the byte is padding.
                 Ok((log, recovery)) if recovery.torn.is_none() => {
                     assert_eq!(log.position().frame, last);
@@ -162,7 +162,7 @@ fn a_bad_frame_before_a_durable_one_is_damage_and_named() {
                     assert_eq!(recovery.torn.unwrap().frame, last);
                     assert_eq!(log.position().frame, last - 1);
                 }
-                Err(OpenError::Damaged(damage)) => {
+                Err(LogOpenError::Damaged(damage)) => {
                     assert!(!is_last);
                     assert_eq!((damage.segment, damage.offset), (path.clone(), *at as u64));
                     assert_eq!(damage.frame, Some(index as u64 + 1));
@@ -177,7 +177,7 @@ fn a_bad_frame_before_a_durable_one_is_damage_and_named() {
 #[test]
 fn frames_that_were_never_synced_may_arrive_in_any_order() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     log.append(&writer.frame(1, 3, 0)).unwrap();
     log.durability().sync().unwrap();
@@ -186,16 +186,16 @@ fn frames_that_were_never_synced_may_arrive_in_any_order() {
     let path = only(&env, ".log");
     drop(log);
     // The second is damaged and the third is whole: neither was ever durable.
-    env.crash(Loss::None);
+    env.crash(CrashLoss::None);
     env.put(&path, env.contents(&path).unwrap());
     env.damage(&path, 3 * 4096 - 4096 + 40, 1);
-    let (log, recovery) = open(&env, Released::default()).unwrap();
+    let (log, recovery) = open(&env, ReleaseMark::default()).unwrap();
     assert_eq!(
         (log.position().frame, recovery.torn.unwrap().frame),
         (1, second.frame)
     );
     drop(log);
-    let (log, recovery) = open(&env, Released::default()).unwrap();
+    let (log, recovery) = open(&env, ReleaseMark::default()).unwrap();
     assert_eq!(
         (log.position().frame, recovery.torn),
         (1, None),
@@ -211,7 +211,7 @@ fn a_whole_frame_that_does_not_continue_the_log_is_damage() {
     bytes.copy_within(4096..8192, 12288 + 4096);
     let end = bytes.len() - 4096;
     bytes.copy_within(4096..8192, end);
-    let (log, _) = open(&env, Released::default()).unwrap();
+    let (log, _) = open(&env, ReleaseMark::default()).unwrap();
     let pages = log
         .reader()
         .frames(1)
@@ -222,8 +222,8 @@ fn a_whole_frame_that_does_not_continue_the_log_is_damage() {
     bytes.copy_within(4096..8192, (1 + pages) * 4096);
     env.put(&path, bytes);
     assert!(matches!(
-        open(&env, Released::default()),
-        Err(OpenError::Damaged(_))
+        open(&env, ReleaseMark::default()),
+        Err(LogOpenError::Damaged(_))
     ));
 }
 
@@ -236,14 +236,14 @@ fn a_missing_segment_is_named() {
     for (index, name) in names.iter().enumerate() {
         let copy = env.copy();
         copy.remove(&dir().join(name)).unwrap();
-        let opened = open(&copy, Released::default());
+        let opened = open(&copy, ReleaseMark::default());
         if index == 0 {
             // Older segments may be archived.
             let (log, _) = opened.unwrap();
             assert!(log.reader().first_frame() > 1);
             assert!(matches!(
                 log.reader().frame(1),
-                Err(ReadError::Missing { .. })
+                Err(LogReadError::Missing { .. })
             ));
         } else if index + 1 == names.len() {
             opened.unwrap();
@@ -258,7 +258,7 @@ fn a_missing_segment_is_named() {
 fn a_flip_of_any_byte_of_a_raw_segment_is_named_or_harmless() {
     let (env, last) = written(4, false);
     let path = only(&env, ".log");
-    let released = Released {
+    let released = ReleaseMark {
         frame: last,
         sequence: 0,
     };
@@ -294,7 +294,7 @@ fn a_flip_of_any_byte_of_a_raw_segment_is_named_or_harmless() {
 fn a_flip_of_any_byte_of_a_sealed_segment_is_named() {
     let (env, last) = written(14, true);
     let path = only(&env, ".seg");
-    let released = Released {
+    let released = ReleaseMark {
         frame: last,
         sequence: 0,
     };
@@ -308,7 +308,7 @@ fn a_flip_of_any_byte_of_a_sealed_segment_is_named() {
 fn flips(
     env: &SimulatedEnv,
     path: &Path,
-    released: Released,
+    released: ReleaseMark,
     places: &[usize],
     must_be_named: impl Fn(usize) -> bool + Sync,
 ) {
@@ -343,28 +343,28 @@ proptest! {
         contents.truncate(at);
         contents.extend_from_slice(&bytes);
         env.put(&path, contents);
-        let _ = everything(&env, Released::default());
+        let _ = everything(&env, ReleaseMark::default());
         env.put(&path, bytes);
-        let _ = everything(&env, Released::default());
+        let _ = everything(&env, ReleaseMark::default());
     }
 }
 
 #[test]
 fn an_empty_directory_is_an_empty_log() {
     let env = SimulatedEnv::new();
-    let (log, recovery) = open(&env, Released::default()).unwrap();
+    let (log, recovery) = open(&env, ReleaseMark::default()).unwrap();
     assert_eq!(
         (log.position(), recovery),
-        (start(), crate::Recovery::default())
+        (start(), crate::LogRecovery::default())
     );
     assert_ne!(start().hash, Hash::ZERO);
-    let released = Released {
+    let released = ReleaseMark {
         frame: 0,
         sequence: 1,
     };
     assert!(matches!(
         open(&env, released),
-        Err(OpenError::Released { .. })
+        Err(LogOpenError::Released { .. })
     ));
-    assert!(env.open(&only(&env, ".log"), Mode::Read).is_ok());
+    assert!(env.open(&only(&env, ".log"), OpenMode::Read).is_ok());
 }

@@ -14,8 +14,8 @@ use crate::env::RealEnv;
 use crate::env::simulated::SimulatedEnv;
 use crate::frame::FrameHeader;
 use crate::frame::header::{FIRST_FORMAT, FIXED_BYTES, FORMAT};
-use crate::verify::{Plan, verify};
-use crate::{FileLog, Frame, Log, LogOptions, LogReader, Reached, Released, encode_empty};
+use crate::verify::{LogVerifyPlan, verify};
+use crate::{FileLog, Frame, Log, LogFloor, LogOptions, LogReader, ReleaseMark, encode_empty};
 
 /// The hash of the last frame in `testdata/format-1`.
 const HASH: &str = "0xfa65979d1c55effd6b8f0504277fa90a9aeb1145721316065f210bc281a37f3b";
@@ -110,7 +110,7 @@ fn at(dir: &Path) -> FileLog {
     };
     let identity = domain().separator();
     let env = Arc::new(RealEnv);
-    let opened = FileLog::open(env, dir, identity, &keys(), Released::default(), options);
+    let opened = FileLog::open(env, dir, identity, &keys(), ReleaseMark::default(), options);
     opened.unwrap().0
 }
 
@@ -178,7 +178,7 @@ fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
     assert_eq!(log.reached().unwrap().format, FORMAT);
     log.append(&writer.frame(1, 1, 0)).unwrap();
     log.durability().sync().unwrap();
-    let summary = verify(&log.reader(), &Plan::default(), |_| {}).unwrap();
+    let summary = verify(&log.reader(), &LogVerifyPlan::default(), |_| {}).unwrap();
     assert_eq!(summary.additions_without_consent, 1);
 
     // A node that stores the same frames raises its files' format with them.
@@ -199,7 +199,7 @@ fn format_2_is_read() {
         LogReader::open(Arc::new(RealEnv), &testdata("format-2"), None, 1 << 20).unwrap();
     assert_eq!(formats(&reader), RAISED);
     assert_eq!(reader.position().hash.to_string(), RAISED_HASH);
-    let summary = verify(&reader, &Plan::default(), |_| {}).unwrap();
+    let summary = verify(&reader, &LogVerifyPlan::default(), |_| {}).unwrap();
     assert_eq!((summary.frames, summary.additions_without_consent), (13, 1));
 }
 
@@ -223,7 +223,7 @@ fn write_testdata() {
 
 #[test]
 fn a_new_log_begins_with_the_highest_format() {
-    let (mut log, _) = open(&SimulatedEnv::new(), Released::default()).unwrap();
+    let (mut log, _) = open(&SimulatedEnv::new(), ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     log.append(&writer.frame(1, 1, 1)).unwrap();
     log.append(&adding(&mut writer, &consenting(WALLET)))
@@ -243,15 +243,17 @@ fn a_new_log_begins_with_the_highest_format() {
 
 #[test]
 fn a_format_never_falls() {
-    let first = Reached {
+    let first = LogFloor {
         term: 3,
         format: FIRST_FORMAT,
     };
-    let raised = Reached {
+    let raised = LogFloor {
         format: FORMAT,
         ..first
     };
-    let mut log = open(&SimulatedEnv::new(), Released::default()).unwrap().0;
+    let mut log = open(&SimulatedEnv::new(), ReleaseMark::default())
+        .unwrap()
+        .0;
     let mut writer = Writer::new();
     // Frames of another node, whose log began with the first format.
     let (after, opened) = encode_empty(&start(), first);
@@ -268,7 +270,7 @@ fn a_format_never_falls() {
     let (after, mark) = encode_empty(&after, raised);
     log.append_stored(&mark).unwrap();
     refused(&mut log, &encode_empty(&after, raised).1, "term is 3");
-    let fallen = Reached { term: 4, ..first };
+    let fallen = LogFloor { term: 4, ..first };
     refused(&mut log, &encode_empty(&after, fallen).1, "format is 1");
     let (_, bytes) = log.encode(&frame, &after, raised).unwrap();
     log.append_stored(&bytes).unwrap();
@@ -276,12 +278,12 @@ fn a_format_never_falls() {
 
 /// The fault that verification reports.
 fn faulty(frames: impl FnOnce(&mut FileLog, &mut Writer)) -> String {
-    let (mut log, _) = open(&SimulatedEnv::new(), Released::default()).unwrap();
+    let (mut log, _) = open(&SimulatedEnv::new(), ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     log.append(&writer.frame(1, 2, 0)).unwrap();
     frames(&mut log, &mut writer);
     log.durability().sync().unwrap();
-    let checked = verify(&log.reader(), &Plan::default(), |_| {});
+    let checked = verify(&log.reader(), &LogVerifyPlan::default(), |_| {});
     checked.map_or_else(|fault| fault.to_string(), |_| String::new())
 }
 
@@ -295,7 +297,7 @@ fn the_check_of_a_log_names_a_wrong_consent_and_a_format_that_falls() {
         text.contains("frame 2, sequence 4: the possession of key 0x"),
         "{text}"
     );
-    let first = Reached {
+    let first = LogFloor {
         term: 0,
         format: FIRST_FORMAT,
     };

@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use super::crash::{Acknowledged, check_after, open, released};
 use super::sample::{Writer, dir};
 use crate::env::Env as _;
-use crate::env::simulated::{Fault, Loss, SimulatedEnv};
-use crate::{FileLog, Log, Released};
+use crate::env::simulated::{CrashLoss, DiskFault, SimulatedEnv};
+use crate::{FileLog, Log, ReleaseMark};
 
 const KIB: u64 = 1024;
 
@@ -45,7 +45,7 @@ fn spares(env: &SimulatedEnv) -> Vec<(String, usize)> {
 fn each_segment_is_twice_as_large_as_the_one_before_up_to_the_bound() {
     for prepared in [false, true] {
         let env = SimulatedEnv::new();
-        let (mut log, _) = open(&env, Released::default()).unwrap();
+        let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
         assert_eq!(env.used() as u64, 8 * KIB, "a start writes little");
         let maintenance = log.maintenance();
         let mut writer = Writer::new();
@@ -64,7 +64,7 @@ fn a_start_goes_on_from_the_size_of_the_open_segment() {
     let env = SimulatedEnv::new();
     let mut writer = Writer::new();
     for (frames, expected) in [(1, vec![8]), (1, vec![8, 16]), (3, vec![8, 16, 32])] {
-        let (mut log, _) = open(&env, Released::default()).unwrap();
+        let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
         for _ in 0..frames {
             log.append(&small(&mut writer)).unwrap();
         }
@@ -77,7 +77,7 @@ fn a_start_goes_on_from_the_size_of_the_open_segment() {
 #[test]
 fn the_next_file_is_made_once_the_open_segment_is_half_full() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let maintenance = log.maintenance();
     let mut writer = Writer::new();
     while sizes(&log).len() < 3 {
@@ -127,15 +127,14 @@ fn a_stop_or_an_error_while_files_are_replaced_loses_nothing() {
     outgrown(&env, &mut Acknowledged::default()).unwrap();
     let operations = env.operations();
     let faults = [
-        Fault::Stop,
-        Fault::Error(ErrorKind::Other),
-        Fault::Half(ErrorKind::StorageFull),
+        DiskFault::Stop,
+        DiskFault::Error(ErrorKind::Other),
+        DiskFault::Half(ErrorKind::StorageFull),
     ];
     for at in 1..=operations {
-        for (fault, loss) in faults
-            .into_iter()
-            .flat_map(|fault| [Loss::All, Loss::None, Loss::Some(at)].map(|loss| (fault, loss)))
-        {
+        for (fault, loss) in faults.into_iter().flat_map(|fault| {
+            [CrashLoss::All, CrashLoss::None, CrashLoss::Some(at)].map(|loss| (fault, loss))
+        }) {
             let env = SimulatedEnv::new();
             env.fail(at, fault);
             let mut acknowledged = Acknowledged::default();

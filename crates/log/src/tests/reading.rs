@@ -15,7 +15,7 @@ use crate::env::{Env, RealEnv};
 use crate::frame::SectionKind;
 use crate::packed::pack;
 use crate::{
-    AppendError, FileLog, Frame, Log, LogReader, Released, SideEntry, SideError, SideKeys,
+    AppendError, FileLog, Frame, Log, LogReader, ReleaseMark, SideEntry, SideError, SideKeys,
 };
 
 /// The contents of one frame.
@@ -150,7 +150,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read(frames in frames(), seal: bool) {
         let env = SimulatedEnv::new();
-        let (mut log, _) = open(&env, Released::default()).unwrap();
+        let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
         let mut writer = Writer::new();
         let mut made = Vec::new();
         for (batches, side) in &frames {
@@ -166,12 +166,12 @@ proptest! {
             check(&reader, &made);
         }
         drop(log);
-        let (log, recovery) = open(&env, Released::default()).unwrap();
-        prop_assert_eq!(recovery, crate::Recovery::default());
+        let (log, recovery) = open(&env, ReleaseMark::default()).unwrap();
+        prop_assert_eq!(recovery, crate::LogRecovery::default());
         check(&log.reader(), &made);
         // The log can be continued.
         made.extend(append(&mut { log }, &mut writer, &[vec![(2, "#".to_owned())]], 1));
-        let (log, _) = open(&env, Released::default()).unwrap();
+        let (log, _) = open(&env, ReleaseMark::default()).unwrap();
         check(&log.reader(), &made);
     }
 }
@@ -179,7 +179,7 @@ proptest! {
 #[test]
 fn an_action_of_a_long_request_is_read_alone() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     let mut record = writer.request(300, &"word # ".repeat(20), 0);
     let (batch, leaves) = writer.batch(std::slice::from_ref(&record));
@@ -208,7 +208,7 @@ fn an_action_of_a_long_request_is_read_alone() {
 #[test]
 fn sealing_drops_leaves_that_requests_give_and_keeps_others() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     let record = writer.request(2, "#", 0);
     let (batch, leaves) = writer.batch(std::slice::from_ref(&record));
@@ -235,7 +235,7 @@ fn sealing_drops_leaves_that_requests_give_and_keeps_others() {
 #[test]
 fn side_entries_open_with_their_key_alone() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     log.append(&writer.frame(0, 0, 5)).unwrap();
     log.append(&writer.frame(0, 0, 5)).unwrap();
@@ -276,7 +276,7 @@ fn side_entries_open_with_their_key_alone() {
         &dir(),
         domain().separator(),
         &both,
-        Released::default(),
+        ReleaseMark::default(),
         options(),
     );
     let (mut log, _) = opened.unwrap();
@@ -293,7 +293,7 @@ fn side_entries_open_with_their_key_alone() {
 #[test]
 fn frames_that_contradict_the_log_are_refused() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     assert!(matches!(
         log.append(&Frame::new()),
@@ -331,7 +331,7 @@ fn readers_and_one_writer_run_at_once_on_real_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let (mut log, _) = open_at(Arc::clone(&env), &path, Released::default()).unwrap();
+    let (mut log, _) = open_at(Arc::clone(&env), &path, ReleaseMark::default()).unwrap();
     let (reader, maintenance) = (log.reader(), log.maintenance());
     let done = AtomicBool::new(false);
     let mut made = Vec::new();
@@ -377,7 +377,7 @@ fn readers_and_one_writer_run_at_once_on_real_files() {
     check(&reader, &made);
     assert!(reader.segments().len() > 4);
     drop(log);
-    let (log, _) = open_at(env, &path, Released::default()).unwrap();
+    let (log, _) = open_at(env, &path, ReleaseMark::default()).unwrap();
     check(&log.reader(), &made);
     let (reader, _) = LogReader::open(Arc::new(RealEnv), &path, None, 1 << 20).unwrap();
     check(&reader, &made);
@@ -386,7 +386,7 @@ fn readers_and_one_writer_run_at_once_on_real_files() {
 #[test]
 fn the_key_of_side_entries_changes_between_two_frames() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     log.append(&writer.frame(0, 0, 2)).unwrap();
     let mut all = keys();
@@ -419,9 +419,9 @@ fn the_key_of_side_entries_changes_between_two_frames() {
         Err(SideError::NoKey(3))
     );
     assert_eq!(open(1, &keys()), Err(SideError::NoKey(4)));
-    let plan = crate::verify::Plan {
+    let plan = crate::verify::LogVerifyPlan {
         side_keys: Some(all.clone()),
-        ..crate::verify::Plan::default()
+        ..crate::verify::LogVerifyPlan::default()
     };
     let summary = crate::verify::verify(&reader, &plan, |_| ()).unwrap();
     assert_eq!(summary.side_entries, 6);

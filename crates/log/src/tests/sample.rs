@@ -8,7 +8,7 @@ use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::chain::{first_integrity, next_head, next_integrity};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::signature::{Signature, SigningKey};
@@ -17,7 +17,8 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use crate::env::Env;
 use crate::env::simulated::SimulatedEnv;
 use crate::{
-    Compression, FileLog, Frame, LogOptions, Position, Recovery, Released, SideEntry, SideKeys,
+    FileLog, Frame, LogOptions, LogPosition, LogRecovery, ReleaseMark, SegmentCompression,
+    SideEntry, SideKeys,
 };
 
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
@@ -47,7 +48,7 @@ pub(crate) fn options() -> LogOptions {
         first_segment_bytes: 32 * 1024,
         segment_bytes: 32 * 1024,
         cache_bytes: 64 * 1024,
-        compression: Compression {
+        compression: SegmentCompression {
             level: 1,
             fast_level: -7,
             block_bytes: 1024,
@@ -65,8 +66,8 @@ pub(crate) fn growing() -> LogOptions {
 
 pub(crate) fn open(
     env: &SimulatedEnv,
-    released: Released,
-) -> Result<(FileLog, Recovery), crate::OpenError> {
+    released: ReleaseMark,
+) -> Result<(FileLog, LogRecovery), crate::LogOpenError> {
     let env: Arc<dyn Env> = Arc::new(env.clone());
     open_at(env, &dir(), released)
 }
@@ -74,8 +75,8 @@ pub(crate) fn open(
 pub(crate) fn open_at(
     env: Arc<dyn Env>,
     dir: &Path,
-    released: Released,
-) -> Result<(FileLog, Recovery), crate::OpenError> {
+    released: ReleaseMark,
+) -> Result<(FileLog, LogRecovery), crate::LogOpenError> {
     FileLog::open(env, dir, domain().separator(), &keys(), released, options())
 }
 
@@ -92,7 +93,7 @@ pub(crate) struct Writer {
     pub(crate) next_sequence: u64,
     pub(crate) next_batch: u64,
     head: Hash,
-    tree: Frontier,
+    tree: TreeFrontier,
 }
 
 impl Writer {
@@ -101,7 +102,7 @@ impl Writer {
             next_sequence: 1,
             next_batch: 0,
             head: domain().separator(),
-            tree: Frontier::of_peaks(0, Vec::new()).unwrap(),
+            tree: TreeFrontier::of_peaks(0, Vec::new()).unwrap(),
         }
     }
 
@@ -224,6 +225,6 @@ pub(crate) fn appended_frames(log: &FileLog) -> Vec<(u64, u64, Hash)> {
         .collect()
 }
 
-pub(crate) fn start() -> Position {
-    Position::start(&domain().separator())
+pub(crate) fn start() -> LogPosition {
+    LogPosition::start(&domain().separator())
 }

@@ -2,9 +2,9 @@
 
 use super::crash::{Acknowledged, check_after, open};
 use super::sample::{Writer, dir};
-use crate::env::simulated::{Fault, Loss, SimulatedEnv};
+use crate::env::simulated::{CrashLoss, DiskFault, SimulatedEnv};
 use crate::error::AppendError;
-use crate::{Log, Released};
+use crate::{Log, ReleaseMark};
 
 /// Enough frames to begin some segments.
 const FRAMES: usize = 8;
@@ -15,10 +15,10 @@ const ATTEMPTS: usize = 3;
 /// directory.
 fn run(at: Option<u64>) -> (u64, bool) {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let before = env.operations();
     if let Some(at) = at {
-        env.fail(at, Fault::NoDescriptor);
+        env.fail(at, DiskFault::NoDescriptor);
     }
     let mut writer = Writer::new();
     let mut acknowledged = Acknowledged::default();
@@ -47,7 +47,7 @@ fn run(at: Option<u64>) -> (u64, bool) {
     assert_eq!(position.frame, FRAMES as u64);
     let operations = env.operations() - before;
     drop(log);
-    env.crash(Loss::All);
+    env.crash(CrashLoss::All);
     check_after(&env, &acknowledged, &format!("{at:?}"));
     (operations, met_directory)
 }

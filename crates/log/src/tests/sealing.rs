@@ -10,23 +10,24 @@ use kedge_protocol::hash::keccak;
 use super::sample::{Writer, appended_frames, dir, domain, keys, open, open_at, options};
 use super::watched::{Happened, Watched};
 use crate::env::Env as _;
-use crate::env::simulated::{Fault, Loss, SimulatedEnv};
+use crate::env::simulated::{CrashLoss, DiskFault, SimulatedEnv};
 use crate::frame::Frame;
 use crate::{
-    Compression, FileLog, Held, Log, LogOptions, LogReader, OpenError, Released, SegmentName,
+    FileLog, Log, LogOpenError, LogOptions, LogReader, ReleaseMark, SegmentCompression,
+    SegmentName, SegmentUsage,
 };
 
 /// A disk with closed segments, all raw; and the released position.
-fn closed(frames: usize) -> (SimulatedEnv, Released) {
+fn closed(frames: usize) -> (SimulatedEnv, ReleaseMark) {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     for round in 0..frames {
         log.append(&writer.frame(1 + round % 2, 12, round % 2))
             .unwrap();
     }
     let position = log.durability().sync().unwrap();
-    let released = Released {
+    let released = ReleaseMark {
         frame: position.frame,
         sequence: position.next_sequence - 1,
     };
@@ -34,7 +35,7 @@ fn closed(frames: usize) -> (SimulatedEnv, Released) {
 }
 
 /// The log's frames after a start, with the bytes of every request.
-fn everything(env: &SimulatedEnv, released: Released) -> Vec<(u64, u64, Vec<Vec<u8>>)> {
+fn everything(env: &SimulatedEnv, released: ReleaseMark) -> Vec<(u64, u64, Vec<Vec<u8>>)> {
     let (log, _) = open(env, released).unwrap();
     let frames = log.reader().frames(1).map(|frame| {
         let frame = frame.unwrap();
@@ -57,7 +58,7 @@ fn has(env: &SimulatedEnv, path: &Path) -> bool {
 }
 
 /// A disk with the first segment both raw and sealed, as after a stop just before the raw one was removed.
-fn both() -> (SimulatedEnv, Released) {
+fn both() -> (SimulatedEnv, ReleaseMark) {
     let (env, released) = closed(10);
     let (raw, sealed) = first_segment();
     let bytes = env.contents(&raw).unwrap();
@@ -75,7 +76,7 @@ fn what_the_log_holds_is_counted_by_the_form_of_its_files() {
     let (log, _) = open(&env, released).unwrap();
     let reader = log.reader();
     let before = reader.held();
-    assert_eq!(before.sealed, Held::default());
+    assert_eq!(before.sealed, SegmentUsage::default());
     assert!(log.maintenance().seal_next().unwrap().is_some());
     let held = reader.held();
     let counts = [held.sealed.segments, held.raw.segments];
@@ -157,7 +158,7 @@ fn where_both_are_damaged_nothing_is_removed_and_the_place_is_named() {
     env.damage(&sealed, 400, 1);
     env.damage(&raw, 4096 + 30, 1);
     let error = open(&env, released).err().unwrap();
-    assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+    assert!(matches!(error, LogOpenError::Damaged(_)), "{error}");
     let name = raw.file_name().unwrap().to_str().unwrap();
     assert!(error.to_string().contains(name), "{error}");
     assert!(has(&env, &sealed) && has(&env, &raw));
@@ -177,12 +178,17 @@ fn a_stop_at_every_operation_of_a_sealing_leaves_one_good_copy() {
     let expected = everything(&start.copy(), released);
     let (mut stops, mut both) = (0, 0);
     for at in 1.. {
-        let losses = [Loss::All, Loss::None, Loss::Some(at), Loss::Some(at + 1000)];
+        let losses = [
+            CrashLoss::All,
+            CrashLoss::None,
+            CrashLoss::Some(at),
+            CrashLoss::Some(at + 1000),
+        ];
         let mut is_over = false;
         for loss in losses {
             let env = start.copy();
             let (log, _) = open(&env, released).unwrap();
-            env.fail(at, Fault::Stop);
+            env.fail(at, DiskFault::Stop);
             let sealing = log.maintenance().seal_next();
             drop(log);
             if !env.stopped() {
@@ -197,9 +203,9 @@ fn a_stop_at_every_operation_of_a_sealing_leaves_one_good_copy() {
             // If both are left, the start itself is also stopped at each of its operations.
             for second in (1..12).take_while(|_| left_both) {
                 let env = env.copy();
-                env.fail(second, Fault::Stop);
+                env.fail(second, DiskFault::Stop);
                 drop(open(&env, released));
-                env.crash(Loss::Some(second));
+                env.crash(CrashLoss::Some(second));
                 assert_eq!(
                     everything(&env, released),
                     expected,
@@ -224,7 +230,7 @@ fn a_stop_at_every_operation_of_a_sealing_leaves_one_good_copy() {
 }
 
 /// The bytes that a start reads: of each sealed segment, and of all other files together.
-fn read_by_a_start(env: &SimulatedEnv, released: Released) -> (BTreeMap<PathBuf, u64>, u64) {
+fn read_by_a_start(env: &SimulatedEnv, released: ReleaseMark) -> (BTreeMap<PathBuf, u64>, u64) {
     let read: Arc<Mutex<BTreeMap<PathBuf, u64>>> = Arc::default();
     let counts = Arc::clone(&read);
     let counted = Watched::new(env, move |path, happened| {
@@ -293,7 +299,7 @@ fn a_sealing_lets_its_caller_give_way_after_each_frame_and_block() {
 #[test]
 fn where_the_leaves_are_said_to_follow_one_frame_in_sixteen_is_proved() {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     let mut expected = Vec::new();
     for number in 1..=40 {
@@ -324,7 +330,7 @@ fn where_the_leaves_are_said_to_follow_one_frame_in_sixteen_is_proved() {
 }
 
 /// The bytes of the sealed segments of a log whose payloads `text` gives.
-fn sealed_bytes(text: &dyn Fn(usize) -> String, compression: Compression) -> u64 {
+fn sealed_bytes(text: &dyn Fn(usize) -> String, compression: SegmentCompression) -> u64 {
     let (env, options) = (SimulatedEnv::new(), options());
     let options = LogOptions {
         compression,
@@ -336,7 +342,7 @@ fn sealed_bytes(text: &dyn Fn(usize) -> String, compression: Compression) -> u64
         &dir(),
         identity,
         &keys(),
-        Released::default(),
+        ReleaseMark::default(),
         options,
     );
     let (mut log, mut writer) = (opened.unwrap().0, Writer::new());
@@ -365,12 +371,12 @@ fn sealed_bytes(text: &dyn Fn(usize) -> String, compression: Compression) -> u64
 
 #[test]
 fn the_fast_level_is_used_where_it_costs_little_room() {
-    let one = |level| Compression {
+    let one = |level| SegmentCompression {
         level,
         fast_level: level,
         block_bytes: 4096,
     };
-    let both = Compression {
+    let both = SegmentCompression {
         fast_level: -7,
         ..one(1)
     };

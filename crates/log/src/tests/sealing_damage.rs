@@ -12,13 +12,13 @@ use super::sample::{Writer, appended_frames, dir, open, open_at};
 use super::watched::{Happened, Watched};
 use crate::env::simulated::SimulatedEnv;
 use crate::frame::header::sha256;
-use crate::frame::{FrameHeader, Section, SectionKind};
+use crate::frame::{FrameHeader, FrameSection, SectionKind};
 use crate::segment::{HEADER_BYTES, PAGE_BYTES, Segment};
-use crate::{FileLog, Log, Released};
+use crate::{FileLog, Log, ReleaseMark};
 
 /// A log with closed segments, all raw, whose writer is this process.
 fn written(env: &SimulatedEnv) -> FileLog {
-    let (mut log, _) = open(env, Released::default()).unwrap();
+    let (mut log, _) = open(env, ReleaseMark::default()).unwrap();
     let mut writer = Writer::new();
     for round in 0..24 {
         log.append(&writer.frame(1 + round % 2, 12, round % 2))
@@ -137,13 +137,13 @@ fn a_sealed_file_that_does_not_read_back_as_it_was_written_is_named_and_the_raw_
     let unfinished = raw.with_extension("tmp");
     let whole = {
         let env = start.copy();
-        let (log, _) = open(&env, Released::default()).unwrap();
+        let (log, _) = open(&env, ReleaseMark::default()).unwrap();
         log.maintenance().seal_next().unwrap().unwrap();
         env.contents(&sealed).unwrap()
     };
     let other = {
         let env = SimulatedEnv::new();
-        let (mut log, _) = open(&env, Released::default()).unwrap();
+        let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
         let mut writer = Writer::new();
         for _ in 0..12 {
             log.append(&writer.frame(1, 11, 0)).unwrap();
@@ -165,7 +165,7 @@ fn a_sealed_file_that_does_not_read_back_as_it_was_written_is_named_and_the_raw_
                 disk.put(path, bytes.clone());
             }
         });
-        let (log, _) = open_at(Arc::new(damaging), &dir(), Released::default()).unwrap();
+        let (log, _) = open_at(Arc::new(damaging), &dir(), ReleaseMark::default()).unwrap();
         refused(&env, &log, &unfinished, what);
         assert_eq!(appended_frames(&log), expected, "{what}");
         // The next attempt succeeds.
@@ -206,7 +206,7 @@ fn forged(frame: &[u8], digests: bool) -> Vec<u8> {
     if digests {
         let section = &frame[header.section_range(SectionKind::Requests).unwrap()];
         let (length, digest) = (Some(section.len() as u32), sha256(section));
-        header.set_section(SectionKind::Requests, Section { length, digest });
+        header.set_section(SectionKind::Requests, FrameSection { length, digest });
     }
     let body = &frame[header.header_bytes()..];
     header.body_crc = crc32c::crc32c(body);
@@ -250,7 +250,7 @@ fn a_whole_frame_that_is_not_the_one_that_was_found_is_named() {
     let found = || {
         let env = SimulatedEnv::new();
         drop(written(&env));
-        let (log, _) = open(&env, Released::default()).unwrap();
+        let (log, _) = open(&env, ReleaseMark::default()).unwrap();
         (env, log)
     };
     let (env, log) = found();
@@ -278,7 +278,7 @@ fn digests_are_checked_of_one_written_frame_in_sixteen_and_of_each_found_one() {
             let mut log = written(&env);
             if is_found {
                 drop(log);
-                (log, _) = open(&env, Released::default()).unwrap();
+                (log, _) = open(&env, ReleaseMark::default()).unwrap();
             }
             let place = range.end - 40..range.end;
             let before = env.contents(path).unwrap()[place.clone()].to_vec();

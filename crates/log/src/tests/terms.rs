@@ -1,31 +1,31 @@
 //! Frames that several nodes share: terms, and frames encoded by another node.
 
 use super::sample::{Writer, appended_frames, keys, open, open_at, start};
-use crate::env::simulated::{Loss, SimulatedEnv};
+use crate::env::simulated::{CrashLoss, SimulatedEnv};
 use crate::frame::header::FIRST_FORMAT;
 use crate::frame::{FrameHeader, HeaderError, SectionKind};
-use crate::verify::{Plan, verify};
+use crate::verify::{LogVerifyPlan, verify};
 use crate::{
-    AppendError, CutAt, FileLog, Frame, Log, LogReader, Position, Reached, Released, StoredFrame,
-    cut, encode_empty,
+    AppendError, CutPoint, FileLog, Frame, Log, LogFloor, LogPosition, LogReader, ReleaseMark,
+    StoredFrame, cut, encode_empty,
 };
 use std::path::Path;
 use std::sync::Arc;
 
-fn of(term: u64) -> Reached {
-    Reached {
+fn of(term: u64) -> LogFloor {
+    LogFloor {
         term,
-        ..Reached::START
+        ..LogFloor::START
     }
 }
 
 /// A frame that only opens a term.
-fn empty(after: &Position, term: u64) -> Vec<u8> {
+fn empty(after: &LogPosition, term: u64) -> Vec<u8> {
     encode_empty(after, of(term)).1
 }
 
 fn new_log(env: &SimulatedEnv) -> FileLog {
-    open(env, Released::default()).unwrap().0
+    open(env, ReleaseMark::default()).unwrap().0
 }
 
 /// A log that one node encodes and another one stores: terms 1 and 3, with frames in between; returns the bytes.
@@ -64,7 +64,7 @@ fn what_one_node_encodes_another_stores_byte_for_byte() {
             assert_eq!(frame.bytes(), bytes);
             assert_eq!(frame.header().durable, 0);
         }
-        let summary = verify(&log.reader(), &Plan::default(), |_| {}).unwrap();
+        let summary = verify(&log.reader(), &LogVerifyPlan::default(), |_| {}).unwrap();
         assert_eq!((summary.frames, summary.batches), (8, 5));
     }
     let header = follower
@@ -99,7 +99,7 @@ fn frames_that_open_a_term_survive_starts_sealing_copies_and_cuts() {
     assert_eq!(written.len(), 81);
     while log.maintenance().seal_next().unwrap().is_some() {}
     assert_eq!(appended_frames(&log), written);
-    verify(&log.reader(), &Plan::default(), |_| {}).unwrap();
+    verify(&log.reader(), &LogVerifyPlan::default(), |_| {}).unwrap();
     for sequence in 1..log.position().next_sequence {
         assert!(log.reader().action_at(sequence).unwrap().is_some());
     }
@@ -112,9 +112,9 @@ fn frames_that_open_a_term_survive_starts_sealing_copies_and_cuts() {
 
     // The cut falls after an empty frame, which belongs to the frames after it.
     let env: Arc<dyn crate::env::Env> = Arc::new(env);
-    let done = cut(&env, to, CutAt::Sequence(21)).unwrap();
+    let done = cut(&env, to, CutPoint::Sequence(21)).unwrap();
     assert_eq!(done.position.frame, 3);
-    let (mut log, recovery) = open_at(env, to, Released::default()).unwrap();
+    let (mut log, recovery) = open_at(env, to, ReleaseMark::default()).unwrap();
     assert_eq!(recovery.torn, None);
     assert_eq!(appended_frames(&log), written[..3]);
     assert_eq!(log.reached().unwrap().term, 2);
@@ -149,7 +149,7 @@ fn a_crash_leaves_a_prefix_of_a_shared_log() {
             log.append_stored(bytes).unwrap();
         }
         drop(log);
-        env.crash(Loss::Some(seed));
+        env.crash(CrashLoss::Some(seed));
         let mut log = new_log(&env);
         let kept = log.position().frame as usize;
         assert!(kept >= 3, "seed {seed}: {kept}");
@@ -204,20 +204,20 @@ fn a_frame_that_does_not_continue_the_log_is_refused_with_both_sides() {
         &["frame 5", "number is 5", "continues with 4"],
     );
     let header = FrameHeader::read(&all[2]).unwrap();
-    let after = Position::after(&header);
-    let elsewhere = Position {
+    let after = LogPosition::after(&header);
+    let elsewhere = LogPosition {
         hash: start().hash,
         ..after
     };
     let forged = empty(&elsewhere, 9);
     let both = [start().hash.to_string(), after.hash.to_string()];
     has(refused(&forged), &["hash", &both[0], &both[1]]);
-    let shifted = Position {
+    let shifted = LogPosition {
         next_sequence: 1,
         ..after
     };
     has(refused(&empty(&shifted, 9)), &["first sequence is 1"]);
-    let shifted = Position {
+    let shifted = LogPosition {
         next_batch: 9,
         ..after
     };
@@ -273,8 +273,8 @@ fn a_single_nodes_log_can_be_shared() {
     assert_eq!(other.position(), single.position());
     other.durability().sync().unwrap();
     while other.maintenance().seal_next().unwrap().is_some() {}
-    let [one, two] =
-        [&single, &other].map(|log| verify(&log.reader(), &Plan::default(), |_| {}).unwrap());
+    let [one, two] = [&single, &other]
+        .map(|log| verify(&log.reader(), &LogVerifyPlan::default(), |_| {}).unwrap());
     assert_eq!(one, two);
     for batch in 0..60 {
         let [one, two] =
@@ -314,7 +314,7 @@ fn an_empty_frame_opens_a_term() {
     log.append(&Frame::opens_term(8)).unwrap();
     let (_, bytes) = encode_empty(
         &start(),
-        Reached {
+        LogFloor {
             format: FIRST_FORMAT,
             ..of(0)
         },
@@ -337,7 +337,7 @@ fn faulty(terms: [u64; 3]) -> String {
     log.append(&Frame::opens_term(terms[2])).unwrap();
     log.durability().sync().unwrap();
     let reader: LogReader = log.reader();
-    match verify(&reader, &Plan::default(), |_| {}) {
+    match verify(&reader, &LogVerifyPlan::default(), |_| {}) {
         Ok(_) => String::new(),
         Err(fault) => fault.to_string(),
     }

@@ -4,11 +4,11 @@ use kedge_protocol::{Address, Hash, SequencerKeys};
 
 use super::sample::{Writer, key, keys, open};
 use crate::env::simulated::SimulatedEnv;
-use crate::verify::{Fault, Plan, verify};
-use crate::{Frame, Log, LogReader, Released};
+use crate::verify::{LogVerifyFault, LogVerifyPlan, verify};
+use crate::{Frame, Log, LogReader, ReleaseMark};
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> LogVerifyPlan {
+    LogVerifyPlan {
         keys: Some(SequencerKeys::from(key().address())),
         request_signatures: true,
         side_keys: Some(keys()),
@@ -17,7 +17,7 @@ fn plan() -> Plan {
 
 fn log_of(frames: Vec<Frame>) -> (SimulatedEnv, LogReader) {
     let env = SimulatedEnv::new();
-    let (mut log, _) = open(&env, Released::default()).unwrap();
+    let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
     for frame in frames {
         log.append(&frame).unwrap();
     }
@@ -54,7 +54,7 @@ fn another_key_is_named() {
     let mut writer = Writer::new();
     let (_, reader) = log_of(vec![writer.frame(2, 5, 0)]);
     let keys = SequencerKeys::from(Address([1; 20]));
-    let plan = Plan {
+    let plan = LogVerifyPlan {
         keys: Some(keys),
         ..plan()
     };
@@ -68,12 +68,12 @@ fn changed(request_signatures: bool, change: impl FnOnce(&mut Writer) -> Frame) 
     let first = writer.frame(1, 5, 0);
     let second = change(&mut writer);
     let (_, reader) = log_of(vec![first, second]);
-    let plan = Plan {
+    let plan = LogVerifyPlan {
         request_signatures,
         ..plan()
     };
     match verify(&reader, &plan, |_| {}) {
-        Err(fault @ Fault::Wrong { frame: 2, .. }) => fault.to_string(),
+        Err(fault @ LogVerifyFault::Wrong { frame: 2, .. }) => fault.to_string(),
         other => panic!("{other:?}"),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::env::simulated::SimulatedEnv;
-use crate::env::{Env, File, Mode};
+use crate::env::{Env, FileHandle, OpenMode};
 
 /// An event on a file.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Watched {
 }
 
 struct WatchedFile {
-    file: Arc<dyn File>,
+    file: Arc<dyn FileHandle>,
     path: PathBuf,
     watcher: Arc<Watcher>,
 }
@@ -56,7 +56,7 @@ impl Env for Watched {
         self.env.create_dir(dir)
     }
 
-    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn FileHandle>> {
         Ok(Arc::new(WatchedFile {
             file: self.env.open(path, mode)?,
             path: path.to_owned(),
@@ -105,7 +105,7 @@ impl Env for Watched {
     }
 }
 
-impl File for WatchedFile {
+impl FileHandle for WatchedFile {
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         let read = self.file.read_at(out, offset)?;
         (self.watcher)(&self.path, Happened::Read(read as u64));

@@ -5,11 +5,11 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::heads_after;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::merkle::BatchTree;
-use kedge_protocol::{Address, Hash, KeyOfBatch, possession};
+use kedge_protocol::{Address, BatchKeys, Hash, possession};
 use rayon::prelude::*;
 
-use super::signers::Signers;
-use super::{Fault, Plan, fault};
+use super::signers::BatchSigners;
+use super::{LogVerifyFault, LogVerifyPlan, fault};
 use crate::frame::{FrameError, KeyId, SectionKind, StoredFrame};
 use crate::packed::{PackedRequest, groups, leaves_of};
 
@@ -17,7 +17,7 @@ use crate::packed::{PackedRequest, groups, leaves_of};
 const FRAMES: usize = 8;
 
 /// Result of checking a frame on its own.
-pub(super) struct Own {
+pub(super) struct FrameCheck {
     pub(super) batches: Vec<(SignedBatch, Address)>,
     /// Time of the first and of the last request.
     pub(super) times: Option<(u64, u64)>,
@@ -33,9 +33,9 @@ pub(super) struct Own {
 pub(super) fn check(
     frames: &[StoredFrame],
     identity: &Hash,
-    plan: &Plan,
-    signers: &Signers,
-) -> Vec<Result<Own, Fault>> {
+    plan: &LogVerifyPlan,
+    signers: &BatchSigners,
+) -> Vec<Result<FrameCheck, LogVerifyFault>> {
     frames
         .par_chunks(FRAMES)
         .flat_map_iter(|frames| check_together(frames, identity, plan, signers))
@@ -45,15 +45,19 @@ pub(super) fn check(
 fn check_together(
     frames: &[StoredFrame],
     identity: &Hash,
-    plan: &Plan,
-    signers: &Signers,
-) -> Vec<Result<Own, Fault>> {
-    let opened: Vec<Result<Opened, Fault>> = frames
+    plan: &LogVerifyPlan,
+    signers: &BatchSigners,
+) -> Vec<Result<FrameCheck, LogVerifyFault>> {
+    let opened: Vec<Result<FrameContents, LogVerifyFault>> = frames
         .iter()
         .zip(StoredFrame::check_digests_of(frames))
-        .map(|(frame, digests)| Opened::read(frame, digests, identity, plan))
+        .map(|(frame, digests)| FrameContents::read(frame, digests, identity, plan))
         .collect();
-    let chains: Vec<(Hash, &[Hash])> = opened.iter().flatten().flat_map(Opened::chains).collect();
+    let chains: Vec<(Hash, &[Hash])> = opened
+        .iter()
+        .flatten()
+        .flat_map(FrameContents::chains)
+        .collect();
     let mut heads = heads_after(&chains).into_iter();
     let checked = frames.iter().zip(opened).map(|(frame, opened)| {
         let opened = opened?;
@@ -64,7 +68,7 @@ fn check_together(
 }
 
 /// Parsed sections of a frame, with computed leaves.
-struct Opened {
+struct FrameContents {
     /// Each batch with the index of its first leaf.
     batches: Vec<(SignedBatch, usize)>,
     leaves: Vec<Hash>,
@@ -73,14 +77,14 @@ struct Opened {
     additions_without_consent: u64,
 }
 
-impl Opened {
+impl FrameContents {
     /// Parses a frame; `digests` is the result of its digest check.
     fn read(
         frame: &StoredFrame,
         digests: Result<(), FrameError>,
         identity: &Hash,
-        plan: &Plan,
-    ) -> Result<Self, Fault> {
+        plan: &LogVerifyPlan,
+    ) -> Result<Self, LogVerifyFault> {
         let first = frame.header().first_sequence;
         let wrong = |error: &dyn ToString| fault(frame, first, error.to_string());
         digests.map_err(|error| wrong(&error))?;
@@ -118,9 +122,9 @@ impl Opened {
         frame: &StoredFrame,
         heads: Vec<Hash>,
         identity: &Hash,
-        plan: &Plan,
-        signers: &Signers,
-    ) -> Result<Own, Fault> {
+        plan: &LogVerifyPlan,
+        signers: &BatchSigners,
+    ) -> Result<FrameCheck, LogVerifyFault> {
         let mut batches = Vec::with_capacity(self.batches.len());
         for ((batch, from), head) in self.batches.iter().zip(heads) {
             let wrong = |what: String| fault(frame, batch.header.first_sequence, what);
@@ -133,7 +137,7 @@ impl Opened {
             Some(keys) => frame.side(identity, keys).map_err(closed)?.len() as u64,
             None => 0,
         };
-        Ok(Own {
+        Ok(FrameCheck {
             batches,
             times: self.times,
             requests: self.requests,
@@ -150,8 +154,8 @@ fn leaves_of_group(
     frame: &StoredFrame,
     requests: &[PackedRequest<'_>],
     identity: &Hash,
-    plan: &Plan,
-) -> Result<Vec<Hash>, Fault> {
+    plan: &LogVerifyPlan,
+) -> Result<Vec<Hash>, LogVerifyFault> {
     if !plan.request_signatures {
         return leaves_of(requests).map_err(|(sequence, error)| fault(frame, sequence, error));
     }
@@ -166,7 +170,8 @@ fn leaves_of_group(
         checked.map_err(|error| wrong(&error))?;
         Ok(record.leaves(&hashes))
     };
-    let leaves: Result<Vec<Vec<Hash>>, Fault> = requests.into_par_iter().map(signed).collect();
+    let leaves: Result<Vec<Vec<Hash>>, LogVerifyFault> =
+        requests.into_par_iter().map(signed).collect();
     Ok(leaves?.concat())
 }
 
@@ -175,7 +180,7 @@ fn consents(
     frame: &StoredFrame,
     requests: &[PackedRequest<'_>],
     identity: &Hash,
-) -> Result<u64, Fault> {
+) -> Result<u64, LogVerifyFault> {
     let mut without = 0;
     for request in requests.iter().filter(|request| request.adds_keys()) {
         let first = request.head().first_sequence;
@@ -188,7 +193,7 @@ fn consents(
 }
 
 /// Checks the computed leaves against the stored or dropped ones.
-fn check_leaves(frame: &StoredFrame, leaves: &[Hash]) -> Result<(), Fault> {
+fn check_leaves(frame: &StoredFrame, leaves: &[Hash]) -> Result<(), LogVerifyFault> {
     let first = frame.header().first_sequence;
     if let Some(stored) = frame.section(SectionKind::Leaves) {
         let (stored, _) = stored.as_chunks::<32>();
@@ -213,7 +218,7 @@ fn placed(
     batches: Vec<SignedBatch>,
     requests: &[PackedRequest<'_>],
     leaves: usize,
-) -> Result<Vec<(SignedBatch, usize)>, Fault> {
+) -> Result<Vec<(SignedBatch, usize)>, LogVerifyFault> {
     let first = frame.header().first_sequence;
     let other_actions = || {
         let what = "the batches and the requests do not hold the same actions";
@@ -307,8 +312,8 @@ fn check_batch(batch: &SignedBatch, leaves: &[Hash], head: Hash) -> Result<(), S
 fn signer_of(
     batch: &SignedBatch,
     separator: &Hash,
-    plan: &Plan,
-    signers: &Signers,
+    plan: &LogVerifyPlan,
+    signers: &BatchSigners,
 ) -> Result<Address, String> {
     let header = &batch.header;
     let signer = signers.of(&header.digest(separator), &batch.signature);
@@ -327,13 +332,13 @@ mod tests {
     use super::*;
     use crate::env::simulated::SimulatedEnv;
     use crate::tests::sample::{Writer, open};
-    use crate::{Log, Released};
+    use crate::{Log, ReleaseMark};
 
     /// An attacker who can compute checksums could add requests to a frame that are in no batch.
     #[test]
     fn every_action_is_in_a_batch_and_no_batch_is_left_out() {
         let env = SimulatedEnv::new();
-        let (mut log, _) = open(&env, Released::default()).unwrap();
+        let (mut log, _) = open(&env, ReleaseMark::default()).unwrap();
         log.append(&Writer::new().frame(3, 4, 0)).unwrap();
         log.durability().sync().unwrap();
         let frame = log.reader().frame(1).unwrap().unwrap();

@@ -8,23 +8,23 @@ mod signers;
 use std::collections::BTreeSet;
 
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::{Address, Hash, SequencerKeys};
 
-use self::frames::Own;
-use self::signers::Signers;
-use crate::error::ReadError;
-use crate::file_log::Reached;
+use self::frames::FrameCheck;
+use self::signers::BatchSigners;
+use crate::error::LogReadError;
+use crate::file_log::LogFloor;
 use crate::frame::header::FIRST_FORMAT;
 use crate::frame::{FrameHeader, KeyId, SideKeys, StoredFrame};
-use crate::reader::{Frames, LogReader};
+use crate::reader::{FrameIterator, LogReader};
 
 /// Bytes of frames that are checked together, while the next ones are read.
 const WINDOW_BYTES: usize = 16 * 1024 * 1024;
 
 /// Keys and options of a check.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct LogVerifyPlan {
     /// Keys that may sign headers. Without them, the signers are recovered from signatures and reported.
     pub keys: Option<SequencerKeys>,
     /// Whether the signatures of requests are also checked.
@@ -35,7 +35,7 @@ pub struct Plan {
 
 /// Counts and findings of a successful check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Summary {
+pub struct LogVerifySummary {
     pub frames: u64,
     pub batches: u64,
     pub requests: u64,
@@ -54,10 +54,10 @@ pub struct Summary {
 
 /// A failed check and its place.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum LogVerifyFault {
     /// The log cannot be read there.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] LogReadError),
     /// The contents of a frame are wrong.
     #[error("frame {frame}, sequence {sequence}: {what}")]
     Wrong {
@@ -71,22 +71,22 @@ pub enum Fault {
 /// Checks every frame that the reader sees. Calls `progress` with the last sequence checked so far.
 ///
 /// # Errors
-/// [`Fault`] for the first bad frame, in the order of the log.
+/// [`LogVerifyFault`] for the first bad frame, in the order of the log.
 pub fn verify(
     reader: &LogReader,
-    plan: &Plan,
+    plan: &LogVerifyPlan,
     mut progress: impl FnMut(u64),
-) -> Result<Summary, Fault> {
+) -> Result<LogVerifySummary, LogVerifyFault> {
     let identity = reader.identity();
-    let signers = Signers::default();
-    let mut walk = Walk::new(identity);
+    let signers = BatchSigners::default();
+    let mut walk = FrameWalk::new(identity);
     let mut frames = reader.frames(reader.first_frame());
-    let mut window = Window::read(&mut frames);
+    let mut window = FrameWindow::read(&mut frames);
     loop {
         let check = || frames::check(&window.frames, &identity, plan, &signers);
         let read = || match window.unreadable {
-            None => Window::read(&mut frames),
-            Some(_) => Window::default(),
+            None => FrameWindow::read(&mut frames),
+            Some(_) => FrameWindow::default(),
         };
         let (own, next) = rayon::join(check, read);
         for (frame, own) in window.frames.iter().zip(own) {
@@ -108,14 +108,14 @@ pub fn verify(
 
 /// Frames that are checked together.
 #[derive(Default)]
-struct Window {
+struct FrameWindow {
     frames: Vec<StoredFrame>,
     /// Why no frame follows; `None` at the log's end.
-    unreadable: Option<ReadError>,
+    unreadable: Option<LogReadError>,
 }
 
-impl Window {
-    fn read(frames: &mut Frames) -> Self {
+impl FrameWindow {
+    fn read(frames: &mut FrameIterator) -> Self {
         let mut window = Self::default();
         let mut bytes = 0;
         while bytes < WINDOW_BYTES {
@@ -135,8 +135,8 @@ impl Window {
     }
 }
 
-fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> Fault {
-    Fault::Wrong {
+fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> LogVerifyFault {
+    LogVerifyFault::Wrong {
         frame: frame.header().number,
         sequence,
         what: what.to_string(),
@@ -144,34 +144,34 @@ fn fault(frame: &StoredFrame, sequence: u64, what: impl std::fmt::Display) -> Fa
 }
 
 /// Checks the links between individually checked frames.
-struct Walk {
+struct FrameWalk {
     separator: Hash,
     /// Term and format of the frame before; unknown for the first frame of a log without its older segments.
-    reached: Option<Reached>,
+    reached: Option<LogFloor>,
     last: Option<SignedBatch>,
-    tree: Option<Frontier>,
+    tree: Option<TreeFrontier>,
     last_timestamp_ms: u64,
     sequence: u64,
-    summary: Summary,
+    summary: LogVerifySummary,
 }
 
-impl Walk {
+impl FrameWalk {
     fn new(separator: Hash) -> Self {
         Self {
             separator,
             reached: None,
             last: None,
-            tree: Frontier::of_peaks(0, Vec::new()),
+            tree: TreeFrontier::of_peaks(0, Vec::new()),
             last_timestamp_ms: 0,
             sequence: 0,
-            summary: Summary {
+            summary: LogVerifySummary {
                 histories: true,
-                ..Summary::default()
+                ..LogVerifySummary::default()
             },
         }
     }
 
-    fn join(&mut self, frame: &StoredFrame, own: Own) -> Result<(), Fault> {
+    fn join(&mut self, frame: &StoredFrame, own: FrameCheck) -> Result<(), LogVerifyFault> {
         let header = frame.header();
         let first = header.first_sequence;
         self.reaches(header)
@@ -212,11 +212,11 @@ impl Walk {
 
     /// Terms and formats never fall, and an empty frame opens a new term or raises the format.
     fn reaches(&mut self, header: &FrameHeader) -> Result<(), String> {
-        let Reached { term, format } = Reached::after(header);
-        let before = match self.reached.replace(Reached { term, format }) {
-            None if header.number == 1 => Reached {
+        let LogFloor { term, format } = LogFloor::after(header);
+        let before = match self.reached.replace(LogFloor { term, format }) {
+            None if header.number == 1 => LogFloor {
                 format: FIRST_FORMAT,
-                ..Reached::START
+                ..LogFloor::START
             },
             None => return Ok(()),
             Some(before) => before,

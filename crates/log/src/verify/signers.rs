@@ -12,9 +12,9 @@ use parking_lot::RwLock;
 const KNOWN_MAX: usize = 8;
 
 #[derive(Default)]
-pub(super) struct Signers(RwLock<Vec<Arc<KnownSigner>>>);
+pub(super) struct BatchSigners(RwLock<Vec<Arc<KnownSigner>>>);
 
-impl Signers {
+impl BatchSigners {
     /// The address whose key signed `digest`: the result of [`Signature::recover`].
     pub(super) fn of(
         &self,
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn it_says_what_recovering_says() {
-        let signers = Signers::default();
+        let signers = BatchSigners::default();
         let digest = Hash([7; 32]);
         let keys: Vec<SigningKey> = (1..=KNOWN_MAX as u8 + 2)
             .map(|number| SigningKey::from_bytes(&[number; 32]).unwrap())

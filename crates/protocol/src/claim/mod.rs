@@ -7,16 +7,18 @@ mod statement;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::SignedBatch;
-use crate::chain::Leaf;
+use crate::chain::LogLeaf;
 use crate::eip712::Domain;
 use crate::hash::{keccak, sha256};
-use crate::json::{Object, object, object_or_absent, object_or_null, value_or_absent};
+use crate::json::{JsonObject, object, object_or_absent, object_or_null, value_or_absent};
 use crate::limits::CLAIM_BYTES_MAX;
 use crate::proof::{AnchorProof, BatchPath, ProofFileError};
 use crate::receipt::ReceiptError;
-use crate::{Address, Hash, Id, KeyOfBatch, Prefix};
+use crate::{Address, BatchKeys, Hash, Id, Prefix};
 
-pub use statement::{Binding, INPUTS, Mask, Opening, Statement, WORDS_DISCLOSABLE};
+pub use statement::{
+    ClaimBinding, ClaimOpening, ClaimStatement, DisclosureMask, INPUTS, WORDS_DISCLOSABLE,
+};
 
 /// The value of a claim file's member `format`.
 pub const CLAIM_FORMAT: &str = "kedge.claim";
@@ -86,7 +88,7 @@ pub struct ClaimLeaf {
 
 impl ClaimLeaf {
     fn hash(&self) -> Hash {
-        Leaf {
+        LogLeaf {
             sequence: self.sequence,
             timestamp_ms: self.timestamp_ms,
             content: self.content,
@@ -114,7 +116,7 @@ pub struct DisclosedText {
 /// The disclosed words of an action; absent ones stay hidden.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Disclosed {
+pub struct DisclosedWords {
     /// The action's kind.
     #[serde(
         default,
@@ -145,7 +147,7 @@ pub struct Disclosed {
     pub signer: Option<Address>,
 }
 
-impl Disclosed {
+impl DisclosedWords {
     /// The words, in the mask's order; `None` where hidden.
     fn words(&self) -> [Option<Hash>; WORDS_DISCLOSABLE] {
         let hash = |text: &Option<DisclosedText>| text.as_ref().map(|text| text.hash);
@@ -158,11 +160,11 @@ impl Disclosed {
     }
 
     /// The mask of the disclosed words.
-    pub fn mask(&self) -> Mask {
+    pub fn mask(&self) -> DisclosureMask {
         let set =
             |mask, (place, word): (usize, &Option<Hash>)| mask | u8::from(word.is_some()) << place;
         let bits = self.words().iter().enumerate().fold(0, set);
-        Mask::new(bits).unwrap_or_default()
+        DisclosureMask::new(bits).unwrap_or_default()
     }
 
     fn check_texts(&self) -> Result<(), ClaimFileError> {
@@ -224,10 +226,10 @@ pub struct ClaimFile {
     pub anchor: Option<AnchorProof>,
     /// The contract, account and purpose that the proof is for.
     #[serde(deserialize_with = "object")]
-    pub binding: Binding,
+    pub binding: ClaimBinding,
     /// The disclosed words.
     #[serde(deserialize_with = "object")]
-    pub disclosed: Disclosed,
+    pub disclosed: DisclosedWords,
     /// keccak256 of the verifying key: identifies the circuit and the keys.
     pub key_hash: Hash,
     /// The circuit's 13 public inputs.
@@ -239,11 +241,11 @@ pub struct ClaimFile {
 
 /// Result of a valid claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ClaimShown {
+pub struct ClaimSummary {
     /// Whether the claim reaches a checkpoint; only the chain can confirm that checkpoint.
     pub anchored: bool,
     /// Which words were disclosed.
-    pub mask: Mask,
+    pub mask: DisclosureMask,
     /// keccak of the binding with the log's domain; a contract accepts each once.
     pub context: Hash,
 }
@@ -258,7 +260,7 @@ impl ClaimFile {
         if text.len() > CLAIM_BYTES_MAX {
             return Err(ClaimTextError::TooLong(text.len()));
         }
-        let Object(file): Object<Self> = serde_json::from_str(text)?;
+        let JsonObject(file): JsonObject<Self> = serde_json::from_str(text)?;
         Ok(file)
     }
 
@@ -281,8 +283,8 @@ impl ClaimFile {
     }
 
     /// The circuit's public side, from the file's readable members.
-    pub fn statement(&self) -> Statement {
-        Statement {
+    pub fn statement(&self) -> ClaimStatement {
+        ClaimStatement {
             content: self.leaf.content,
             mask: self.disclosed.mask(),
             words: self.disclosed.words().map(Option::unwrap_or_default),
@@ -298,9 +300,9 @@ impl ClaimFile {
     pub fn check(
         &self,
         domain: &Domain,
-        sequencer: &impl KeyOfBatch,
+        sequencer: &impl BatchKeys,
         key_hash: &Hash,
-    ) -> Result<ClaimShown, ClaimFileError> {
+    ) -> Result<ClaimSummary, ClaimFileError> {
         self.check_words(domain, key_hash)?;
         self.check_place(sequencer)?;
         Ok(self.shown())
@@ -311,7 +313,7 @@ impl ClaimFile {
     ///
     /// # Errors
     /// The first check that fails.
-    pub fn check_stated(&self) -> Result<ClaimShown, ClaimFileError> {
+    pub fn check_stated(&self) -> Result<ClaimSummary, ClaimFileError> {
         self.check_words(&self.domain, &self.key_hash)?;
         self.check_inclusion(&self.sequencer)?;
         if let Some(anchor) = &self.anchor {
@@ -322,9 +324,9 @@ impl ClaimFile {
         Ok(self.shown())
     }
 
-    fn shown(&self) -> ClaimShown {
+    fn shown(&self) -> ClaimSummary {
         let statement = self.statement();
-        ClaimShown {
+        ClaimSummary {
             anchored: self.anchor.is_some(),
             mask: statement.mask,
             context: statement.context,
@@ -358,7 +360,7 @@ impl ClaimFile {
     }
 
     /// Checks that the log holds the leaf.
-    fn check_place(&self, sequencer: &impl KeyOfBatch) -> Result<(), ClaimFileError> {
+    fn check_place(&self, sequencer: &impl BatchKeys) -> Result<(), ClaimFileError> {
         self.check_inclusion(sequencer)?;
         match &self.anchor {
             None => Ok(()),
@@ -368,7 +370,7 @@ impl ClaimFile {
         }
     }
 
-    fn check_inclusion(&self, sequencer: &impl KeyOfBatch) -> Result<(), ClaimFileError> {
+    fn check_inclusion(&self, sequencer: &impl BatchKeys) -> Result<(), ClaimFileError> {
         let placed = (self.leaf.sequence, self.leaf.timestamp_ms);
         let leaf = || Ok(self.leaf.hash());
         self.inclusion

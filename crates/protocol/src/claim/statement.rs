@@ -12,9 +12,9 @@ pub const WORDS_DISCLOSABLE: usize = 4;
 
 /// Which words are disclosed: bit 0 kind, 1 target, 2 payload, 3 signer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Mask(u8);
+pub struct DisclosureMask(u8);
 
-impl Mask {
+impl DisclosureMask {
     /// The mask with these bits; `None` if a bit above the fourth is set.
     pub fn new(bits: u8) -> Option<Self> {
         (bits >> WORDS_DISCLOSABLE == 0).then_some(Self(bits))
@@ -33,14 +33,14 @@ impl Mask {
 
 /// The five words of an action's content.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Opening {
+pub struct ClaimOpening {
     /// keccak256 of the kind, the target and the payload, and the signer's word.
     pub disclosable: [Hash; WORDS_DISCLOSABLE],
     /// keccak(keccak(signature) ‖ salt). Never disclosed, because it hides the others.
     pub authority: Hash,
 }
 
-impl Opening {
+impl ClaimOpening {
     /// The five words, in the order of the content's preimage.
     pub fn words(&self) -> [Hash; WORDS_DISCLOSABLE + 1] {
         let [kind, target, payload, signer] = self.disclosable;
@@ -66,7 +66,7 @@ impl Opening {
 /// it elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Binding {
+pub struct ClaimBinding {
     /// The contract that resolves the claim.
     pub resolver: Address,
     /// The account that sends it.
@@ -75,7 +75,7 @@ pub struct Binding {
     pub purpose: Hash,
 }
 
-impl Binding {
+impl ClaimBinding {
     /// keccak(domain separator ‖ resolver ‖ claimant ‖ purpose).
     pub fn context(&self, domain_separator: &Hash) -> Hash {
         keccak_parts(&[
@@ -89,20 +89,20 @@ impl Binding {
 
 /// The public side of a claim's proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Statement {
+pub struct ClaimStatement {
     /// The action's content.
     pub content: Hash,
     /// The disclosed words.
-    pub mask: Mask,
+    pub mask: DisclosureMask,
     /// The words; zero where they are hidden.
     pub words: [Hash; WORDS_DISCLOSABLE],
-    /// [`Binding::context`] of the proof.
+    /// [`ClaimBinding::context`] of the proof.
     pub context: Hash,
 }
 
-impl Statement {
+impl ClaimStatement {
     /// The statement that an opened action has these words.
-    pub fn of(opening: &Opening, mask: Mask, context: Hash) -> Self {
+    pub fn of(opening: &ClaimOpening, mask: DisclosureMask, context: Hash) -> Self {
         let mut words = opening.disclosable;
         for (place, word) in words.iter_mut().enumerate() {
             if !mask.discloses(place) {

@@ -2,11 +2,11 @@
 //! compared. The checks run in the contract's order, so that both report the same reason.
 
 use super::{
-    AnchoredPath, CheckpointEvidence, Coverage, Evidence, Fault, HeaderEvidence, LeafEvidence,
-    Standing, Trust,
+    AnchoredPath, CheckpointEvidence, ContractCoverage, ContractView, Evidence, Fault,
+    HeaderEvidence, HeaderStatus, LeafEvidence,
 };
 use crate::batch::BatchHeader;
-use crate::chain::{self, Leaf};
+use crate::chain::{self, LogLeaf};
 use crate::limits::BATCH_ACTIONS_MAX;
 use crate::log_tree;
 use crate::merkle::{BatchTree, empty_root, verify_consistency, verify_proof};
@@ -15,7 +15,7 @@ use crate::{Address, Hash};
 
 /// Result of valid evidence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Verdict {
+pub struct EvidenceVerdict {
     /// The proven fault.
     pub fault: Fault,
     /// The batch that it is about ([`Evidence::batch`]).
@@ -88,26 +88,26 @@ pub enum NoFault {
 ///
 /// # Errors
 /// Why the evidence shows no fault.
-pub fn check(evidence: &Evidence, trust: &Trust) -> Result<Verdict, NoFault> {
-    let judge = Judge {
+pub fn check(evidence: &Evidence, trust: &ContractView) -> Result<EvidenceVerdict, NoFault> {
+    let judge = EvidenceJudge {
         trust,
         separator: trust.domain.separator(),
     };
     if !judge.contradicts(evidence)? {
         return Err(NoFault::NoContradiction);
     }
-    Ok(Verdict {
+    Ok(EvidenceVerdict {
         fault: evidence.fault(),
         batch: evidence.batch(),
     })
 }
 
-struct Judge<'a> {
-    trust: &'a Trust,
+struct EvidenceJudge<'a> {
+    trust: &'a ContractView,
     separator: Hash,
 }
 
-impl Judge<'_> {
+impl EvidenceJudge<'_> {
     /// Whether the records contradict each other or the protocol.
     fn contradicts(&self, evidence: &Evidence) -> Result<bool, NoFault> {
         match evidence {
@@ -274,7 +274,7 @@ impl Judge<'_> {
         &self,
         first: &LeafEvidence,
         second: &LeafEvidence,
-        contradict: impl Fn(&Leaf, &Leaf) -> bool,
+        contradict: impl Fn(&LogLeaf, &LogLeaf) -> bool,
     ) -> Result<bool, NoFault> {
         self.leaf(first)?;
         self.leaf(second)?;
@@ -300,7 +300,7 @@ impl Judge<'_> {
         self.require_covered(number)?;
         let batch_hash = header.hash();
         match &evidence.standing {
-            Standing::Anchored(AnchoredPath { batches, path }) => {
+            HeaderStatus::Anchored(AnchoredPath { batches, path }) => {
                 let history = self.history(*batches)?;
                 let leaf = log_tree::leaf(&batch_hash);
                 require_inclusion(&history, &leaf, number, *batches, path).map_err(|_| {
@@ -310,7 +310,7 @@ impl Judge<'_> {
                     }
                 })?;
             }
-            Standing::Signed(signed) => {
+            HeaderStatus::Signed(signed) => {
                 let digest = header.digest(&self.separator);
                 self.require_signer(&digest, number, &signed.signature, signed.key_index)?;
             }
@@ -332,7 +332,7 @@ impl Judge<'_> {
     }
 
     fn require_covered(&self, batch: u64) -> Result<(), NoFault> {
-        let Coverage {
+        let ContractCoverage {
             from_batch,
             until_batch,
             retired_at_s,
@@ -424,6 +424,6 @@ fn sequence_after(header: &BatchHeader) -> u128 {
     u128::from(header.first_sequence) + u128::from(header.count)
 }
 
-fn extends(leaf: &Leaf, previous: &Hash) -> bool {
+fn extends(leaf: &LogLeaf, previous: &Hash) -> bool {
     chain::next_integrity(previous, &leaf.content) == leaf.integrity
 }

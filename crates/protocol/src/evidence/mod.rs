@@ -1,6 +1,6 @@
 //! Evidence of the sequencer's faults (layer 5), as files: signed or anchored records, and the records that they
 //! contradict. [`check()`] decides whether evidence shows its fault, by the same rules as the contract `KedgeJudge`. It
-//! is pure: the caller states its view of the log as a [`Trust`].
+//! is pure: the caller states its view of the log as a [`ContractView`].
 
 mod check;
 mod opening;
@@ -15,16 +15,16 @@ use crate::batch::BatchHeader;
 use crate::checkpoint::Checkpoint;
 use crate::eip712::Domain;
 use crate::hash::sha256;
-use crate::json::{Object, object};
+use crate::json::{JsonObject, object};
 use crate::limits::{EVIDENCE_BYTES_MAX, EVIDENCE_PATH_MAX};
 use crate::{Hash, Id, Prefix};
 
-pub use check::{NoFault, Verdict, check};
-pub use opening::{NotAuthorised, Opening, check_authorised};
+pub use check::{EvidenceVerdict, NoFault, check};
+pub use opening::{ActionOpening, NotAuthorised, check_authorised};
 pub use records::{
-    AnchoredPath, CheckpointEvidence, HeaderEvidence, HeaderSignature, LeafEvidence, Standing,
+    AnchoredPath, CheckpointEvidence, HeaderEvidence, HeaderSignature, HeaderStatus, LeafEvidence,
 };
-pub use trust::{Coverage, KeyTerm, Trust};
+pub use trust::{ContractCoverage, ContractView, KeyTerm};
 
 use records::{leaves, path};
 
@@ -270,14 +270,14 @@ impl Evidence {
     }
 
     /// Batch counts of the anchored checkpoints that the evidence refers to, ascending and without repeats: a checker
-    /// looks these up for [`Trust::anchored`].
+    /// looks these up for [`ContractView::anchored`].
     pub fn anchored_batches(&self) -> Vec<u64> {
         let mut named: Vec<u64> = self
             .headers()
             .into_iter()
             .filter_map(|header| match &header.standing {
-                Standing::Anchored(anchored) => Some(anchored.batches),
-                Standing::Signed(_) => None,
+                HeaderStatus::Anchored(anchored) => Some(anchored.batches),
+                HeaderStatus::Signed(_) => None,
             })
             .collect();
         if let Self::OmittedBatch {
@@ -398,7 +398,7 @@ impl EvidenceFile {
         if text.len() > EVIDENCE_BYTES_MAX {
             return Err(EvidenceFileError::TooLong(text.len()));
         }
-        let Object(file): Object<Self> = serde_json::from_str(text)?;
+        let JsonObject(file): JsonObject<Self> = serde_json::from_str(text)?;
         if file.format != EVIDENCE_FORMAT {
             return Err(EvidenceFileError::Format(file.format));
         }
@@ -425,7 +425,7 @@ impl EvidenceFile {
     ///
     /// # Errors
     /// Why the evidence shows no fault.
-    pub fn check(&self, trust: &Trust) -> Result<Verdict, NoFault> {
+    pub fn check(&self, trust: &ContractView) -> Result<EvidenceVerdict, NoFault> {
         if self.domain != trust.domain {
             return Err(NoFault::OtherDomain);
         }

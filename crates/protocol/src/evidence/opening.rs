@@ -1,7 +1,7 @@
 //! An action opened with its signed request: the answer to a challenge.
 
 use crate::action::{ActionWords, RequestHead};
-use crate::chain::{self, Leaf};
+use crate::chain::{self, LogLeaf};
 use crate::eip712::Domain;
 use crate::hash::keccak;
 use crate::limits::BATCH_ACTIONS_MAX;
@@ -11,7 +11,7 @@ use crate::{Address, Hash};
 
 /// An opened action. Its texts are hashed, so a challenger learns only that they were signed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Opening {
+pub struct ActionOpening {
     /// Hashes of kind, target and payload.
     pub words: ActionWords,
     /// The action's salt.
@@ -53,7 +53,7 @@ pub enum NotAuthorised {
     },
 }
 
-impl Opening {
+impl ActionOpening {
     /// Opens an action of a request in the log.
     ///
     /// # Errors
@@ -78,8 +78,8 @@ impl Opening {
 /// # Errors
 /// Why the signature does not show that.
 pub fn check_authorised(
-    leaf: &Leaf,
-    opening: &Opening,
+    leaf: &LogLeaf,
+    opening: &ActionOpening,
     domain: &Domain,
 ) -> Result<(), NotAuthorised> {
     let signer = opening.head.signer;

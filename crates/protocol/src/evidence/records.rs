@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::Hash;
 use crate::batch::{BatchHeader, SignedBatch};
-use crate::chain::Leaf;
+use crate::chain::LogLeaf;
 use crate::checkpoint::{Checkpoint, SignedCheckpoint};
 use crate::json::object;
 use crate::limits::{BATCH_ACTIONS_MAX, EVIDENCE_PATH_MAX};
@@ -13,7 +13,7 @@ use crate::signature::Signature;
 /// Why the operator is responsible for a header.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum HeaderStatus {
     /// The sequencer signed the header.
     Signed(#[serde(deserialize_with = "object")] HeaderSignature),
     /// An anchored history holds the header.
@@ -49,7 +49,7 @@ pub struct HeaderEvidence {
     #[serde(deserialize_with = "object")]
     pub header: BatchHeader,
     /// The signature or the anchored path.
-    pub standing: Standing,
+    pub standing: HeaderStatus,
 }
 
 impl HeaderEvidence {
@@ -57,7 +57,7 @@ impl HeaderEvidence {
     pub fn signed(batch: &SignedBatch, key_index: u32) -> Self {
         Self {
             header: batch.header,
-            standing: Standing::Signed(HeaderSignature {
+            standing: HeaderStatus::Signed(HeaderSignature {
                 signature: batch.signature,
                 key_index,
             }),
@@ -68,7 +68,7 @@ impl HeaderEvidence {
     pub fn anchored(header: BatchHeader, batches: u64, path: Vec<Hash>) -> Self {
         Self {
             header,
-            standing: Standing::Anchored(AnchoredPath { batches, path }),
+            standing: HeaderStatus::Anchored(AnchoredPath { batches, path }),
         }
     }
 }
@@ -103,7 +103,7 @@ impl CheckpointEvidence {
 pub struct LeafEvidence {
     /// The leaf's preimage.
     #[serde(deserialize_with = "object")]
-    pub leaf: Leaf,
+    pub leaf: LogLeaf,
     /// Its place in the batch, from 0.
     pub index: u32,
     /// Inclusion path to the batch's root.

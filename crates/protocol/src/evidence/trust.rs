@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::eip712::Domain;
 use crate::limits::SEQUENCER_KEYS_MAX;
 use crate::merkle::empty_root;
-use crate::{Address, Hash, KeyFrom, SequencerKeys};
+use crate::{Address, Hash, KeyActivation, SequencerKeys};
 
 /// A sequencer key of the anchor contract's list, and the batches for which it counts (`keyTerm`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ impl KeyTerm {
 
 /// The batches that a contract answers for (`coverage`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Coverage {
+pub struct ContractCoverage {
     /// The first batch that the contract answers for.
     pub from_batch: u64,
     /// The first batch that a later contract answers for; the largest u64 before retirement.
@@ -48,7 +48,7 @@ pub struct Coverage {
     pub retired_at_s: u64,
 }
 
-impl Coverage {
+impl ContractCoverage {
     /// All batches, by a contract that has not retired.
     pub const ALL: Self = Self {
         from_batch: 0,
@@ -64,13 +64,13 @@ impl Coverage {
 
 /// The log as its contracts report it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Trust {
+pub struct ContractView {
     /// The log's domain.
     pub domain: Domain,
     /// The sequencer's keys, in the contract's order.
     pub keys: Vec<KeyTerm>,
     /// The batches that the contract answers for.
-    pub coverage: Coverage,
+    pub coverage: ContractCoverage,
     /// Histories of anchored checkpoints by their batch counts. Those named by [`super::Evidence::anchored_batches`]
     /// suffice.
     pub anchored: BTreeMap<u64, Hash>,
@@ -80,13 +80,13 @@ pub struct Trust {
     pub now_s: u64,
 }
 
-impl Trust {
+impl ContractView {
     /// A log with one key, whose contract has anchored nothing yet.
     pub fn new(domain: Domain, key: Address) -> Self {
         Self {
             domain,
             keys: vec![KeyTerm::only(key)],
-            coverage: Coverage::ALL,
+            coverage: ContractCoverage::ALL,
             anchored: BTreeMap::from([(0, empty_root())]),
             evidence_age_s: 0,
             now_s: 0,
@@ -97,7 +97,7 @@ impl Trust {
     /// list is unknown, so it is listed at every index.
     pub fn of_known_keys(domain: Domain, keys: &SequencerKeys) -> Self {
         let ends = keys.entries().iter().skip(1).map(|next| next.from_batch);
-        let term = |(entry, until_batch): (&KeyFrom, u64)| KeyTerm {
+        let term = |(entry, until_batch): (&KeyActivation, u64)| KeyTerm {
             from_batch: entry.from_batch,
             until_batch,
             ..KeyTerm::only(entry.key)

@@ -1,14 +1,14 @@
 //! Checks an export line by line, with memory for one batch.
 
-use super::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
+use super::{BatchLine, EXPORT_VERSION, ExportLine, LogLine, RequestLine};
 use crate::chain::next_head;
 use crate::checkpoint::{Checkpoint, SignedCheckpoint};
 use crate::eip712::Domain;
-use crate::log_tree::{self, Frontier};
+use crate::log_tree::{self, TreeFrontier};
 use crate::merkle::BatchTree;
 use crate::receipt::check_header;
 use crate::record::RequestRecord;
-use crate::{Hash, Id, KeyOfBatch, SequencerKeys, possession};
+use crate::{BatchKeys, Hash, Id, SequencerKeys, possession};
 
 /// A failed check and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub struct ExportError {
 
 /// Kind of a checked line.
 #[derive(Debug)]
-pub enum Checked {
+pub enum ExportLineKind {
     /// The first line.
     Log(LogLine),
     /// A batch.
@@ -37,7 +37,7 @@ pub enum Checked {
 
 /// Result of a valid export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shown {
+pub struct ExportSummary {
     /// The number of its first batch.
     pub from: u64,
     /// Number of batches.
@@ -55,13 +55,13 @@ pub struct Shown {
 }
 
 /// Streaming checker of an export.
-pub struct Checker {
+pub struct ExportChecker {
     domain: Domain,
     separator: Hash,
     keys: SequencerKeys,
     line: u64,
     log: Option<LogLine>,
-    frontier: Frontier,
+    frontier: TreeFrontier,
     head: Hash,
     sequence: u64,
     sealed_at_ms: u64,
@@ -77,7 +77,7 @@ pub struct Checker {
     checkpoint: Option<SignedCheckpoint>,
 }
 
-impl Checker {
+impl ExportChecker {
     /// A checker with the trusted domain and keys.
     pub fn new(domain: Domain, keys: impl Into<SequencerKeys>) -> Self {
         let separator = domain.separator();
@@ -87,7 +87,7 @@ impl Checker {
             keys: keys.into(),
             line: 0,
             log: None,
-            frontier: Frontier::default(),
+            frontier: TreeFrontier::default(),
             head: separator,
             sequence: 0,
             sealed_at_ms: 0,
@@ -119,9 +119,9 @@ impl Checker {
     }
 
     /// Checks the next line.
-    pub fn line(&mut self, text: &str) -> Result<Checked, ExportError> {
+    pub fn line(&mut self, text: &str) -> Result<ExportLineKind, ExportError> {
         self.line += 1;
-        let line: Line = serde_json::from_str(text).map_err(|error| {
+        let line: ExportLine = serde_json::from_str(text).map_err(|error| {
             self.wrong(self.sequence, format!("not a line of an export: {error}"))
         })?;
         self.ensure(
@@ -129,14 +129,16 @@ impl Checker {
             "nothing may follow the checkpoint",
         )?;
         self.ensure(
-            self.log.is_none() == matches!(line, Line::Log(_)),
+            self.log.is_none() == matches!(line, ExportLine::Log(_)),
             "the line that describes the log must be the first line and no other",
         )?;
         match line {
-            Line::Log(log) => self.log(log).map(Checked::Log),
-            Line::Batch(batch) => self.batch(batch).map(|()| Checked::Batch),
-            Line::Request(request) => self.request(*request).map(Checked::Request),
-            Line::Checkpoint(signed) => self.checkpoint(signed).map(|()| Checked::Checkpoint),
+            ExportLine::Log(log) => self.log(log).map(ExportLineKind::Log),
+            ExportLine::Batch(batch) => self.batch(batch).map(|()| ExportLineKind::Batch),
+            ExportLine::Request(request) => self.request(*request).map(ExportLineKind::Request),
+            ExportLine::Checkpoint(signed) => {
+                self.checkpoint(signed).map(|()| ExportLineKind::Checkpoint)
+            }
         }
     }
 
@@ -151,11 +153,11 @@ impl Checker {
     }
 
     /// Ends the check: the last line must have been the checkpoint.
-    pub fn finish(self) -> Result<Shown, ExportError> {
+    pub fn finish(self) -> Result<ExportSummary, ExportError> {
         let (Some(log), Some(checkpoint)) = (&self.log, self.checkpoint) else {
             return Err(self.wrong(self.sequence, "the export ends before its checkpoint"));
         };
-        Ok(Shown {
+        Ok(ExportSummary {
             from: log.from,
             batches: self.frontier.size() - log.from,
             actions: self.actions,
@@ -178,7 +180,7 @@ impl Checker {
             named.is_none_or(|named| self.keys.extends(named) || named.extends(&self.keys)),
             "it names other keys of the sequencer than the trusted ones",
         )?;
-        let frontier = Frontier::of_peaks(log.from, log.peaks.clone());
+        let frontier = TreeFrontier::of_peaks(log.from, log.peaks.clone());
         self.frontier =
             frontier.ok_or_else(|| self.wrong(0, "its peaks do not match its batches"))?;
         self.ensure(

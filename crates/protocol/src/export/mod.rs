@@ -1,4 +1,4 @@
-//! The export of a log: lines of JSON for an independent replay. `docs/PROTOCOL.md` describes them; [`Checker`] checks
+//! The export of a log: lines of JSON for an independent replay. `docs/PROTOCOL.md` describes them; [`ExportChecker`] checks
 //! them.
 
 mod check;
@@ -16,7 +16,7 @@ use crate::record::{ActionRecord, FailedAction, RequestRecord};
 use crate::signature::Signature;
 use crate::{Address, Hash, Id, SequencerKeys};
 
-pub use check::{Checked, Checker, ExportError, Shown};
+pub use check::{ExportChecker, ExportError, ExportLineKind, ExportSummary};
 
 /// Version of the export format.
 pub const EXPORT_VERSION: u32 = 1;
@@ -24,7 +24,7 @@ pub const EXPORT_VERSION: u32 = 1;
 /// A line of an export.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Line {
+pub enum ExportLine {
     /// The first line: the log's identity, and the start of the export.
     Log(LogLine),
     /// A batch with all its leaves.

@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 
-static SEED: OnceLock<Seed> = OnceLock::new();
+static SEED: OnceLock<IdHashSeed> = OnceLock::new();
 /// The seed of a process that sets none.
-static KNOWN: Seed = Seed::of(1);
+static KNOWN: IdHashSeed = IdHashSeed::of(1);
 
 #[derive(Debug)]
-struct Seed {
+struct IdHashSeed {
     start: u64,
     shared: SharedSeed,
 }
 
-impl Seed {
+impl IdHashSeed {
     const fn of(seed: u64) -> Self {
         Self {
             start: seed,
@@ -32,12 +32,12 @@ pub type IdMap<K, V> = std::collections::HashMap<K, V, IdHashing>;
 /// Sets the seed of each [`IdMap`] created from now on. A server calls this with a random number before it reads or
 /// accepts anything; without it, every process has the same seed. Only the first call counts.
 pub fn seed_maps(seed: u64) {
-    let _ = SEED.set(Seed::of(seed));
+    let _ = SEED.set(IdHashSeed::of(seed));
 }
 
 /// The seeded hash function of [`IdMap`].
 #[derive(Clone, Debug)]
-pub struct IdHashing(&'static Seed);
+pub struct IdHashing(&'static IdHashSeed);
 
 impl Default for IdHashing {
     fn default() -> Self {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn identifiers_that_share_a_place_share_none_under_another_seed() {
-        static SEEDS: [Seed; 2] = [Seed::of(1), Seed::of(2)];
+        static SEEDS: [IdHashSeed; 2] = [IdHashSeed::of(1), IdHashSeed::of(2)];
         const PLACES: u64 = 1_024;
         let [known, secret] = SEEDS.each_ref().map(IdHashing);
         let ids = (0..100_000).map(|index| Id::made_by(Prefix::Object, &Hash::ZERO, index));

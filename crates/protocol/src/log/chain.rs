@@ -110,7 +110,7 @@ pub fn next_integrities<'a>(links: impl Iterator<Item = (&'a Hash, &'a Hash)>) -
 /// Preimage of a leaf hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Leaf {
+pub struct LogLeaf {
     /// The action's sequence in the log, from 1, without gaps.
     pub sequence: u64,
     /// When the action was placed, Unix milliseconds; never decreases.
@@ -121,7 +121,7 @@ pub struct Leaf {
     pub integrity: Hash,
 }
 
-impl Leaf {
+impl LogLeaf {
     /// keccak(0x00 ‖ u64 sequence ‖ u64 timestamp_ms ‖ content ‖ integrity).
     pub fn hash(&self) -> Hash {
         keccak(&self.preimage())

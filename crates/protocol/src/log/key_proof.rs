@@ -4,7 +4,7 @@
 use crate::action::Kind;
 use crate::eip712::Domain;
 use crate::proof::{ProofFile, ProofFileError};
-use crate::sequencer_keys::{KeyFrom, KeyListError, SequencerKeys};
+use crate::sequencer_keys::{KeyActivation, KeyListError, SequencerKeys};
 
 /// Why a proof file shows no next key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,11 +34,15 @@ impl SequencerKeys {
     ///
     /// # Errors
     /// The check that failed; the list stays unchanged.
-    pub fn follow(&mut self, proof: &ProofFile, domain: &Domain) -> Result<KeyFrom, KeyProofError> {
+    pub fn follow(
+        &mut self,
+        proof: &ProofFile,
+        domain: &Domain,
+    ) -> Result<KeyActivation, KeyProofError> {
         proof.verify(domain, self)?;
         let action = &proof.action;
         let named = if action.kind == Kind::SystemSequencerKey.text() {
-            KeyFrom::named_by(&action.target, &action.payload)
+            KeyActivation::named_by(&action.target, &action.payload)
         } else {
             None
         };

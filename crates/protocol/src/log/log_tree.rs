@@ -10,7 +10,7 @@ pub fn leaf(batch_hash: &Hash) -> Hash {
 }
 
 /// A source of stored nodes: the root of the complete subtree over leaves `index << level .. (index + 1) << level`.
-pub trait Nodes {
+pub trait TreeNodes {
     /// Error of reading a node.
     type Error;
 
@@ -31,14 +31,14 @@ pub struct NewNode {
 
 /// The growing edge of the tree: the roots of its complete subtrees, largest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Frontier {
+pub struct TreeFrontier {
     size: u64,
     peaks: Vec<Hash>,
 }
 
-impl Frontier {
+impl TreeFrontier {
     /// The edge of a stored tree of `size` leaves.
-    pub fn load<N: Nodes>(size: u64, nodes: &N) -> Result<Self, N::Error> {
+    pub fn load<N: TreeNodes>(size: u64, nodes: &N) -> Result<Self, N::Error> {
         let mut peaks = Vec::new();
         for level in (0..u64::BITS).rev() {
             if size >> level & 1 == 1 {
@@ -106,7 +106,7 @@ fn split(size: u64) -> u64 {
 }
 
 /// The root over leaves `start..end`, which must be a range that RFC 9162 splits off.
-fn range_root<N: Nodes>(nodes: &N, start: u64, end: u64) -> Result<Hash, N::Error> {
+fn range_root<N: TreeNodes>(nodes: &N, start: u64, end: u64) -> Result<Hash, N::Error> {
     let size = end - start;
     if size.is_power_of_two() {
         let level = size.trailing_zeros();
@@ -120,7 +120,7 @@ fn range_root<N: Nodes>(nodes: &N, start: u64, end: u64) -> Result<Hash, N::Erro
 }
 
 /// The root of the tree of the first `size` leaves.
-pub fn root<N: Nodes>(nodes: &N, size: u64) -> Result<Hash, N::Error> {
+pub fn root<N: TreeNodes>(nodes: &N, size: u64) -> Result<Hash, N::Error> {
     if size == 0 {
         Ok(empty_root())
     } else {
@@ -129,7 +129,11 @@ pub fn root<N: Nodes>(nodes: &N, size: u64) -> Result<Hash, N::Error> {
 }
 
 /// The inclusion path of leaf `index` in the tree of `size` leaves, bottom up (RFC 9162, 2.1.3.1).
-pub fn inclusion_path<N: Nodes>(nodes: &N, index: u64, size: u64) -> Result<Vec<Hash>, N::Error> {
+pub fn inclusion_path<N: TreeNodes>(
+    nodes: &N,
+    index: u64,
+    size: u64,
+) -> Result<Vec<Hash>, N::Error> {
     assert!(index < size, "the leaf must be in the tree");
     let (mut start, mut end) = (0, size);
     let mut path = Vec::new();
@@ -149,7 +153,11 @@ pub fn inclusion_path<N: Nodes>(nodes: &N, index: u64, size: u64) -> Result<Vec<
 
 /// The proof that the tree of `to` leaves extends the one of `from` (RFC 9162, 2.1.4.1);
 /// `1 <= from <= to`.
-pub fn consistency_path<N: Nodes>(nodes: &N, from: u64, to: u64) -> Result<Vec<Hash>, N::Error> {
+pub fn consistency_path<N: TreeNodes>(
+    nodes: &N,
+    from: u64,
+    to: u64,
+) -> Result<Vec<Hash>, N::Error> {
     assert!(0 < from && from <= to, "sizes must not fall");
     let (mut start, mut end) = (0, to);
     let mut path = Vec::new();

@@ -1,5 +1,5 @@
 //! The sequencer's keys: the list of keys and the batches that each signs. A header names no key; every check takes a
-//! [`KeyOfBatch`] instead. The log and the anchor contract hold the same list.
+//! [`BatchKeys`] instead. The log and the anchor contract hold the same list.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::Address;
 use crate::limits::SEQUENCER_KEYS_MAX;
 
 /// Finds the key that signs a batch.
-pub trait KeyOfBatch {
+pub trait BatchKeys {
     /// The key that signs the batch with this number.
     fn key_of(&self, batch: u64) -> Address;
 
@@ -18,7 +18,7 @@ pub trait KeyOfBatch {
 }
 
 /// One key for all batches: a log whose key was never rotated.
-impl KeyOfBatch for Address {
+impl BatchKeys for Address {
     fn key_of(&self, _batch: u64) -> Address {
         *self
     }
@@ -27,7 +27,7 @@ impl KeyOfBatch for Address {
 /// A key, and the first batch that it signs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KeyFrom {
+pub struct KeyActivation {
     /// The key's address.
     pub key: Address,
     /// The number of the first batch that it signs.
@@ -37,15 +37,15 @@ pub struct KeyFrom {
 /// The payload of `system.sequencer_key`; the action's target is the key's address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KeyPayload {
+pub struct SequencerKeyPayload {
     /// The number of the first batch that the key signs.
     pub from_batch: u64,
 }
 
-impl KeyFrom {
+impl KeyActivation {
     /// The entry that a `system.sequencer_key` with this target and payload names, if any.
     pub fn named_by(target: &str, payload: &str) -> Option<Self> {
-        let KeyPayload { from_batch } = serde_json::from_str(payload).ok()?;
+        let SequencerKeyPayload { from_batch } = serde_json::from_str(payload).ok()?;
         let key = key_named(target)?;
         Some(Self { key, from_batch })
     }
@@ -82,15 +82,15 @@ pub enum KeyListError {
 
 /// All keys of a log, ordered by their batches. Never empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(try_from = "Vec<KeyFrom>", into = "Vec<KeyFrom>")]
-pub struct SequencerKeys(Vec<KeyFrom>);
+#[serde(try_from = "Vec<KeyActivation>", into = "Vec<KeyActivation>")]
+pub struct SequencerKeys(Vec<KeyActivation>);
 
 impl SequencerKeys {
     /// Checks the entries and makes a list of them.
     ///
     /// # Errors
     /// The first invalid entry.
-    pub fn new(entries: Vec<KeyFrom>) -> Result<Self, KeyListError> {
+    pub fn new(entries: Vec<KeyActivation>) -> Result<Self, KeyListError> {
         let mut entries = entries.into_iter();
         let first = entries.next().ok_or(KeyListError::First)?;
         if first.from_batch != 0 {
@@ -108,7 +108,7 @@ impl SequencerKeys {
     ///
     /// # Errors
     /// Why it cannot follow the existing keys.
-    pub fn push(&mut self, next: KeyFrom) -> Result<(), KeyListError> {
+    pub fn push(&mut self, next: KeyActivation) -> Result<(), KeyListError> {
         let index = self.0.len();
         if index >= SEQUENCER_KEYS_MAX {
             return Err(KeyListError::TooMany);
@@ -125,7 +125,7 @@ impl SequencerKeys {
     }
 
     /// The entries, in order.
-    pub fn entries(&self) -> &[KeyFrom] {
+    pub fn entries(&self) -> &[KeyActivation] {
         &self.0
     }
 
@@ -135,12 +135,12 @@ impl SequencerKeys {
     }
 
     /// The last entry.
-    pub fn last(&self) -> KeyFrom {
+    pub fn last(&self) -> KeyActivation {
         self.0[self.0.len() - 1]
     }
 
     /// The entry in force at a batch.
-    pub fn entry_of(&self, batch: u64) -> KeyFrom {
+    pub fn entry_of(&self, batch: u64) -> KeyActivation {
         let after = self.0.partition_point(|entry| entry.from_batch <= batch);
         self.0[after.saturating_sub(1)]
     }
@@ -166,7 +166,7 @@ impl SequencerKeys {
     }
 }
 
-impl KeyOfBatch for SequencerKeys {
+impl BatchKeys for SequencerKeys {
     fn key_of(&self, batch: u64) -> Address {
         self.entry_of(batch).key
     }
@@ -174,7 +174,7 @@ impl KeyOfBatch for SequencerKeys {
 
 impl From<Address> for SequencerKeys {
     fn from(key: Address) -> Self {
-        Self(vec![KeyFrom { key, from_batch: 0 }])
+        Self(vec![KeyActivation { key, from_batch: 0 }])
     }
 }
 
@@ -190,15 +190,15 @@ impl From<&SequencerKeys> for SequencerKeys {
     }
 }
 
-impl TryFrom<Vec<KeyFrom>> for SequencerKeys {
+impl TryFrom<Vec<KeyActivation>> for SequencerKeys {
     type Error = KeyListError;
 
-    fn try_from(entries: Vec<KeyFrom>) -> Result<Self, KeyListError> {
+    fn try_from(entries: Vec<KeyActivation>) -> Result<Self, KeyListError> {
         Self::new(entries)
     }
 }
 
-impl From<SequencerKeys> for Vec<KeyFrom> {
+impl From<SequencerKeys> for Vec<KeyActivation> {
     fn from(keys: SequencerKeys) -> Self {
         keys.0
     }
@@ -208,9 +208,9 @@ impl From<SequencerKeys> for Vec<KeyFrom> {
 mod tests {
     use super::*;
 
-    fn entry(key: u8, from_batch: u64) -> KeyFrom {
+    fn entry(key: u8, from_batch: u64) -> KeyActivation {
         let key = Address([key; 20]);
-        KeyFrom { key, from_batch }
+        KeyActivation { key, from_batch }
     }
 
     #[test]
@@ -241,20 +241,20 @@ mod tests {
             .unwrap();
         let target = key.to_string();
         assert_eq!(key_named(&target), Some(key));
-        let named = KeyFrom::named_by(&target, r#"{"from_batch":7}"#);
-        assert_eq!(named, Some(KeyFrom { key, from_batch: 7 }));
+        let named = KeyActivation::named_by(&target, r#"{"from_batch":7}"#);
+        assert_eq!(named, Some(KeyActivation { key, from_batch: 7 }));
         for other in ["", &target.to_lowercase(), &Address::ZERO.to_string()] {
             assert_eq!(key_named(other), None, "{other}");
-            assert_eq!(KeyFrom::named_by(other, r#"{"from_batch":7}"#), None);
+            assert_eq!(KeyActivation::named_by(other, r#"{"from_batch":7}"#), None);
         }
         for payload in ["", "{}", r#"{"from_batch":7,"until":9}"#] {
-            assert_eq!(KeyFrom::named_by(&target, payload), None, "{payload}");
+            assert_eq!(KeyActivation::named_by(&target, payload), None, "{payload}");
         }
     }
 
     #[test]
     fn no_list_begins_late_or_falls() {
-        let list = |entries: &[KeyFrom]| SequencerKeys::new(entries.to_vec());
+        let list = |entries: &[KeyActivation]| SequencerKeys::new(entries.to_vec());
         assert_eq!(list(&[]), Err(KeyListError::First));
         assert_eq!(list(&[entry(1, 1)]), Err(KeyListError::First));
         assert_eq!(list(&[entry(0, 0)]), Err(KeyListError::Zero(0)));

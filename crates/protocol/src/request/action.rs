@@ -19,7 +19,7 @@ static REQUEST_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(REQUEST_TYPE.a
 
 /// Who may request a kind of action, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Audience {
+pub enum ActionAudience {
     /// Callers, by a dedicated endpoint: it changes a resource other than an object.
     Account,
     /// Callers, by the action bus: it is about an object.
@@ -67,8 +67,8 @@ macro_rules! kinds {
             }
 
             /// Who may request the kind.
-            pub fn audience(&self) -> Audience {
-                match self { $(Self::$name => Audience::$audience,)* Self::Custom(_) => Audience::Bus }
+            pub fn audience(&self) -> ActionAudience {
+                match self { $(Self::$name => ActionAudience::$audience,)* Self::Custom(_) => ActionAudience::Bus }
             }
 
             /// keccak256 of the kind's text.
@@ -167,12 +167,12 @@ fn is_custom(text: &str) -> bool {
 impl Kind {
     /// True for the operator's own kinds, which the operator's key signs.
     pub fn is_system(&self) -> bool {
-        self.audience() == Audience::Operator
+        self.audience() == ActionAudience::Operator
     }
 
     /// True for the kinds that the action bus accepts.
     pub fn is_bus(&self) -> bool {
-        self.audience() == Audience::Bus
+        self.audience() == ActionAudience::Bus
     }
 }
 

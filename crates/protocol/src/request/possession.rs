@@ -121,7 +121,7 @@ pub fn is_stated_in(actions: &[ActionRecord<'_>]) -> bool {
 /// An invalid key addition in a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
-pub struct WrongAddition {
+pub struct KeyAdditionFault {
     /// The action's sequence.
     pub sequence: u64,
     /// The failed check.
@@ -132,17 +132,17 @@ pub struct WrongAddition {
 /// a log that is older than the rule.
 ///
 /// # Errors
-/// [`WrongAddition`] for the first invalid consent.
+/// [`KeyAdditionFault`] for the first invalid consent.
 pub fn check_record(
     domain_separator: &Hash,
     record: &RequestRecord<'_>,
-) -> Result<u64, WrongAddition> {
+) -> Result<u64, KeyAdditionFault> {
     let mut without = 0;
     for (action, sequence) in record.actions.iter().zip(record.first_sequence..) {
         if action.kind != Kind::WalletKeyAdd {
             continue;
         }
-        let wrong = |what: String| WrongAddition { sequence, what };
+        let wrong = |what: String| KeyAdditionFault { sequence, what };
         let addition = KeyAddition::read(&action.payload)
             .map_err(|error| wrong(format!("a key addition cannot be read: {error}")))?;
         match addition.check(domain_separator, &action.target) {

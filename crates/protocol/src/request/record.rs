@@ -7,7 +7,7 @@ use crate::action::{
     ActionHashes, ActionTexts, ActionWords, Kind, RequestHead, hash_actions, salt,
 };
 use crate::address::Address;
-use crate::chain::{self, Leaf};
+use crate::chain::{self, LogLeaf};
 use crate::eip712::Domain;
 use crate::hash::{Hash, keccak};
 use crate::ids::Id;
@@ -138,13 +138,13 @@ impl RequestRecord<'_> {
     }
 
     /// Preimages of the leaves of the actions that were done; `hashes` are the hashes of these actions.
-    pub fn placed(&self, hashes: &[ActionHashes]) -> Vec<Leaf> {
+    pub fn placed(&self, hashes: &[ActionHashes]) -> Vec<LogLeaf> {
         let links = self.actions.iter().zip(hashes);
         let links = links.map(|(action, hashes)| (&action.previous_integrity, &hashes.content));
         let placed = hashes.iter().zip(chain::next_integrities(links));
         placed
             .zip(self.first_sequence..)
-            .map(|((hashes, integrity), sequence)| Leaf {
+            .map(|((hashes, integrity), sequence)| LogLeaf {
                 sequence,
                 timestamp_ms: self.timestamp_ms,
                 content: hashes.content,
@@ -155,7 +155,7 @@ impl RequestRecord<'_> {
 
     /// Leaf hashes of the actions that were done; `hashes` are the hashes of these actions.
     pub fn leaves(&self, hashes: &[ActionHashes]) -> Vec<Hash> {
-        Leaf::hash_each(&self.placed(hashes))
+        LogLeaf::hash_each(&self.placed(hashes))
     }
 
     /// The action hashes of all the request's actions, in request order.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Trace;
+use super::ResourceTrace;
 use crate::ids::Id;
 
 macro_rules! areas {
@@ -101,5 +101,5 @@ pub struct ApiKey {
     /// Whether it was deleted.
     pub deleted: bool,
     /// Its position in its history and in the log.
-    pub trace: Trace,
+    pub trace: ResourceTrace,
 }

@@ -2,7 +2,7 @@
 //! path.
 
 use kedge_protocol::claim::ClaimFileError;
-use kedge_protocol::json::Object;
+use kedge_protocol::json::JsonObject;
 use kedge_protocol::proof::ProofFileError;
 use kedge_protocol::receipt::ReceiptError;
 use serde::de::DeserializeOwned;
@@ -63,7 +63,7 @@ pub(crate) fn of_json(error: &serde_json::Error) -> &'static str {
 }
 
 pub(crate) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, &'static str> {
-    let read: Result<Object<T>, _> = serde_json::from_str(text);
-    read.map(|Object(file)| file)
+    let read: Result<JsonObject<T>, _> = serde_json::from_str(text);
+    read.map(|JsonObject(file)| file)
         .map_err(|error| of_json(&error))
 }

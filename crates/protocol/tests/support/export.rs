@@ -4,11 +4,11 @@
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain;
 use kedge_protocol::checkpoint::Checkpoint;
-use kedge_protocol::export::{BatchLine, EXPORT_VERSION, Line, LogLine, RequestLine};
+use kedge_protocol::export::{BatchLine, EXPORT_VERSION, ExportLine, LogLine, RequestLine};
 use kedge_protocol::hash::keccak;
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
-use kedge_protocol::{Hash, KeyFrom, SequencerKeys};
+use kedge_protocol::{Hash, KeyActivation, SequencerKeys};
 
 use super::requests::{SEALED_AT_MS, domain, key, organization_id, request};
 
@@ -19,7 +19,7 @@ fn signer_of(batch: u64) -> u8 {
 
 /// The sequencer's keys: the second one signs from batch 2 on.
 pub(crate) fn keys() -> SequencerKeys {
-    let entry = |number, from_batch| KeyFrom {
+    let entry = |number, from_batch| KeyActivation {
         key: key(number).address(),
         from_batch,
     };
@@ -30,12 +30,12 @@ pub(crate) fn keys() -> SequencerKeys {
 /// single action of another organization.
 #[derive(Clone)]
 pub(crate) struct Export {
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ExportLine>,
 }
 
 impl Export {
     pub(crate) fn new() -> Self {
-        let mut lines = vec![Line::Log(LogLine {
+        let mut lines = vec![ExportLine::Log(LogLine {
             version: EXPORT_VERSION,
             domain: domain(),
             sequencer: key(1).address(),
@@ -57,7 +57,7 @@ impl Export {
             vec![Some(request(1, 6, 0, &[1]))],
             vec![None],
         ];
-        let mut frontier = Frontier::default();
+        let mut frontier = TreeFrontier::default();
         let (mut head, mut sequence) = (domain().separator(), 0);
         for (number, requests) in batches.into_iter().enumerate() {
             let others = keccak(format!("leaf of others in {number}").as_bytes());
@@ -87,9 +87,9 @@ impl Export {
             let batch = header.sign(&domain().separator(), &signer);
             frontier.append(log_tree::leaf(&header.hash()));
             sequence = header.last_sequence();
-            lines.push(Line::Batch(BatchLine { batch, leaves }));
+            lines.push(ExportLine::Batch(BatchLine { batch, leaves }));
             let requests = requests.into_iter().flatten();
-            lines.extend(requests.map(|record| Line::Request(Box::new(record.into()))));
+            lines.extend(requests.map(|record| ExportLine::Request(Box::new(record.into()))));
         }
         let checkpoint = Checkpoint {
             batches: frontier.size(),
@@ -101,14 +101,14 @@ impl Export {
         };
         let signer = key(signer_of(frontier.size() - 1));
         let signed = checkpoint.sign(&domain().separator(), &signer);
-        lines.push(Line::Checkpoint(signed));
+        lines.push(ExportLine::Checkpoint(signed));
         Self { lines }
     }
 
     /// The same without batch 0.
     pub(crate) fn beginning_at_1(mut self) -> Self {
         let first = self.batch(0).batch.header;
-        let mut frontier = Frontier::default();
+        let mut frontier = TreeFrontier::default();
         frontier.append(log_tree::leaf(&first.hash()));
         let log = self.log();
         log.from = 1;
@@ -121,14 +121,14 @@ impl Export {
 
     pub(crate) fn log(&mut self) -> &mut LogLine {
         match &mut self.lines[0] {
-            Line::Log(log) => log,
+            ExportLine::Log(log) => log,
             line => panic!("{line:?}"),
         }
     }
 
     pub(crate) fn batch(&mut self, number: usize) -> &mut BatchLine {
         let batches = self.lines.iter_mut().filter_map(|line| match line {
-            Line::Batch(batch) => Some(batch),
+            ExportLine::Batch(batch) => Some(batch),
             _ => None,
         });
         batches.into_iter().nth(number).unwrap()
@@ -136,7 +136,7 @@ impl Export {
 
     pub(crate) fn request(&mut self, place: usize) -> &mut RequestLine {
         let requests = self.lines.iter_mut().filter_map(|line| match line {
-            Line::Request(request) => Some(request),
+            ExportLine::Request(request) => Some(request),
             _ => None,
         });
         requests.into_iter().nth(place).unwrap()
@@ -167,7 +167,7 @@ impl Export {
     /// The same with another key.
     pub(crate) fn checkpoint_by(&mut self, signer: u8, change: impl FnOnce(&mut Checkpoint)) {
         match self.lines.last_mut() {
-            Some(Line::Checkpoint(signed)) => {
+            Some(ExportLine::Checkpoint(signed)) => {
                 change(&mut signed.checkpoint);
                 *signed = signed.checkpoint.sign(&domain().separator(), &key(signer));
             }

@@ -5,7 +5,7 @@ mod leaf_faults;
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence, KeyTerm, Trust};
+use kedge_protocol::evidence::{ContractView, Evidence, EvidenceFile, HeaderEvidence, KeyTerm};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::signature::SigningKey;
 
@@ -45,7 +45,7 @@ pub(crate) fn log() -> SignedLog {
 }
 
 /// The contract's view of that log.
-pub(crate) fn trust(log: &SignedLog) -> Trust {
+pub(crate) fn trust(log: &SignedLog) -> ContractView {
     let first = KeyTerm {
         until_batch: ROTATED_AT,
         replaced_at_s: 1_790_000_000,
@@ -56,12 +56,12 @@ pub(crate) fn trust(log: &SignedLog) -> Trust {
         ..KeyTerm::only(key(SECOND_KEY).address())
     };
     let anchored = ANCHORED.map(|batches| (batches, log.root(batches)));
-    Trust {
+    ContractView {
         keys: vec![first, second],
         anchored: anchored.into_iter().chain([(0, log.root(0))]).collect(),
         evidence_age_s: 1_000_000,
         now_s: 1_790_000_100,
-        ..Trust::new(domain(), key(FIRST_KEY).address())
+        ..ContractView::new(domain(), key(FIRST_KEY).address())
     }
 }
 

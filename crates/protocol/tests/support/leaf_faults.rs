@@ -1,7 +1,7 @@
 //! Cases of faults shown by leaves.
 
 use kedge_protocol::Hash;
-use kedge_protocol::chain::{Leaf, next_integrity};
+use kedge_protocol::chain::{LogLeaf, next_integrity};
 use kedge_protocol::evidence::{Evidence, HeaderEvidence, LeafEvidence};
 
 use super::{BENT, Draft, Table, signed};
@@ -22,7 +22,7 @@ fn leaf(draft: &Draft, index: u32) -> LeafEvidence {
 fn broken_leaf(table: &mut Table<'_>) {
     let log = table.log;
     let case = |action| Evidence::BrokenLeaf { action };
-    let bend = |bend: fn(&mut Leaf)| leaf(&log.batch(2).clone().with_leaf(1, bend), 1);
+    let bend = |bend: fn(&mut LogLeaf)| leaf(&log.batch(2).clone().with_leaf(1, bend), 1);
     table.proves(
         "a sequence of another place",
         case(bend(|leaf| leaf.sequence += 1)),

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{CheckpointEvidence, HeaderEvidence, LeafEvidence};
 use kedge_protocol::hash::keccak_parts;
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
@@ -33,12 +33,12 @@ pub(crate) fn domain() -> Domain {
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub(crate) header: BatchHeader,
-    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) leaves: Vec<LogLeaf>,
 }
 
 impl Draft {
     pub(crate) fn leaf_hashes(&self) -> Vec<Hash> {
-        Leaf::hash_each(&self.leaves)
+        LogLeaf::hash_each(&self.leaves)
     }
 
     /// Recomputes root and head from the current leaves.
@@ -56,7 +56,7 @@ impl Draft {
         self
     }
 
-    pub(crate) fn with_leaf(mut self, index: usize, bend: impl FnOnce(&mut Leaf)) -> Self {
+    pub(crate) fn with_leaf(mut self, index: usize, bend: impl FnOnce(&mut LogLeaf)) -> Self {
         bend(&mut self.leaves[index]);
         self.reseal()
     }
@@ -86,11 +86,11 @@ impl Draft {
 pub(crate) struct SignedLog {
     pub(crate) batches: Vec<Draft>,
     nodes: HashMap<(u32, u64), Hash>,
-    frontier: Frontier,
+    frontier: TreeFrontier,
     integrities: BTreeMap<u64, Hash>,
 }
 
-impl Nodes for SignedLog {
+impl TreeNodes for SignedLog {
     type Error = Infallible;
 
     fn node(&self, level: u32, index: u64) -> Result<Hash, Infallible> {
@@ -111,7 +111,7 @@ impl SignedLog {
                 let content = keccak_parts(&[b"content", &sequence.to_be_bytes()]);
                 let integrity = integrities.entry(sequence % 3).or_insert(Hash::ZERO);
                 *integrity = chain::next_integrity(integrity, &content);
-                Leaf {
+                LogLeaf {
                     sequence,
                     timestamp_ms: START_MS + 10 * sequence,
                     content,

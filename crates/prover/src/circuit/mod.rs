@@ -20,9 +20,9 @@ use ark_relations::gr1cs::{
 };
 use ark_relations::utils::matrix::Matrix;
 use kedge_protocol::Hash;
-use kedge_protocol::claim::{INPUTS, Opening, Statement, WORDS_DISCLOSABLE};
+use kedge_protocol::claim::{ClaimOpening, ClaimStatement, INPUTS, WORDS_DISCLOSABLE};
 
-use gates::{Gates, Word, pack};
+use gates::{CircuitWord, Gates, pack};
 
 /// 32-bit words of a hash.
 const HASH_WORDS: usize = 8;
@@ -32,18 +32,18 @@ const HALF_WORDS: usize = 4;
 /// The circuit with one witness.
 #[derive(Clone)]
 pub(crate) struct ClaimCircuit {
-    statement: Statement,
-    opening: Opening,
+    statement: ClaimStatement,
+    opening: ClaimOpening,
 }
 
 impl ClaimCircuit {
-    pub(crate) fn new(statement: Statement, opening: Opening) -> Self {
+    pub(crate) fn new(statement: ClaimStatement, opening: ClaimOpening) -> Self {
         Self { statement, opening }
     }
 
     /// The circuit without a witness, for its constraints and keys.
     pub(crate) fn blank() -> Self {
-        Self::new(Statement::default(), Opening::default())
+        Self::new(ClaimStatement::default(), ClaimOpening::default())
     }
 }
 
@@ -152,7 +152,7 @@ impl ConstraintSynthesizer<Fr> for ClaimCircuit {
 }
 
 /// A hash of the witness as 32-bit words.
-fn words_of(gates: &Gates, hash: &Hash) -> Result<Vec<Word>, SynthesisError> {
+fn words_of(gates: &Gates, hash: &Hash) -> Result<Vec<CircuitWord>, SynthesisError> {
     let quads = hash.0.as_chunks::<4>().0;
     quads
         .iter()

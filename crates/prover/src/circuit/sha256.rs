@@ -2,7 +2,7 @@
 
 use ark_relations::gr1cs::SynthesisError;
 
-use super::gates::{Gates, Sum, Word};
+use super::gates::{CircuitSum, CircuitWord, Gates};
 
 /// 32-bit words of a block.
 pub(super) const BLOCK_WORDS: usize = 16;
@@ -34,16 +34,19 @@ const ROUND_CONSTANTS: [u32; ROUNDS] = [
 ];
 
 /// Digest of a message of whole 32-bit words, big-endian.
-pub(super) fn sha256(gates: &Gates, message: &[Word]) -> Result<[Word; 8], SynthesisError> {
+pub(super) fn sha256(
+    gates: &Gates,
+    message: &[CircuitWord],
+) -> Result<[CircuitWord; 8], SynthesisError> {
     let mut padded = message.to_vec();
-    padded.push(Word::known(1 << 31));
+    padded.push(CircuitWord::known(1 << 31));
     while !(padded.len() + 2).is_multiple_of(BLOCK_WORDS) {
-        padded.push(Word::known(0));
+        padded.push(CircuitWord::known(0));
     }
     let bits = message.len() as u64 * u64::from(u32::BITS);
-    padded.push(Word::known((bits >> 32) as u32));
-    padded.push(Word::known(bits as u32));
-    let mut state = START.map(Word::known);
+    padded.push(CircuitWord::known((bits >> 32) as u32));
+    padded.push(CircuitWord::known(bits as u32));
+    let mut state = START.map(CircuitWord::known);
     for block in padded.as_chunks::<BLOCK_WORDS>().0 {
         state = compress(gates, &state, block)?;
     }
@@ -54,9 +57,9 @@ pub(super) fn sha256(gates: &Gates, message: &[Word]) -> Result<[Word; 8], Synth
 #[allow(clippy::many_single_char_names, reason = "the standard's names")]
 fn compress(
     gates: &Gates,
-    state: &[Word; 8],
-    block: &[Word; BLOCK_WORDS],
-) -> Result<[Word; 8], SynthesisError> {
+    state: &[CircuitWord; 8],
+    block: &[CircuitWord; BLOCK_WORDS],
+) -> Result<[CircuitWord; 8], SynthesisError> {
     let schedule = schedule(gates, block)?;
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
     for (word, constant) in schedule.iter().zip(ROUND_CONSTANTS) {
@@ -64,7 +67,7 @@ fn compress(
             .exclusive_or(&e.rotated(6), &e.rotated(11), &e.rotated(25))?
             .add(&h)
             .add(&gates.choose(&e, &f, &g)?)
-            .add(&Word::known(constant))
+            .add(&CircuitWord::known(constant))
             .add(word);
         let second = gates
             .exclusive_or(&a.rotated(2), &a.rotated(13), &a.rotated(22))?
@@ -76,12 +79,15 @@ fn compress(
     }
     let mut next = *state;
     for (word, worked) in next.iter_mut().zip([a, b, c, d, e, f, g, h]) {
-        *word = gates.reduce(Sum::new().add(word).add(&worked))?;
+        *word = gates.reduce(CircuitSum::new().add(word).add(&worked))?;
     }
     Ok(next)
 }
 
-fn schedule(gates: &Gates, block: &[Word; BLOCK_WORDS]) -> Result<Vec<Word>, SynthesisError> {
+fn schedule(
+    gates: &Gates,
+    block: &[CircuitWord; BLOCK_WORDS],
+) -> Result<Vec<CircuitWord>, SynthesisError> {
     let mut words = block.to_vec();
     for t in BLOCK_WORDS..ROUNDS {
         let (near, far) = (words[t - 2], words[t - 15]);

@@ -8,23 +8,23 @@
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup as _, BigInteger as _, Field as _, PrimeField as _, Zero as _};
 use ark_relations::gr1cs::{ConstraintSystemRef, Variable};
-use kedge_protocol::claim::Mask;
+use kedge_protocol::claim::DisclosureMask;
 
-use super::gates::{Gates, Sum};
+use super::gates::{CircuitSum, Gates};
 use super::*;
 
 /// A pseudorandom witness.
-fn witness(seed: u8, mask: u8) -> (Statement, Opening) {
+fn witness(seed: u8, mask: u8) -> (ClaimStatement, ClaimOpening) {
     let word = |i: u8| kedge_protocol::hash::keccak(&[seed, i]);
-    let opening = Opening {
+    let opening = ClaimOpening {
         disclosable: [word(0), word(1), word(2), word(3)],
         authority: word(4),
     };
-    let mask = Mask::new(mask).unwrap();
-    (Statement::of(&opening, mask, word(5)), opening)
+    let mask = DisclosureMask::new(mask).unwrap();
+    (ClaimStatement::of(&opening, mask, word(5)), opening)
 }
 
-fn built(statement: Statement, opening: Opening) -> (Constraints, Vec<Fr>) {
+fn built(statement: ClaimStatement, opening: ClaimOpening) -> (Constraints, Vec<Fr>) {
     Constraints::with_wires(ClaimCircuit::new(statement, opening)).unwrap()
 }
 
@@ -324,7 +324,7 @@ impl ConstraintSynthesizer<Fr> for Gate {
             let value = u32::from(bit) * u32::MAX;
             let is_known = self.known >> i & 1 == 1;
             words.push(if is_known {
-                Word::known(value)
+                CircuitWord::known(value)
             } else {
                 gates.word(value)?
             });
@@ -334,11 +334,11 @@ impl ConstraintSynthesizer<Fr> for Gate {
         let [a, b, c] = self.bits;
         let (sum, expected) = match self.which {
             0 => (
-                Sum::new().add(&gates.majority(x, y, z)?),
+                CircuitSum::new().add(&gates.majority(x, y, z)?),
                 (a & b) || (a & c) || (b & c),
             ),
             1 => (
-                Sum::new().add(&gates.choose(x, y, z)?),
+                CircuitSum::new().add(&gates.choose(x, y, z)?),
                 if a { b } else { c },
             ),
             _ => (gates.exclusive_or(x, y, z)?, a ^ b ^ c),
@@ -378,7 +378,9 @@ fn gates_have_the_right_tables() {
 fn known_bits_make_no_wires() {
     let system = ConstraintSystem::<Fr>::new_ref();
     let gates = Gates::new(system.clone());
-    let sum = Sum::new().add(&Word::known(u32::MAX)).add(&Word::known(2));
+    let sum = CircuitSum::new()
+        .add(&CircuitWord::known(u32::MAX))
+        .add(&CircuitWord::known(2));
     let word = gates.reduce(sum).unwrap();
     assert!(pack(&[word]).0 == vec![(Fr::ONE, Variable::One)]);
     assert_eq!(system.num_constraints(), 0);

@@ -6,15 +6,15 @@ use kedge_protocol::Hash;
 use kedge_protocol::hash::keccak;
 use serde::{Deserialize, Serialize};
 
-use super::{Groth16, Proof};
+use super::{Groth16, Groth16Proof};
 use crate::points::{
-    G1Texts, G2Texts, PointError, g1_of_texts, g1_texts, g1_words, g2_of_texts, g2_texts, g2_words,
+    G1Json, G2Json, PointError, g1_of_texts, g1_texts, g1_words, g2_of_texts, g2_texts, g2_words,
     number,
 };
 
 /// Why a verifying key is rejected.
 #[derive(Debug, thiserror::Error)]
-pub enum KeyError {
+pub enum VerifyingKeyError {
     /// Not JSON in snarkjs' format.
     #[error("not a verification key of snarkjs: {0}")]
     Json(#[from] serde_json::Error),
@@ -49,23 +49,23 @@ pub struct VerifyingKey {
 
 /// snarkjs' `verification_key.json`.
 #[derive(Serialize, Deserialize)]
-struct Texts {
+struct VerificationKeyJson {
     protocol: String,
     curve: String,
     #[serde(rename = "nPublic")]
     inputs: usize,
-    vk_alpha_1: G1Texts,
-    vk_beta_2: G2Texts,
-    vk_gamma_2: G2Texts,
-    vk_delta_2: G2Texts,
+    vk_alpha_1: G1Json,
+    vk_beta_2: G2Json,
+    vk_gamma_2: G2Json,
+    vk_delta_2: G2Json,
     #[serde(rename = "IC")]
-    points: Vec<G1Texts>,
+    points: Vec<G1Json>,
 }
 
 impl VerifyingKey {
-    pub(super) fn new(key: &ark_groth16::VerifyingKey<Bn254>) -> Result<Self, KeyError> {
+    pub(super) fn new(key: &ark_groth16::VerifyingKey<Bn254>) -> Result<Self, VerifyingKeyError> {
         if key.gamma_g2 == key.delta_g2 {
-            return Err(KeyError::NoContribution);
+            return Err(VerifyingKeyError::NoContribution);
         }
         let words: Vec<u8> = words(key).iter().flat_map(|word| word.0).collect();
         Ok(Self {
@@ -75,21 +75,21 @@ impl VerifyingKey {
     }
 
     /// Reads the output of `snarkjs zkey export verificationkey`.
-    pub fn of_snarkjs(json: &str) -> Result<Self, KeyError> {
-        let texts: Texts = serde_json::from_str(json)?;
+    pub fn of_snarkjs(json: &str) -> Result<Self, VerifyingKeyError> {
+        let texts: VerificationKeyJson = serde_json::from_str(json)?;
         if texts.protocol != "groth16" || texts.curve != "bn128" {
-            return Err(KeyError::System {
+            return Err(VerifyingKeyError::System {
                 protocol: texts.protocol,
                 curve: texts.curve,
             });
         }
         if texts.points.len() != texts.inputs.saturating_add(1) {
-            return Err(KeyError::Inputs {
+            return Err(VerifyingKeyError::Inputs {
                 said: texts.inputs,
                 found: texts.points.len().saturating_sub(1),
             });
         }
-        let at = |part| move |error| KeyError::Point { part, error };
+        let at = |part| move |error| VerifyingKeyError::Point { part, error };
         let points = texts.points.iter().map(g1_of_texts);
         Self::new(&ark_groth16::VerifyingKey {
             alpha_g1: g1_of_texts(&texts.vk_alpha_1).map_err(at("alpha"))?,
@@ -105,7 +105,7 @@ impl VerifyingKey {
     /// Writes the JSON that snarkjs reads.
     pub fn to_snarkjs(&self) -> Result<String, serde_json::Error> {
         let key = &self.prepared.vk;
-        let texts = Texts {
+        let texts = VerificationKeyJson {
             protocol: "groth16".to_owned(),
             curve: "bn128".to_owned(),
             inputs: self.inputs(),
@@ -135,7 +135,7 @@ impl VerifyingKey {
 
     /// Whether the proof holds for these public inputs. False for a wrong number of inputs, or an input that is not
     /// below the field's order.
-    pub fn verify(&self, proof: &Proof, inputs: &[Hash]) -> bool {
+    pub fn verify(&self, proof: &Groth16Proof, inputs: &[Hash]) -> bool {
         if inputs.len() != self.inputs() {
             return false;
         }

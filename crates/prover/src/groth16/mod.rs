@@ -9,8 +9,8 @@ pub mod zkey;
 
 pub use crate::points::PointError;
 pub use kedge_protocol::claim::ProofParts;
-pub use key::{KeyError, VerifyingKey};
-pub use proof::{PartError, Proof, ProveError, ProvingKey};
+pub use key::{VerifyingKey, VerifyingKeyError};
+pub use proof::{Groth16Proof, ProofPartError, ProveError, ProvingKey};
 
 /// arkworks' Groth16 with snarkjs' reduction.
-type Groth16 = ark_groth16::Groth16<ark_bn254::Bn254, qap::OddRoots>;
+type Groth16 = ark_groth16::Groth16<ark_bn254::Bn254, qap::SnarkjsReduction>;

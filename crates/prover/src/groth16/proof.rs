@@ -7,14 +7,14 @@ use kedge_protocol::Hash;
 use kedge_protocol::claim::ProofParts;
 use serde_json::json;
 
-use super::{Groth16, KeyError, VerifyingKey};
+use super::{Groth16, VerifyingKey, VerifyingKeyError};
 use crate::circuit::Constraints;
 use crate::points::{PointError, g1, g1_texts, g1_words, g2, g2_texts, g2_words, word};
 
 /// Part of a proof that is not a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{part}: {error}")]
-pub struct PartError {
+pub struct ProofPartError {
     /// `a`, `b` or `c`.
     pub part: &'static str,
     pub error: PointError,
@@ -22,12 +22,12 @@ pub struct PartError {
 
 /// Three curve points.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Proof(ark_groth16::Proof<Bn254>);
+pub struct Groth16Proof(ark_groth16::Proof<Bn254>);
 
-impl Proof {
+impl Groth16Proof {
     /// Reads the contract's representation.
-    pub fn of_parts(parts: &ProofParts) -> Result<Self, PartError> {
-        let at = |part| move |error| PartError { part, error };
+    pub fn of_parts(parts: &ProofParts) -> Result<Self, ProofPartError> {
+        let at = |part| move |error| ProofPartError { part, error };
         Ok(Self(ark_groth16::Proof {
             a: g1(&parts.a).map_err(at("a"))?,
             b: g2(&parts.b).map_err(at("b"))?,
@@ -86,7 +86,7 @@ pub struct ProvingKey {
 }
 
 impl ProvingKey {
-    pub(super) fn new(inner: ark_groth16::ProvingKey<Bn254>) -> Result<Self, KeyError> {
+    pub(super) fn new(inner: ark_groth16::ProvingKey<Bn254>) -> Result<Self, VerifyingKeyError> {
         let verifying = VerifyingKey::new(&inner.vk)?;
         Ok(Self { inner, verifying })
     }
@@ -98,7 +98,11 @@ impl ProvingKey {
 
     /// Proves knowledge of a circuit's wires. Verifies the proof before returning it, because a key of another circuit
     /// yields invalid proofs.
-    pub fn prove(&self, constraints: &Constraints, wires: &[Fr]) -> Result<Proof, ProveError> {
+    pub fn prove(
+        &self,
+        constraints: &Constraints,
+        wires: &[Fr],
+    ) -> Result<Groth16Proof, ProveError> {
         self.check_size(constraints, wires)?;
         let proof = Groth16::create_proof_with_reduction_and_matrices(
             &self.inner,
@@ -109,7 +113,7 @@ impl ProvingKey {
             constraints.count(),
             wires,
         )?;
-        let proof = Proof(proof);
+        let proof = Groth16Proof(proof);
         let inputs: Vec<Hash> = wires[1..=constraints.inputs]
             .iter()
             .map(|&wire| word(wire))

@@ -11,16 +11,16 @@ use ark_relations::gr1cs::{ConstraintSystemRef, Matrix, SynthesisError};
 use rayon::prelude::*;
 
 /// snarkjs' reduction.
-pub(crate) struct OddRoots;
+pub(crate) struct SnarkjsReduction;
 
 /// A QAP evaluated at one point: a, b, c, the vanishing polynomial, and two sizes.
-type Evaluated<F> = (Vec<F>, Vec<F>, Vec<F>, F, usize, usize);
+type QapEvaluation<F> = (Vec<F>, Vec<F>, Vec<F>, F, usize, usize);
 
-impl R1CSToQAP for OddRoots {
+impl R1CSToQAP for SnarkjsReduction {
     fn instance_map_with_evaluation<F: PrimeField, D: EvaluationDomain<F>>(
         system: ConstraintSystemRef<F>,
         point: &F,
-    ) -> Result<Evaluated<F>, SynthesisError> {
+    ) -> Result<QapEvaluation<F>, SynthesisError> {
         LibsnarkReduction::instance_map_with_evaluation::<F, D>(system, point)
     }
 

@@ -16,7 +16,7 @@ impl ProvingKey {
         seed: &str,
         circuit: impl ConstraintSynthesizer<Fr>,
     ) -> Result<Self, ProveError> {
-        let mut numbers = Seeded { seed, counter: 0 };
+        let mut numbers = SeededRng { seed, counter: 0 };
         let [alpha, beta, gamma, delta] = std::array::from_fn(|_| numbers.scalar());
         let key = Groth16::generate_parameters_with_qap(
             circuit,
@@ -33,12 +33,12 @@ impl ProvingKey {
 }
 
 /// SHA-256 over the seed and a counter: reproducible, and not secret.
-struct Seeded<'a> {
+struct SeededRng<'a> {
     seed: &'a str,
     counter: u64,
 }
 
-impl Seeded<'_> {
+impl SeededRng<'_> {
     fn block(&mut self) -> [u8; 32] {
         self.counter += 1;
         let mut preimage = self.seed.as_bytes().to_vec();
@@ -52,7 +52,7 @@ impl Seeded<'_> {
     }
 }
 
-impl RngCore for Seeded<'_> {
+impl RngCore for SeededRng<'_> {
     fn next_u32(&mut self) -> u32 {
         self.next_u64() as u32
     }

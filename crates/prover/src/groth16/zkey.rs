@@ -7,7 +7,7 @@ use ark_bn254::{Fq, Fq2, Fr, G1Affine, G2Affine};
 use ark_ec::AffineRepr as _;
 use ark_ff::{BigInt, BigInteger as _, PrimeField as _};
 
-use super::{KeyError, ProvingKey};
+use super::{ProvingKey, VerifyingKeyError};
 use crate::points::{PointError, g1_of, g2_of};
 
 const NUMBER_BYTES: usize = 32;
@@ -42,7 +42,7 @@ pub enum ZkeyError {
     Point { section: u32, error: PointError },
     /// The parts do not form a safe verifying key.
     #[error(transparent)]
-    Key(#[from] KeyError),
+    Key(#[from] VerifyingKeyError),
 }
 
 /// Reads a proving key.
@@ -68,7 +68,11 @@ pub fn read(file: &[u8]) -> Result<ProvingKey, ZkeyError> {
     let (beta_g2, gamma_g2) = (header.g2_of_group()?, header.g2_of_group()?);
     let (delta_g1, delta_g2) = (header.g1()?, header.g2_of_group()?);
     header.end()?;
-    let g1 = |section, count| sections.reader(section)?.points(count, SectionReader::g1);
+    let g1 = |section, count| {
+        sections
+            .reader(section)?
+            .points(count, ZkeySectionReader::g1)
+    };
     let key = ark_groth16::ProvingKey {
         vk: ark_groth16::VerifyingKey {
             alpha_g1,
@@ -83,7 +87,7 @@ pub fn read(file: &[u8]) -> Result<ProvingKey, ZkeyError> {
         b_g1_query: g1(POINTS_B1, wires)?,
         b_g2_query: sections
             .reader(POINTS_B2)?
-            .points(wires, SectionReader::g2)?,
+            .points(wires, ZkeySectionReader::g2)?,
         h_query: g1(POINTS_H, domain)?,
         l_query: g1(POINTS_C, wires - inputs - 1)?,
     };
@@ -95,7 +99,7 @@ struct Sections<'a>(Vec<(u32, &'a [u8])>);
 
 impl<'a> Sections<'a> {
     fn of(file: &'a [u8]) -> Result<Self, ZkeyError> {
-        let mut rest = SectionReader {
+        let mut rest = ZkeySectionReader {
             section: 0,
             bytes: file,
         };
@@ -116,22 +120,22 @@ impl<'a> Sections<'a> {
         Ok(Self(sections))
     }
 
-    fn reader(&self, section: u32) -> Result<SectionReader<'a>, ZkeyError> {
+    fn reader(&self, section: u32) -> Result<ZkeySectionReader<'a>, ZkeyError> {
         let mut found = self.0.iter().filter(|(kind, _)| *kind == section);
         match (found.next(), found.next()) {
-            (Some((_, bytes)), None) => Ok(SectionReader { section, bytes }),
+            (Some((_, bytes)), None) => Ok(ZkeySectionReader { section, bytes }),
             _ => Err(ZkeyError::Section(section)),
         }
     }
 }
 
 /// Unread rest of a section.
-struct SectionReader<'a> {
+struct ZkeySectionReader<'a> {
     section: u32,
     bytes: &'a [u8],
 }
 
-impl<'a> SectionReader<'a> {
+impl<'a> ZkeySectionReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], ZkeyError> {
         let (taken, rest) = self
             .bytes

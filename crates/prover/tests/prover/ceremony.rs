@@ -11,7 +11,7 @@ use ark_relations::gr1cs::{
 use kedge_prover::circuit::Constraints;
 use kedge_prover::groth16::zkey::{self, ZkeyError};
 use kedge_prover::groth16::{ProveError, VerifyingKey, r1cs};
-use kedge_prover::keys::{self, KeyNotAllowed};
+use kedge_prover::keys::{self, CircuitKeyError};
 use serde_json::{Value, json};
 
 use crate::snarkjs::verdicts;
@@ -74,7 +74,7 @@ fn keys_of_a_ceremony_prove() {
     refuses_what_does_not_fit(&file, &constraints, wires);
     refuses_what_was_changed(&path("keys"));
     let small = keys::check_allowed(key.verifying(), 1);
-    assert_eq!(small, Err(KeyNotAllowed::OtherCircuit(3)));
+    assert_eq!(small, Err(CircuitKeyError::OtherCircuit(3)));
 }
 
 /// Rejects wires that break a constraint, a key of another circuit, and a damaged file.

@@ -2,7 +2,9 @@
 
 use kedge_protocol::hash::keccak;
 use kedge_protocol::{Address, Hash};
-use kedge_prover::claim::{self, Choice, ClaimError, ClaimFile, ClaimFileError, Mask};
+use kedge_prover::claim::{
+    self, ClaimDisclosure, ClaimError, ClaimFile, ClaimFileError, DisclosureMask,
+};
 use kedge_prover::groth16::ProveError;
 use kedge_prover::keys;
 use serde_json::{Value, json};
@@ -39,8 +41,8 @@ fn claims_hold_and_say_what_they_disclose() {
 #[test]
 fn hashes_alone_are_disclosed_without_their_texts() {
     let file = &proof_files()[1];
-    let choice = Choice {
-        mask: Mask::new(7).unwrap(),
+    let choice = ClaimDisclosure {
+        mask: DisclosureMask::new(7).unwrap(),
         hashes_only: true,
     };
     let claim = claim::prove(proving_key(), file, choice, binding("hashes")).unwrap();
@@ -54,7 +56,7 @@ fn hashes_alone_are_disclosed_without_their_texts() {
 fn nothing_is_proved_of_words_that_are_not_the_leafs() {
     let mut file = proof_files()[1].clone();
     file.action.authority.0[0] ^= 1;
-    let choice = Choice::default();
+    let choice = ClaimDisclosure::default();
     let refused = claim::prove(proving_key(), &file, choice, binding("another"));
     assert!(matches!(refused, Err(ProveError::OtherContent)));
 }
@@ -69,7 +71,7 @@ fn nudged(input: &Hash) -> Hash {
 #[test]
 fn every_public_input_is_held_by_the_proof() {
     let claim = claim(4, 9);
-    let proof = kedge_prover::groth16::Proof::of_parts(&claim.proof).unwrap();
+    let proof = kedge_prover::groth16::Groth16Proof::of_parts(&claim.proof).unwrap();
     let key = keys::dev_insecure();
     assert!(key.verify(&proof, &claim.public_inputs));
     for place in 0..claim.public_inputs.len() {

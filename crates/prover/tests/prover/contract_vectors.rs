@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use kedge_protocol::Hash;
 use kedge_prover::calldata::resolve_claim;
 use kedge_prover::claim::ClaimFile;
-use kedge_prover::groth16::{Proof, ProofParts, VerifyingKey};
+use kedge_prover::groth16::{Groth16Proof, ProofParts, VerifyingKey};
 use kedge_prover::keys;
 use serde::{Deserialize, Serialize};
 
@@ -134,7 +134,7 @@ fn spoilt(claims: &[Claim]) -> Refused {
 }
 
 fn accepts(key: &VerifyingKey, inputs: &[Hash], proof: &[Hash]) -> bool {
-    Proof::of_parts(&parts(proof)).is_ok_and(|proof| key.verify(&proof, inputs))
+    Groth16Proof::of_parts(&parts(proof)).is_ok_and(|proof| key.verify(&proof, inputs))
 }
 
 /// Proofs are randomized, so the file is not compared. Rewritten when the circuit changes: `cargo test -p kedge-prover

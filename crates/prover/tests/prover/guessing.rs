@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use kedge_protocol::action::{ActionWords, Kind};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::{Address, Hash};
-use kedge_prover::claim::{Mask, Opening, Statement};
+use kedge_prover::claim::{ClaimOpening, ClaimStatement, DisclosureMask};
 
 const PAYLOADS: [&str; 2] = [r#"{"vote":"no"}"#, r#"{"vote":"yes"}"#];
 
@@ -41,13 +41,13 @@ impl Request {
         let words = Self::words(payload);
         let content = self.content(payload, salt);
         let integrity = chain::next_integrity(&Hash::ZERO, &content);
-        let leaf = Leaf {
+        let leaf = LogLeaf {
             sequence: 2,
             timestamp_ms: 3,
             content,
             integrity,
         };
-        let opening = Opening {
+        let opening = ClaimOpening {
             disclosable: [
                 words.kind,
                 words.target,
@@ -57,8 +57,8 @@ impl Request {
             authority: chain::authority_of_hash(&self.signature_hash, salt),
         };
         assert_eq!(opening.content(), content);
-        let mask = Mask::new(0b1011).unwrap();
-        let statement = Statement::of(&opening, mask, keccak(b"context"));
+        let mask = DisclosureMask::new(0b1011).unwrap();
+        let statement = ClaimStatement::of(&opening, mask, keccak(b"context"));
         let mut seen = vec![leaf.hash(), content, words.action_hash(salt)];
         seen.extend(statement.inputs());
         seen

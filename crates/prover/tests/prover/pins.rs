@@ -1,8 +1,8 @@
 //! Checks the committed fingerprints of the circuit and its development keys.
 
 use kedge_prover::circuit::Constraints;
-use kedge_prover::groth16::{KeyError, VerifyingKey, r1cs};
-use kedge_prover::keys::{self, DENIED_KEY_HASHES, KeyNotAllowed, TEST_CHAIN_IDS};
+use kedge_prover::groth16::{VerifyingKey, VerifyingKeyError, r1cs};
+use kedge_prover::keys::{self, CircuitKeyError, DENIED_KEY_HASHES, TEST_CHAIN_IDS};
 use kedge_prover::pins::Pins;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn development_keys_are_for_test_chains_alone() {
         let refused = keys::check_allowed(key, chain);
         assert_eq!(
             refused,
-            Err(KeyNotAllowed::DevInsecure(key.hash())),
+            Err(CircuitKeyError::DevInsecure(key.hash())),
             "{chain}"
         );
     }
@@ -62,12 +62,12 @@ fn keys_are_read_strictly() {
         read(&key).err().unwrap()
     };
     let error = spoilt(&|key| key["protocol"] = json!("plonk"));
-    assert!(matches!(error, KeyError::System { .. }), "{error}");
+    assert!(matches!(error, VerifyingKeyError::System { .. }), "{error}");
     let error = spoilt(&|key| key["nPublic"] = json!(12));
     assert!(
         matches!(
             error,
-            KeyError::Inputs {
+            VerifyingKeyError::Inputs {
                 said: 12,
                 found: 13
             }
@@ -75,13 +75,16 @@ fn keys_are_read_strictly() {
         "{error}"
     );
     let error = spoilt(&|key| key["vk_delta_2"] = key["vk_gamma_2"].clone());
-    assert!(matches!(error, KeyError::NoContribution), "{error}");
+    assert!(
+        matches!(error, VerifyingKeyError::NoContribution),
+        "{error}"
+    );
     let error = spoilt(&|key| key["IC"][3][1] = key["IC"][3][0].clone());
-    assert!(matches!(error, KeyError::Point { .. }), "{error}");
+    assert!(matches!(error, VerifyingKeyError::Point { .. }), "{error}");
     for number in ["", "01", "+1", "0x1", "-1", "1 "] {
         let error = spoilt(&|key| key["vk_alpha_1"][0] = json!(number));
         assert!(
-            matches!(error, KeyError::Point { part: "alpha", .. }),
+            matches!(error, VerifyingKeyError::Point { part: "alpha", .. }),
             "{error}"
         );
     }
@@ -91,7 +94,7 @@ fn keys_are_read_strictly() {
         key["vk_beta_2"][0] = json!([pair[1], pair[0]]);
     });
     assert!(
-        matches!(error, KeyError::Point { part: "beta", .. }),
+        matches!(error, VerifyingKeyError::Point { part: "beta", .. }),
         "{error}"
     );
 }
@@ -104,6 +107,6 @@ fn a_key_of_another_circuit_is_refused() {
     let key = VerifyingKey::of_snarkjs(&key.to_string()).unwrap();
     assert_eq!(
         keys::check_allowed(&key, 31_337),
-        Err(KeyNotAllowed::OtherCircuit(12))
+        Err(CircuitKeyError::OtherCircuit(12))
     );
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use kedge_prover::groth16::Proof;
+use kedge_prover::groth16::Groth16Proof;
 use kedge_prover::keys;
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn snarkjs_agrees() {
     let mut good = 0;
     for (record, mask) in [(0, 0), (2, 9), (4, 15)] {
         let claim = claim(record, mask);
-        let proof = Proof::of_parts(&claim.proof).unwrap().to_snarkjs();
+        let proof = Groth16Proof::of_parts(&claim.proof).unwrap().to_snarkjs();
         let inputs = json!(claim.statement().decimals());
         cases.insert(0, json!({"inputs": inputs, "proof": proof}));
         good += 1;

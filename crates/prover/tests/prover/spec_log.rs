@@ -9,7 +9,7 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash};
-use kedge_prover::claim::{Binding, Choice, ClaimFile, Mask, prove};
+use kedge_prover::claim::{ClaimBinding, ClaimDisclosure, ClaimFile, DisclosureMask, prove};
 use kedge_prover::groth16::ProvingKey;
 use kedge_prover::keys;
 use serde::de::DeserializeOwned;
@@ -114,8 +114,8 @@ pub(crate) fn proving_key() -> &'static ProvingKey {
     KEY.get_or_init(|| keys::dev_insecure_proving().unwrap())
 }
 
-pub(crate) fn binding(purpose: &str) -> Binding {
-    Binding {
+pub(crate) fn binding(purpose: &str) -> ClaimBinding {
+    ClaimBinding {
         resolver: RESOLVER.parse().unwrap(),
         claimant: CLAIMANT.parse().unwrap(),
         purpose: keccak(purpose.as_bytes()),
@@ -126,8 +126,8 @@ pub(crate) fn binding(purpose: &str) -> Binding {
 pub(crate) fn claim(record: usize, mask: u8) -> ClaimFile {
     let file = &proof_files()[record];
     file.verify(&domain(), &sequencer()).unwrap();
-    let choice = Choice {
-        mask: Mask::new(mask).unwrap(),
+    let choice = ClaimDisclosure {
+        mask: DisclosureMask::new(mask).unwrap(),
         hashes_only: false,
     };
     let binding = binding(&format!("claim {record}, mask {mask}"));

@@ -7,34 +7,34 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::resource::{Object, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
-use kedge_rules::fold::Source;
-use kedge_rules::image::Image;
-use kedge_rules::{Counted, Held, TemplateRules, Unavailable};
-use kedge_storage::{ReadError, Snapshot};
+use kedge_rules::fold::FoldSource;
+use kedge_rules::image::ResourceState;
+use kedge_rules::{CountedResource, ResourceCount, StateUnavailable, TemplateRules};
+use kedge_storage::{StoreReadError, StoreSnapshot};
 
 use crate::held;
 use crate::images::read_image;
 
 /// The state before the records.
-pub(super) enum Before {
+pub(super) enum PriorState {
     /// Empty: the log's first action comes next.
     Nothing,
-    Stored(Box<Stored>),
+    Stored(Box<PriorStore>),
 }
 
 /// A snapshot, with a cache of repeated reads.
-pub(super) struct Stored {
-    snapshot: Snapshot,
+pub(super) struct PriorStore {
+    snapshot: StoreSnapshot,
     templates: RefCell<IdMap<Id, Arc<TemplateRules>>>,
     variations: RefCell<IdMap<Id, Arc<Variation>>>,
     wallets: RefCell<IdMap<Id, Wallet>>,
     /// The first read that failed.
-    error: OnceLock<ReadError>,
+    error: OnceLock<StoreReadError>,
 }
 
-impl Before {
-    pub(super) fn stored(snapshot: Snapshot) -> Self {
-        Self::Stored(Box::new(Stored {
+impl PriorState {
+    pub(super) fn stored(snapshot: StoreSnapshot) -> Self {
+        Self::Stored(Box::new(PriorStore {
             snapshot,
             templates: RefCell::default(),
             variations: RefCell::default(),
@@ -43,7 +43,7 @@ impl Before {
         }))
     }
 
-    pub(super) fn error(&self) -> Option<ReadError> {
+    pub(super) fn error(&self) -> Option<StoreReadError> {
         match self {
             Self::Nothing => None,
             Self::Stored(stored) => stored.error.get().cloned(),
@@ -61,7 +61,7 @@ impl Before {
     }
 
     /// Bytes that an organization's requests have added.
-    pub(super) fn log_bytes(&self, organization: Id) -> Result<u64, Unavailable> {
+    pub(super) fn log_bytes(&self, organization: Id) -> Result<u64, StateUnavailable> {
         match self {
             Self::Nothing => Ok(0),
             Self::Stored(stored) => stored.read(|snapshot| snapshot.log_bytes(organization)),
@@ -71,8 +71,8 @@ impl Before {
     /// Reads from the store, if there is one.
     fn find<T: Default>(
         &self,
-        read: impl FnOnce(&Snapshot) -> Result<T, ReadError>,
-    ) -> Result<T, Unavailable> {
+        read: impl FnOnce(&StoreSnapshot) -> Result<T, StoreReadError>,
+    ) -> Result<T, StateUnavailable> {
         match self {
             Self::Nothing => Ok(T::default()),
             Self::Stored(stored) => stored.read(read),
@@ -82,9 +82,9 @@ impl Before {
     fn find_once<T: Clone>(
         &self,
         id: Id,
-        kept: impl FnOnce(&Stored) -> &RefCell<IdMap<Id, T>>,
-        read: impl FnOnce(&Snapshot) -> Result<Option<T>, ReadError>,
-    ) -> Result<Option<T>, Unavailable> {
+        kept: impl FnOnce(&PriorStore) -> &RefCell<IdMap<Id, T>>,
+        read: impl FnOnce(&StoreSnapshot) -> Result<Option<T>, StoreReadError>,
+    ) -> Result<Option<T>, StateUnavailable> {
         let Self::Stored(stored) = self else {
             return Ok(None);
         };
@@ -100,35 +100,35 @@ impl Before {
     }
 }
 
-impl Stored {
+impl PriorStore {
     fn read<T>(
         &self,
-        read: impl FnOnce(&Snapshot) -> Result<T, ReadError>,
-    ) -> Result<T, Unavailable> {
+        read: impl FnOnce(&StoreSnapshot) -> Result<T, StoreReadError>,
+    ) -> Result<T, StateUnavailable> {
         read(&self.snapshot).map_err(|error| {
             // Only the first error matters: the apply stops after it.
             let _ = self.error.set(error);
-            Unavailable
+            StateUnavailable
         })
     }
 }
 
-impl Source for Before {
-    fn wallet(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+impl FoldSource for PriorState {
+    fn wallet(&self, id: Id) -> Result<Option<Wallet>, StateUnavailable> {
         self.find_once(id, |stored| &stored.wallets, |snapshot| snapshot.wallet(id))
     }
 
-    fn wallet_of_address(&self, address: Address) -> Result<Option<Id>, Unavailable> {
+    fn wallet_of_address(&self, address: Address) -> Result<Option<Id>, StateUnavailable> {
         let wallet = self.find(|snapshot| snapshot.wallet_by_address(address))?;
         Ok(wallet.map(|wallet| wallet.id))
     }
 
-    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+    fn email_taken(&self, email: &str) -> Result<bool, StateUnavailable> {
         let wallet = self.find(|snapshot| snapshot.wallet_by_email(email))?;
         Ok(wallet.is_some())
     }
 
-    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, StateUnavailable> {
         self.find_once(
             id,
             |stored| &stored.templates,
@@ -139,12 +139,12 @@ impl Source for Before {
         )
     }
 
-    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, StateUnavailable> {
         let template = self.find(|snapshot| snapshot.template_by_name(organization, name))?;
         Ok(template.is_some())
     }
 
-    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, StateUnavailable> {
         self.find_once(
             id,
             |stored| &stored.variations,
@@ -152,32 +152,36 @@ impl Source for Before {
         )
     }
 
-    fn object(&self, id: Id) -> Result<Option<Object>, Unavailable> {
+    fn object(&self, id: Id) -> Result<Option<Object>, StateUnavailable> {
         self.find(|snapshot| snapshot.object(id))
     }
 
-    fn other(&self, id: Id) -> Result<Option<Image>, Unavailable> {
+    fn other(&self, id: Id) -> Result<Option<ResourceState>, StateUnavailable> {
         self.find(|snapshot| read_image(snapshot, id))
     }
 
-    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, StateUnavailable> {
         let dispute = self.find(|snapshot| snapshot.dispute_of_claim(context))?;
         Ok(dispute.is_some())
     }
 
-    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+    fn minted(&self, template: Id) -> Result<u64, StateUnavailable> {
         self.find(|snapshot| snapshot.minted(template))
     }
 
-    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+    fn burned(&self, template: Id) -> Result<u64, StateUnavailable> {
         self.find(|snapshot| snapshot.burned(template))
     }
 
-    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
+    fn held(
+        &self,
+        organization: Id,
+        of: CountedResource,
+    ) -> Result<ResourceCount, StateUnavailable> {
         self.find(|snapshot| held(snapshot, organization, of))
     }
 
-    fn nonces(&self, signer: Address) -> Result<NonceWindow, Unavailable> {
+    fn nonces(&self, signer: Address) -> Result<NonceWindow, StateUnavailable> {
         self.find(|snapshot| snapshot.nonces(signer))
     }
 }

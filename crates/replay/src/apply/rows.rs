@@ -7,33 +7,33 @@ use kedge_protocol::ids::IdMap;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{Object, ObjectStatus};
-use kedge_rules::Unavailable;
+use kedge_rules::StateUnavailable;
 use kedge_rules::World as _;
-use kedge_rules::fold::State;
-use kedge_rules::image::Image;
-use kedge_storage::Group;
+use kedge_rules::fold::FoldState;
+use kedge_rules::image::ResourceState;
+use kedge_storage::WriteGroup;
 
-use super::before::Before;
+use super::before::PriorState;
 use crate::counted;
 use crate::images::put_image;
 
-pub(super) struct Rows {
-    pub(super) group: Group,
+pub(super) struct ReplayRows {
+    pub(super) group: WriteGroup,
     /// Objects whose rows lag behind their state, with the version in the rows. Only the last state is written.
-    lagging: IdMap<Id, Written>,
+    lagging: IdMap<Id, ObjectBaseline>,
     /// Approximate bytes of texts in remembered resources.
     pub(super) texts_bytes: usize,
 }
 
 /// An object's state when its rows were last written.
-pub(super) struct Written {
+pub(super) struct ObjectBaseline {
     owner_id: Id,
     /// Kept only if they are indexed.
     properties: Option<String>,
 }
 
-impl Written {
-    fn of(state: &State<Before>, object: &Object) -> Self {
+impl ObjectBaseline {
+    fn of(state: &FoldState<PriorState>, object: &Object) -> Self {
         let rules = state.templates.get(&object.template_id);
         let is_indexed = rules.is_some_and(|rules| rules.indexed().is_some());
         Self {
@@ -43,27 +43,27 @@ impl Written {
     }
 }
 
-impl Default for Rows {
+impl Default for ReplayRows {
     fn default() -> Self {
         Self {
-            group: Group::of_rows(),
+            group: WriteGroup::of_rows(),
             lagging: IdMap::default(),
             texts_bytes: 0,
         }
     }
 }
 
-impl Rows {
+impl ReplayRows {
     /// Adds an action's rows; `state` is the state before it. Returns the bytes that it adds to its organization's
     /// count.
     pub(super) fn action(
         &mut self,
         record: &RequestRecord<'_>,
         payload: &str,
-        state: &mut State<Before>,
-        images: &[Image],
-    ) -> Result<i64, Unavailable> {
-        if let [Image::Object(object)] = images {
+        state: &mut FoldState<PriorState>,
+        images: &[ResourceState],
+    ) -> Result<i64, StateUnavailable> {
+        if let [ResourceState::Object(object)] = images {
             // Loads the state that the rows depend on; it stays in memory until they are written.
             state.recall_object(object.id)?;
             state.recall_template(object.template_id)?;
@@ -88,7 +88,11 @@ impl Rows {
 
     /// Adds the next version of an object. The first version and every milestone have permanent rows. Of the others
     /// only the last one is written, later.
-    fn changed(&mut self, state: &State<Before>, object: &Object) -> Result<i64, Unavailable> {
+    fn changed(
+        &mut self,
+        state: &FoldState<PriorState>,
+        object: &Object,
+    ) -> Result<i64, StateUnavailable> {
         if object.status == ObjectStatus::Burned {
             let burned = state.burned(object.template_id)? + 1;
             self.group.put_burned(object.template_id, burned);
@@ -107,10 +111,10 @@ impl Rows {
         let stays = object.trace.version.is_multiple_of(OBJECT_HISTORY_MAX);
         let written = match self.lagging.entry(object.id) {
             Entry::Vacant(free) if !stays => {
-                free.insert(Written::of(state, known));
+                free.insert(ObjectBaseline::of(state, known));
                 return Ok(added);
             }
-            Entry::Vacant(_) => Written::of(state, known),
+            Entry::Vacant(_) => ObjectBaseline::of(state, known),
             Entry::Occupied(_) if !stays => return Ok(added),
             Entry::Occupied(lagging) => lagging.remove(),
         };
@@ -122,9 +126,9 @@ impl Rows {
     /// properties.
     fn object(
         &mut self,
-        state: &State<Before>,
+        state: &FoldState<PriorState>,
         object: &Object,
-        written: Option<&Written>,
+        written: Option<&ObjectBaseline>,
     ) -> usize {
         let owner = written.map(|written| written.owner_id);
         let moved_from = owner.filter(|owner| *owner != object.owner_id);
@@ -144,14 +148,19 @@ impl Rows {
     }
 
     /// Takes the objects whose rows lag, in the order of their ids.
-    pub(super) fn take_lagging(&mut self) -> Vec<(Id, Written)> {
+    pub(super) fn take_lagging(&mut self) -> Vec<(Id, ObjectBaseline)> {
         let mut lagging: Vec<_> = std::mem::take(&mut self.lagging).into_iter().collect();
         lagging.sort_unstable_by_key(|(id, _)| *id);
         lagging
     }
 
     /// Writes the rows of a lagging object, in its current state.
-    pub(super) fn catch_up(&mut self, state: &State<Before>, id: Id, written: &Written) {
+    pub(super) fn catch_up(
+        &mut self,
+        state: &FoldState<PriorState>,
+        id: Id,
+        written: &ObjectBaseline,
+    ) {
         if let Some(object) = state.objects.get(&id) {
             self.object(state, object, Some(written));
         }

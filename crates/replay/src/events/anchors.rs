@@ -4,15 +4,18 @@
 use kedge_protocol::Hash;
 use kedge_protocol::event::{EventType, event_id};
 use kedge_protocol::hash::keccak_parts;
-use kedge_storage::{AnchorRow, AnchorStatus, EventRow};
+use kedge_storage::{AnchorProgress, AnchorRow, EventRow};
 use serde_json::json;
 
-fn is_held(status: AnchorStatus) -> bool {
-    matches!(status, AnchorStatus::Confirmed | AnchorStatus::Finalized)
+fn is_held(status: AnchorProgress) -> bool {
+    matches!(
+        status,
+        AnchorProgress::Confirmed | AnchorProgress::Finalized
+    )
 }
 
 /// The events of an anchor's change from one state to the row's.
-pub fn anchor_events(before: AnchorStatus, row: &AnchorRow, timestamp_ms: u64) -> Vec<EventRow> {
+pub fn anchor_events(before: AnchorProgress, row: &AnchorRow, timestamp_ms: u64) -> Vec<EventRow> {
     let checkpoint = row.checkpoint.checkpoint.hash();
     let mut events = Vec::new();
     let mut add = |event_type, id, status: &str| {
@@ -32,7 +35,7 @@ pub fn anchor_events(before: AnchorStatus, row: &AnchorRow, timestamp_ms: u64) -
         let held = keccak_parts(&[&checkpoint.0, &block.0, &timestamp_ms.to_be_bytes()]);
         add(EventType::BatchAnchored, event_id(&held, 0), "anchored");
     }
-    if row.status == AnchorStatus::Finalized && before != AnchorStatus::Finalized {
+    if row.status == AnchorProgress::Finalized && before != AnchorProgress::Finalized {
         let id = event_id(&checkpoint, 0);
         add(EventType::AnchorConfirmed, id, "finalized");
     }
@@ -66,7 +69,7 @@ mod tests {
     use super::*;
 
     /// An anchor of batches 2 and 3, in the block with this hash.
-    fn row(status: AnchorStatus, block: Option<u8>) -> AnchorRow {
+    fn row(status: AnchorProgress, block: Option<u8>) -> AnchorRow {
         let checkpoint = Checkpoint {
             batches: 4,
             sequence: 9,
@@ -95,7 +98,7 @@ mod tests {
 
     #[test]
     fn each_step_is_told_once() {
-        use AnchorStatus::{Confirmed, Failed, Finalized, Pending, Submitted};
+        use AnchorProgress::{Confirmed, Failed, Finalized, Pending, Submitted};
         use EventType::{AnchorConfirmed, BatchAnchored};
         let reported = |before, now| -> Vec<EventType> {
             let events = anchor_events(before, &row(now, Some(1)), 7);
@@ -122,8 +125,8 @@ mod tests {
     fn another_block_and_the_same_one_later_make_another_event() {
         let id = |block, at_ms| -> Id {
             anchor_events(
-                AnchorStatus::Submitted,
-                &row(AnchorStatus::Confirmed, Some(block)),
+                AnchorProgress::Submitted,
+                &row(AnchorProgress::Confirmed, Some(block)),
                 at_ms,
             )[0]
             .id
@@ -132,8 +135,8 @@ mod tests {
         assert_ne!(id(1, 7), id(2, 7));
         assert_ne!(id(1, 7), id(1, 8));
         let event = &anchor_events(
-            AnchorStatus::Confirmed,
-            &row(AnchorStatus::Finalized, Some(1)),
+            AnchorProgress::Confirmed,
+            &row(AnchorProgress::Finalized, Some(1)),
             7,
         )[0];
         let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();

@@ -6,10 +6,10 @@ mod anchors;
 use std::iter::Peekable;
 
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::event::{EventPosition, EventType};
 use kedge_protocol::{Address, Id};
-use kedge_rules::event::{self, Event, Facts, Logged};
-use kedge_storage::{EventRow, LoggedRequest, PlacedAction, ReadError, Snapshot};
+use kedge_rules::event::{self, Event, EventFacts, LoggedAction};
+use kedge_storage::{EventRow, LoggedRequest, PlacedAction, StoreReadError, StoreSnapshot};
 
 pub use anchors::anchor_events;
 
@@ -18,7 +18,7 @@ const LOOKED_AT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A filter; the default accepts all.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Filter {
+pub struct EventFilter {
     /// Empty: any type.
     pub types: Vec<EventType>,
     pub object_id: Option<Id>,
@@ -26,7 +26,7 @@ pub struct Filter {
     pub template_id: Option<Id>,
 }
 
-impl Filter {
+impl EventFilter {
     /// Whether an event with this type and these ids passes.
     pub fn accepts(
         &self,
@@ -56,11 +56,11 @@ impl Filter {
 
 /// The requested part of all events, in reading direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Span {
+pub struct EventSpan {
     /// Start after this position; `None`: at the very end.
-    pub after: Option<Position>,
+    pub after: Option<EventPosition>,
     /// End before this position; `None`: at the other end.
-    pub until: Option<Position>,
+    pub until: Option<EventPosition>,
     /// Newest first.
     pub descending: bool,
     /// Limit of returned events.
@@ -73,11 +73,11 @@ pub struct Span {
 
 /// Result of a read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Piece {
+pub struct EventPiece {
     /// The events that pass, in reading direction.
     pub events: Vec<Event>,
     /// Position of the last event looked at; `None` if there was none.
-    pub reached: Option<Position>,
+    pub reached: Option<EventPosition>,
     pub rows: usize,
     /// Bytes of the actions read.
     pub looked_at_bytes: usize,
@@ -87,16 +87,16 @@ pub struct Piece {
 
 /// Reads events that an organization may see.
 pub fn read(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     organization: Id,
-    filter: &Filter,
-    span: Span,
-) -> Result<Piece, ReadError> {
-    let mut reading = Reading {
+    filter: &EventFilter,
+    span: EventSpan,
+) -> Result<EventPiece, StoreReadError> {
+    let mut reading = EventReading {
         snapshot,
         filter,
         span,
-        piece: Piece {
+        piece: EventPiece {
             events: Vec::new(),
             reached: None,
             rows: 0,
@@ -106,13 +106,13 @@ pub fn read(
         listed_bytes: 0,
         request: None,
     };
-    reading.piece.ended = reading.run(organization)? == Step::Past;
+    reading.piece.ended = reading.run(organization)? == ReadStep::Past;
     Ok(reading.piece)
 }
 
 /// Next step after an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum ReadStep {
     Next,
     /// Stop: a limit is reached.
     Full,
@@ -121,25 +121,25 @@ enum Step {
 }
 
 /// A batch's actions that the organization sees: ranges of first sequence and count, in reading direction.
-struct Group {
+struct BatchRanges {
     batch: SignedBatch,
     ranges: Vec<(u64, u64)>,
 }
 
-struct Reading<'a> {
-    snapshot: &'a Snapshot,
-    filter: &'a Filter,
-    span: Span,
-    piece: Piece,
+struct EventReading<'a> {
+    snapshot: &'a StoreSnapshot,
+    filter: &'a EventFilter,
+    span: EventSpan,
+    piece: EventPiece,
     listed_bytes: usize,
     /// The last request read: its neighbours are usually needed too.
     request: Option<LoggedRequest>,
 }
 
 /// Peeks at the next item, which may be an error.
-fn peek<T: Clone, I>(list: &mut Peekable<I>) -> Result<Option<T>, ReadError>
+fn peek<T: Clone, I>(list: &mut Peekable<I>) -> Result<Option<T>, StoreReadError>
 where
-    I: Iterator<Item = Result<T, ReadError>>,
+    I: Iterator<Item = Result<T, StoreReadError>>,
 {
     list.peek().cloned().transpose()
 }
@@ -148,14 +148,14 @@ where
 macro_rules! go_on {
     ($step:expr) => {
         match $step? {
-            Step::Next => {}
+            ReadStep::Next => {}
             over => return Ok(over),
         }
     };
 }
 
-impl Reading<'_> {
-    fn run(&mut self, organization: Id) -> Result<Step, ReadError> {
+impl EventReading<'_> {
+    fn run(&mut self, organization: Id) -> Result<ReadStep, StoreReadError> {
         let (snapshot, descending) = (self.snapshot, self.span.descending);
         let from = self.first_sequence()?;
         let mut own = snapshot
@@ -165,9 +165,9 @@ impl Reading<'_> {
             .foreign_actions(organization, from, descending)
             .peekable();
         let beside_from = self.span.after.unwrap_or(if descending {
-            Position::end_of(u64::MAX)
+            EventPosition::end_of(u64::MAX)
         } else {
-            Position::start_of(0)
+            EventPosition::start_of(0)
         });
         let mut private = snapshot
             .stored_events(Some(organization), beside_from, descending)
@@ -203,7 +203,7 @@ impl Reading<'_> {
                 }));
             }
             let Some(group) = group else {
-                return Ok(Step::Past);
+                return Ok(ReadStep::Past);
             };
             go_on!(self.group(&group));
         }
@@ -211,7 +211,7 @@ impl Reading<'_> {
 
     /// Start of the lists of actions: the first sequence of the batch in which the span begins, because the batch's own
     /// event may come after its actions.
-    fn first_sequence(&mut self) -> Result<u64, ReadError> {
+    fn first_sequence(&mut self) -> Result<u64, StoreReadError> {
         let Some(after) = self.span.after else {
             return Ok(if self.span.descending { u64::MAX } else { 0 });
         };
@@ -230,13 +230,13 @@ impl Reading<'_> {
         })
     }
 
-    fn batch(&self, number: u64) -> Result<SignedBatch, ReadError> {
+    fn batch(&self, number: u64) -> Result<SignedBatch, StoreReadError> {
         let batch = self.snapshot.batch(number)?;
         batch.ok_or_else(|| missing(&format!("batch {number}")))
     }
 
     /// The request that holds `sequence`.
-    fn request(&mut self, sequence: u64) -> Result<&LoggedRequest, ReadError> {
+    fn request(&mut self, sequence: u64) -> Result<&LoggedRequest, StoreReadError> {
         let known = self.request.take().filter(|known| known.holds(sequence));
         let request = match known {
             Some(known) => known,
@@ -250,10 +250,10 @@ impl Reading<'_> {
 
     fn next_group(
         &mut self,
-        own: &mut Peekable<impl Iterator<Item = Result<(u64, u64), ReadError>>>,
-        foreign: &mut Peekable<impl Iterator<Item = Result<u64, ReadError>>>,
-    ) -> Result<Option<Group>, ReadError> {
-        let mut group: Option<Group> = None;
+        own: &mut Peekable<impl Iterator<Item = Result<(u64, u64), StoreReadError>>>,
+        foreign: &mut Peekable<impl Iterator<Item = Result<u64, StoreReadError>>>,
+    ) -> Result<Option<BatchRanges>, StoreReadError> {
+        let mut group: Option<BatchRanges> = None;
         loop {
             let next = match (peek(own)?, peek(foreign)?.map(|sequence| (sequence, 1))) {
                 (None, None) => return Ok(group),
@@ -261,14 +261,14 @@ impl Reading<'_> {
                 (Some(one), Some(other)) if self.span.descending => one.max(other),
                 (Some(one), Some(other)) => one.min(other),
             };
-            let fits = |group: &Group| {
+            let fits = |group: &BatchRanges| {
                 let header = &group.batch.header;
                 (header.first_sequence..=header.last_sequence()).contains(&next.0)
             };
             match &mut group {
                 None => {
                     let number = self.request(next.0)?.batch_number();
-                    group = Some(Group {
+                    group = Some(BatchRanges {
                         batch: self.batch(number)?,
                         ranges: vec![next],
                     });
@@ -286,7 +286,7 @@ impl Reading<'_> {
     }
 
     /// The events of a batch's actions, and of its sealing.
-    fn group(&mut self, group: &Group) -> Result<Step, ReadError> {
+    fn group(&mut self, group: &BatchRanges) -> Result<ReadStep, StoreReadError> {
         if self.span.descending {
             go_on!(self.sealed(&group.batch));
         }
@@ -303,10 +303,10 @@ impl Reading<'_> {
         if !self.span.descending {
             go_on!(self.sealed(&group.batch));
         }
-        Ok(Step::Next)
+        Ok(ReadStep::Next)
     }
 
-    fn sealed(&mut self, batch: &SignedBatch) -> Result<Step, ReadError> {
+    fn sealed(&mut self, batch: &SignedBatch) -> Result<ReadStep, StoreReadError> {
         let position = sealed_at(batch.header.last_sequence());
         self.offer(position, |filter, _| {
             let event = event::batch_sealed(batch);
@@ -314,7 +314,7 @@ impl Reading<'_> {
         })
     }
 
-    fn action(&mut self, sequence: u64) -> Result<Step, ReadError> {
+    fn action(&mut self, sequence: u64) -> Result<ReadStep, StoreReadError> {
         let seen = self.span.after.is_some_and(|after| {
             if self.span.descending {
                 sequence > after.sequence
@@ -323,7 +323,7 @@ impl Reading<'_> {
             }
         });
         if seen {
-            return Ok(Step::Next);
+            return Ok(ReadStep::Next);
         }
         let placed = self.request(sequence)?.action(sequence)?;
         self.piece.looked_at_bytes += placed.action.payload.len();
@@ -334,22 +334,22 @@ impl Reading<'_> {
             } else {
                 step
             };
-            let position = Position { sequence, index };
+            let position = EventPosition { sequence, index };
             go_on!(self.offer(position, |filter, snapshot| {
                 reported(filter, snapshot, &placed, index)
             }));
         }
-        Ok(Step::Next)
+        Ok(ReadStep::Next)
     }
 
     /// Handles one event, if it lies in the span and the limits have room.
     fn offer(
         &mut self,
-        position: Position,
-        make: impl FnOnce(&Filter, &Snapshot) -> Result<Option<Event>, ReadError>,
-    ) -> Result<Step, ReadError> {
+        position: EventPosition,
+        make: impl FnOnce(&EventFilter, &StoreSnapshot) -> Result<Option<Event>, StoreReadError>,
+    ) -> Result<ReadStep, StoreReadError> {
         let descending = self.span.descending;
-        let is_before = |one: Position, other: Position| {
+        let is_before = |one: EventPosition, other: EventPosition| {
             if descending { one > other } else { one < other }
         };
         if self
@@ -357,14 +357,14 @@ impl Reading<'_> {
             .after
             .is_some_and(|after| !is_before(after, position))
         {
-            return Ok(Step::Next);
+            return Ok(ReadStep::Next);
         }
         if self
             .span
             .until
             .is_some_and(|until| !is_before(position, until))
         {
-            return Ok(Step::Past);
+            return Ok(ReadStep::Past);
         }
         let piece = &mut self.piece;
         if piece.events.len() >= self.span.events_max
@@ -372,7 +372,7 @@ impl Reading<'_> {
             || self.listed_bytes >= self.span.bytes_max
             || (piece.looked_at_bytes > LOOKED_AT_BYTES_MAX && piece.rows > 0)
         {
-            return Ok(Step::Full);
+            return Ok(ReadStep::Full);
         }
         piece.rows += 1;
         piece.reached = Some(position);
@@ -380,29 +380,29 @@ impl Reading<'_> {
             self.listed_bytes += event.data.len();
             piece.events.push(event);
         }
-        Ok(Step::Next)
+        Ok(ReadStep::Next)
     }
 }
 
-fn missing(what: &str) -> ReadError {
-    ReadError::Log(format!("{what} is missing"))
+fn missing(what: &str) -> StoreReadError {
+    StoreReadError::Log(format!("{what} is missing"))
 }
 
-fn sealed_at(sequence: u64) -> Position {
-    Position {
+fn sealed_at(sequence: u64) -> EventPosition {
+    EventPosition {
         sequence,
-        index: Position::BATCH,
+        index: EventPosition::BATCH,
     }
 }
 
-type Stored = (Position, EventRow);
+type PositionedRow = (EventPosition, EventRow);
 
 /// The nearer of two lists' next events.
 fn nearest(
-    one: &mut Peekable<impl Iterator<Item = Result<Stored, ReadError>>>,
-    other: &mut Peekable<impl Iterator<Item = Result<Stored, ReadError>>>,
+    one: &mut Peekable<impl Iterator<Item = Result<PositionedRow, StoreReadError>>>,
+    other: &mut Peekable<impl Iterator<Item = Result<PositionedRow, StoreReadError>>>,
     descending: bool,
-) -> Result<Option<Stored>, ReadError> {
+) -> Result<Option<PositionedRow>, StoreReadError> {
     Ok(match (peek(one)?, peek(other)?) {
         (Some(one), Some(other)) if (one.0 < other.0) == descending => Some(other),
         (None, other) => other,
@@ -411,7 +411,7 @@ fn nearest(
 }
 
 /// An event outside the log, if it passes.
-fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
+fn stored(filter: &EventFilter, position: EventPosition, row: EventRow) -> Option<Event> {
     let event = Event {
         id: row.id,
         event_type: row.event_type,
@@ -428,7 +428,11 @@ fn stored(filter: &Filter, position: Position, row: EventRow) -> Option<Event> {
 
 /// Whether an organization sees an event outside the log. Anchoring concerns the organizations that see an action in
 /// one of the batches, which two seeks decide.
-fn concerns(snapshot: &Snapshot, organization: Id, event: &Event) -> Result<bool, ReadError> {
+fn concerns(
+    snapshot: &StoreSnapshot,
+    organization: Id,
+    event: &Event,
+) -> Result<bool, StoreReadError> {
     if event.event_type != EventType::BatchAnchored {
         return Ok(true);
     }
@@ -442,7 +446,7 @@ fn concerns(snapshot: &Snapshot, organization: Id, event: &Event) -> Result<bool
         Ok(Some(batch)) => batch.header.first_sequence,
         Ok(None) => return Ok(false),
         // The anchor's first batch is archived, so every organization gets its event.
-        Err(ReadError::Archived { .. }) => return Ok(true),
+        Err(StoreReadError::Archived { .. }) => return Ok(true),
         Err(error) => return Err(error),
     };
     let mut own = snapshot.request_ranges(organization, first, false);
@@ -460,13 +464,13 @@ fn concerns(snapshot: &Snapshot, organization: Id, event: &Event) -> Result<bool
 
 /// An event of an action, if it passes. Hashing is most of the work, so it is done last.
 fn reported(
-    filter: &Filter,
-    snapshot: &Snapshot,
+    filter: &EventFilter,
+    snapshot: &StoreSnapshot,
     placed: &PlacedAction,
     index: u32,
-) -> Result<Option<Event>, ReadError> {
+) -> Result<Option<Event>, StoreReadError> {
     let logged = logged(placed);
-    let facts = Store(snapshot);
+    let facts = SnapshotFacts(snapshot);
     let is_wanted = filter.wants(logged.event_type(), logged.object_id())
         && (filter.template_id.is_none() || filter.wants_template(logged.template_id(&facts)?));
     if !is_wanted {
@@ -475,8 +479,8 @@ fn reported(
     logged.event(&placed.content(), index, &facts).map(Some)
 }
 
-fn logged(placed: &PlacedAction) -> Logged<'_> {
-    Logged {
+fn logged(placed: &PlacedAction) -> LoggedAction<'_> {
+    LoggedAction {
         action: &placed.action,
         sequence: placed.sequence,
         timestamp_ms: placed.timestamp_ms,
@@ -487,17 +491,17 @@ fn logged(placed: &PlacedAction) -> Logged<'_> {
     }
 }
 
-struct Store<'a>(&'a Snapshot);
+struct SnapshotFacts<'a>(&'a StoreSnapshot);
 
-impl Facts for Store<'_> {
-    type Error = ReadError;
+impl EventFacts for SnapshotFacts<'_> {
+    type Error = StoreReadError;
 
-    fn template_of(&self, object: Id) -> Result<Option<Id>, ReadError> {
+    fn template_of(&self, object: Id) -> Result<Option<Id>, StoreReadError> {
         let origin = self.0.origin(object)?;
         Ok(origin.map(|origin| origin.template_id))
     }
 
-    fn wallet_of(&self, address: Address) -> Result<Option<Id>, ReadError> {
+    fn wallet_of(&self, address: Address) -> Result<Option<Id>, StoreReadError> {
         let wallet = self.0.wallet_by_address(address)?;
         Ok(wallet.map(|wallet| wallet.id))
     }

@@ -39,7 +39,7 @@ fn other() -> Id {
 /// All objects have one template, and all addresses belong to the other wallet.
 struct World;
 
-impl Facts for World {
+impl EventFacts for World {
     type Error = Infallible;
 
     fn template_of(&self, object: Id) -> Result<Option<Id>, Infallible> {
@@ -66,8 +66,8 @@ fn record(kind: &str, target: &str, payload: &str, resource: Id) -> ActionRecord
     }
 }
 
-fn logged<'a>(action: &'a ActionRecord<'a>) -> Logged<'a> {
-    Logged {
+fn logged<'a>(action: &'a ActionRecord<'a>) -> LoggedAction<'a> {
+    LoggedAction {
         action,
         sequence: 40,
         timestamp_ms: 1_790_000_000_123,
@@ -196,7 +196,7 @@ fn each_variation_is_an_event() {
         assert_eq!(event.id, Id::made_by(Prefix::Event, &CONTENT, index));
         assert_eq!(
             event.position,
-            Position {
+            EventPosition {
                 sequence: 40,
                 index
             }
@@ -266,7 +266,7 @@ fn a_batch_is_told_behind_its_actions() {
 fn a_failure_tells_what_the_answer_told() {
     let refusal = Refusal::field("/properties", "type", "must be a JSON object");
     let object_id = object().to_string();
-    let mut failed = Failed {
+    let mut failed = RefusalEvent {
         kind: &Kind::Update,
         target: &object_id,
         index: 2,
@@ -349,7 +349,7 @@ fn a_file_and_a_template_are_reported_by_their_names() {
 #[test]
 fn a_failure_names_what_it_was_about() {
     let refusal = Refusal::Forbidden("no".into());
-    let failed = |target| Failed {
+    let failed = |target| RefusalEvent {
         kind: &Kind::Mint,
         target,
         index: 0,

@@ -5,46 +5,50 @@ use std::sync::Arc;
 use kedge_protocol::Id;
 use kedge_protocol::resource::{DisputeMatter, Object, ObjectStatus, Template, Wallet};
 
-use super::{Source, State};
-use crate::image::Image;
-use crate::world::{Counted, Unavailable, World};
+use super::{FoldSource, FoldState};
+use crate::image::ResourceState;
+use crate::world::{CountedResource, StateUnavailable, World};
 
 /// For a resource whose number per organization is limited: its organization, its type, and whether it is live.
-fn counted(image: &Image) -> Option<(Id, Counted, bool)> {
+fn counted(image: &ResourceState) -> Option<(Id, CountedResource, bool)> {
     match image {
-        Image::ApiKey(key) => Some((key.organization_id, Counted::ApiKeys, !key.deleted)),
-        Image::Webhook(webhook) => {
-            Some((webhook.organization_id, Counted::Webhooks, !webhook.deleted))
+        ResourceState::ApiKey(key) => {
+            Some((key.organization_id, CountedResource::ApiKeys, !key.deleted))
         }
-        Image::Object(_)
-        | Image::Wallet(_)
-        | Image::Organization(_)
-        | Image::Template(_)
-        | Image::Variation(_)
-        | Image::File(_)
-        | Image::Invitation(_)
-        | Image::Dispute(_)
-        | Image::SequencerKey(_) => None,
+        ResourceState::Webhook(webhook) => Some((
+            webhook.organization_id,
+            CountedResource::Webhooks,
+            !webhook.deleted,
+        )),
+        ResourceState::Object(_)
+        | ResourceState::Wallet(_)
+        | ResourceState::Organization(_)
+        | ResourceState::Template(_)
+        | ResourceState::Variation(_)
+        | ResourceState::FileRecord(_)
+        | ResourceState::Invitation(_)
+        | ResourceState::Dispute(_)
+        | ResourceState::SequencerKey(_) => None,
     }
 }
 
-impl<S: Source> State<S> {
-    pub(super) fn insert(&mut self, image: Image) -> Result<(), Unavailable> {
+impl<S: FoldSource> FoldState<S> {
+    pub(super) fn insert(&mut self, image: ResourceState) -> Result<(), StateUnavailable> {
         match image {
-            Image::Object(object) => self.insert_object(object)?,
-            Image::Wallet(wallet) => self.insert_wallet(wallet)?,
-            Image::Template(template) => self.insert_template(template)?,
-            Image::Variation(variation) => {
+            ResourceState::Object(object) => self.insert_object(object)?,
+            ResourceState::Wallet(wallet) => self.insert_wallet(wallet)?,
+            ResourceState::Template(template) => self.insert_template(template)?,
+            ResourceState::Variation(variation) => {
                 self.variations.insert(variation.id, Arc::new(variation));
             }
-            Image::SequencerKey(key) => self.sequencer_keys.push(key),
+            ResourceState::SequencerKey(key) => self.sequencer_keys.push(key),
             other => {
                 if let Some((organization, of, is_live)) = counted(&other) {
                     let before = self.recall_other(other.id())?.and_then(counted);
                     let before = before.map(|(.., is_live)| is_live);
                     self.count((organization, of), before, is_live)?;
                 }
-                if let Image::Dispute(dispute) = &other
+                if let ResourceState::Dispute(dispute) = &other
                     && let DisputeMatter::Claim { context } = dispute.matter
                 {
                     self.claim_contexts.insert(context);
@@ -55,7 +59,7 @@ impl<S: Source> State<S> {
         Ok(())
     }
 
-    fn insert_object(&mut self, object: Object) -> Result<(), Unavailable> {
+    fn insert_object(&mut self, object: Object) -> Result<(), StateUnavailable> {
         let template = object.template_id;
         if object.trace.version == 1 {
             let minted = self.minted(template)?;
@@ -70,7 +74,7 @@ impl<S: Source> State<S> {
         Ok(())
     }
 
-    fn insert_wallet(&mut self, wallet: Wallet) -> Result<(), Unavailable> {
+    fn insert_wallet(&mut self, wallet: Wallet) -> Result<(), StateUnavailable> {
         if let Some(before) = self.recall_wallet(wallet.id)? {
             let email = before.email.clone();
             self.emails.insert(email, false);
@@ -85,7 +89,7 @@ impl<S: Source> State<S> {
         Ok(())
     }
 
-    fn insert_template(&mut self, template: Template) -> Result<(), Unavailable> {
+    fn insert_template(&mut self, template: Template) -> Result<(), StateUnavailable> {
         if let Some(before) = self.recall_template(template.id)? {
             let name = (before.organization_id, before.name.clone());
             self.template_names.insert(name, false);
@@ -100,10 +104,10 @@ impl<S: Source> State<S> {
     /// Updates the counts for one resource: `before` is `None` for a new one, else whether it was live.
     fn count(
         &mut self,
-        (organization, of): (Id, Counted),
+        (organization, of): (Id, CountedResource),
         before: Option<bool>,
         is_live: bool,
-    ) -> Result<(), Unavailable> {
+    ) -> Result<(), StateUnavailable> {
         let mut held = self.held(organization, of)?;
         held.made += u64::from(before.is_none());
         held.live += usize::from(is_live);

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use kedge_protocol::resource::{Invitation, Organization, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 
-use super::{Source, State};
+use super::{FoldSource, FoldState};
 use crate::compiled::TemplateRules;
-use crate::image::Image;
-use crate::world::{Counted, Held, KeyPlace, Recipient, Unavailable, World};
+use crate::image::ResourceState;
+use crate::world::{
+    CountedResource, KeyPosition, RecipientWallet, ResourceCount, StateUnavailable, World,
+};
 
-impl<S: Source> State<S> {
+impl<S: FoldSource> FoldState<S> {
     /// A resource of the type that its caller expects.
-    fn other<T: TryFrom<Image>>(&self, id: Id) -> Result<Option<T>, Unavailable> {
+    fn other<T: TryFrom<ResourceState>>(&self, id: Id) -> Result<Option<T>, StateUnavailable> {
         let image = match self.others.get(&id) {
             Some(image) => Some(image.clone()),
             None => self.source.other(id)?,
@@ -21,9 +23,9 @@ impl<S: Source> State<S> {
     }
 }
 
-impl<S: Source> World for State<S> {
-    fn wallet(&self, id: Id) -> Result<Option<Recipient>, Unavailable> {
-        let recipient = |wallet: &Wallet| Recipient {
+impl<S: FoldSource> World for FoldState<S> {
+    fn wallet(&self, id: Id) -> Result<Option<RecipientWallet>, StateUnavailable> {
+        let recipient = |wallet: &Wallet| RecipientWallet {
             wallet_id: wallet.id,
             address: wallet.address,
         };
@@ -33,7 +35,10 @@ impl<S: Source> World for State<S> {
         }
     }
 
-    fn wallet_by_address(&self, address: Address) -> Result<Option<Recipient>, Unavailable> {
+    fn wallet_by_address(
+        &self,
+        address: Address,
+    ) -> Result<Option<RecipientWallet>, StateUnavailable> {
         let id = match self.wallet_of_address.get(&address) {
             Some(id) => Some(*id),
             None => self.source.wallet_of_address(address)?,
@@ -41,85 +46,89 @@ impl<S: Source> World for State<S> {
         id.map_or(Ok(None), |id| self.wallet(id))
     }
 
-    fn member(&self, id: Id) -> Result<Option<Wallet>, Unavailable> {
+    fn member(&self, id: Id) -> Result<Option<Wallet>, StateUnavailable> {
         match self.wallets.get(&id) {
             Some(wallet) => Ok(Some(wallet.clone())),
             None => self.source.wallet(id),
         }
     }
 
-    fn organization(&self, id: Id) -> Result<Option<Organization>, Unavailable> {
+    fn organization(&self, id: Id) -> Result<Option<Organization>, StateUnavailable> {
         self.other(id)
     }
 
-    fn invitation(&self, id: Id) -> Result<Option<Invitation>, Unavailable> {
+    fn invitation(&self, id: Id) -> Result<Option<Invitation>, StateUnavailable> {
         self.other(id)
     }
 
-    fn minted(&self, template: Id) -> Result<u64, Unavailable> {
+    fn minted(&self, template: Id) -> Result<u64, StateUnavailable> {
         match self.minted.get(&template) {
             Some(minted) => Ok(*minted),
             None => self.source.minted(template),
         }
     }
 
-    fn burned(&self, template: Id) -> Result<u64, Unavailable> {
+    fn burned(&self, template: Id) -> Result<u64, StateUnavailable> {
         match self.burned.get(&template) {
             Some(burned) => Ok(*burned),
             None => self.source.burned(template),
         }
     }
 
-    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, Unavailable> {
+    fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, StateUnavailable> {
         match self.templates.get(&id) {
             Some(template) => Ok(Some(Arc::clone(template))),
             None => self.source.template(id),
         }
     }
 
-    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, Unavailable> {
+    fn variation(&self, id: Id) -> Result<Option<Arc<Variation>>, StateUnavailable> {
         match self.variations.get(&id) {
             Some(variation) => Ok(Some(Arc::clone(variation))),
             None => self.source.variation(id),
         }
     }
 
-    fn email_taken(&self, email: &str) -> Result<bool, Unavailable> {
+    fn email_taken(&self, email: &str) -> Result<bool, StateUnavailable> {
         match self.emails.get(email) {
             Some(taken) => Ok(*taken),
             None => self.source.email_taken(email),
         }
     }
 
-    fn address_taken(&self, address: Address) -> Result<bool, Unavailable> {
+    fn address_taken(&self, address: Address) -> Result<bool, StateUnavailable> {
         Ok(self.wallet_of_address.contains_key(&address)
             || self.source.wallet_of_address(address)?.is_some())
     }
 
-    fn held(&self, organization: Id, of: Counted) -> Result<Held, Unavailable> {
+    fn held(
+        &self,
+        organization: Id,
+        of: CountedResource,
+    ) -> Result<ResourceCount, StateUnavailable> {
         match self.held.get(&(organization, of)) {
             Some(held) => Ok(*held),
             None => self.source.held(organization, of),
         }
     }
 
-    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, Unavailable> {
+    fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, StateUnavailable> {
         match self.template_names.get(&(organization, name.to_owned())) {
             Some(taken) => Ok(*taken),
             None => self.source.template_name_taken(organization, name),
         }
     }
 
-    fn key_place(&self) -> Result<KeyPlace, Unavailable> {
+    fn key_place(&self) -> Result<KeyPosition, StateUnavailable> {
         let last = self.sequencer_keys.last();
-        Ok(KeyPlace {
+        Ok(KeyPosition {
             batch: self.batch,
             last_from_batch: last.map_or(0, |key| key.entry.from_batch),
             named: self.sequencer_keys.len(),
         })
     }
 
-    fn claim_context_used(&self, context: &Hash) -> Result<bool, Unavailable> {
+    fn claim_context_used(&self, context: &Hash) -> Result<bool, StateUnavailable> {
         Ok(self.claim_contexts.contains(context) || self.source.claim_context_used(context)?)
     }
 }

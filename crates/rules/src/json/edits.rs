@@ -3,37 +3,37 @@
 
 use std::collections::BTreeMap;
 
-use super::merge::{Change, Member};
-use super::scan::Scan;
+use super::merge::{PatchChange, PatchMember};
+use super::scan::JsonScan;
 use super::{compact, quoted};
 
 /// An object being changed.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Edits {
+pub(crate) struct JsonEdits {
     /// Members by their places, which rise in the order of the text.
-    members: BTreeMap<u64, (String, Value)>,
+    members: BTreeMap<u64, (String, EditValue)>,
     places: BTreeMap<String, u64>,
     /// The place of the next new member.
     next: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Value {
+enum EditValue {
     /// Text as it was sent, without white space.
     Text(String),
     /// Object that was merged into.
-    Object(Edits),
+    Object(JsonEdits),
 }
 
-impl Edits {
+impl JsonEdits {
     /// Parses an object; other values count as an empty one.
     pub(crate) fn of(text: &str) -> Self {
         let mut edits = Self::default();
-        let mut scan = Scan::of(text);
+        let mut scan = JsonScan::of(text);
         if scan.is_at_object() {
             let read = scan.each_member(|scan, key| {
                 let value = compact(scan.passed_value()?).into_owned();
-                edits.put(&key, Value::Text(value));
+                edits.put(&key, EditValue::Text(value));
                 Some(())
             });
             debug_assert!(read.is_some(), "properties are JSON");
@@ -43,14 +43,14 @@ impl Edits {
 
     /// Merges a patch (RFC 7396). A patch that is no object changes nothing.
     pub(crate) fn merge(&mut self, patch: &str) {
-        if let Change::Members(changes) = Change::of(patch) {
+        if let PatchChange::Members(changes) = PatchChange::of(patch) {
             self.merge_members(&changes);
         }
     }
 
     /// Sets a member to an unmodified value.
     pub(crate) fn set(&mut self, key: &str, value: &str) {
-        self.put(key, Value::Text(compact(value).into_owned()));
+        self.put(key, EditValue::Text(compact(value).into_owned()));
     }
 
     /// Removes a member.
@@ -77,14 +77,14 @@ impl Edits {
             out.push_str(&quoted(key));
             out.push(':');
             match value {
-                Value::Text(text) => out.push_str(text),
-                Value::Object(inner) => inner.write(out),
+                EditValue::Text(text) => out.push_str(text),
+                EditValue::Object(inner) => inner.write(out),
             }
         }
         out.push('}');
     }
 
-    fn put(&mut self, key: &str, value: Value) {
+    fn put(&mut self, key: &str, value: EditValue) {
         let place = self.places.get(key).copied().unwrap_or(self.next);
         if place == self.next {
             self.places.insert(key.to_owned(), place);
@@ -93,27 +93,27 @@ impl Edits {
         self.members.insert(place, (key.to_owned(), value));
     }
 
-    fn merge_members(&mut self, changes: &[Member<'_>]) {
+    fn merge_members(&mut self, changes: &[PatchMember<'_>]) {
         for (key, change) in changes {
             match change {
-                Change::Value("null") => self.remove(key),
-                Change::Value(value) => self.set(key, value),
-                Change::Members(changes) => self.merge_into(key, changes),
+                PatchChange::Value("null") => self.remove(key),
+                PatchChange::Value(value) => self.set(key, value),
+                PatchChange::Members(changes) => self.merge_into(key, changes),
             }
         }
     }
 
     /// Merges into a member, which becomes an object if it is none.
-    fn merge_into(&mut self, key: &str, changes: &[Member<'_>]) {
+    fn merge_into(&mut self, key: &str, changes: &[PatchMember<'_>]) {
         let place = self.places.get(key).copied();
         let known = place.and_then(|place| self.members.get_mut(&place));
         let mut inner = match known.map(|(_, value)| value) {
-            Some(Value::Object(inner)) => return inner.merge_members(changes),
-            Some(Value::Text(text)) => Self::of(text),
+            Some(EditValue::Object(inner)) => return inner.merge_members(changes),
+            Some(EditValue::Text(text)) => Self::of(text),
             None => Self::default(),
         };
         inner.merge_members(changes);
-        self.put(key, Value::Object(inner));
+        self.put(key, EditValue::Object(inner));
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
                 .filter(|patch| patch.is_object())
                 .map(ToString::to_string)
                 .collect();
-            let mut edits = Edits::of(&target);
+            let mut edits = JsonEdits::of(&target);
             for patch in &patches {
                 edits.merge(patch);
             }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_change_takes_a_time_in_proportion_to_itself() {
         let members: Vec<String> = (0..50_000).map(|i| format!("\"k{i}\":1")).collect();
-        let mut edits = Edits::of(&format!("{{{}}}", members.join(",")));
+        let mut edits = JsonEdits::of(&format!("{{{}}}", members.join(",")));
         let begun = std::time::Instant::now();
         for i in 0..100_000 {
             edits.merge(&format!("{{\"k{i}\":null,\"o\":{{\"n{i}\":1}}}}"));
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_was_removed_is_kept_nowhere() {
-        let mut edits = Edits::of(r#"{"kept":1}"#);
+        let mut edits = JsonEdits::of(r#"{"kept":1}"#);
         for i in 0..10_000 {
             edits.set(&format!("k{i}"), "1");
             edits.remove(&format!("k{i}"));

@@ -5,22 +5,22 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use super::places::Places;
-use super::scan::{self, Scan};
+use super::places::NameIndex;
+use super::scan::{self, JsonScan};
 use super::{compact, quoted};
 
 /// Effect of a patch on one value.
-pub(super) enum Change<'a> {
+pub(super) enum PatchChange<'a> {
     /// Replaces the value; `null` removes it.
     Value(&'a str),
     /// Merges into the value.
-    Members(Vec<Member<'a>>),
+    Members(Vec<PatchMember<'a>>),
 }
 
 /// A member of a patch, with its key.
-pub(super) type Member<'a> = (Cow<'a, str>, Change<'a>);
+pub(super) type PatchMember<'a> = (Cow<'a, str>, PatchChange<'a>);
 
-impl<'a> Change<'a> {
+impl<'a> PatchChange<'a> {
     /// Reads a patch that is acceptable JSON, in one pass.
     pub(super) fn of(patch: &'a str) -> Self {
         // Most patches of a value are no objects.
@@ -37,9 +37,9 @@ impl<'a> Change<'a> {
 /// exact text; new members follow the old ones. A patch that is no object replaces the target.
 pub fn merge(target: &str, patch: &str) -> String {
     let mut out = with_room(target, patch, String::new());
-    match Change::of(patch) {
-        Change::Value(value) => out.push_str(&compact(value)),
-        Change::Members(changes) => merge_whole(&mut out, target, &changes),
+    match PatchChange::of(patch) {
+        PatchChange::Value(value) => out.push_str(&compact(value)),
+        PatchChange::Members(changes) => merge_whole(&mut out, target, &changes),
     }
     out
 }
@@ -49,8 +49,8 @@ pub fn merge(target: &str, patch: &str) -> String {
 /// has a suitable size.
 pub(crate) fn merge_only(target: &str, patch: &str, key: &str, memory: String) -> Option<String> {
     let members = scan::members_of_only(patch, key)?.0.into_iter();
-    let changes: SmallVec<[Member<'_>; 8]> = members
-        .map(|(key, value)| (key, Change::of(value)))
+    let changes: SmallVec<[PatchMember<'_>; 8]> = members
+        .map(|(key, value)| (key, PatchChange::of(value)))
         .collect();
     let mut out = with_room(target, patch, memory);
     merge_whole(&mut out, target, &changes);
@@ -69,8 +69,8 @@ fn with_room(target: &str, patch: &str, mut memory: String) -> String {
 }
 
 /// Merges an object into a whole text. A text that is no object counts as an empty one.
-fn merge_whole(out: &mut String, target: &str, changes: &[Member<'_>]) {
-    let mut scan = Scan::of(target);
+fn merge_whole(out: &mut String, target: &str, changes: &[PatchMember<'_>]) {
+    let mut scan = JsonScan::of(target);
     if scan.is_at_object() && merge_members(out, Some(&mut scan), changes).is_some() {
         return;
     }
@@ -82,14 +82,14 @@ fn merge_whole(out: &mut String, target: &str, changes: &[Member<'_>]) {
 /// Merges members into the object at the target's position, if there is one. `None` if it is not acceptable JSON.
 fn merge_members(
     out: &mut String,
-    target: Option<&mut Scan<'_>>,
-    changes: &[Member<'_>],
+    target: Option<&mut JsonScan<'_>>,
+    changes: &[PatchMember<'_>],
 ) -> Option<()> {
     let mut used: SmallVec<[bool; 16]> = SmallVec::from_elem(false, changes.len());
     out.push('{');
     let empty_len = out.len();
     if let Some(target) = target {
-        let places = Places::of(changes, |(name, _)| name.as_ref());
+        let places = NameIndex::of(changes, |(name, _)| name.as_ref());
         target.each_member(|target, key| {
             let Some(place) = places.find(&key) else {
                 push_key(out, empty_len, &key);
@@ -98,7 +98,7 @@ fn merge_members(
             };
             used[place] = true;
             match &changes[place].1 {
-                Change::Value("null") => target.pass_value(),
+                PatchChange::Value("null") => target.pass_value(),
                 change => {
                     push_key(out, empty_len, &key);
                     merge_value(out, target, change)
@@ -107,13 +107,13 @@ fn merge_members(
         })?;
     }
     for ((key, change), used) in changes.iter().zip(used) {
-        if used || matches!(change, Change::Value("null")) {
+        if used || matches!(change, PatchChange::Value("null")) {
             continue;
         }
         push_key(out, empty_len, key);
         match change {
-            Change::Value(value) => out.push_str(&compact(value)),
-            Change::Members(changes) => merge_members(out, None, changes)?,
+            PatchChange::Value(value) => out.push_str(&compact(value)),
+            PatchChange::Members(changes) => merge_members(out, None, changes)?,
         }
     }
     out.push('}');
@@ -121,16 +121,20 @@ fn merge_members(
 }
 
 /// Merges a change into the value at the target's position, and passes over the value.
-fn merge_value(out: &mut String, target: &mut Scan<'_>, change: &Change<'_>) -> Option<()> {
+fn merge_value(
+    out: &mut String,
+    target: &mut JsonScan<'_>,
+    change: &PatchChange<'_>,
+) -> Option<()> {
     match change {
-        Change::Members(changes) if target.is_at_object() => {
+        PatchChange::Members(changes) if target.is_at_object() => {
             merge_members(out, Some(target), changes)
         }
-        Change::Members(changes) => {
+        PatchChange::Members(changes) => {
             target.pass_value()?;
             merge_members(out, None, changes)
         }
-        Change::Value(value) => {
+        PatchChange::Value(value) => {
             target.pass_value()?;
             out.push_str(&compact(value));
             Some(())

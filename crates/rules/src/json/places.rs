@@ -4,14 +4,14 @@
 const FEW_ITEMS_MAX: usize = 16;
 
 /// Positions of names in a list. Finding all members of one object in another takes n log n steps, never n times m.
-pub(crate) struct Places<'n, T, N> {
+pub(crate) struct NameIndex<'n, T, N> {
     items: &'n [T],
     name: N,
     /// Sorted names with their positions; empty for a short list.
     sorted: Vec<(&'n str, usize)>,
 }
 
-impl<'n, T, N: Fn(&'n T) -> &'n str> Places<'n, T, N> {
+impl<'n, T, N: Fn(&'n T) -> &'n str> NameIndex<'n, T, N> {
     pub(crate) fn of(items: &'n [T], name: N) -> Self {
         let mut sorted = Vec::new();
         if items.len() > FEW_ITEMS_MAX {
@@ -46,7 +46,7 @@ mod tests {
     fn names_are_found_where_they_stand_among_few_and_many() {
         for count in [0, 1, FEW_ITEMS_MAX, FEW_ITEMS_MAX + 1, 1_000] {
             let names: Vec<String> = (0..count).map(|i| format!("n{}", i * 7 % 1_009)).collect();
-            let places = Places::of(&names, String::as_str);
+            let places = NameIndex::of(&names, String::as_str);
             for (place, name) in names.iter().enumerate() {
                 assert_eq!(places.find(name), Some(place), "{name} of {count}");
             }

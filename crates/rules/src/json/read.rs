@@ -4,7 +4,7 @@
 //! know every member, so none is ignored), answers of servers and nodes (a later version may add members), and JSON
 //! written by this system (the store's rows, the operator's commands).
 
-use kedge_protocol::json::Object;
+use kedge_protocol::json::JsonObject;
 use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
@@ -15,7 +15,7 @@ use crate::pointer::escape;
 
 /// Why a text was not read.
 #[derive(Debug)]
-pub enum ReadError {
+pub enum JsonReadError {
     /// The text is not acceptable JSON.
     Json(JsonError),
     /// A member is `unknown`, `required` or of the wrong `type`. The message is serde's.
@@ -25,7 +25,7 @@ pub enum ReadError {
     Form(JsonError, FieldError),
 }
 
-impl From<JsonError> for ReadError {
+impl From<JsonError> for JsonReadError {
     fn from(error: JsonError) -> Self {
         Self::Json(error)
     }
@@ -35,7 +35,7 @@ impl From<JsonError> for ReadError {
 ///
 /// # Errors
 /// The text is not acceptable, or a member is wrong.
-pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, JsonReadError> {
     check(text)?;
     read_accepted(text)
 }
@@ -44,25 +44,25 @@ pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
 ///
 /// # Errors
 /// A member is wrong.
-pub fn read_accepted<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
+pub fn read_accepted<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, JsonReadError> {
     let failed = match serde_json::from_str(text) {
-        Ok(Object(value)) => return Ok(value),
+        Ok(JsonObject(value)) => return Ok(value),
         Err(error) => error,
     };
     // Malformed JSON has no member that could be wrong.
     check(text)?;
     // Tracking the path costs time, so only a refused text is read with it.
     let deserializer = &mut serde_json::Deserializer::from_str(text);
-    match serde_path_to_error::deserialize::<_, Object<T>>(deserializer) {
+    match serde_path_to_error::deserialize::<_, JsonObject<T>>(deserializer) {
         Ok(_) => Err(JsonError::from(failed).into()),
-        Err(error) if failed.is_data() => Err(ReadError::Member(member(&error))),
-        Err(error) => Err(ReadError::Form(failed.into(), member(&error))),
+        Err(error) if failed.is_data() => Err(JsonReadError::Member(member(&error))),
+        Err(error) => Err(JsonReadError::Form(failed.into(), member(&error))),
     }
 }
 
 /// Reads members that were already parsed.
-pub(crate) fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
-    serde_path_to_error::deserialize(value).map_err(|error| ReadError::Member(member(&error)))
+pub(crate) fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonReadError> {
+    serde_path_to_error::deserialize(value).map_err(|error| JsonReadError::Member(member(&error)))
 }
 
 /// The wrong member. Serde's message names it in backticks, and ends with its position in the text.
@@ -141,7 +141,7 @@ mod tests {
 
     fn wrong(text: &str) -> (String, String, String) {
         match read::<Outer>(text) {
-            Err(ReadError::Member(field)) => {
+            Err(JsonReadError::Member(field)) => {
                 (field.pointer, field.code.into_owned(), field.message)
             }
             other => panic!("{text}: {other:?}"),
@@ -203,7 +203,7 @@ mod tests {
             (r#"{"number":1,"choice":5}"#, "/choice"),
         ] {
             match read::<Outer>(text) {
-                Err(ReadError::Form(_, field)) => assert_eq!(field.pointer, pointer),
+                Err(JsonReadError::Form(_, field)) => assert_eq!(field.pointer, pointer),
                 other => panic!("{text}: {other:?}"),
             }
         }
@@ -232,13 +232,13 @@ mod tests {
             "{'number':1}",
         ] {
             assert!(
-                matches!(read::<Outer>(bad), Err(ReadError::Json(_))),
+                matches!(read::<Outer>(bad), Err(JsonReadError::Json(_))),
                 "{bad}"
             );
         }
         for bad in ["", "{", r#"{"number":1}x"#] {
             assert!(
-                matches!(read_accepted::<Outer>(bad), Err(ReadError::Json(_))),
+                matches!(read_accepted::<Outer>(bad), Err(JsonReadError::Json(_))),
                 "{bad}"
             );
         }

@@ -7,8 +7,8 @@ use kedge_protocol::limits::JSON_DEPTH_MAX;
 
 use smallvec::SmallVec;
 
-use super::Members;
-use super::merge::{Change, Member};
+use super::JsonMembers;
+use super::merge::{PatchChange, PatchMember};
 
 /// Larger objects are left to serde: each key is compared with those before it.
 const KEYS_MAX: usize = 16;
@@ -20,7 +20,7 @@ const STRING_CHUNK_BYTES: usize = 32;
 /// Whether a text is JSON, not nested too deeply and without duplicate keys in an object. False also means that the
 /// scan cannot decide.
 pub(super) fn accepts(text: &str) -> bool {
-    let mut scan = Scan::of(text);
+    let mut scan = JsonScan::of(text);
     scan.check_value(0).is_some() && {
         scan.pass_space();
         scan.at == text.len()
@@ -29,10 +29,10 @@ pub(super) fn accepts(text: &str) -> bool {
 
 /// Members of the object in an acceptable text: keys and unparsed values. `None` for another value, and for keys with
 /// escapes.
-pub(super) fn members(text: &str) -> Option<Members<'_>> {
-    let mut scan = Scan::of(text);
+pub(super) fn members(text: &str) -> Option<JsonMembers<'_>> {
+    let mut scan = JsonScan::of(text);
     scan.take(b'{')?;
-    let mut members = Members::default();
+    let mut members = JsonMembers::default();
     scan.pass_space();
     if scan.take(b'}').is_some() {
         return Some(members);
@@ -52,13 +52,13 @@ pub(super) fn members(text: &str) -> Option<Members<'_>> {
 
 /// Members of the object that is the only member of an object, under `key`, after checking the whole text like
 /// [`accepts`]. `None` for another text, and if the scan cannot decide.
-pub(super) fn members_of_only<'a>(text: &'a str, key: &str) -> Option<Members<'a>> {
-    let mut scan = Scan::of(text);
+pub(super) fn members_of_only<'a>(text: &'a str, key: &str) -> Option<JsonMembers<'a>> {
+    let mut scan = JsonScan::of(text);
     scan.take(b'{')?;
     scan.pass_space();
     let only = scan.key()?;
     (text.get(only.0..only.1)? == key).then_some(())?;
-    let mut members = Members::default();
+    let mut members = JsonMembers::default();
     scan.check_members(1, |key, value| {
         let member = text.get(key.0..key.1).zip(text.get(value.0..value.1));
         let member = member.map(|(key, value)| (Cow::Borrowed(key), value));
@@ -70,13 +70,13 @@ pub(super) fn members_of_only<'a>(text: &'a str, key: &str) -> Option<Members<'a
 }
 
 /// Reads a merge patch that is acceptable JSON. `None` for another text.
-pub(super) fn change(patch: &str) -> Option<Change<'_>> {
-    Scan::of(patch).change()
+pub(super) fn change(patch: &str) -> Option<PatchChange<'_>> {
+    JsonScan::of(patch).change()
 }
 
 /// A part of an object that has a list of objects as a member.
 #[derive(Debug)]
-pub enum Part<'a, 'm> {
+pub enum ListPart<'a, 'm> {
     /// Members of an object of the list: keys and unparsed values.
     Item(&'m [(&'a str, &'a str)]),
     /// Another member: its key and its value.
@@ -89,9 +89,9 @@ pub enum Part<'a, 'm> {
 pub fn walk_list<'a>(
     text: &'a str,
     list: &str,
-    mut found: impl FnMut(Part<'a, '_>) -> Option<()>,
+    mut found: impl FnMut(ListPart<'a, '_>) -> Option<()>,
 ) -> Option<()> {
-    let mut scan = Scan::of(text);
+    let mut scan = JsonScan::of(text);
     let mut was_there = false;
     scan.take(b'{')?;
     scan.pass_space();
@@ -100,7 +100,7 @@ pub fn walk_list<'a>(
         let key = text.get(key.0..key.1)?;
         if key != list {
             let value = scan.checked_value(text)?;
-            found(Part::Other(key, value))?;
+            found(ListPart::Other(key, value))?;
         } else if std::mem::replace(&mut was_there, true) {
             return None;
         } else {
@@ -124,15 +124,15 @@ fn ends_plain(byte: u8) -> bool {
 }
 
 /// Start and end of a part of a text.
-type Ends = (usize, usize);
+type ByteSpan = (usize, usize);
 
-pub(crate) struct Scan<'a> {
+pub(crate) struct JsonScan<'a> {
     source: &'a str,
     text: &'a [u8],
     at: usize,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> JsonScan<'a> {
     /// Starts at the first token of a text.
     pub(crate) fn of(text: &'a str) -> Self {
         let mut scan = Self {
@@ -175,7 +175,11 @@ impl<'a> Scan<'a> {
     }
 
     /// Checks an object, and calls `each` with the spans of each member's key and value.
-    fn check_members(&mut self, depth: usize, mut each: impl FnMut(Ends, Ends)) -> Option<()> {
+    fn check_members(
+        &mut self,
+        depth: usize,
+        mut each: impl FnMut(ByteSpan, ByteSpan),
+    ) -> Option<()> {
         if depth == JSON_DEPTH_MAX {
             return None;
         }
@@ -231,7 +235,7 @@ impl<'a> Scan<'a> {
     fn walk_items<'t>(
         &mut self,
         text: &'t str,
-        found: &mut impl FnMut(Part<'t, '_>) -> Option<()>,
+        found: &mut impl FnMut(ListPart<'t, '_>) -> Option<()>,
     ) -> Option<()> {
         self.take(b'[')?;
         self.pass_space();
@@ -247,7 +251,7 @@ impl<'a> Scan<'a> {
                     break;
                 }
             }
-            found(Part::Item(&members))?;
+            found(ListPart::Item(&members))?;
             if self.ends(b']')? {
                 return Some(());
             }
@@ -266,7 +270,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Span of a key without escapes; advances to the key's value.
-    fn key(&mut self) -> Option<Ends> {
+    fn key(&mut self) -> Option<ByteSpan> {
         self.take(b'"')?;
         let start = self.at;
         self.pass_few_plain();
@@ -387,16 +391,16 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads the next value as a merge patch.
-    fn change(&mut self) -> Option<Change<'a>> {
+    fn change(&mut self) -> Option<PatchChange<'a>> {
         if !self.is_at_object() {
-            return self.passed_value().map(Change::Value);
+            return self.passed_value().map(PatchChange::Value);
         }
-        let mut members: Vec<Member<'a>> = Vec::new();
+        let mut members: Vec<PatchMember<'a>> = Vec::new();
         self.each_member(|scan, key| {
             members.push((key, scan.change()?));
             Some(())
         })?;
-        Some(Change::Members(members))
+        Some(PatchChange::Members(members))
     }
 
     /// Passes over a value of an acceptable text, and returns it.

@@ -182,9 +182,9 @@ fn keys_are_the_same_however_they_are_written() {
     );
     assert_eq!(merged, r#"{"a":4,"b\"":5,"c\\":6}"#);
     assert_eq!(merge(r#"{"\u0061":1}"#, "{}"), r#"{"a":1}"#);
-    assert!(Members::of(" {}").is_some_and(|members| members.0.is_empty()));
+    assert!(JsonMembers::of(" {}").is_some_and(|members| members.0.is_empty()));
     for none in ["[]", "1", "\"{\"", "null", ""] {
-        assert!(Members::of(none).is_none(), "{none}");
+        assert!(JsonMembers::of(none).is_none(), "{none}");
     }
     assert_eq!(quoted("a\"\n\u{1}é"), r#""a\"\n\u0001é""#);
 }

@@ -3,15 +3,15 @@
 use kedge_protocol::limits::{
     KEY_PERMISSIONS_MAX, ROTATION_OVERLAP_S_DEFAULT, ROTATION_OVERLAP_S_MAX,
 };
-use kedge_protocol::resource::{ApiKey, Permission, Trace};
+use kedge_protocol::resource::{ApiKey, Permission, ResourceTrace};
 use kedge_protocol::time::parse_rfc3339;
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
-use crate::text::{self, Problems};
-use crate::world::{Caller, Input};
+use crate::text::{self, PayloadProblems};
+use crate::world::{ActionInput, Caller};
 
 fn administers(caller: &Caller) -> Result<(), Refusal> {
     if may_administer(caller.role) {
@@ -24,7 +24,7 @@ fn administers(caller: &Caller) -> Result<(), Refusal> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CreatePayload {
+struct ApiKeyPayload {
     name: String,
     #[serde(deserialize_with = "kedge_protocol::json::objects")]
     permissions: Vec<Permission>,
@@ -32,10 +32,10 @@ struct CreatePayload {
 }
 
 /// Creates a key of the caller's organization.
-pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+pub(super) fn create(caller: &Caller, input: &ActionInput<'_>) -> Result<ApiKey, Refusal> {
     administers(caller)?;
-    let payload: CreatePayload = text::read(input.payload)?;
-    let mut problems = Problems::default();
+    let payload: ApiKeyPayload = text::read(input.payload)?;
+    let mut problems = PayloadProblems::default();
     problems.name("/name", &payload.name);
     let permissions = payload.permissions;
     if permissions.is_empty() || permissions.len() > KEY_PERMISSIONS_MAX {
@@ -73,12 +73,12 @@ pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<ApiKey, Refus
         rotations: 0,
         overlap_s: 0,
         deleted: false,
-        trace: Trace::NEW.next(input.content),
+        trace: ResourceTrace::NEW.next(input.content),
     })
 }
 
 /// Checks that the key belongs to the caller's organization and is live.
-fn live(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<(), Refusal> {
+fn live(caller: &Caller, key: &ApiKey, input: &ActionInput<'_>) -> Result<(), Refusal> {
     if key.organization_id != caller.organization_id || key.deleted {
         return Err(Refusal::not_found("api_key", input.target));
     }
@@ -106,7 +106,11 @@ pub(crate) fn overlap_s(payload: &str) -> Result<u64, Refusal> {
 }
 
 /// Counts a rotation of the key's secret.
-pub(super) fn rotate(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+pub(super) fn rotate(
+    caller: &Caller,
+    key: &ApiKey,
+    input: &ActionInput<'_>,
+) -> Result<ApiKey, Refusal> {
     live(caller, key, input)?;
     Ok(ApiKey {
         rotations: key.rotations + 1,
@@ -116,7 +120,11 @@ pub(super) fn rotate(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result
     })
 }
 
-pub(super) fn delete(caller: &Caller, key: &ApiKey, input: &Input<'_>) -> Result<ApiKey, Refusal> {
+pub(super) fn delete(
+    caller: &Caller,
+    key: &ApiKey,
+    input: &ActionInput<'_>,
+) -> Result<ApiKey, Refusal> {
     live(caller, key, input)?;
     text::empty(input.payload)?;
     Ok(ApiKey {

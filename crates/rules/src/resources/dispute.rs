@@ -4,19 +4,19 @@
 
 use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::evidence::{EvidenceFile, Fault};
-use kedge_protocol::resource::{Dispute, DisputeMatter, Trace};
+use kedge_protocol::resource::{Dispute, DisputeMatter, ResourceTrace};
 use kedge_protocol::{Id, Prefix};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::refusal::Refusal;
 use crate::text;
-use crate::world::{Caller, Input, World};
+use crate::world::{ActionInput, Caller, World};
 
 /// Subject of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DisputeKind {
+pub enum VerdictKind {
     /// A fault of the sequencer.
     Fault,
     /// The content of an action.
@@ -27,8 +27,8 @@ pub enum DisputeKind {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultVerdict {
-    /// [`DisputeKind::Fault`].
-    pub kind: DisputeKind,
+    /// [`VerdictKind::Fault`].
+    pub kind: VerdictKind,
     pub fault: Fault,
     /// Number of the batch with the fault.
     pub batch: u64,
@@ -39,7 +39,7 @@ pub struct FaultVerdict {
 /// Fact that a claim proves about an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ActionShown {
+pub enum ClaimFinding {
     /// The log holds the action. An authorship proof shows that its signer signed it.
     Inclusion,
 }
@@ -48,33 +48,33 @@ pub enum ActionShown {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimVerdict {
-    /// [`DisputeKind::Claim`].
-    pub kind: DisputeKind,
+    /// [`VerdictKind::Claim`].
+    pub kind: VerdictKind,
     /// The proven fact.
-    pub shown: ActionShown,
+    pub shown: ClaimFinding,
     /// The claim file, in its normal form.
     pub claim: Box<RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Judged {
-    kind: DisputeKind,
+struct VerdictHead {
+    kind: VerdictKind,
 }
 
 /// The subject of a verdict.
-pub fn kind_of(verdict: &str) -> Result<DisputeKind, Refusal> {
-    text::read::<Judged>(verdict).map(|judged| judged.kind)
+pub fn kind_of(verdict: &str) -> Result<VerdictKind, Refusal> {
+    text::read::<VerdictHead>(verdict).map(|judged| judged.kind)
 }
 
 /// Decides a verdict.
 pub fn decided<W: World>(
     world: &W,
     caller: &Caller,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Dispute, Refusal> {
     let (subject_id, matter) = match kind_of(input.payload)? {
-        DisputeKind::Fault => fault(input.payload)?,
-        DisputeKind::Claim => claim(world, caller, input.payload)?,
+        VerdictKind::Fault => fault(input.payload)?,
+        VerdictKind::Claim => claim(world, caller, input.payload)?,
     };
     if subject_id.to_string() != input.target {
         return Err(Refusal::not_found("subject", input.target));
@@ -85,7 +85,7 @@ pub fn decided<W: World>(
         subject_id,
         matter,
         verdict: input.payload.to_owned(),
-        trace: Trace::NEW.next(input.content),
+        trace: ResourceTrace::NEW.next(input.content),
     })
 }
 

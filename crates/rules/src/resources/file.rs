@@ -2,18 +2,18 @@
 
 use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
 use kedge_protocol::payload::digest_text;
-use kedge_protocol::resource::{File, Trace};
+use kedge_protocol::resource::{FileRecord, ResourceTrace};
 use kedge_protocol::{Hash, Id, Prefix};
 use serde::{Deserialize, Serialize};
 
 use crate::refusal::Refusal;
 use crate::text;
-use crate::world::{Caller, Input};
+use crate::world::{ActionInput, Caller};
 
 /// Disclosed members of a file's record, in addition to the signed digest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stored {
+pub struct FileMetadata {
     /// SHA-256 of the bytes.
     pub sha256: Hash,
     pub size_bytes: u64,
@@ -22,8 +22,8 @@ pub struct Stored {
 }
 
 /// Records a file of the caller's organization; its name is the action's target.
-pub fn create(caller: &Caller, input: &Input<'_>) -> Result<File, Refusal> {
-    let stored: Stored = text::read(input.payload)?;
+pub fn create(caller: &Caller, input: &ActionInput<'_>) -> Result<FileRecord, Refusal> {
+    let stored: FileMetadata = text::read(input.payload)?;
     if digest_text(&stored.sha256) != input.signed {
         return Err(Refusal::field(
             "",
@@ -39,7 +39,7 @@ pub fn create(caller: &Caller, input: &Input<'_>) -> Result<File, Refusal> {
         );
         return Err(Refusal::field("/name", "range", message));
     }
-    Ok(File {
+    Ok(FileRecord {
         id: Id::made_by(Prefix::File, input.content, 0),
         organization_id: caller.organization_id,
         wallet_id: caller.wallet_id,
@@ -47,6 +47,6 @@ pub fn create(caller: &Caller, input: &Input<'_>) -> Result<File, Refusal> {
         sha256: stored.sha256,
         size_bytes: stored.size_bytes,
         media_type: stored.media_type,
-        trace: Trace::NEW.next(input.content),
+        trace: ResourceTrace::NEW.next(input.content),
     })
 }

@@ -11,11 +11,15 @@ use super::email::{is_email, normal_email};
 use crate::json;
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
-use crate::text::{self, Problems};
-use crate::world::{Caller, Input, World};
+use crate::text::{self, PayloadProblems};
+use crate::world::{ActionInput, Caller, World};
 
 /// Checks that the target is the caller's organization.
-fn own(caller: &Caller, organization: &Organization, input: &Input<'_>) -> Result<(), Refusal> {
+fn own(
+    caller: &Caller,
+    organization: &Organization,
+    input: &ActionInput<'_>,
+) -> Result<(), Refusal> {
     if organization.id == caller.organization_id {
         return Ok(());
     }
@@ -34,7 +38,7 @@ pub(crate) fn may_invite(inviter: Role, role: Role) -> bool {
     may_administer(inviter) && (role != Role::Owner || inviter == Role::Owner)
 }
 
-fn next(organization: &Organization, input: &Input<'_>) -> Organization {
+fn next(organization: &Organization, input: &ActionInput<'_>) -> Organization {
     Organization {
         trace: organization.trace.next(input.content),
         ..organization.clone()
@@ -53,7 +57,7 @@ struct InvitePayload {
 pub(super) fn invite(
     caller: &Caller,
     organization: &Organization,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<(Organization, Invitation), Refusal> {
     own(caller, organization, input)?;
     administers(
@@ -64,7 +68,7 @@ pub(super) fn invite(
     let role = payload.role.unwrap_or(Role::Member);
     let lifetime_s = payload.expires_in_s.unwrap_or(INVITATION_S_DEFAULT);
     let email = payload.email.as_deref().map(normal_email);
-    let mut problems = Problems::default();
+    let mut problems = PayloadProblems::default();
     if email.as_ref().is_some_and(|email| !is_email(email)) {
         problems.add(
             "/email",
@@ -113,7 +117,7 @@ pub(super) fn revoke<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<(Organization, Invitation), Refusal> {
     own(caller, organization, input)?;
     let RevokePayload { invitation_id } = text::read(input.payload)?;
@@ -174,7 +178,7 @@ pub(super) fn remove_member<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<(Organization, Wallet), Refusal> {
     own(caller, organization, input)?;
     let RemovalPayload { wallet_id } = text::read(input.payload)?;
@@ -196,7 +200,7 @@ pub(super) fn set_role<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<(Organization, Wallet), Refusal> {
     own(caller, organization, input)?;
     let payload: RolePayload = text::read(input.payload)?;
@@ -233,7 +237,7 @@ enum TierName {
 /// Sets the tier. A custom one comes with its limits; absent limits are unlimited.
 pub(super) fn set_tier(
     organization: &Organization,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Organization, Refusal> {
     let payload: TierPayload = text::read(input.payload)?;
     let limits: CustomLimits = json::read_value(serde_json::Value::Object(payload.limits))?;

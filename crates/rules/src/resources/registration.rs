@@ -2,24 +2,24 @@
 //! right, so it names the organization's version as read: the Sequencer finds it stale if an action on the organization
 //! came first. Using an invitation and revoking it claim the same name.
 
-use kedge_protocol::resource::{Invitation, Organization, Role, Tier, Trace, Wallet};
+use kedge_protocol::resource::{Invitation, Organization, ResourceTrace, Role, Tier, Wallet};
 use kedge_protocol::{Address, Id, Prefix};
 use serde::{Deserialize, Serialize};
 
-use super::Decision;
+use super::RuleDecision;
 use super::email::is_email;
 pub use super::email::normal_email;
 use super::organization::may_invite;
-use crate::image::Image;
+use crate::image::ResourceState;
 use crate::refusal::Refusal;
-use crate::sequencer::Key;
-use crate::text::{self, Problems};
-use crate::world::{Input, World};
+use crate::sequencer::VersionKey;
+use crate::text::{self, PayloadProblems};
+use crate::world::{ActionInput, World};
 
 /// The disclosed members of a registration: all but secrets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Registration {
+pub struct RegistrationRecord {
     /// Login address, as given.
     pub email: String,
     /// A display name.
@@ -39,9 +39,9 @@ pub struct Registration {
 pub fn register<W: World>(
     world: &W,
     signer: &Address,
-    input: &Input<'_>,
-) -> Result<Decision, Refusal> {
-    let registration: Registration = text::read(input.payload)?;
+    input: &ActionInput<'_>,
+) -> Result<RuleDecision, Refusal> {
+    let registration: RegistrationRecord = text::read(input.payload)?;
     let email = normal_email(&registration.email);
     check(&registration, &email, signer)?;
     if world.address_taken(registration.address)? {
@@ -50,7 +50,10 @@ pub fn register<W: World>(
                 .into(),
         ));
     }
-    let mut claims = vec![Key::email(&email), Key::address(registration.address)];
+    let mut claims = vec![
+        VersionKey::email(&email),
+        VersionKey::address(registration.address),
+    ];
     let mut wallet = Wallet {
         id: Id::made_by(Prefix::Wallet, input.content, 0),
         organization_id: Id::made_by(Prefix::Organization, input.content, 1),
@@ -59,31 +62,31 @@ pub fn register<W: World>(
         email: email.clone(),
         address: registration.address,
         keys: vec![registration.address],
-        trace: Trace::made_by(input.content, 0),
+        trace: ResourceTrace::made_by(input.content, 0),
     };
     let mut reads = Vec::new();
     let second = if let Some(id) = registration.invitation {
         let (invitation, organization) = join(world, id, &mut wallet)?;
-        claims.push(Key::resource(id));
+        claims.push(VersionKey::resource(id));
         reads.push(organization);
-        Image::Invitation(invitation)
+        ResourceState::Invitation(invitation)
     } else {
         let local_part = wallet.email.split('@').next().unwrap_or_default();
-        Image::Organization(Organization {
+        ResourceState::Organization(Organization {
             id: wallet.organization_id,
             name: registration
                 .organization_name
                 .unwrap_or_else(|| local_part.to_owned()),
             tier: Tier::Free,
-            trace: Trace::made_by(input.content, 1),
+            trace: ResourceTrace::made_by(input.content, 1),
         })
     };
     // Only a caller who could register with another address may learn that this one is taken.
     if world.email_taken(&email)? {
         return Err(Refusal::EmailTaken);
     }
-    Ok(Decision {
-        images: vec![Image::Wallet(wallet), second],
+    Ok(RuleDecision {
+        images: vec![ResourceState::Wallet(wallet), second],
         claims,
         releases: Vec::new(),
         reads,
@@ -91,8 +94,8 @@ pub fn register<W: World>(
 }
 
 /// Checks the members of a registration.
-fn check(registration: &Registration, email: &str, signer: &Address) -> Result<(), Refusal> {
-    let mut problems = Problems::default();
+fn check(registration: &RegistrationRecord, email: &str, signer: &Address) -> Result<(), Refusal> {
+    let mut problems = PayloadProblems::default();
     if !is_email(email) {
         problems.add(
             "/email",
@@ -123,7 +126,7 @@ fn join<W: World>(
     world: &W,
     id: Id,
     wallet: &mut Wallet,
-) -> Result<(Invitation, (Key, u64)), Refusal> {
+) -> Result<(Invitation, (VersionKey, u64)), Refusal> {
     let unusable = |message: &'static str| Refusal::Forbidden(message.into());
     let other = "the invitation was used, or is for somebody else";
     // The version is read before the state that it covers, so that a change in between is noticed.
@@ -152,7 +155,10 @@ fn join<W: World>(
     }
     wallet.organization_id = invitation.organization_id;
     wallet.role = invitation.role;
-    let read = (Key::resource(organization.id), organization.trace.version);
+    let read = (
+        VersionKey::resource(organization.id),
+        organization.trace.version,
+    );
     let used = Invitation {
         used_by: Some(wallet.id),
         ..invitation

@@ -2,23 +2,23 @@
 //! it is known.
 
 use kedge_protocol::limits::SEQUENCER_KEYS_MAX;
-use kedge_protocol::resource::{SequencerKey, Trace};
-use kedge_protocol::sequencer_keys::{KeyPayload, key_named};
-use kedge_protocol::{Id, KeyFrom, Prefix};
+use kedge_protocol::resource::{ResourceTrace, SequencerKey};
+use kedge_protocol::sequencer_keys::{SequencerKeyPayload, key_named};
+use kedge_protocol::{Id, KeyActivation, Prefix};
 
 use crate::refusal::Refusal;
 use crate::text;
-use crate::world::{Input, World};
+use crate::world::{ActionInput, World};
 
 /// The largest batch number that every reader of JSON reads exactly.
 const BATCH_MAX: u64 = (1 << 53) - 1;
 
 /// The key in the target. Its first batch must not be signed yet: the number must be above that of the batch with this
 /// action, and above every number named before.
-pub(super) fn name<W: World>(world: &W, input: &Input<'_>) -> Result<SequencerKey, Refusal> {
+pub(super) fn name<W: World>(world: &W, input: &ActionInput<'_>) -> Result<SequencerKey, Refusal> {
     let key = key_named(input.target);
     let key = key.ok_or_else(|| Refusal::not_found("sequencer_key", input.target))?;
-    let KeyPayload { from_batch } = text::read(input.payload)?;
+    let SequencerKeyPayload { from_batch } = text::read(input.payload)?;
     let range = |message| Refusal::field("/from_batch", "range", message);
     if from_batch > BATCH_MAX {
         return Err(range(format!("must be at most {BATCH_MAX}")));
@@ -42,7 +42,7 @@ pub(super) fn name<W: World>(world: &W, input: &Input<'_>) -> Result<SequencerKe
     }
     Ok(SequencerKey {
         id: Id::of_hash(Prefix::Action, input.content),
-        entry: KeyFrom { key, from_batch },
-        trace: Trace::NEW.next(input.content),
+        entry: KeyActivation { key, from_batch },
+        trace: ResourceTrace::NEW.next(input.content),
     })
 }

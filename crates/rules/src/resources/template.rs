@@ -3,27 +3,27 @@
 use std::fmt;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::json::Object;
+use kedge_protocol::json::JsonObject;
 use kedge_protocol::limits::{
     OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, TEMPLATE_RULES_MAX, VARIATIONS_MAX,
 };
-use kedge_protocol::resource::{ActionRule, Template, Trace, Variation, Who};
+use kedge_protocol::resource::{ActionRule, ResourceTrace, Template, Variation, Who};
 use kedge_protocol::{Id, Prefix};
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::index::IndexedPaths;
-use crate::json::Members;
+use crate::json::JsonMembers;
 use crate::refusal::Refusal;
 use crate::rights;
-use crate::schema::Room;
-use crate::text::{self, Problems};
-use crate::world::{Caller, Input, World};
+use crate::schema::SchemaBudget;
+use crate::text::{self, PayloadProblems};
+use crate::world::{ActionInput, Caller, World};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CreatePayload<'a> {
+struct TemplateCreatePayload<'a> {
     name: String,
     #[serde(default)]
     description: String,
@@ -34,16 +34,16 @@ struct CreatePayload<'a> {
     #[serde(default, deserialize_with = "whole")]
     max_supply: Option<u64>,
     #[serde(borrow, default)]
-    actions: Vec<Object<RulePayload<'a>>>,
+    actions: Vec<JsonObject<RulePayload<'a>>>,
     #[serde(default)]
     public_access: bool,
 }
 
 /// A whole number that may exceed 2^53: a number, or a decimal text for clients without exact numbers.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    struct Whole;
+    struct WholeNumberVisitor;
 
-    impl Visitor<'_> for Whole {
+    impl Visitor<'_> for WholeNumberVisitor {
         type Value = Option<u64>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,7 +68,7 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
         }
     }
 
-    deserializer.deserialize_any(Whole)
+    deserializer.deserialize_any(WholeNumberVisitor)
 }
 
 #[derive(Deserialize)]
@@ -84,15 +84,15 @@ struct RulePayload<'a> {
 pub fn create<W: World>(
     world: &W,
     caller: &Caller,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Template, Refusal> {
     if !rights::may_administer(caller.role) {
         return Err(Refusal::Forbidden(
             "only owners and admins of the organization may create templates".into(),
         ));
     }
-    let payload: CreatePayload<'_> = text::read(input.payload)?;
-    let mut problems = Problems::default();
+    let payload: TemplateCreatePayload<'_> = text::read(input.payload)?;
+    let mut problems = PayloadProblems::default();
     problems.name("/name", &payload.name);
     problems.description("/description", &payload.description);
     let properties = problems.object("/properties", payload.properties);
@@ -123,7 +123,7 @@ pub fn create<W: World>(
         actions,
         public_access: payload.public_access,
         variation_count: 0,
-        trace: Trace::NEW.next(input.content),
+        trace: ResourceTrace::NEW.next(input.content),
     })
 }
 
@@ -141,8 +141,8 @@ fn check_name_free<W: World>(world: &W, organization: Id, name: &str) -> Result<
 fn schema(
     pointer: &str,
     raw: Option<&RawValue>,
-    room: &mut Room,
-    problems: &mut Problems,
+    room: &mut SchemaBudget,
+    problems: &mut PayloadProblems,
 ) -> Option<String> {
     let raw = raw?;
     let text = problems.object(pointer, Some(raw));
@@ -156,18 +156,18 @@ fn schema(
 }
 
 /// Limits for a template's schemas. A log has none, because its schemas were accepted once.
-fn room(input: &Input<'_>) -> Room {
+fn room(input: &ActionInput<'_>) -> SchemaBudget {
     match input.allowance {
-        Some(_) => Room::of_a_request(),
-        None => Room::of_the_log(),
+        Some(_) => SchemaBudget::of_a_request(),
+        None => SchemaBudget::of_the_log(),
     }
 }
 
 /// The schema of the properties and its indexed places.
 fn properties_schema(
     raw: Option<&RawValue>,
-    input: &Input<'_>,
-    problems: &mut Problems,
+    input: &ActionInput<'_>,
+    problems: &mut PayloadProblems,
 ) -> Option<String> {
     let text = schema("/schema", raw, &mut room(input), problems)?;
     if let Err(problem) = IndexedPaths::of_schema(&text) {
@@ -179,7 +179,7 @@ fn properties_schema(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UpdatePayload<'a> {
+struct TemplateUpdatePayload<'a> {
     name: Option<String>,
     description: Option<String>,
     #[serde(borrow)]
@@ -187,7 +187,7 @@ struct UpdatePayload<'a> {
     #[serde(borrow)]
     schema: Option<&'a RawValue>,
     #[serde(borrow)]
-    actions: Option<Vec<Object<RulePayload<'a>>>>,
+    actions: Option<Vec<JsonObject<RulePayload<'a>>>>,
     public_access: Option<bool>,
 }
 
@@ -201,16 +201,18 @@ fn indexed(template: &Template) -> Option<IndexedPaths> {
 /// Initial properties of objects, from the payload of an action on their template; `None` if it does not state them.
 pub fn beginning(kind: &Kind, payload: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Beginning<'a> {
+    struct InitialProperties<'a> {
         #[serde(borrow)]
         properties: Option<&'a RawValue>,
     }
 
-    let read: Option<Beginning<'_>> = serde_json::from_str(payload).ok();
+    let read: Option<InitialProperties<'_>> = serde_json::from_str(payload).ok();
     let properties = read.and_then(|read| read.properties);
     match kind {
-        Kind::TemplateCreate => Some(Problems::default().object("", properties)),
-        Kind::TemplateUpdate => properties.map(|raw| Problems::default().object("", Some(raw))),
+        Kind::TemplateCreate => Some(PayloadProblems::default().object("", properties)),
+        Kind::TemplateUpdate => {
+            properties.map(|raw| PayloadProblems::default().object("", Some(raw)))
+        }
         _ => None,
     }
 }
@@ -220,7 +222,7 @@ pub fn update<W: World>(
     world: &W,
     caller: &Caller,
     template: &Template,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Template, Refusal> {
     if !rights::sees_template(template, caller) {
         return Err(Refusal::not_found("template", input.target));
@@ -230,8 +232,8 @@ pub fn update<W: World>(
             "only owners and admins of the template's organization may change it".into(),
         ));
     }
-    let payload: UpdatePayload<'_> = text::read(input.payload)?;
-    let mut problems = Problems::default();
+    let payload: TemplateUpdatePayload<'_> = text::read(input.payload)?;
+    let mut problems = PayloadProblems::default();
     let mut next = Template {
         trace: template.trace.next(input.content),
         ..template.clone()
@@ -279,9 +281,9 @@ pub fn update<W: World>(
 }
 
 fn rules(
-    payload: &[Object<RulePayload<'_>>],
-    input: &Input<'_>,
-    problems: &mut Problems,
+    payload: &[JsonObject<RulePayload<'_>>],
+    input: &ActionInput<'_>,
+    problems: &mut PayloadProblems,
 ) -> Vec<ActionRule> {
     if payload.len() > TEMPLATE_RULES_MAX {
         problems.add(
@@ -293,7 +295,7 @@ fn rules(
     }
     let mut rules: Vec<ActionRule> = Vec::with_capacity(payload.len());
     let mut room = room(input);
-    for (i, Object(rule)) in payload.iter().enumerate() {
+    for (i, JsonObject(rule)) in payload.iter().enumerate() {
         let pointer = format!("/actions/{i}/kind");
         match Kind::of_text(&rule.kind).filter(Kind::is_bus) {
             None => problems.add(
@@ -324,7 +326,7 @@ fn rules(
 #[serde(deny_unknown_fields)]
 struct VariationsPayload<'a> {
     #[serde(borrow)]
-    variations: Vec<Object<VariationPayload<'a>>>,
+    variations: Vec<JsonObject<VariationPayload<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -339,7 +341,7 @@ struct VariationPayload<'a> {
 pub fn add_variations(
     caller: &Caller,
     template: &Template,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<(Template, Vec<Variation>), Refusal> {
     if !rights::sees_template(template, caller) {
         return Err(Refusal::not_found("template", input.target));
@@ -349,10 +351,12 @@ pub fn add_variations(
             "only owners and admins of the template's organization may create variations".into(),
         ));
     }
-    let bare = Members::of(input.payload)
+    let bare = JsonMembers::of(input.payload)
         .is_some_and(|members| members.0.iter().all(|(key, _)| key != "variations"));
     let payloads = if bare {
-        vec![Object(text::read::<VariationPayload<'_>>(input.payload)?)]
+        vec![JsonObject(text::read::<VariationPayload<'_>>(
+            input.payload,
+        )?)]
     } else {
         text::read::<VariationsPayload<'_>>(input.payload)?.variations
     };
@@ -363,9 +367,9 @@ pub fn add_variations(
             format!("must hold 1 to {VARIATIONS_MAX} variations"),
         ));
     }
-    let mut problems = Problems::default();
+    let mut problems = PayloadProblems::default();
     let mut variations: Vec<Variation> = Vec::with_capacity(payloads.len());
-    for (i, Object(payload)) in payloads.into_iter().enumerate() {
+    for (i, JsonObject(payload)) in payloads.into_iter().enumerate() {
         let base = if bare {
             String::new()
         } else {

@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer};
 
 use super::email::{is_email, normal_email};
 use crate::refusal::Refusal;
-use crate::text::{self, Problems};
-use crate::world::{Caller, Input, World};
+use crate::text::{self, PayloadProblems};
+use crate::world::{ActionInput, Caller, World};
 
 /// Checks that the target is the caller's wallet.
-fn own(caller: &Caller, wallet: &Wallet, input: &Input<'_>) -> Result<(), Refusal> {
+fn own(caller: &Caller, wallet: &Wallet, input: &ActionInput<'_>) -> Result<(), Refusal> {
     if wallet.id == caller.wallet_id {
         return Ok(());
     }
@@ -21,21 +21,21 @@ fn own(caller: &Caller, wallet: &Wallet, input: &Input<'_>) -> Result<(), Refusa
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UpdatePayload {
+struct WalletUpdatePayload {
     email: Option<String>,
     #[serde(default)]
-    nickname: Nickname,
+    nickname: NicknameChange,
 }
 
 /// A nickname in an update: `null` differs from an absent member.
 #[derive(Default)]
-enum Nickname {
+enum NicknameChange {
     #[default]
     Kept,
     Set(Option<String>),
 }
 
-impl<'de> Deserialize<'de> for Nickname {
+impl<'de> Deserialize<'de> for NicknameChange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::deserialize(deserializer).map(Self::Set)
     }
@@ -46,11 +46,11 @@ pub(super) fn update<W: World>(
     world: &W,
     caller: &Caller,
     wallet: &Wallet,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Wallet, Refusal> {
     own(caller, wallet, input)?;
-    let payload: UpdatePayload = text::read(input.payload)?;
-    let mut problems = Problems::default();
+    let payload: WalletUpdatePayload = text::read(input.payload)?;
+    let mut problems = PayloadProblems::default();
     let email = payload.email.as_deref().map(normal_email);
     if email.as_ref().is_some_and(|email| !is_email(email)) {
         problems.add(
@@ -59,7 +59,7 @@ pub(super) fn update<W: World>(
             "must be an e-mail address such as ann@example.com",
         );
     }
-    if let Nickname::Set(Some(nickname)) = &payload.nickname {
+    if let NicknameChange::Set(Some(nickname)) = &payload.nickname {
         problems.name("/nickname", nickname);
     }
     problems.finish()?;
@@ -73,7 +73,7 @@ pub(super) fn update<W: World>(
         }
         next.email = email;
     }
-    if let Nickname::Set(nickname) = payload.nickname {
+    if let NicknameChange::Set(nickname) = payload.nickname {
         next.nickname = nickname;
     }
     Ok(next)
@@ -96,7 +96,7 @@ pub(super) fn add_key<W: World>(
     world: &W,
     caller: &Caller,
     wallet: &Wallet,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Wallet, Refusal> {
     own(caller, wallet, input)?;
     let addition = key_addition(input.payload)?;
@@ -133,7 +133,7 @@ pub(super) fn add_key<W: World>(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeyPayload {
+struct WalletKeyPayload {
     address: Address,
 }
 
@@ -141,10 +141,10 @@ struct KeyPayload {
 pub(super) fn remove_key(
     caller: &Caller,
     wallet: &Wallet,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Wallet, Refusal> {
     own(caller, wallet, input)?;
-    let KeyPayload { address } = text::read(input.payload)?;
+    let WalletKeyPayload { address } = text::read(input.payload)?;
     if !wallet.keys.contains(&address) {
         return Err(Refusal::not_found("key", &address));
     }

@@ -3,15 +3,15 @@
 use kedge_protocol::action::Kind;
 use kedge_protocol::event::EventType;
 use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX};
-use kedge_protocol::resource::{Trace, Webhook};
+use kedge_protocol::resource::{ResourceTrace, Webhook};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use super::api_key::overlap_s;
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
-use crate::text::{self, Problems};
-use crate::world::{Caller, Input};
+use crate::text::{self, PayloadProblems};
+use crate::world::{ActionInput, Caller};
 
 fn administers(caller: &Caller) -> Result<(), Refusal> {
     if may_administer(caller.role) {
@@ -24,7 +24,7 @@ fn administers(caller: &Caller) -> Result<(), Refusal> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CreatePayload {
+struct WebhookCreatePayload {
     url: String,
     events: Vec<String>,
     #[serde(default = "yes")]
@@ -37,7 +37,7 @@ fn yes() -> bool {
     true
 }
 
-fn check_url(url: &str, problems: &mut Problems) {
+fn check_url(url: &str, problems: &mut PayloadProblems) {
     let rest = url
         .strip_prefix("https://")
         .or_else(|| url.strip_prefix("http://"));
@@ -55,7 +55,7 @@ fn check_url(url: &str, problems: &mut Problems) {
     }
 }
 
-fn check_events(events: &[String], problems: &mut Problems) {
+fn check_events(events: &[String], problems: &mut PayloadProblems) {
     if events.is_empty() || events.len() > WEBHOOK_EVENTS_MAX {
         let message = format!("must name 1 to {WEBHOOK_EVENTS_MAX} types, or \"*\" for all");
         problems.add("/events", "range", message);
@@ -73,10 +73,10 @@ fn check_events(events: &[String], problems: &mut Problems) {
 }
 
 /// Creates a webhook of the caller's organization.
-pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<Webhook, Refusal> {
+pub(super) fn create(caller: &Caller, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
     administers(caller)?;
-    let payload: CreatePayload = text::read(input.payload)?;
-    let mut problems = Problems::default();
+    let payload: WebhookCreatePayload = text::read(input.payload)?;
+    let mut problems = PayloadProblems::default();
     check_url(&payload.url, &mut problems);
     check_events(&payload.events, &mut problems);
     problems.description("/description", &payload.description);
@@ -91,19 +91,19 @@ pub(super) fn create(caller: &Caller, input: &Input<'_>) -> Result<Webhook, Refu
         rotations: 0,
         overlap_s: 0,
         deleted: false,
-        trace: Trace::NEW.next(input.content),
+        trace: ResourceTrace::NEW.next(input.content),
     })
 }
 
 /// Checks that the webhook belongs to the caller's organization and is live.
-fn live(caller: &Caller, webhook: &Webhook, input: &Input<'_>) -> Result<(), Refusal> {
+fn live(caller: &Caller, webhook: &Webhook, input: &ActionInput<'_>) -> Result<(), Refusal> {
     if webhook.organization_id != caller.organization_id || webhook.deleted {
         return Err(Refusal::not_found("webhook", input.target));
     }
     administers(caller)
 }
 
-fn next(webhook: &Webhook, input: &Input<'_>) -> Webhook {
+fn next(webhook: &Webhook, input: &ActionInput<'_>) -> Webhook {
     Webhook {
         trace: webhook.trace.next(input.content),
         ..webhook.clone()
@@ -112,7 +112,7 @@ fn next(webhook: &Webhook, input: &Input<'_>) -> Webhook {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UpdatePayload {
+struct WebhookUpdatePayload {
     url: Option<String>,
     events: Option<Vec<String>>,
     active: Option<bool>,
@@ -122,10 +122,10 @@ struct UpdatePayload {
 /// Whether an action on a webhook switched it on or off; `None` if it changed neither. `payload` is the action's text.
 pub fn switches(kind: &Kind, payload: &str) -> Option<bool> {
     #[derive(Deserialize)]
-    struct Switch {
+    struct WebhookSwitch {
         active: Option<bool>,
     }
-    let stated = || serde_json::from_str::<Switch>(payload).ok()?.active;
+    let stated = || serde_json::from_str::<WebhookSwitch>(payload).ok()?.active;
     match kind {
         Kind::WebhookCreate => Some(stated().unwrap_or_else(yes)),
         Kind::WebhookUpdate => stated(),
@@ -138,11 +138,11 @@ pub fn switches(kind: &Kind, payload: &str) -> Option<bool> {
 pub(super) fn update(
     caller: &Caller,
     webhook: &Webhook,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
-    let payload: UpdatePayload = text::read(input.payload)?;
-    let mut problems = Problems::default();
+    let payload: WebhookUpdatePayload = text::read(input.payload)?;
+    let mut problems = PayloadProblems::default();
     let mut next = next(webhook, input);
     if let Some(url) = payload.url {
         check_url(&url, &mut problems);
@@ -165,7 +165,7 @@ pub(super) fn update(
 pub(super) fn rotate(
     caller: &Caller,
     webhook: &Webhook,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
     Ok(Webhook {
@@ -178,7 +178,7 @@ pub(super) fn rotate(
 pub(super) fn delete(
     caller: &Caller,
     webhook: &Webhook,
-    input: &Input<'_>,
+    input: &ActionInput<'_>,
 ) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
     text::empty(input.payload)?;
@@ -190,10 +190,10 @@ pub(super) fn delete(
 }
 
 /// Switches the webhook off: the operator's server requests this when the receiver reports that it is gone.
-pub(super) fn switch_off(webhook: &Webhook, input: &Input<'_>) -> Result<Webhook, Refusal> {
+pub(super) fn switch_off(webhook: &Webhook, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct OffPayload {
+    struct DeactivationPayload {
         #[serde(rename = "reason")]
         _reason: String,
     }
@@ -201,7 +201,7 @@ pub(super) fn switch_off(webhook: &Webhook, input: &Input<'_>) -> Result<Webhook
     if webhook.deleted || !webhook.active {
         return Err(Refusal::State("the webhook is not active".into()));
     }
-    let _: OffPayload = text::read(input.payload)?;
+    let _: DeactivationPayload = text::read(input.payload)?;
     Ok(Webhook {
         active: false,
         ..next(webhook, input)

@@ -1,6 +1,6 @@
 //! Cost of compiling a schema: time and memory.
 
-use super::graph::Graph;
+use super::graph::SchemaGraph;
 use super::{parse, pattern};
 
 /// Memory of a compiled schema for each byte of its text, without regular expressions: each short keyword becomes a
@@ -15,7 +15,7 @@ const STEPS_PER_BYTE: u64 = 16;
 /// Steps of an [`Allowance`](crate::world::Allowance) that compiling a schema takes.
 pub(crate) fn compile_steps(text: &str) -> u64 {
     let value = parse(text).ok();
-    let graph = value.as_ref().and_then(|value| Graph::of(value).ok());
+    let graph = value.as_ref().and_then(|value| SchemaGraph::of(value).ok());
     let effort = graph.map_or(0, |graph| {
         let patterns = graph.patterns.iter();
         let efforts = patterns.map(|(_, pattern)| pattern::effort(pattern));
@@ -31,7 +31,7 @@ pub(crate) fn compile_steps(text: &str) -> u64 {
 pub fn bytes_compiled(text: &str) -> usize {
     let nodes = text.len().saturating_mul(COMPILED_PER_BYTE);
     let value = parse(text).ok();
-    let graph = value.as_ref().and_then(|value| Graph::of(value).ok());
+    let graph = value.as_ref().and_then(|value| SchemaGraph::of(value).ok());
     let patterns = graph.map_or(0, |graph| {
         let patterns = graph.patterns.iter();
         patterns.map(|(_, pattern)| pattern::bytes(pattern)).sum()

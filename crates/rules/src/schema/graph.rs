@@ -56,7 +56,7 @@ const NOT_TAKEN: &[&str] = &[
 ];
 
 #[derive(Default)]
-struct Node<'a> {
+struct SchemaNode<'a> {
     pointer: String,
     /// Its own cost.
     own: u64,
@@ -75,7 +75,7 @@ struct Node<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum NodeWeight {
     Unknown,
     Open,
     Known(u64),
@@ -83,30 +83,30 @@ enum State {
 
 /// Lists and objects in place of names, in keywords that the library checks for duplicates.
 pub(super) fn misnamed(schema: &Value) -> Vec<FieldError> {
-    let mut walk = Walk::default();
+    let mut walk = SchemaWalk::default();
     walk.visit("", schema);
     walk.misnamed
 }
 
 /// Cost and patterns of a schema.
-pub(super) struct Graph<'a> {
+pub(super) struct SchemaGraph<'a> {
     /// Steps for each byte of a checked value: the weight of the schema, and the work of matching.
     pub(super) work: u64,
     /// Its regular expressions, with their places.
     pub(super) patterns: Vec<(String, &'a str)>,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> SchemaGraph<'a> {
     /// Analyses a schema that conforms to the meta-schema; refuses one without a bound.
     pub(super) fn of(schema: &'a Value) -> Result<Self, Vec<FieldError>> {
-        let mut walk = Walk::default();
+        let mut walk = SchemaWalk::default();
         walk.visit("", schema);
         walk.link();
         if walk.problems.is_empty() && walk.patterns.len() > SCHEMA_PATTERNS_MAX {
             let message = format!("has more than {SCHEMA_PATTERNS_MAX} regular expressions");
             walk.problems.push(FieldError::new("", "range", message));
         }
-        walk.states = vec![State::Unknown; walk.nodes.len()];
+        walk.states = vec![NodeWeight::Unknown; walk.nodes.len()];
         let weight = walk.weigh(0, 0);
         if walk.problems.is_empty() && weight > SCHEMA_WEIGHT_MAX {
             let message = format!(
@@ -126,24 +126,24 @@ impl<'a> Graph<'a> {
 }
 
 #[derive(Default)]
-struct Walk<'a> {
-    nodes: Vec<Node<'a>>,
+struct SchemaWalk<'a> {
+    nodes: Vec<SchemaNode<'a>>,
     places: HashMap<String, usize>,
-    states: Vec<State>,
+    states: Vec<NodeWeight>,
     patterns: Vec<(String, &'a str)>,
     problems: Vec<FieldError>,
     misnamed: Vec<FieldError>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     /// Adds a subschema and all nested ones; returns its number.
     fn visit(&mut self, pointer: &str, schema: &'a Value) -> usize {
         let index = self.nodes.len();
         self.places.insert(pointer.to_owned(), index);
-        self.nodes.push(Node {
+        self.nodes.push(SchemaNode {
             pointer: pointer.to_owned(),
             own: 1,
-            ..Node::default()
+            ..SchemaNode::default()
         });
         let Value::Object(members) = schema else {
             return index;
@@ -301,17 +301,17 @@ impl<'a> Walk<'a> {
         for node in &mut self.nodes {
             node.own = node.own.saturating_add(node.matching);
         }
-        self.states.fill(State::Unknown);
+        self.states.fill(NodeWeight::Unknown);
         self.weigh(0, 0)
     }
 
     fn weigh(&mut self, index: usize, depth: u64) -> u64 {
         match self.states[index] {
-            State::Known(weight) => return weight,
-            State::Open => return u64::MAX,
+            NodeWeight::Known(weight) => return weight,
+            NodeWeight::Open => return u64::MAX,
             // The weight is over the limit already, whatever lies below.
-            State::Unknown if depth > SCHEMA_WEIGHT_MAX => return u64::MAX,
-            State::Unknown => self.states[index] = State::Open,
+            NodeWeight::Unknown if depth > SCHEMA_WEIGHT_MAX => return u64::MAX,
+            NodeWeight::Unknown => self.states[index] = NodeWeight::Open,
         }
         let node = &self.nodes[index];
         let (in_place, inside, apart) = (
@@ -336,7 +336,7 @@ impl<'a> Walk<'a> {
             .saturating_add(in_place)
             .saturating_add(inside)
             .saturating_add(apart);
-        self.states[index] = State::Known(weight);
+        self.states[index] = NodeWeight::Known(weight);
         weight
     }
 
@@ -348,7 +348,7 @@ impl<'a> Walk<'a> {
     }
 
     fn weigh_from(&mut self, index: usize, target: usize, depth: u64) -> u64 {
-        if matches!(self.states[target], State::Open) {
+        if matches!(self.states[target], NodeWeight::Open) {
             self.leads_back(index);
         }
         self.weigh(target, depth + 1)

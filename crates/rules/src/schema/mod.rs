@@ -26,12 +26,12 @@ use serde_json::{Value, json};
 
 use crate::refusal::{FieldError, Refusal};
 use errors::{bounded, first, words};
-use graph::Graph;
+use graph::SchemaGraph;
 
 pub use body::BodySchema;
 pub use cost::bytes_compiled;
 pub(crate) use cost::compile_steps;
-pub use room::Room;
+pub use room::SchemaBudget;
 
 /// The only dialect that a schema may name.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -53,11 +53,11 @@ impl fmt::Debug for Schema {
 
 /// Checks that a text, which must be a JSON object, is an acceptable schema. Errors point into it.
 pub fn check(text: &str) -> Result<(), Vec<FieldError>> {
-    check_within(text, &mut Room::of_the_log())
+    check_within(text, &mut SchemaBudget::of_the_log())
 }
 
 /// [`check`] within a budget: the schema's regular expressions reduce `room`.
-pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> {
+pub fn check_within(text: &str, room: &mut SchemaBudget) -> Result<(), Vec<FieldError>> {
     let value = parse(text)?;
     room.check_pointers(&value)
         .map_err(|message| vec![FieldError::new("", "range", message)])?;
@@ -79,7 +79,7 @@ pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> 
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let graph = Graph::of(&value).map_err(bounded)?;
+    let graph = SchemaGraph::of(&value).map_err(bounded)?;
     room.take(&graph.patterns)
         .map_err(|message| vec![FieldError::new("", "range", message)])?;
     let wrong: Vec<FieldError> = graph
@@ -103,7 +103,7 @@ pub fn check_within(text: &str, room: &mut Room) -> Result<(), Vec<FieldError>> 
 /// Compiles a schema that [`check`] accepted.
 pub fn read(text: &str) -> Option<Schema> {
     let value = parse(text).ok()?;
-    let work = Graph::of(&value).ok()?.work;
+    let work = SchemaGraph::of(&value).ok()?.work;
     let validator = compile(&alone(value)).ok()?;
     Some(Schema { validator, work })
 }

@@ -8,13 +8,13 @@ use super::{pattern, pointers};
 /// Budget that the schemas of a template share, for their regular expressions: these take time to compile, for which
 /// other requests wait, and memory.
 #[derive(Debug)]
-pub struct Room {
+pub struct SchemaBudget {
     patterns: usize,
     /// `None` if no other request waits.
     effort: Option<u64>,
 }
 
-impl Room {
+impl SchemaBudget {
     /// Budget for schemas of a log: only the rules bound them.
     pub fn of_the_log() -> Self {
         Self {

@@ -4,10 +4,10 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::limits::KEYS_MAX;
 use kedge_protocol::resource::Wallet;
 use kedge_protocol::{Address, Id, Prefix};
-use kedge_rules::fold::{FoldError, State};
-use kedge_rules::image::Image;
-use kedge_rules::resources::{self, Decision};
-use kedge_rules::{Caller, Input, Refusal};
+use kedge_rules::fold::{FoldError, FoldState};
+use kedge_rules::image::ResourceState;
+use kedge_rules::resources::{self, RuleDecision};
+use kedge_rules::{ActionInput, Caller, Refusal};
 
 use crate::world::{Place, Words, action, request};
 
@@ -16,7 +16,7 @@ const KEY: &str = r#"{"name":"robot","permissions":[{"resource":"objects","crud"
 
 /// A log with one wallet.
 struct Log {
-    state: State,
+    state: FoldState,
     sequence: u64,
 }
 
@@ -73,7 +73,7 @@ impl Log {
             .unwrap();
     }
 
-    fn decide(&self, content: u8) -> Decision {
+    fn decide(&self, content: u8) -> RuleDecision {
         let wallet = self.wallet().unwrap();
         let caller = Caller {
             wallet_id: wallet.id,
@@ -81,7 +81,7 @@ impl Log {
             role: wallet.role,
             address: wallet.address,
         };
-        let input = Input {
+        let input = ActionInput {
             link: None,
             allowance: None,
             kind: &Kind::KeyCreate,
@@ -97,7 +97,7 @@ impl Log {
 #[test]
 fn live_keys_are_bounded_and_no_two_take_one_place() {
     let mut log = Log {
-        state: State::new(Vec::new()),
+        state: FoldState::new(Vec::new()),
         sequence: 0,
     };
     let registration = format!(r#"{{"email":"ann@example.com","address":"{SIGNER}"}}"#);
@@ -105,7 +105,7 @@ fn live_keys_are_bounded_and_no_two_take_one_place() {
         .unwrap();
     // Two decisions on one state: different keys, the same number.
     let (one, other) = (log.decide(1), log.decide(2));
-    assert!(matches!(one.images[..], [Image::ApiKey(_)]));
+    assert!(matches!(one.images[..], [ResourceState::ApiKey(_)]));
     assert_ne!(one.images, other.images);
     assert_eq!(one.claims.len(), 1);
     assert_eq!(one.claims, other.claims);

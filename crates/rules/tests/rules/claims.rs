@@ -2,10 +2,10 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::claim::{
-    Binding, CLAIM_FORMAT, CLAIM_VERSION, ClaimFile, ClaimLeaf, Disclosed, DisclosedText, INPUTS,
-    ProofParts,
+    CLAIM_FORMAT, CLAIM_VERSION, ClaimBinding, ClaimFile, ClaimLeaf, DisclosedText, DisclosedWords,
+    INPUTS, ProofParts,
 };
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::{Evidence, EvidenceFile, HeaderEvidence};
@@ -14,7 +14,7 @@ use kedge_protocol::proof::BatchPath;
 use kedge_protocol::resource::{Dispute, DisputeMatter};
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_rules::fold::{FoldError, State};
+use kedge_rules::fold::{FoldError, FoldState};
 use kedge_rules::{OPERATOR, Refusal};
 
 use crate::world::{Place, Words, action, request};
@@ -36,7 +36,7 @@ fn claim(claimant: Address, purpose: u8) -> ClaimFile {
         content: keccak(b"content"),
         integrity: keccak(b"integrity"),
     };
-    let root = Leaf {
+    let root = LogLeaf {
         sequence: leaf.sequence,
         timestamp_ms: leaf.timestamp_ms,
         content: leaf.content,
@@ -65,17 +65,17 @@ fn claim(claimant: Address, purpose: u8) -> ClaimFile {
         },
         batch: header.sign(&domain.separator(), &key),
         anchor: None,
-        binding: Binding {
+        binding: ClaimBinding {
             resolver: Address::ZERO,
             claimant,
             purpose: Hash([purpose; 32]),
         },
-        disclosed: Disclosed {
+        disclosed: DisclosedWords {
             kind: Some(DisclosedText {
                 hash: keccak(b"mint"),
                 text: Some("mint".to_owned()),
             }),
-            ..Disclosed::default()
+            ..DisclosedWords::default()
         },
         key_hash: keccak(b"key"),
         public_inputs: [Hash::ZERO; INPUTS],
@@ -95,14 +95,14 @@ fn verdict(claim: &str) -> String {
 
 /// A log of two wallets, each in its own organization, and of the operator.
 struct Log {
-    state: State,
+    state: FoldState,
     sequence: u64,
 }
 
 impl Log {
     fn new() -> Self {
         let mut log = Self {
-            state: State::new(vec![OPERATORS]),
+            state: FoldState::new(vec![OPERATORS]),
             sequence: 0,
         };
         for (signer, email) in [(ANN, "ann@example.com"), (BOB, "bob@example.com")] {

@@ -1,9 +1,9 @@
 //! Templates with compiled schemas: sharing between versions, indexed places, and checked payloads.
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{ActionRule, Template, Trace, Who};
+use kedge_protocol::resource::{ActionRule, ResourceTrace, Template, Who};
 use kedge_protocol::{Hash, Id, Prefix};
-use kedge_rules::{Input, Refusal, TemplateRules};
+use kedge_rules::{ActionInput, Refusal, TemplateRules};
 
 const MARKED: &str = r#"{"properties":{"a":{"x-index":true}}}"#;
 
@@ -24,7 +24,7 @@ fn template(schema: Option<&str>, rules: &[(&str, Option<&str>)]) -> Template {
         actions: rules.iter().map(rule).collect(),
         public_access: false,
         variation_count: 0,
-        trace: Trace::NEW,
+        trace: ResourceTrace::NEW,
     }
 }
 
@@ -99,7 +99,7 @@ fn a_payload_is_checked_by_the_schema_of_its_own_kind() {
     let rules = TemplateRules::from(template(Some("{"), &rules));
     let check = |kind: &str, payload: &str| {
         let kind = Kind::of_text(kind).unwrap();
-        let input = Input {
+        let input = ActionInput {
             link: None,
             allowance: None,
             kind: &kind,

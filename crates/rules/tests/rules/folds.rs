@@ -5,8 +5,8 @@ use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{Object, Template};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::OPERATOR;
-use kedge_rules::fold::{FoldError, Nothing, State};
-use kedge_rules::image::Image;
+use kedge_rules::fold::{EmptySource, FoldError, FoldState};
+use kedge_rules::image::ResourceState;
 use kedge_rules::kinds::spec;
 use kedge_rules::resources::{base_id, rights_subject};
 
@@ -60,11 +60,11 @@ fn memory_is_counted_and_emptied() {
     let of_templates = 3 + 3 + 6 + 9 + 3 + 3;
     assert_eq!(state.remembered(), of_wallets + of_secrets + of_templates);
     let keys = state.sequencer_keys.clone();
-    state.forget(Nothing);
+    state.forget(EmptySource);
     assert_eq!(state.remembered(), 0);
     assert_eq!((&state.operators[..], keys.len()), (&[OPERATORS][..], 1));
     assert_eq!(state.sequencer_keys, keys);
-    let Nothing = state.source();
+    let EmptySource = state.source();
 }
 
 #[test]
@@ -122,14 +122,14 @@ fn a_deadline_is_met_to_the_millisecond() {
         (7_001, false),
         (9_000, false),
     ] {
-        let done = State::default().apply(&registration(timestamp_ms, 7));
+        let done = FoldState::default().apply(&registration(timestamp_ms, 7));
         let late = Err(FoldError::Deadline { sequence: 1 });
         assert_eq!(done.is_ok(), is_met, "{timestamp_ms}");
         assert!(is_met || done == late);
     }
-    let done = State::default().apply(&registration(u64::MAX, u64::MAX));
+    let done = FoldState::default().apply(&registration(u64::MAX, u64::MAX));
     let images = done.unwrap();
-    assert!(matches!(images[0][0], Image::Wallet(_)));
+    assert!(matches!(images[0][0], ResourceState::Wallet(_)));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use kedge_protocol::nonce::NonceError;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::{Organization, Who};
 use kedge_protocol::{Address, Id};
-use kedge_rules::fold::{FoldError, State};
-use kedge_rules::image::Image;
+use kedge_rules::fold::{FoldError, FoldState};
+use kedge_rules::image::ResourceState;
 use kedge_rules::replay::{ObjectReplay, PastAction};
 use kedge_rules::world::World;
 use proptest::prelude::*;
@@ -87,10 +87,10 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 /// A fold and its model.
 #[derive(Default)]
 struct Pair {
-    state: State,
+    state: FoldState,
     model: Model,
     records: Vec<RequestRecord<'static>>,
-    images: Vec<Vec<Vec<Image>>>,
+    images: Vec<Vec<Vec<ResourceState>>>,
     nonces: HashMap<Address, u64>,
     sequence: u64,
     refused: HashMap<&'static str, u32>,
@@ -257,7 +257,7 @@ impl Pair {
             let sequences = record.first_sequence..;
             let steps = record.actions.iter().zip(images).zip(sequences);
             for ((action, images), sequence) in steps {
-                let Some(Image::Object(then)) = images.first() else {
+                let Some(ResourceState::Object(then)) = images.first() else {
                     continue;
                 };
                 let past = PastAction {
@@ -377,7 +377,7 @@ fn histories_are_the_models_and_replay_to_the_byte() {
             pair.request(request);
         }
         pair.compare();
-        let mut replay = State::default();
+        let mut replay = FoldState::default();
         for (record, images) in pair.records.iter().zip(&pair.images) {
             let again = replay.apply(record);
             prop_assert_eq!(again.as_ref(), Ok(images));

@@ -3,13 +3,13 @@
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::payload::digest_text;
-use kedge_protocol::resource::{ApiKey, Area, Crud, File, Permission, Role, Webhook};
+use kedge_protocol::resource::{ApiKey, Area, Crud, FileRecord, Permission, Role, Webhook};
 use kedge_protocol::{Hash, Id, Prefix};
-use kedge_rules::fold::State;
+use kedge_rules::fold::FoldState;
 use kedge_rules::json::quoted;
-use kedge_rules::resources::{self, Decision};
-use kedge_rules::world::{Counted, World};
-use kedge_rules::{Caller, Input, Refusal, file};
+use kedge_rules::resources::{self, RuleDecision};
+use kedge_rules::world::{CountedResource, World};
+use kedge_rules::{ActionInput, Caller, Refusal, file};
 
 use crate::log::{ANN, Log, MEMBER, OPERATORS, STRANGER, house, left, places, why, wrong};
 
@@ -19,13 +19,18 @@ fn permission(area: &str) -> String {
     format!(r#"{{"resource":"{area}","crud":{{"read":true}}}}"#)
 }
 
-fn key(log: &mut Log, name: &str, permissions: &[String], more: &str) -> Result<Decision, Refusal> {
+fn key(
+    log: &mut Log,
+    name: &str,
+    permissions: &[String],
+    more: &str,
+) -> Result<RuleDecision, Refusal> {
     let permissions = permissions.join(",");
     let payload = format!(r#"{{"name":"{name}","permissions":[{permissions}]{more}}}"#);
     log.act(ANN, &Kind::KeyCreate, "", &payload)
 }
 
-fn webhook(log: &mut Log, url: &str, events: &[&str]) -> Result<Decision, Refusal> {
+fn webhook(log: &mut Log, url: &str, events: &[&str]) -> Result<RuleDecision, Refusal> {
     let events: Vec<String> = events.iter().map(|event| quoted(event)).collect();
     let (url, events) = (quoted(url), events.join(","));
     let payload = format!(r#"{{"url":{url},"events":[{events}]}}"#);
@@ -96,7 +101,7 @@ fn a_key_has_a_name_and_permissions_for_each_area_once() {
 }
 
 /// Resources that are rotated and ended in the same way: the kinds that make, rotate and end one.
-fn secrets(log: &mut Log) -> [(String, Counted, Kind, Kind); 2] {
+fn secrets(log: &mut Log) -> [(String, CountedResource, Kind, Kind); 2] {
     let done = key(log, "robot", &[permission("objects")], "").unwrap();
     let key = left::<ApiKey>(&done).id;
     let done = webhook(log, "https://example.com/", &["*"]).unwrap();
@@ -104,13 +109,13 @@ fn secrets(log: &mut Log) -> [(String, Counted, Kind, Kind); 2] {
     [
         (
             key.to_string(),
-            Counted::ApiKeys,
+            CountedResource::ApiKeys,
             Kind::KeyRotate,
             Kind::KeyDelete,
         ),
         (
             webhook.to_string(),
-            Counted::Webhooks,
+            CountedResource::Webhooks,
             Kind::WebhookRotate,
             Kind::WebhookDelete,
         ),
@@ -118,7 +123,7 @@ fn secrets(log: &mut Log) -> [(String, Counted, Kind, Kind); 2] {
 }
 
 /// Rotations, overlap and whether it is ended.
-fn secret(done: &Decision) -> (u64, u64, bool, u64) {
+fn secret(done: &RuleDecision) -> (u64, u64, bool, u64) {
     let mut images = done.images.iter();
     let key = images.find_map(|image| <&ApiKey>::try_from(image).ok());
     if let Some(key) = key {
@@ -176,7 +181,7 @@ fn keys_and_webhooks_are_managed_by_owners_and_admins_of_their_organization() {
         assert_eq!(why(log.act(MEMBER, &kind, "", payload)), "forbidden");
     }
     for (target, of, rotate, delete) in secrets(&mut log) {
-        let update = (of == Counted::Webhooks).then_some(Kind::WebhookUpdate);
+        let update = (of == CountedResource::Webhooks).then_some(Kind::WebhookUpdate);
         let organization = log.wallet(ANN).organization_id;
         let kinds = [Some(&rotate), Some(&delete), update.as_ref()];
         for kind in kinds.into_iter().flatten() {
@@ -398,7 +403,7 @@ fn a_file_is_named_and_described_by_what_was_signed() {
     let digest = digest_text(&sha256);
     let content = Hash([8; 32]);
     let create = |name: &str, payload: &str, signed: &str| {
-        let input = Input {
+        let input = ActionInput {
             link: None,
             allowance: None,
             kind: &Kind::FileCreate,
@@ -408,8 +413,8 @@ fn a_file_is_named_and_described_by_what_was_signed() {
             content: &content,
         };
         let made = file::create(&caller, &input);
-        let decided = resources::decide(&State::default(), &caller, None, &input);
-        let decided = decided.map(|decision| left::<File>(&decision).clone());
+        let decided = resources::decide(&FoldState::default(), &caller, None, &input);
+        let decided = decided.map(|decision| left::<FileRecord>(&decision).clone());
         assert_eq!(made, decided);
         made
     };

@@ -7,8 +7,8 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{OBJECT_PROPERTIES_BYTES_MAX, VARIATIONS_MAX};
 use kedge_protocol::resource::{Object, Role, Template};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_rules::fold::State;
-use kedge_rules::world::{Caller, Input};
+use kedge_rules::fold::FoldState;
+use kedge_rules::world::{ActionInput, Caller};
 use kedge_rules::{Refusal, object, template};
 
 const MAX: usize = 1_048_576;
@@ -25,7 +25,7 @@ fn issuer() -> Caller {
 
 fn create(properties: &str) -> Result<Template, Refusal> {
     let payload = format!(r#"{{"name":"large","properties":{properties}}}"#);
-    let input = Input {
+    let input = ActionInput {
         link: None,
         allowance: None,
         kind: &Kind::TemplateCreate,
@@ -34,16 +34,16 @@ fn create(properties: &str) -> Result<Template, Refusal> {
         signed: &payload,
         content: &CONTENT,
     };
-    template::create(&State::default(), &issuer(), &input)
+    template::create(&FoldState::default(), &issuer(), &input)
 }
 
 fn mint(template: &Template, properties: &str) -> Result<Object, Refusal> {
-    let mut world = State::default();
+    let mut world = FoldState::default();
     world
         .templates
         .insert(template.id, Arc::new(template.clone().into()));
     let payload = format!(r#"{{"properties":{properties}}}"#);
-    let input = Input {
+    let input = ActionInput {
         link: None,
         allowance: None,
         kind: &Kind::Mint,
@@ -62,7 +62,7 @@ fn act(
     payload: &str,
 ) -> Result<Object, Refusal> {
     let target = object.id.to_string();
-    let input = Input {
+    let input = ActionInput {
         link: None,
         allowance: None,
         kind,
@@ -72,7 +72,7 @@ fn act(
         content: &CONTENT,
     };
     object::act(
-        &State::default(),
+        &FoldState::default(),
         &issuer(),
         object,
         &template.clone().into(),
@@ -172,7 +172,7 @@ fn variations_are_1_to_500_and_all_or_none() {
     let template = create("{}").unwrap();
     let add = |variations: &[&str]| {
         let payload = format!(r#"{{"variations":[{}]}}"#, variations.join(","));
-        let input = Input {
+        let input = ActionInput {
             link: None,
             allowance: None,
             kind: &Kind::TemplateVariations,

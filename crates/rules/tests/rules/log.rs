@@ -2,14 +2,14 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::RequestRecord;
-use kedge_protocol::resource::{Invitation, Trace, Wallet};
+use kedge_protocol::resource::{Invitation, ResourceTrace, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_rules::fold::{FoldError, State};
-use kedge_rules::image::Image;
-use kedge_rules::kinds::{ActsOn, spec};
-use kedge_rules::resources::{self, Decision};
+use kedge_rules::fold::{FoldError, FoldState};
+use kedge_rules::image::ResourceState;
+use kedge_rules::kinds::{ActionSubject, spec};
+use kedge_rules::resources::{self, RuleDecision};
 use kedge_rules::rights::check_role;
-use kedge_rules::{Caller, Input, OPERATOR, Refusal, registration};
+use kedge_rules::{ActionInput, Caller, OPERATOR, Refusal, registration};
 
 use crate::world::{Place, Words, action, request};
 
@@ -22,7 +22,7 @@ pub(crate) const MEMBER: Address = Address([2; 20]);
 pub(crate) const STRANGER: Address = Address([3; 20]);
 
 pub(crate) struct Log {
-    pub(crate) state: State,
+    pub(crate) state: FoldState,
     pub(crate) sequence: u64,
     /// The placed records.
     pub(crate) records: Vec<RequestRecord<'static>>,
@@ -69,7 +69,7 @@ pub(crate) fn why<T: std::fmt::Debug>(done: Result<T, Refusal>) -> &'static str 
 impl Log {
     pub(crate) fn new() -> Self {
         Self {
-            state: State::new(vec![OPERATORS]),
+            state: FoldState::new(vec![OPERATORS]),
             sequence: 0,
             records: Vec::new(),
         }
@@ -104,8 +104,8 @@ impl Log {
         let content = record.content(&record.actions[0]);
         let made = |prefix| Id::made_by(prefix, &content, 0);
         let resource = match (spec(&words.kind).acts_on, &words.kind) {
-            (ActsOn::Resource(prefix), _) => Id::parse_as(prefix, &words.target),
-            (ActsOn::Object(_), _) => Id::parse_as(Prefix::Object, &words.target),
+            (ActionSubject::Resource(prefix), _) => Id::parse_as(prefix, &words.target),
+            (ActionSubject::Object(_), _) => Id::parse_as(Prefix::Object, &words.target),
             (_, Kind::WalletRegister) => Ok(made(Prefix::Wallet)),
             (_, Kind::TemplateCreate) => Ok(made(Prefix::Template)),
             (_, Kind::KeyCreate) => Ok(made(Prefix::Key)),
@@ -126,10 +126,10 @@ impl Log {
         record
     }
 
-    pub(crate) fn trace(&mut self, id: Id) -> Trace {
+    pub(crate) fn trace(&mut self, id: Id) -> ResourceTrace {
         let object = self.state.objects.get(&id).map(|object| object.trace);
         let image = || self.state.image(id).unwrap()?.trace().copied();
-        object.or_else(image).unwrap_or(Trace::NEW)
+        object.or_else(image).unwrap_or(ResourceTrace::NEW)
     }
 
     /// Decides an action, and places it if it is allowed: the fold must come to the same decision. For objects only the
@@ -140,7 +140,7 @@ impl Log {
         kind: &Kind,
         target: &str,
         payload: &str,
-    ) -> Result<Decision, Refusal> {
+    ) -> Result<RuleDecision, Refusal> {
         let words = Words {
             kind: kind.clone(),
             target: target.to_owned(),
@@ -148,7 +148,7 @@ impl Log {
         };
         let record = self.record(signer, &words);
         let content = record.content(&record.actions[0]);
-        let input = Input {
+        let input = ActionInput {
             link: None,
             allowance: None,
             kind,
@@ -176,7 +176,7 @@ impl Log {
         };
         self.sequence = record.first_sequence;
         let mut decision = decided.unwrap_or_else(|| {
-            Ok(Decision {
+            Ok(RuleDecision {
                 images: images.clone(),
                 claims: Vec::new(),
                 releases: Vec::new(),
@@ -185,7 +185,7 @@ impl Log {
         })?;
         let refused = role.and_then(|role| check_role(kind, role, payload).err());
         assert_eq!(refused, None, "a role may do what the rules let it do");
-        Image::place_all(&mut decision.images, self.sequence, record.timestamp_ms);
+        ResourceState::place_all(&mut decision.images, self.sequence, record.timestamp_ms);
         assert_eq!(decision.images, images);
         let trace = images[0].trace().unwrap();
         assert_eq!(
@@ -200,8 +200,8 @@ impl Log {
         &mut self,
         signer: Address,
         kind: &Kind,
-        input: &Input<'_>,
-    ) -> Result<Decision, Refusal> {
+        input: &ActionInput<'_>,
+    ) -> Result<RuleDecision, Refusal> {
         let caller = if signer == OPERATORS {
             let organization = Id::made_by(Prefix::Organization, &Hash::ZERO, 0);
             Caller::operator(organization, signer)
@@ -224,7 +224,7 @@ impl Log {
         signer: Address,
         email: &str,
         more: &str,
-    ) -> Result<Decision, Refusal> {
+    ) -> Result<RuleDecision, Refusal> {
         let payload = format!(r#"{{"email":"{email}","address":"{signer}"{more}}}"#);
         self.act(signer, &Kind::WalletRegister, "", &payload)
     }
@@ -232,9 +232,9 @@ impl Log {
 
 /// The resource of this type in a decision.
 #[track_caller]
-pub(crate) fn left<'a, T>(decision: &'a Decision) -> &'a T
+pub(crate) fn left<'a, T>(decision: &'a RuleDecision) -> &'a T
 where
-    &'a T: TryFrom<&'a Image>,
+    &'a T: TryFrom<&'a ResourceState>,
 {
     let mut found = decision
         .images

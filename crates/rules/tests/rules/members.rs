@@ -1,13 +1,15 @@
 //! Organizations: inviting, joining, members' rights, and the end of a membership.
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{CustomLimits, Invitation, Organization, Role, Tier, Trace, Wallet};
+use kedge_protocol::resource::{
+    CustomLimits, Invitation, Organization, ResourceTrace, Role, Tier, Wallet,
+};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::Refusal;
 use kedge_rules::fold::FoldError;
-use kedge_rules::resources::Decision;
+use kedge_rules::resources::RuleDecision;
 use kedge_rules::rights::check_role;
-use kedge_rules::sequencer::Key;
+use kedge_rules::sequencer::VersionKey;
 use kedge_rules::world::World;
 
 use crate::log::{Log, OPERATORS, left, why, wrong};
@@ -58,7 +60,7 @@ impl House {
         house
     }
 
-    fn act(&mut self, by: Address, kind: &Kind, payload: &str) -> Result<Decision, Refusal> {
+    fn act(&mut self, by: Address, kind: &Kind, payload: &str) -> Result<RuleDecision, Refusal> {
         self.log.act(by, kind, &self.id.to_string(), payload)
     }
 
@@ -69,22 +71,22 @@ impl House {
         left::<Invitation>(&done).id
     }
 
-    fn join(&mut self, by: Address, email: &str, invitation: Id) -> Result<Decision, Refusal> {
+    fn join(&mut self, by: Address, email: &str, invitation: Id) -> Result<RuleDecision, Refusal> {
         let more = format!(r#","invitation":"{invitation}""#);
         self.log.register(by, email, &more)
     }
 
-    fn set_role(&mut self, by: Address, of: Id, role: Role) -> Result<Decision, Refusal> {
+    fn set_role(&mut self, by: Address, of: Id, role: Role) -> Result<RuleDecision, Refusal> {
         let payload = format!(r#"{{"wallet_id":"{of}","role":"{}"}}"#, text(role));
         self.act(by, &Kind::OrgRole, &payload)
     }
 
-    fn remove(&mut self, by: Address, of: Id) -> Result<Decision, Refusal> {
+    fn remove(&mut self, by: Address, of: Id) -> Result<RuleDecision, Refusal> {
         let payload = format!(r#"{{"wallet_id":"{of}"}}"#);
         self.act(by, &Kind::OrgMemberRemove, &payload)
     }
 
-    fn revoke(&mut self, by: Address, id: Id) -> Result<Decision, Refusal> {
+    fn revoke(&mut self, by: Address, id: Id) -> Result<RuleDecision, Refusal> {
         let payload = format!(r#"{{"invitation_id":"{id}"}}"#);
         self.act(by, &Kind::OrgInvitationRevoke, &payload)
     }
@@ -199,15 +201,15 @@ fn an_invitation_is_used_once() {
         "what is used stays where it was made"
     );
     let claims = [
-        Key::email("new@example.com"),
-        Key::address(NEW),
-        Key::resource(invitation),
+        VersionKey::email("new@example.com"),
+        VersionKey::address(NEW),
+        VersionKey::resource(invitation),
     ];
     assert_eq!(
         (&done.claims[..], &done.releases[..]),
         (&claims[..], &[][..])
     );
-    assert_eq!(done.reads, [(Key::resource(house.id), version)]);
+    assert_eq!(done.reads, [(VersionKey::resource(house.id), version)]);
     assert_eq!(
         house.version(),
         version,
@@ -297,7 +299,7 @@ fn an_invitation_is_revoked_once_by_who_may() {
     let revoked = left::<Invitation>(&done);
     assert!(revoked.revoked && revoked.used_by.is_none());
     assert_eq!(revoked.created_sequence, made_at);
-    assert_eq!(done.claims, [Key::resource(invitation)]);
+    assert_eq!(done.claims, [VersionKey::resource(invitation)]);
     assert_eq!(house.version(), version + 1);
     assert_eq!(why(house.revoke(ADMIN, invitation)), "state");
     assert_eq!(
@@ -378,7 +380,7 @@ fn a_removed_member_signs_no_more_and_frees_its_email_address() {
         ..before.clone()
     };
     assert_eq!(left::<Wallet>(&done), &removed);
-    assert_eq!(done.releases, [Key::email("member@example.com")]);
+    assert_eq!(done.releases, [VersionKey::email("member@example.com")]);
     assert_eq!((&done.claims[..], &done.reads[..]), (&[][..], &[][..]));
     assert_eq!(house.version(), version + 1);
 
@@ -461,6 +463,6 @@ fn the_operator_sets_tiers_and_nobody_else() {
         house
             .log
             .trace(Id::parse_as(Prefix::Organization, &nobody).unwrap()),
-        Trace::NEW
+        ResourceTrace::NEW
     );
 }

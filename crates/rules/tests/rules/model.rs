@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{ObjectStatus, Trace, Who};
+use kedge_protocol::resource::{ObjectStatus, ResourceTrace, Who};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::Refusal;
 use serde_json::{Map, Value, json};
@@ -43,9 +43,9 @@ pub(crate) struct WalletModel {
     pub(crate) organization: Id,
     pub(crate) address: Address,
     pub(crate) email: String,
-    pub(crate) trace: Trace,
+    pub(crate) trace: ResourceTrace,
     /// Trace of the organization that was made with the wallet.
-    pub(crate) organization_trace: Trace,
+    pub(crate) organization_trace: ResourceTrace,
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub(crate) struct TemplateModel {
     pub(crate) public: bool,
     pub(crate) variations: u64,
     pub(crate) minted: u64,
-    pub(crate) trace: Trace,
+    pub(crate) trace: ResourceTrace,
 }
 
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub(crate) struct ObjectModel {
     pub(crate) owner: Id,
     pub(crate) properties: Properties,
     pub(crate) status: ObjectStatus,
-    pub(crate) trace: Trace,
+    pub(crate) trace: ResourceTrace,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -117,7 +117,7 @@ pub(crate) fn merge(target: &mut Properties, patch: &Properties) {
 }
 
 /// Appends an action to a resource's history; returns the record's statement about it.
-fn extend(id: Id, trace: &mut Trace, at: At) -> Place {
+fn extend(id: Id, trace: &mut ResourceTrace, at: At) -> Place {
     let place = Place {
         resource: id,
         version: trace.version + 1,
@@ -179,7 +179,7 @@ impl Model {
                     public: *public,
                     variations: 0,
                     minted: 0,
-                    trace: Trace::NEW,
+                    trace: ResourceTrace::NEW,
                 };
                 let place = extend(template.id, &mut template.trace, at);
                 self.templates.push(template);
@@ -205,14 +205,14 @@ impl Model {
             organization: Id::made_by(Prefix::Organization, &at.content, 1),
             address,
             email,
-            trace: Trace::NEW,
-            organization_trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
+            organization_trace: ResourceTrace::NEW,
         };
         let place = extend(wallet.id, &mut wallet.trace, at);
         // The second resource of one action starts from the content and its own index.
         let second =
             kedge_protocol::hash::keccak(&[&at.content.0[..], &1_u32.to_be_bytes()].concat());
-        wallet.organization_trace = Trace {
+        wallet.organization_trace = ResourceTrace {
             integrity: kedge_protocol::hash::keccak(&[[0; 32], second.0].concat()),
             ..wallet.trace
         };
@@ -301,7 +301,7 @@ impl Model {
             owner,
             properties,
             status: ObjectStatus::Active,
-            trace: Trace::NEW,
+            trace: ResourceTrace::NEW,
         };
         self.templates[index].minted += 1;
         let place = extend(object.id, &mut object.trace, at);

@@ -2,11 +2,11 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{Object, Template, Trace};
+use kedge_protocol::resource::{Object, ResourceTrace, Template};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::fold::FoldError;
 use kedge_rules::replay::{ObjectReplay, PastAction};
-use kedge_rules::{FieldError, Input, Link, Refusal};
+use kedge_rules::{ActionInput, FieldError, IntegrityLink, Refusal};
 
 use crate::log::{Log, left, why, wrong};
 
@@ -337,10 +337,10 @@ fn a_replay_goes_on_only_from_the_version_before() {
 #[test]
 fn an_integrity_that_was_hashed_before_counts_from_its_own_base() {
     let content = Hash([7; 32]);
-    let trace = Trace::NEW.next(&Hash([1; 32]));
+    let trace = ResourceTrace::NEW.next(&Hash([1; 32]));
     let next = Hash([8; 32]);
     let extended = |link| {
-        let input = Input {
+        let input = ActionInput {
             link,
             allowance: None,
             kind: &Kind::Lock,
@@ -352,11 +352,14 @@ fn an_integrity_that_was_hashed_before_counts_from_its_own_base() {
         input.extend(&trace)
     };
     let previous = trace.integrity;
-    assert_eq!(extended(Some(Link { previous, next })).integrity, next);
+    assert_eq!(
+        extended(Some(IntegrityLink { previous, next })).integrity,
+        next
+    );
     assert_eq!(extended(None), trace.next(&content));
     let previous = Hash([2; 32]);
     assert_eq!(
-        extended(Some(Link { previous, next })),
+        extended(Some(IntegrityLink { previous, next })),
         trace.next(&content)
     );
     assert_eq!(extended(None).version, 2);

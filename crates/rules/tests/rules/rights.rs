@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{ActionRule, Object, ObjectStatus, Role, Template, Trace, Who};
+use kedge_protocol::resource::{
+    ActionRule, Object, ObjectStatus, ResourceTrace, Role, Template, Who,
+};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_rules::fold::State;
+use kedge_rules::fold::FoldState;
 use kedge_rules::rights::check_role;
-use kedge_rules::world::{Caller, Input};
+use kedge_rules::world::{ActionInput, Caller};
 use kedge_rules::{Refusal, object, template};
 
 use crate::attempts::{KINDS, kind};
@@ -37,7 +39,7 @@ fn made(rule: Option<(&Kind, Who)>, public_access: bool) -> Template {
             .collect(),
         public_access,
         variation_count: 0,
-        trace: Trace::NEW.next(&CONTENT),
+        trace: ResourceTrace::NEW.next(&CONTENT),
     }
 }
 
@@ -51,7 +53,7 @@ fn owned_by(owner: &Caller, status: ObjectStatus) -> Object {
         owner_address: owner.address,
         properties: "{}".to_owned(),
         status,
-        trace: Trace::NEW.next(&CONTENT),
+        trace: ResourceTrace::NEW.next(&CONTENT),
     }
 }
 
@@ -95,7 +97,7 @@ fn attempt(
     } else {
         id(Prefix::Object, 1)
     };
-    let input = Input {
+    let input = ActionInput {
         link: None,
         allowance: None,
         kind,
@@ -104,7 +106,7 @@ fn attempt(
         signed: payload(kind),
         content: &CONTENT,
     };
-    let mut world = State::default();
+    let mut world = FoldState::default();
     if mints {
         let rules = Arc::new(template.clone().into());
         world.templates.insert(template.id, rules);
@@ -174,9 +176,9 @@ fn who_may_do_what() {
 
 #[test]
 fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
-    let world = State::default();
+    let world = FoldState::default();
     for role in [Role::Owner, Role::Admin, Role::Member] {
-        let create = Input {
+        let create = ActionInput {
             link: None,
             allowance: None,
             kind: &Kind::TemplateCreate,
@@ -194,7 +196,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
         for (of_issuer, public) in [(true, false), (true, true), (false, false), (false, true)] {
             let target = made(None, public);
             let text = target.id.to_string();
-            let add = Input {
+            let add = ActionInput {
                 link: None,
                 allowance: None,
                 kind: &Kind::TemplateVariations,
@@ -239,7 +241,7 @@ fn a_members_role_excludes_what_administers_the_organization() {
 fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
     let owner = caller(1, true, Role::Owner);
     let template = made(None, false);
-    let world = State::default();
+    let world = FoldState::default();
     for number in 1..9u8 {
         let kind = kind(number);
         for status in [
@@ -248,7 +250,7 @@ fn locked_objects_are_only_unlocked_and_burned_ones_are_gone() {
             ObjectStatus::Burned,
         ] {
             let target = id(Prefix::Object, 1).to_string();
-            let input = Input {
+            let input = ActionInput {
                 link: None,
                 allowance: None,
                 kind: &kind,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
-use kedge_protocol::resource::{Object, Role, Template, Trace, Variation, Wallet};
+use kedge_protocol::resource::{Object, ResourceTrace, Role, Template, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
-use kedge_rules::fold::{FoldError, State};
-use kedge_rules::world::{Caller, Input};
-use kedge_rules::{Allowance, Refusal, TemplateRules, object, template};
+use kedge_rules::fold::{FoldError, FoldState};
+use kedge_rules::world::{ActionInput, Caller};
+use kedge_rules::{Refusal, StepAllowance, TemplateRules, object, template};
 
 use crate::world::{Laid, Place, Words, action, request};
 
@@ -38,12 +38,12 @@ fn wallet_of(caller: Caller) -> Wallet {
         email: "ann@example.com".to_owned(),
         address: caller.address,
         keys: vec![caller.address],
-        trace: Trace::NEW,
+        trace: ResourceTrace::NEW,
     }
 }
 
-fn input<'a>(kind: &'a Kind, target: &'a str, payload: &'a str) -> Input<'a> {
-    Input {
+fn input<'a>(kind: &'a Kind, target: &'a str, payload: &'a str) -> ActionInput<'a> {
+    ActionInput {
         link: None,
         allowance: None,
         kind,
@@ -56,7 +56,7 @@ fn input<'a>(kind: &'a Kind, target: &'a str, payload: &'a str) -> Input<'a> {
 
 fn create(payload: &str) -> Result<Template, Refusal> {
     let input = input(&Kind::TemplateCreate, "", payload);
-    template::create(&State::default(), &issuer(), &input)
+    template::create(&FoldState::default(), &issuer(), &input)
 }
 
 /// A template of seats: hall by default, and a custom kind that opens a gate.
@@ -83,7 +83,7 @@ fn variation(template: &Template, properties: &str) -> Variation {
 }
 
 fn mint(template: &Template, of: Option<&Variation>, own: &str) -> Result<Object, Refusal> {
-    let mut world = State::default();
+    let mut world = FoldState::default();
     let rules = TemplateRules::from(template.clone());
     world.templates.insert(template.id, Arc::new(rules));
     let named = of.map_or(String::new(), |variation| {
@@ -101,7 +101,7 @@ fn act(object: &Object, kind: &Kind, payload: &str) -> Result<Object, Refusal> {
     let target = object.id.to_string();
     let input = input(kind, &target, payload);
     object::act(
-        &State::default(),
+        &FoldState::default(),
         &issuer(),
         object,
         &seats().into(),
@@ -225,7 +225,7 @@ fn a_schema_is_checked_when_it_is_given() {
     let change = |payload: &str| {
         let (before, target) = (seats(), seats().id.to_string());
         let input = input(&Kind::TemplateUpdate, &target, payload);
-        template::update(&State::default(), &issuer(), &before, &input)
+        template::update(&FoldState::default(), &issuer(), &before, &input)
     };
     wrong(
         change(&format!(r#"{{"schema":{remote}}}"#)),
@@ -272,7 +272,7 @@ fn a_replay_enforces_schemas() {
     let template = seats();
     let wallet = wallet_of(issuer());
     let state = || {
-        let mut state = State::default();
+        let mut state = FoldState::default();
         state.wallets.insert(wallet.id, wallet.clone());
         let rules = TemplateRules::from(template.clone());
         state.templates.insert(template.id, Arc::new(rules));
@@ -380,12 +380,12 @@ fn what_one_request_leaves_is_bounded() {
         id: tedious.id,
         ..create(r#"{"name":"plain"}"#).unwrap()
     };
-    let done = |template: &Template, bytes: usize, allowance: Option<&Allowance>| {
-        let mut world = State::default();
+    let done = |template: &Template, bytes: usize, allowance: Option<&StepAllowance>| {
+        let mut world = FoldState::default();
         let rules = TemplateRules::from(template.clone());
         world.templates.insert(template.id, Arc::new(rules));
         let payload = format!(r#"{{"properties":{{"note":"{}"}}}}"#, "x".repeat(bytes));
-        let input = Input {
+        let input = ActionInput {
             allowance,
             ..input(&Kind::Mint, &target, &payload)
         };
@@ -394,9 +394,9 @@ fn what_one_request_leaves_is_bounded() {
         assert!(done == 200 || matches!(mint(), Err(Refusal::State(_))));
         done
     };
-    let slow = done(&tedious, 7_000, Some(&Allowance::default()));
+    let slow = done(&tedious, 7_000, Some(&StepAllowance::default()));
     assert!((2..20).contains(&slow), "{slow}");
-    let large = done(&plain, 1_000_000, Some(&Allowance::default()));
+    let large = done(&plain, 1_000_000, Some(&StepAllowance::default()));
     assert_eq!(large, 67);
     // A replay has no limit: it would refuse what was accepted.
     assert_eq!(done(&tedious, 7_000, None), 200);
@@ -413,8 +413,8 @@ fn one_request_prepares_few_schemas_that_take_long_to_compile() {
         id: Id::made_by(Prefix::Template, &CONTENT, u32::try_from(n).unwrap()),
         ..create(&format!(r#"{{"name":"many","schema":{schema}}}"#)).unwrap()
     };
-    let done = |templates: &[Template], allowance: Option<&Allowance>| {
-        let mut world = State::default();
+    let done = |templates: &[Template], allowance: Option<&StepAllowance>| {
+        let mut world = FoldState::default();
         for template in templates {
             let rules = TemplateRules::from(template.clone());
             world.templates.insert(template.id, Arc::new(rules));
@@ -422,7 +422,7 @@ fn one_request_prepares_few_schemas_that_take_long_to_compile() {
         let mints = templates.iter().cycle().take(100);
         let mut mints = mints.map(|template| {
             let target = template.id.to_string();
-            let input = Input {
+            let input = ActionInput {
                 allowance,
                 ..input(&Kind::Mint, &target, r#"{"properties":{}}"#)
             };
@@ -435,10 +435,10 @@ fn one_request_prepares_few_schemas_that_take_long_to_compile() {
         .map(|n| template(n, r#"{"properties":{"a":{"pattern":"^[a-z]{1,20}$"}}}"#))
         .collect();
     // Each takes about an eighth of a request's limit, however often the request uses it.
-    assert_eq!(done(&heavy[..1], Some(&Allowance::default())), 100);
-    let few = done(&heavy, Some(&Allowance::default()));
+    assert_eq!(done(&heavy[..1], Some(&StepAllowance::default())), 100);
+    let few = done(&heavy, Some(&StepAllowance::default()));
     assert!((4..10).contains(&few), "{few}");
-    assert_eq!(done(&light, Some(&Allowance::default())), 100);
+    assert_eq!(done(&light, Some(&StepAllowance::default())), 100);
     assert_eq!(done(&heavy, None), 100);
 }
 
@@ -464,20 +464,20 @@ fn schemas_of_a_templates_own_kinds_have_so_many_patterns_together() {
 /// once already, and must stay valid.
 #[test]
 fn a_request_compiles_so_much_of_patterns_and_a_log_has_no_such_bound() {
-    let create = |pattern: &str, times: usize, allowance: Option<&Allowance>| {
+    let create = |pattern: &str, times: usize, allowance: Option<&StepAllowance>| {
         let one = |n| format!(r#""p{n}":{{"pattern":"{pattern}"}}"#);
         let patterns: Vec<String> = (0..times).map(one).collect();
         let schema = format!(r#"{{"properties":{{{}}}}}"#, patterns.join(","));
         let payload = format!(
             r#"{{"name":"heavy","schema":{schema},"actions":[{{"kind":"x.k","who":"owner","schema":{schema}}}]}}"#
         );
-        let input = Input {
+        let input = ActionInput {
             allowance,
             ..input(&Kind::TemplateCreate, "", &payload)
         };
-        template::create(&State::default(), &issuer(), &input)
+        template::create(&FoldState::default(), &issuer(), &input)
     };
-    let allowance = Allowance::default();
+    let allowance = StepAllowance::default();
     for (pattern, accepted, refused) in [
         ("[a-z]{1,256}", 64, None),
         ("[a-z]{1,512}", 32, Some(33)),

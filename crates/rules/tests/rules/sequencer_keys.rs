@@ -2,8 +2,8 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::SEQUENCER_KEYS_MAX;
-use kedge_protocol::{Address, Hash, Id, KeyFrom, Prefix};
-use kedge_rules::fold::{FoldError, State};
+use kedge_protocol::{Address, Hash, Id, KeyActivation, Prefix};
+use kedge_rules::fold::{FoldError, FoldState};
 use kedge_rules::{OPERATOR, Refusal};
 
 use crate::world::{Place, Words, action, request};
@@ -13,14 +13,14 @@ const NEXT: Address = Address([0xd1; 20]);
 
 /// A log that names keys.
 struct Log {
-    state: State,
+    state: FoldState,
     sequence: u64,
 }
 
 impl Log {
     fn new() -> Self {
         Self {
-            state: State::new(vec![OPERATORS]),
+            state: FoldState::new(vec![OPERATORS]),
             sequence: 0,
         }
     }
@@ -95,13 +95,13 @@ fn a_key_is_named_before_its_first_batch_by_the_operator_alone() {
         "/from_batch"
     );
     log.named(3, Address([2; 20]), 5).unwrap();
-    let entries: Vec<KeyFrom> = log
+    let entries: Vec<KeyActivation> = log
         .state
         .sequencer_keys
         .iter()
         .map(|key| key.entry)
         .collect();
-    let entry = |key, from_batch| KeyFrom { key, from_batch };
+    let entry = |key, from_batch| KeyActivation { key, from_batch };
     assert_eq!(entries, [entry(NEXT, 4), entry(Address([2; 20]), 5)]);
     assert_eq!(log.state.sequencer_keys[1].trace.sequence, 2);
     // The largest number that every reader of JSON reads exactly.

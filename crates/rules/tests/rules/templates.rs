@@ -4,8 +4,8 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{OBJECT_PROPERTIES_BYTES_MAX, SCHEMA_BYTES_MAX, TEMPLATE_RULES_MAX};
 use kedge_protocol::resource::{Object, Template, Variation, Who};
 use kedge_protocol::{Hash, Id, Prefix};
-use kedge_rules::resources::Decision;
-use kedge_rules::sequencer::Key;
+use kedge_rules::resources::RuleDecision;
+use kedge_rules::sequencer::VersionKey;
 use kedge_rules::template::beginning;
 use kedge_rules::{Refusal, rights};
 
@@ -21,7 +21,7 @@ fn named(log: &mut Log, name: &str, more: &str) -> Result<Template, Refusal> {
     create(log, &format!(r#"{{"name":"{name}"{more}}}"#))
 }
 
-fn update(log: &mut Log, of: Id, payload: &str) -> Result<Decision, Refusal> {
+fn update(log: &mut Log, of: Id, payload: &str) -> Result<RuleDecision, Refusal> {
     log.act(ANN, &Kind::TemplateUpdate, &of.to_string(), payload)
 }
 
@@ -49,7 +49,10 @@ fn a_template_is_as_it_was_sent() {
     let done = log.act(ANN, &Kind::TemplateCreate, "", payload).unwrap();
     let made = left::<Template>(&done);
     let organization = log.wallet(ANN).organization_id;
-    assert_eq!(done.claims, [Key::template_name(organization, "Seats")]);
+    assert_eq!(
+        done.claims,
+        [VersionKey::template_name(organization, "Seats")]
+    );
     assert!(done.releases.is_empty());
     assert_eq!(made.organization_id, organization);
     assert_eq!(
@@ -226,7 +229,7 @@ fn a_template_changes_in_what_is_named() {
         r#"{"name":"u","properties":{ "b":2 },"public_access":true}"#,
     );
     let done = done.unwrap();
-    let name = |name| Key::template_name(made.organization_id, name);
+    let name = |name| VersionKey::template_name(made.organization_id, name);
     assert_eq!(
         (&done.claims[..], &done.releases[..]),
         (&[name("u")][..], &[name("t")][..])

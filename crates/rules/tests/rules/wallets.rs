@@ -7,9 +7,9 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::Refusal;
 use kedge_rules::fold::FoldError;
 use kedge_rules::json::quoted;
-use kedge_rules::resources::{self, Decision};
-use kedge_rules::sequencer::Key;
-use kedge_rules::world::{Allowance, Caller, Input, World};
+use kedge_rules::resources::{self, RuleDecision};
+use kedge_rules::sequencer::VersionKey;
+use kedge_rules::world::{ActionInput, Caller, StepAllowance, World};
 
 use crate::log::{Log, left, why, wrong};
 use crate::world::{Place, Words, action, request};
@@ -25,12 +25,12 @@ fn two() -> Log {
 }
 
 /// An action of a wallet on itself.
-fn own(log: &mut Log, by: Address, kind: &Kind, payload: &str) -> Result<Decision, Refusal> {
+fn own(log: &mut Log, by: Address, kind: &Kind, payload: &str) -> Result<RuleDecision, Refusal> {
     let target = log.wallet(by).id.to_string();
     log.act(by, kind, &target, payload)
 }
 
-fn key(log: &mut Log, by: Address, kind: &Kind, address: Address) -> Result<Decision, Refusal> {
+fn key(log: &mut Log, by: Address, kind: &Kind, address: Address) -> Result<RuleDecision, Refusal> {
     own(log, by, kind, &format!(r#"{{"address":"{address}"}}"#))
 }
 
@@ -52,7 +52,10 @@ fn a_registration_makes_a_wallet_and_its_organization() {
     assert_eq!(organization.tier, Tier::Free);
     assert_eq!((wallet.trace.version, organization.trace.version), (1, 1));
     assert_ne!(wallet.trace.integrity, organization.trace.integrity);
-    let claims = [Key::email("ann@example.com"), Key::address(ANN)];
+    let claims = [
+        VersionKey::email("ann@example.com"),
+        VersionKey::address(ANN),
+    ];
     assert_eq!(done.claims, claims);
     assert!(done.releases.is_empty() && done.reads.is_empty());
 
@@ -141,8 +144,8 @@ fn an_update_changes_what_it_names() {
         (moved.email.as_str(), &moved.nickname),
         ("lee@example.com", &None)
     );
-    assert_eq!(done.claims, [Key::email("lee@example.com")]);
-    assert_eq!(done.releases, [Key::email("ann@example.com")]);
+    assert_eq!(done.claims, [VersionKey::email("lee@example.com")]);
+    assert_eq!(done.releases, [VersionKey::email("ann@example.com")]);
     assert_eq!(log.state.email_taken("ann@example.com"), Ok(false));
     assert_eq!(log.state.email_taken("lee@example.com"), Ok(true));
 
@@ -197,7 +200,7 @@ fn an_address_signs_for_one_wallet_for_ever() {
         wallet.address, ANN,
         "the address that registered stays the wallet's"
     );
-    assert_eq!(done.claims, [Key::address(second)]);
+    assert_eq!(done.claims, [VersionKey::address(second)]);
     assert_eq!(why(key(&mut log, BOB, &add, second)), "conflict");
     assert_eq!(why(log.register(second, "new@example.com", "")), "conflict");
 
@@ -247,9 +250,9 @@ fn a_request_states_the_keys_consent_and_a_replay_takes_both_forms() {
     let new = Address([3; 20]);
     let bare = format!(r#"{{"address":"{new}"}}"#);
     let stated = format!(r#"{{"address":"{new}","possession":"0x"}}"#);
-    let allowance = Allowance::default();
-    let decided = |payload: &str, allowance: Option<&Allowance>| {
-        let input = Input {
+    let allowance = StepAllowance::default();
+    let decided = |payload: &str, allowance: Option<&StepAllowance>| {
+        let input = ActionInput {
             kind: &Kind::WalletKeyAdd,
             target: &target,
             payload,

@@ -1,7 +1,7 @@
 //! Steps of checking a value against a schema: the exact number for each byte, and the resulting limits.
 
 use kedge_protocol::limits::{SCHEMA_WEIGHT_MAX, SCHEMA_WORK_MAX, SCHEMA_WORK_TOLD_MAX};
-use kedge_rules::schema::{BodySchema, Room, bytes_compiled, check, check_within, read};
+use kedge_rules::schema::{BodySchema, SchemaBudget, bytes_compiled, check, check_within, read};
 use kedge_rules::{FieldError, Refusal};
 use serde_json::{Value, json};
 
@@ -356,12 +356,15 @@ fn a_long_name_is_not_repeated_for_each_of_many_places() {
     let nested =
         json!({"properties": {"n".repeat(20_000): {"properties": members(2_000, &json!({}))}}});
     let text = nested.to_string();
-    let refused = check_within(&text, &mut Room::of_a_request()).unwrap_err();
+    let refused = check_within(&text, &mut SchemaBudget::of_a_request()).unwrap_err();
     assert_eq!(places(&refused), [("", "range")]);
     // A log's schemas were accepted once.
-    assert_eq!(check_within(&text, &mut Room::of_the_log()), Ok(()));
+    assert_eq!(check_within(&text, &mut SchemaBudget::of_the_log()), Ok(()));
     let wide = json!({"properties": members(4_000, &json!({}))}).to_string();
-    assert_eq!(check_within(&wide, &mut Room::of_a_request()), Ok(()));
+    assert_eq!(
+        check_within(&wide, &mut SchemaBudget::of_a_request()),
+        Ok(())
+    );
 
     let schema = json!({"additionalProperties": {"additionalProperties": {"type": "string"}}});
     let schema = read(&schema.to_string()).unwrap();

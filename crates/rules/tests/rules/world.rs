@@ -13,8 +13,8 @@ use kedge_protocol::resource::{Object, Variation, Wallet};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::TemplateRules;
-use kedge_rules::fold::State;
-use kedge_rules::image::Image;
+use kedge_rules::fold::FoldState;
+use kedge_rules::image::ResourceState;
 
 /// Far ahead of every time in the tests.
 const DEADLINE_S: u64 = 1 << 40;
@@ -110,7 +110,7 @@ pub(crate) fn failed(index: u16) -> FailedAction {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Laid {
-    others: IdMap<Id, Image>,
+    others: IdMap<Id, ResourceState>,
     wallets: IdMap<Id, Wallet>,
     templates: IdMap<Id, Arc<TemplateRules>>,
     variations: IdMap<Id, Arc<Variation>>,
@@ -120,7 +120,7 @@ pub(crate) struct Laid {
 }
 
 impl Laid {
-    pub(crate) fn open(state: &State) -> Self {
+    pub(crate) fn open(state: &FoldState) -> Self {
         Self {
             others: state.others.clone(),
             wallets: state.wallets.clone(),

@@ -24,7 +24,7 @@ use std::time::Instant;
 pub use self::real::{RealEnv, lacks_descriptors, open_files_max};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
+pub enum OpenMode {
     /// To read; it must exist.
     Read,
     /// To read and write; it must exist.
@@ -43,7 +43,7 @@ pub trait Env: Debug + Send + Sync {
     fn passed_ms(&self) -> u64;
     /// Creates a directory and its parents, and makes their entries durable.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
-    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>>;
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn FileHandle>>;
     /// Renames a file, replacing any file of that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives a file a second name, which must not exist yet.
@@ -58,7 +58,7 @@ pub trait Env: Debug + Send + Sync {
     fn random(&self, out: &mut [u8]) -> io::Result<()>;
 }
 
-pub trait File: Send + Sync {
+pub trait FileHandle: Send + Sync {
     /// Reads at an offset; returns the number of bytes, 0 at the end of the file.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes at an offset; returns the number of bytes written, which may be fewer than given.
@@ -72,7 +72,7 @@ pub trait File: Send + Sync {
 }
 
 /// Writes all bytes, continuing after short writes.
-pub fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+pub fn write_all(file: &dyn FileHandle, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -88,7 +88,7 @@ pub fn write_all(file: &dyn File, mut bytes: &[u8], mut offset: u64) -> io::Resu
 }
 
 /// Reads until `out` is full or the file ends; returns the number of bytes.
-pub fn read_up_to(file: &dyn File, out: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_up_to(file: &dyn FileHandle, out: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = 0;
     while read < out.len() {
         match file.read_at(&mut out[read..], offset + read as u64) {
@@ -102,7 +102,7 @@ pub fn read_up_to(file: &dyn File, out: &mut [u8], offset: u64) -> io::Result<us
 }
 
 /// Reads exactly `length` bytes.
-pub fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+pub fn read_exact(file: &dyn FileHandle, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_exact_into(file, offset, length, &mut bytes)?;
     Ok(bytes)
@@ -110,7 +110,7 @@ pub fn read_exact(file: &dyn File, offset: u64, length: usize) -> io::Result<Vec
 
 /// Reads exactly `length` bytes into a buffer, replacing its contents.
 pub fn read_exact_into(
-    file: &dyn File,
+    file: &dyn FileHandle,
     offset: u64,
     length: usize,
     out: &mut Vec<u8>,
@@ -128,7 +128,7 @@ pub fn read_exact_into(
 static ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];
 
 /// Fills a part of a file with written, not just reserved, zeros: a later write there changes no metadata.
-pub fn write_zeros(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
+pub fn write_zeros(file: &dyn FileHandle, from: u64, to: u64) -> io::Result<()> {
     let mut at = from;
     while at < to {
         let piece = (to - at).min(ZEROS.len() as u64);

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Env, File, Mode};
+use super::{Env, FileHandle, OpenMode};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RealEnv;
@@ -58,9 +58,9 @@ impl Env for RealEnv {
         }
     }
 
-    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>> {
-        let write = mode != Mode::Read;
-        let create = mode == Mode::Create;
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn FileHandle>> {
+        let write = mode != OpenMode::Read;
+        let create = mode == OpenMode::Create;
         let file = OpenOptions::new()
             .read(true)
             .write(write)
@@ -106,7 +106,7 @@ impl Env for RealEnv {
     }
 }
 
-impl File for RealFile {
+impl FileHandle for RealFile {
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         self.0.read_at(out, offset)
     }

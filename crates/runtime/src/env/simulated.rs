@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Env, File, Mode};
+use super::{Env, FileHandle, OpenMode};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::io::Errno;
 
@@ -16,7 +16,7 @@ const SECTOR_BYTES: usize = 512;
 
 /// Effect of an injected fault on an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum DiskFault {
     /// The machine stops before the operation; nothing works until [`SimulatedEnv::crash`].
     Stop,
     /// The operation fails with this kind of error. A failed sync discards what it should have written, as the
@@ -32,7 +32,7 @@ pub enum Fault {
 
 /// Effect of a crash on unsynced data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Loss {
+pub enum CrashLoss {
     All,
     /// All of it happened to be written.
     None,
@@ -41,7 +41,7 @@ pub enum Loss {
 }
 
 #[derive(Default, Clone)]
-struct Contents {
+struct SimulatedContents {
     now: Vec<u8>,
     durable: Vec<u8>,
     /// Writes since the last sync, in order.
@@ -56,13 +56,13 @@ enum DirChange {
 }
 
 /// Simulated time, which passes only through [`SimulatedEnv::advance`].
-struct Time {
+struct SimulatedTime {
     begun: Instant,
     passed: Duration,
     unix_ms: u64,
 }
 
-impl Default for Time {
+impl Default for SimulatedTime {
     fn default() -> Self {
         Self {
             begun: Instant::now(),
@@ -73,15 +73,15 @@ impl Default for Time {
 }
 
 #[derive(Default)]
-struct State {
-    time: Time,
-    files: Vec<Contents>,
+struct SimulatedDisk {
+    time: SimulatedTime,
+    files: Vec<SimulatedContents>,
     names: BTreeMap<PathBuf, usize>,
     durable_names: BTreeMap<PathBuf, usize>,
     dir_changes: Vec<DirChange>,
     operations: u64,
     syncs: u64,
-    faults: BTreeMap<u64, Fault>,
+    faults: BTreeMap<u64, DiskFault>,
     stopped: bool,
     /// Number of crashes and restarts: files opened before the last one no longer work.
     life: u64,
@@ -92,7 +92,7 @@ struct State {
 
 /// The simulated system; clones share it.
 #[derive(Clone, Default)]
-pub struct SimulatedEnv(Arc<Mutex<State>>);
+pub struct SimulatedEnv(Arc<Mutex<SimulatedDisk>>);
 
 impl std::fmt::Debug for SimulatedEnv {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -106,36 +106,36 @@ struct SimulatedFile {
     life: u64,
 }
 
-enum Verdict {
+enum OperationVerdict {
     Do,
     Half(Option<io::ErrorKind>),
 }
 
-impl State {
+impl SimulatedDisk {
     /// Counts an operation and applies its fault, if any.
-    fn operation(&mut self) -> io::Result<Verdict> {
+    fn operation(&mut self) -> io::Result<OperationVerdict> {
         if self.stopped {
             return Err(io::Error::other("the machine stopped"));
         }
         self.operations += 1;
         match self.faults.get(&self.operations) {
-            None => Ok(Verdict::Do),
-            Some(Fault::Stop) => {
+            None => Ok(OperationVerdict::Do),
+            Some(DiskFault::Stop) => {
                 self.stopped = true;
                 Err(io::Error::other("the machine stopped"))
             }
-            Some(Fault::Error(kind)) => Err((*kind).into()),
-            Some(Fault::NoDescriptor) => Err(Errno::MFILE.into()),
-            Some(Fault::Half(kind)) => Ok(Verdict::Half(Some(*kind))),
-            Some(Fault::Short) => Ok(Verdict::Half(None)),
+            Some(DiskFault::Error(kind)) => Err((*kind).into()),
+            Some(DiskFault::NoDescriptor) => Err(Errno::MFILE.into()),
+            Some(DiskFault::Half(kind)) => Ok(OperationVerdict::Half(Some(*kind))),
+            Some(DiskFault::Short) => Ok(OperationVerdict::Half(None)),
         }
     }
 
     /// Counts an operation that cannot be half done.
     fn whole(&mut self) -> io::Result<()> {
         match self.operation()? {
-            Verdict::Half(Some(kind)) => Err(kind.into()),
-            Verdict::Do | Verdict::Half(None) => Ok(()),
+            OperationVerdict::Half(Some(kind)) => Err(kind.into()),
+            OperationVerdict::Do | OperationVerdict::Half(None) => Ok(()),
         }
     }
 
@@ -188,7 +188,7 @@ impl SimulatedEnv {
         Self::default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SimulatedDisk> {
         self.0.lock()
     }
 
@@ -215,7 +215,7 @@ impl SimulatedEnv {
     }
 
     /// Gives the `number`-th operation from now on (1 is the next) a fault.
-    pub fn fail(&self, number: u64, fault: Fault) {
+    pub fn fail(&self, number: u64, fault: DiskFault) {
         let mut state = self.state();
         let at = state.operations + number;
         state.faults.insert(at, fault);
@@ -242,16 +242,16 @@ impl SimulatedEnv {
     }
 
     /// The machine loses power and restarts: faults are cleared, and unsynced data is lost as `loss` states.
-    pub fn crash(&self, loss: Loss) {
+    pub fn crash(&self, loss: CrashLoss) {
         let mut state = self.state();
-        if let Loss::Some(seed) = loss {
+        if let CrashLoss::Some(seed) = loss {
             state.random = seed;
         }
         let changes = std::mem::take(&mut state.dir_changes);
         let kept = match loss {
-            Loss::All => 0,
-            Loss::None => changes.len(),
-            Loss::Some(_) => (state.next_random() % (changes.len() as u64 + 1)) as usize,
+            CrashLoss::All => 0,
+            CrashLoss::None => changes.len(),
+            CrashLoss::Some(_) => (state.next_random() % (changes.len() as u64 + 1)) as usize,
         };
         let mut names = std::mem::take(&mut state.durable_names);
         changes[..kept]
@@ -265,9 +265,9 @@ impl SimulatedEnv {
                     let sector_ends = SECTOR_BYTES - (at + done) % SECTOR_BYTES;
                     let end = (done + sector_ends).min(bytes.len());
                     let written = match loss {
-                        Loss::All => false,
-                        Loss::None => true,
-                        Loss::Some(_) => state.next_random() & 1 == 0,
+                        CrashLoss::All => false,
+                        CrashLoss::None => true,
+                        CrashLoss::Some(_) => state.next_random() & 1 == 0,
                     };
                     if written {
                         put(&mut file.durable, at + done, &bytes[done..end]);
@@ -316,7 +316,7 @@ impl SimulatedEnv {
     pub fn put(&self, path: &Path, bytes: Vec<u8>) {
         let mut state = self.state();
         let number = state.files.len();
-        state.files.push(Contents {
+        state.files.push(SimulatedContents {
             durable: bytes.clone(),
             now: bytes,
             unsynced: Vec::new(),
@@ -355,12 +355,12 @@ impl Env for SimulatedEnv {
         Ok(())
     }
 
-    fn open(&self, path: &Path, mode: Mode) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn FileHandle>> {
         let mut state = self.state();
-        let number = if mode == Mode::Create {
+        let number = if mode == OpenMode::Create {
             state.whole()?;
             let number = state.files.len();
-            state.files.push(Contents::default());
+            state.files.push(SimulatedContents::default());
             state.change(DirChange::Link(path.to_owned(), number));
             number
         } else if state.stopped {
@@ -439,7 +439,7 @@ impl Env for SimulatedEnv {
 }
 
 impl SimulatedFile {
-    fn alive(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn alive(&self) -> io::Result<MutexGuard<'_, SimulatedDisk>> {
         let state = self.env.state();
         if state.life == self.life && !state.stopped {
             Ok(state)
@@ -449,7 +449,7 @@ impl SimulatedFile {
     }
 }
 
-impl File for SimulatedFile {
+impl FileHandle for SimulatedFile {
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         let state = self.alive()?;
         let contents = &state.files[self.number].now;
@@ -462,8 +462,8 @@ impl File for SimulatedFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         let mut state = self.alive()?;
         let (taken, error) = match state.operation()? {
-            Verdict::Do => (bytes.len(), None),
-            Verdict::Half(error) => (bytes.len().div_ceil(2), error),
+            OperationVerdict::Do => (bytes.len(), None),
+            OperationVerdict::Half(error) => (bytes.len().div_ceil(2), error),
         };
         let bytes = &bytes[..taken];
         let at = offset as usize;

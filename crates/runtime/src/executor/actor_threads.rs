@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::executor::Running;
+use crate::executor::EngineRuntime;
 
 /// The threads that the engine's actors share.
 pub struct ActorThreads {
@@ -21,8 +21,8 @@ impl ActorThreads {
     ///
     /// # Errors
     /// The system cannot start a thread.
-    pub fn start(running: &Running) -> std::io::Result<Self> {
-        let Running::Threads { actors } = running else {
+    pub fn start(running: &EngineRuntime) -> std::io::Result<Self> {
+        let EngineRuntime::Threads { actors } = running else {
             return Ok(Self {
                 runtime: Mutex::new(None),
                 callers: true,

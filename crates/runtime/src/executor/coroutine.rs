@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 
 thread_local! {
     /// Set on the thread of a coroutine.
-    static CURRENT: RefCell<Option<Rc<Turn>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Rc<CoroutineTurn>>> = const { RefCell::new(None) };
 }
 
 /// Waits for a future by blocking the thread. This must not be a thread of the runtime, except in a part that a
@@ -28,7 +28,7 @@ pub fn block_on<F: Future>(runtime: &Handle, future: F) -> F::Output {
 }
 
 /// The blocking side of a coroutine.
-struct Turn {
+struct CoroutineTurn {
     /// Each waker starts a turn, and is woken when the work can continue.
     turns: Receiver<Waker>,
     /// Ends a turn.
@@ -38,9 +38,9 @@ struct Turn {
 }
 
 /// Panic payload that unwinds the work after its coroutine was dropped.
-struct Abandoned;
+struct CoroutineUnwind;
 
-impl Turn {
+impl CoroutineTurn {
     fn wait<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         loop {
@@ -55,7 +55,7 @@ impl Turn {
                 .and_then(|()| self.turns.recv().ok());
             match next {
                 Some(waker) => *self.waker.borrow_mut() = waker,
-                None => resume_unwind(Box::new(Abandoned)),
+                None => resume_unwind(Box::new(CoroutineUnwind)),
             }
         }
     }
@@ -77,9 +77,9 @@ impl<T: Send + 'static> Coroutine<T> {
         let thread = std::thread::Builder::new().spawn(move || {
             let _entered = runtime.enter();
             let Ok(waker) = given.recv() else {
-                resume_unwind(Box::new(Abandoned));
+                resume_unwind(Box::new(CoroutineUnwind));
             };
-            let turn = Turn {
+            let turn = CoroutineTurn {
                 turns: given,
                 ended: sender,
                 waker: RefCell::new(waker),

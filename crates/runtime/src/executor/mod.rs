@@ -1,7 +1,7 @@
 //! Execution of the engine's parts: on threads, or as tasks in a chosen order. In the server each part of the commit
 //! path has its own thread, and the actors share some; a part that waits blocks its thread. In a simulator all parts
 //! are tasks on the caller's runtime, which has one thread and a clock that advances only when no task can run: the
-//! same loops and steps, in an order that the simulator's [`Schedule`] chooses (adr/0025).
+//! same loops and steps, in an order that the simulator's [`StepSchedule`] chooses (adr/0025).
 
 mod actor_threads;
 mod coroutine;
@@ -28,17 +28,17 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Execution of the engine's parts.
 #[derive(Clone)]
-pub enum Running {
+pub enum EngineRuntime {
     /// One thread for each part of the commit path, and shared ones for the actors.
     Threads {
         /// Number of the actors' threads, at least one.
         actors: usize,
     },
     /// Tasks on the caller's runtime. It must have one thread: a task that waits for another one must not block it.
-    Tasks(Arc<dyn Schedule>),
+    Tasks(Arc<dyn StepSchedule>),
 }
 
-impl fmt::Debug for Running {
+impl fmt::Debug for EngineRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Threads { .. } => "Threads",
@@ -48,10 +48,10 @@ impl fmt::Debug for Running {
 }
 
 /// Chooses the order in which tasks take their steps.
-pub trait Schedule: Send + Sync {
+pub trait StepSchedule: Send + Sync {
     /// Delay before the next step of a part: an actor's next message, or a step of the commit path. May panic, like the
     /// part's code itself.
-    fn before(&self, part: &'static str) -> Delay;
+    fn before(&self, part: &'static str) -> StepDelay;
 
     /// Whether a part may block in the middle of a step, like the log that several nodes share. It then takes turns
     /// with the runtime (`coroutine.rs`).
@@ -62,7 +62,7 @@ pub trait Schedule: Send + Sync {
 
 /// Delay before a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Delay {
+pub enum StepDelay {
     None,
     /// Runnable tasks run first, this many times.
     Turns(u32),
@@ -72,9 +72,9 @@ pub enum Delay {
 
 /// The schedule of the engine's tasks; `None` with threads.
 #[derive(Clone, Default)]
-pub struct Turns(Option<Arc<dyn Schedule>>);
+pub struct StepScheduler(Option<Arc<dyn StepSchedule>>);
 
-impl Turns {
+impl StepScheduler {
     /// Whether a simulator chooses the order of the tasks.
     pub fn are_chosen(&self) -> bool {
         self.0.is_some()
@@ -113,17 +113,17 @@ impl Turns {
     pub async fn before(&self, part: &'static str) {
         let Some(schedule) = &self.0 else { return };
         match schedule.before(part) {
-            Delay::None => {}
-            Delay::Turns(count) => GiveWay(count).await,
-            Delay::Time(time) => tokio::time::sleep(time).await,
+            StepDelay::None => {}
+            StepDelay::Turns(count) => YieldTurns(count).await,
+            StepDelay::Time(time) => tokio::time::sleep(time).await,
         }
     }
 }
 
 /// Lets other tasks run first. Tokio's own yield waits until nothing else can run.
-struct GiveWay(u32);
+struct YieldTurns(u32);
 
-impl Future for GiveWay {
+impl Future for YieldTurns {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -137,14 +137,14 @@ impl Future for GiveWay {
 }
 
 /// The way in which a part waits.
-pub enum Waits {
+pub enum StepWait {
     /// The part's thread is blocked.
     Thread,
     /// The part is a task.
-    Task(Turns),
+    Task(StepScheduler),
 }
 
-impl Waits {
+impl StepWait {
     /// Waits for the part's turn to take its next step.
     pub async fn before(&self, part: &'static str) {
         if let Self::Task(turns) = self {
@@ -184,14 +184,14 @@ impl Waits {
 }
 
 /// Handle of a running part.
-pub enum Part {
+pub enum EnginePart {
     /// A dedicated thread.
     Thread(JoinHandle<()>),
     /// The task that watches the part's task.
     Task(tokio::task::JoinHandle<()>),
 }
 
-impl Part {
+impl EnginePart {
     /// Waits for the part's end. A failure was reported when it happened.
     pub async fn ended(self) {
         match self {
@@ -213,12 +213,12 @@ impl Part {
     }
 }
 
-impl Running {
+impl EngineRuntime {
     /// The schedule for actors.
-    pub fn turns(&self) -> Turns {
+    pub fn turns(&self) -> StepScheduler {
         match self {
-            Self::Threads { .. } => Turns::default(),
-            Self::Tasks(schedule) => Turns(Some(Arc::clone(schedule))),
+            Self::Threads { .. } => StepScheduler::default(),
+            Self::Tasks(schedule) => StepScheduler(Some(Arc::clone(schedule))),
         }
     }
 
@@ -249,9 +249,9 @@ impl Running {
     pub fn start<E, F>(
         &self,
         name: &'static str,
-        run: impl FnOnce(Waits) -> F + Send + 'static,
-        ended: impl FnOnce(Result<Result<(), E>, Panicked>) + Send + 'static,
-    ) -> std::io::Result<Part>
+        run: impl FnOnce(StepWait) -> F + Send + 'static,
+        ended: impl FnOnce(Result<Result<(), E>, PartPanic>) + Send + 'static,
+    ) -> std::io::Result<EnginePart>
     where
         E: Send + 'static,
         F: Future<Output = Result<(), E>> + Send + 'static,
@@ -259,14 +259,14 @@ impl Running {
         match self {
             Self::Threads { .. } => {
                 let run = move || {
-                    let run = AssertUnwindSafe(|| blocking(run(Waits::Thread)));
-                    ended(catch_unwind(run).map_err(|_| Panicked));
+                    let run = AssertUnwindSafe(|| blocking(run(StepWait::Thread)));
+                    ended(catch_unwind(run).map_err(|_| PartPanic));
                 };
                 let thread = std::thread::Builder::new().name(name.into());
-                thread.spawn(run).map(Part::Thread)
+                thread.spawn(run).map(EnginePart::Thread)
             }
             Self::Tasks(schedule) => {
-                let waits = Waits::Task(self.turns());
+                let waits = StepWait::Task(self.turns());
                 let task = if schedule.may_block(name) {
                     let runtime = Handle::current();
                     let work = move || block_on(&runtime, run(waits));
@@ -275,15 +275,15 @@ impl Running {
                 } else {
                     tokio::spawn(run(waits))
                 };
-                let watched = async move { ended(task.await.map_err(|_| Panicked)) };
-                Ok(Part::Task(tokio::spawn(watched)))
+                let watched = async move { ended(task.await.map_err(|_| PartPanic)) };
+                Ok(EnginePart::Task(tokio::spawn(watched)))
             }
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Panicked;
+pub struct PartPanic;
 
 /// Runs a future that waits by blocking its thread.
 fn blocking<F: Future>(run: F) -> F::Output {

@@ -7,7 +7,7 @@
 //! confirmation or, at first, the log's last entry. Past events only bound the time from below. So a chain node that
 //! stands still, or lies about the future, stops nothing as long as the clock is right. If other machines' clocks are
 //! known, a step that they do not confirm is not trusted, whatever the chain says. If no other source exists
-//! ([`Alone`]), a clock that advances steadily is trusted at a start.
+//! ([`SoleClockRule`]), a clock that advances steadily is trusted at a start.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -48,12 +48,12 @@ pub struct TimeBounds {
     /// The same lead over the newest block while the log is empty.
     pub empty_gap_max_ms: u64,
     /// Conditions at a start if no other source knows the time. `None` if there is one.
-    pub alone: Option<Alone>,
+    pub alone: Option<SoleClockRule>,
 }
 
 /// Conditions under which a start trusts the clock without another source of time and without a recent event.
 #[derive(Clone, Copy, Debug)]
-pub struct Alone {
+pub struct SoleClockRule {
     /// Time for which the clock must have advanced in step with elapsed time.
     pub steady_ms: u64,
     /// Largest lead over the log's last entry.
@@ -62,12 +62,12 @@ pub struct Alone {
 
 /// A time, and the elapsed time at which it was seen.
 #[derive(Clone, Copy, Debug)]
-struct Sighting {
+struct TimeSighting {
     time_ms: u64,
     passed_ms: u64,
 }
 
-impl Sighting {
+impl TimeSighting {
     /// Lower bound of the present time.
     fn now(self, passed_ms: u64) -> u64 {
         let since = passed_ms.saturating_sub(self.passed_ms);
@@ -76,23 +76,23 @@ impl Sighting {
 }
 
 #[derive(Default)]
-struct State {
+struct TimekeeperState {
     /// The clock when an independent source last confirmed it.
-    believed: Option<Sighting>,
+    believed: Option<TimeSighting>,
     /// The clock was trusted for an empty log, without any other source.
     unconfirmed: bool,
     /// The log's last entry when the engine started.
-    log: Option<Sighting>,
-    block: Option<Sighting>,
+    log: Option<TimeSighting>,
+    block: Option<TimeSighting>,
     /// The clock of another machine of the log.
-    others: Option<Sighting>,
+    others: Option<TimeSighting>,
     /// Start of the period in which the clock advanced in step with elapsed time, if no other source knows the time.
-    steady: Option<Sighting>,
+    steady: Option<TimeSighting>,
 }
 
-impl State {
+impl TimekeeperState {
     /// Whether the clock is ahead of another machine's current one.
-    fn is_contradicted(&self, now: Sighting, bounds: TimeBounds) -> bool {
+    fn is_contradicted(&self, now: TimeSighting, bounds: TimeBounds) -> bool {
         self.others.is_some_and(|others| {
             let is_fresh = now.passed_ms.saturating_sub(others.passed_ms) <= OTHERS_MS_MAX;
             let shown = others.now(now.passed_ms);
@@ -101,13 +101,13 @@ impl State {
     }
 
     /// Whether the clock has been steady for long enough, at a start without another source.
-    fn is_steady(&mut self, alone: Alone, now: Sighting) -> bool {
+    fn is_steady(&mut self, alone: SoleClockRule, now: TimeSighting) -> bool {
         let since = *self.steady.get_or_insert(now);
         if now.time_ms.abs_diff(since.now(now.passed_ms)) > STEADY_MS_MAX {
             self.steady = Some(now);
             return false;
         }
-        let idle_max = |log: Sighting| log.now(now.passed_ms).saturating_add(alone.idle_max_ms);
+        let idle_max = |log: TimeSighting| log.now(now.passed_ms).saturating_add(alone.idle_max_ms);
         now.passed_ms.saturating_sub(since.passed_ms) >= alone.steady_ms
             && self.log.is_some_and(|log| now.time_ms <= idle_max(log))
     }
@@ -117,7 +117,7 @@ pub struct Timekeeper {
     clock: Clock,
     passed: Clock,
     bounds: Option<TimeBounds>,
-    state: Mutex<State>,
+    state: Mutex<TimekeeperState>,
     /// Time of the log's last entry, as far as known here.
     log_ms: AtomicU64,
     /// Largest lead of the clock over elapsed time; saves most calls the lock.
@@ -151,7 +151,7 @@ pub enum ClockError {
 
 /// The clock and the other sources of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct ClockStatus {
     pub clock_ms: u64,
     /// The expected time; `None` without any source.
     pub expected_ms: Option<u64>,
@@ -190,7 +190,7 @@ impl Timekeeper {
         let passed_ms = (self.passed)();
         self.log_ms.store(last_ms.unwrap_or(0), Ordering::Release);
         let mut state = self.state.lock();
-        state.log = last_ms.map(|time_ms| Sighting { time_ms, passed_ms });
+        state.log = last_ms.map(|time_ms| TimeSighting { time_ms, passed_ms });
         if self.bounds.is_some() {
             (state.believed, state.unconfirmed) = (None, false);
             state.steady = None;
@@ -203,7 +203,7 @@ impl Timekeeper {
         let Some(bounds) = self.bounds else { return };
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         let mut state = self.state.lock();
-        let block = Sighting { time_ms, passed_ms };
+        let block = TimeSighting { time_ms, passed_ms };
         state.block = Some(block);
         if state.unconfirmed {
             state.unconfirmed = false;
@@ -217,7 +217,7 @@ impl Timekeeper {
     /// Notes the current clock of another machine of the log.
     pub fn others_seen(&self, time_ms: u64) {
         let passed_ms = (self.passed)();
-        self.state.lock().others = Some(Sighting { time_ms, passed_ms });
+        self.state.lock().others = Some(TimeSighting { time_ms, passed_ms });
     }
 
     /// Trusts the clock if it agrees with the time that the operator states. The error is the difference in
@@ -235,8 +235,14 @@ impl Timekeeper {
         Ok(())
     }
 
-    fn believe(&self, state: &mut State, bounds: TimeBounds, clock_ms: u64, passed_ms: u64) {
-        state.believed = Some(Sighting {
+    fn believe(
+        &self,
+        state: &mut TimekeeperState,
+        bounds: TimeBounds,
+        clock_ms: u64,
+        passed_ms: u64,
+    ) {
+        state.believed = Some(TimeSighting {
             time_ms: clock_ms,
             passed_ms,
         });
@@ -258,7 +264,7 @@ impl Timekeeper {
             return Ok(());
         };
         let mut state = self.state.lock();
-        let near = |seen: Option<Sighting>, gap_ms: u64| {
+        let near = |seen: Option<TimeSighting>, gap_ms: u64| {
             seen.is_some_and(|seen| clock_ms <= seen.now(passed_ms).saturating_add(gap_ms))
         };
         let is_empty = state.log.is_none();
@@ -274,7 +280,7 @@ impl Timekeeper {
             return Ok(());
         }
         let silent = first && is_empty && state.block.is_none();
-        let now = Sighting {
+        let now = TimeSighting {
             time_ms: clock_ms,
             passed_ms,
         };
@@ -293,7 +299,7 @@ impl Timekeeper {
         Err(Self::expected(&state, passed_ms))
     }
 
-    fn expected(state: &State, passed_ms: u64) -> Option<u64> {
+    fn expected(state: &TimekeeperState, passed_ms: u64) -> Option<u64> {
         let happened = [state.log, state.block]
             .into_iter()
             .flatten()
@@ -337,10 +343,10 @@ impl Timekeeper {
         }
     }
 
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> ClockStatus {
         let (clock_ms, passed_ms) = ((self.clock)(), (self.passed)());
         let state = self.state.lock();
-        Standing {
+        ClockStatus {
             clock_ms,
             expected_ms: Self::expected(&state, passed_ms),
             block: state

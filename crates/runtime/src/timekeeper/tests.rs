@@ -13,7 +13,7 @@ const BOUNDS: TimeBounds = TimeBounds {
     empty_gap_max_ms: 12 * HOUR,
     alone: None,
 };
-const ALONE: Alone = Alone {
+const ALONE: SoleClockRule = SoleClockRule {
     steady_ms: 5 * SECOND,
     idle_max_ms: 1_000 * DAY,
 };

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use kedge_protocol::Id;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_rules::Caller;
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 
 use super::language::{F, Known, PATHS};
 use super::store::{NewObject, NewTemplate, TestStore, caller, organization, template};
 use super::values::{Rng, V};
 use crate::SearchError;
 use crate::sort::{self, SortBy};
-use crate::{Filter, Wanted, count, parse, search};
+use crate::{SearchFilter, SearchPageRequest, count, parse, search};
 
 pub(super) const OBJECTS: u64 = 700;
 const SEARCHES: u64 = 1_500;
@@ -94,16 +94,16 @@ fn is_served(caller: &Caller, filter: &F, path: &str) -> bool {
 
 /// All pages of a search.
 fn pages(
-    snapshot: &Snapshot,
+    snapshot: &StoreSnapshot,
     caller: &Caller,
-    filter: &Filter,
+    filter: &SearchFilter,
     sort: &str,
     limit: usize,
 ) -> Result<Vec<Object>, SearchError> {
     let mut found = Vec::new();
     let mut after = None;
     loop {
-        let wanted = Wanted {
+        let wanted = SearchPageRequest {
             sort: sort::read(Some(sort)).unwrap(),
             limit,
             bytes_max: usize::MAX,

@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 
 use kedge_protocol::limits::SEARCH_ROWS_MAX;
 use kedge_protocol::resource::ObjectStatus;
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 
 use super::store::{NewObject, TestStore, caller, template, time_ms, wallet};
 use crate::SearchError;
-use crate::{Counted, Filter, Found, Wanted, count, parse, search, sort};
+use crate::{SearchCount, SearchFilter, SearchPage, SearchPageRequest, count, parse, search, sort};
 
 /// Objects of the large template.
 const LARGE: u64 = 60_000;
@@ -18,8 +18,8 @@ const SMALL: u64 = 500;
 /// The large template has `rare` (every 2,000th is "yes"), `half` (0 or 1), `rising` (0, 1, 2, …) and `plain` (like
 /// rising, not indexed); the small one is alike. Wallet 1 owns only every 600th object, wallet 2 the rest; both belong
 /// to the organization.
-fn large() -> &'static (TestStore, Snapshot) {
-    static STORE: OnceLock<(TestStore, Snapshot)> = OnceLock::new();
+fn large() -> &'static (TestStore, StoreSnapshot) {
+    static STORE: OnceLock<(TestStore, StoreSnapshot)> = OnceLock::new();
     STORE.get_or_init(|| {
         let indexed = ["rare", "half", "rising"];
         let mut store = TestStore::new(&[(1, 1, &indexed, false), (2, 1, &indexed, false)], 2);
@@ -41,7 +41,7 @@ fn large() -> &'static (TestStore, Snapshot) {
     })
 }
 
-fn all(conditions: &[&str]) -> Filter {
+fn all(conditions: &[&str]) -> SearchFilter {
     let json = format!(r#"{{"and":[{}]}}"#, conditions.join(","));
     parse::filter(&json).unwrap()
 }
@@ -57,8 +57,8 @@ fn is(property: &str, op: &str, value: &str) -> String {
     format!(r#"{{"field":"properties.{property}","op":"{op}","value":{value}}}"#)
 }
 
-fn find_by(filter: &Filter, by: &str, limit: usize) -> Result<Found, SearchError> {
-    let wanted = Wanted {
+fn find_by(filter: &SearchFilter, by: &str, limit: usize) -> Result<SearchPage, SearchError> {
+    let wanted = SearchPageRequest {
         sort: sort::read(Some(by)).unwrap(),
         limit,
         bytes_max: usize::MAX,
@@ -67,11 +67,11 @@ fn find_by(filter: &Filter, by: &str, limit: usize) -> Result<Found, SearchError
     search(&large().1, &caller(1, 1), filter, &wanted)
 }
 
-fn find(filter: &Filter, limit: usize) -> Found {
+fn find(filter: &SearchFilter, limit: usize) -> SearchPage {
     find_by(filter, r#"[{"field":"created_at"}]"#, limit).unwrap()
 }
 
-fn counted(filter: &Filter) -> Counted {
+fn counted(filter: &SearchFilter) -> SearchCount {
     count(&large().1, &caller(1, 1), filter).unwrap()
 }
 
@@ -259,7 +259,7 @@ fn counts_read_indexes_alone_where_these_answer() {
         conditions.push(&of_large);
         assert_eq!(
             counted(&all(&conditions)),
-            Counted {
+            SearchCount {
                 count: expected,
                 rows
             },
@@ -274,7 +274,7 @@ fn counts_read_indexes_alone_where_these_answer() {
     ]);
     assert_eq!(
         counted(&filter),
-        Counted {
+        SearchCount {
             count: 10,
             rows: 40
         }

@@ -7,12 +7,12 @@ use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{Object, ObjectStatus, Role, Template, Trace, Wallet};
+use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace, Role, Template, Wallet};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::Caller;
 use kedge_rules::index::IndexedPaths;
-use kedge_storage::{Group, LogHead, Snapshot, Store, StoreOptions};
+use kedge_storage::{LogHead, Store, StoreOptions, StoreSnapshot, WriteGroup};
 
 /// Time of the first object.
 pub(super) const START_MS: u64 = 1_790_000_000_000;
@@ -64,15 +64,15 @@ pub(super) struct NewObject {
 pub(super) struct TestStore {
     store: Store,
     templates: Vec<(Template, IndexedPaths)>,
-    group: Group,
+    group: WriteGroup,
     sequence: u64,
     /// The log's head after the last commit.
     head: LogHead,
     _directory: tempfile::TempDir,
 }
 
-fn trace(sequence: u64) -> Trace {
-    Trace {
+fn trace(sequence: u64) -> ResourceTrace {
+    ResourceTrace {
         version: 1,
         integrity: Hash::ZERO,
         created_sequence: sequence,
@@ -111,7 +111,7 @@ impl TestStore {
             side_keys: kedge_storage::SideKeys::one(1, [1; 32]),
             ..StoreOptions::of_store(&directory.path().join("store"), domain, Address([2; 20]))
         });
-        let mut group = Group::new();
+        let mut group = WriteGroup::new();
         let made = templates
             .iter()
             .map(|&(number, of, indexed, public_access)| {
@@ -176,7 +176,7 @@ impl TestStore {
             owner_address: address(new.owner),
             properties: new.properties,
             status: new.status,
-            trace: Trace {
+            trace: ResourceTrace {
                 version: 1 + new.changed_after % 2,
                 sequence: sequence + new.changed_after * 100_000,
                 updated_at_ms: time_ms(sequence + new.changed_after * 100_000),
@@ -230,7 +230,7 @@ impl TestStore {
 
     /// Seals and commits everything added since the last batch. Its hashes are never checked.
     fn commit(&mut self) {
-        let mut group = std::mem::replace(&mut self.group, Group::new());
+        let mut group = std::mem::replace(&mut self.group, WriteGroup::new());
         let count = self.sequence - self.head.sequence;
         if count > 0 {
             let header = BatchHeader {
@@ -257,7 +257,7 @@ impl TestStore {
     }
 
     /// Stores the templates' object counts, and returns a snapshot.
-    pub(super) fn snapshot(&mut self, minted: &[(u64, u64)]) -> Snapshot {
+    pub(super) fn snapshot(&mut self, minted: &[(u64, u64)]) -> StoreSnapshot {
         for (number, count) in minted {
             self.group.put_minted(template(*number), *count);
         }

@@ -8,7 +8,7 @@ use kedge_config::secrets::make_private_dir;
 use tempfile::NamedTempFile;
 
 use super::{Archive, ArchiveError, at};
-use crate::backup::{Listed, digest_of};
+use crate::backup::{BackupFile, digest_of};
 
 /// A local or mounted directory.
 pub struct LocalArchive {
@@ -58,7 +58,7 @@ impl Archive for LocalArchive {
         copy(from, &self.directory.join(name))
     }
 
-    fn digest(&self, name: &str) -> io::Result<Listed> {
+    fn digest(&self, name: &str) -> io::Result<BackupFile> {
         digest_of(&self.directory.join(name))
     }
 

@@ -7,7 +7,7 @@ use kedge_http::error::ApiError;
 use kedge_protocol::proof::ProofFile;
 
 /// Provider of the actions that name the sequencer's keys.
-pub trait NamedKeys {
+pub trait KeyActionSource {
     /// Proof files of the actions before a sequence, in the log's order, including archived ones.
     ///
     /// # Errors
@@ -20,9 +20,9 @@ pub trait NamedKeys {
 
 /// Kept proof files of a running server.
 #[derive(Default)]
-pub struct KeptProofs(ArcSwap<Vec<ProofFile>>);
+pub struct KeyProofFiles(ArcSwap<Vec<ProofFile>>);
 
-impl KeptProofs {
+impl KeyProofFiles {
     /// The proof file of the action with this sequence.
     pub fn of(&self, sequence: u64) -> Option<ProofFile> {
         let kept = self.0.load();

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::batch::SignedBatch;
-use kedge_storage::ReadError;
+use kedge_storage::StoreReadError;
 
-use super::{BackupError, List, Listed, Source, at, copy_file, data, list};
+use super::{BackupError, BackupFile, BackupManifest, BackupSource, at, copy_file, data, list};
 
 /// An older backup of the same log, and the files reused from it.
-pub(super) struct Older {
+pub(super) struct BaseBackup {
     path: PathBuf,
-    list: List,
-    taken: BTreeMap<String, Listed>,
+    list: BackupManifest,
+    taken: BTreeMap<String, BackupFile>,
 }
 
-impl Older {
+impl BaseBackup {
     /// Reads the manifest of the backup in `path`, which must be of the same log.
-    pub(super) fn open(path: &Path, source: &Source<'_>) -> Result<Self, BackupError> {
+    pub(super) fn open(path: &Path, source: &BackupSource<'_>) -> Result<Self, BackupError> {
         let list = list(path)?;
         let other = |what: String| {
             Err(BackupError::OtherLog {
@@ -36,7 +36,7 @@ impl Older {
         if let Some(last) = list.batches.checked_sub(1) {
             let batch = match snapshot.batch(last) {
                 // Linked segments are still compared one by one.
-                Err(ReadError::Archived { .. }) => None,
+                Err(StoreReadError::Archived { .. }) => None,
                 batch => Some(batch?),
             };
             let is_other = |batch: Option<SignedBatch>| {
@@ -92,7 +92,7 @@ impl Older {
     }
 
     /// The reused files with the older manifest's digests.
-    pub(super) fn taken(self) -> BTreeMap<String, Listed> {
+    pub(super) fn taken(self) -> BTreeMap<String, BackupFile> {
         self.taken
     }
 }

@@ -8,36 +8,36 @@ use std::sync::Arc;
 use kedge_config::durable;
 use kedge_config::secrets::make_private_dir;
 use kedge_log::env::{Env, RealEnv};
-use kedge_log::{CutAt, CutError, cut};
+use kedge_log::{CutError, CutPoint, cut};
 use kedge_protocol::time::rfc3339;
 
-use super::{BackupError, LOG, List, at, data, listed, must_be_free, read_through, same};
+use super::{BackupError, BackupManifest, LOG, at, data, listed, must_be_free, read_through, same};
 
 /// End of the restored log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CutTo {
+pub enum RestorePoint {
     /// The last commit group that ends at or before this sequence.
     Sequence(u64),
     /// The last commit group whose batches were sealed at or before this time, Unix milliseconds.
     Time(u64),
 }
 
-impl List {
+impl BackupManifest {
     /// Cuts the log of the restored data directory `made` and updates the manifest. Returns the number of dropped
     /// actions.
     ///
     /// # Errors
     /// [`BackupError::Cut`] if the log does not reach that far, or nothing would be left.
-    pub fn cut(&mut self, made: &Path, to: CutTo) -> Result<u64, BackupError> {
+    pub fn cut(&mut self, made: &Path, to: RestorePoint) -> Result<u64, BackupError> {
         let at = match to {
-            CutTo::Sequence(sequence) => CutAt::Sequence(sequence),
-            CutTo::Time(time_ms) if time_ms > self.made_at_ms => {
+            RestorePoint::Sequence(sequence) => CutPoint::Sequence(sequence),
+            RestorePoint::Time(time_ms) if time_ms > self.made_at_ms => {
                 return Err(BackupError::Cut(format!(
                     "the backup was made at {} and holds nothing later: name that time or an earlier one, or a newer backup",
                     rfc3339(self.made_at_ms)
                 )));
             }
-            CutTo::Time(time_ms) => CutAt::Time(time_ms),
+            RestorePoint::Time(time_ms) => CutPoint::Time(time_ms),
         };
         let env: Arc<dyn Env> = Arc::new(RealEnv);
         let cut = cut(&env, &made.join(LOG), at).map_err(|error| {
@@ -70,7 +70,7 @@ impl List {
 /// [`BackupError`], or what `accept` returns.
 pub fn restore<E: From<BackupError>>(
     from: &Path,
-    list: &List,
+    list: &BackupManifest,
     to: &Path,
     accept: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -89,7 +89,7 @@ pub fn restore<E: From<BackupError>>(
     Ok(())
 }
 
-fn copy_back(from: &Path, list: &List, making: &Path) -> Result<(), BackupError> {
+fn copy_back(from: &Path, list: &BackupManifest, making: &Path) -> Result<(), BackupError> {
     // Left by an interrupted restore; nothing else uses this name.
     match std::fs::remove_dir_all(making) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(making)(error)),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The item is not signed by this log's sequencer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not signed by a key of this log's contract")]
-pub struct NotSigned;
+pub struct UnsignedItem;
 
 /// A provable fault, or a breach that justifies a demand or a challenge.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,9 +19,9 @@ pub enum Finding {
     /// A signed, served and overdue header without a checkpoint; its anchoring can be demanded.
     Overdue(Box<SignedBatch>),
     /// An anchored batch with withheld leaves, which can be demanded.
-    Withheld(Withheld),
+    Withheld(WithheldLeaves),
     /// An anchored action without its signer's signature, or after its deadline; can be challenged.
-    Unauthorised(Box<Challenge>),
+    Unauthorised(Box<ActionChallenge>),
 }
 
 impl Finding {
@@ -39,7 +39,7 @@ impl Finding {
 
 /// Content of a demand for leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Withheld {
+pub struct WithheldLeaves {
     pub number: u64,
     /// Batch count of a checkpoint that holds it.
     pub anchored_batches: u64,
@@ -47,7 +47,7 @@ pub struct Withheld {
 
 /// Content of a challenge.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Challenge {
+pub struct ActionChallenge {
     pub action: LeafEvidence,
     /// Batch count of a checkpoint that holds its batch.
     pub anchored_batches: u64,

@@ -5,7 +5,7 @@ use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::evidence::{CheckpointEvidence, Evidence, LeafEvidence};
 use kedge_protocol::hash::keccak;
 
-use super::{Challenge, Finding, Known, Watchtower, Withheld};
+use super::{ActionChallenge, Finding, TowerHeader, Watchtower, WithheldLeaves};
 
 /// Limit of simultaneous demands for leaves: each takes a deposit, and one unanswered demand already costs the bond.
 const WITHHELD_MAX: usize = 8;
@@ -17,7 +17,7 @@ impl Watchtower {
         let anchored = self.anchored_reach();
         if let Some(anchored) = anchored {
             let from = self.reviewed.min(anchored);
-            let unreviewed: Vec<Known> = self
+            let unreviewed: Vec<TowerHeader> = self
                 .followed
                 .range(from..anchored)
                 .map(|(_, known)| *known)
@@ -98,10 +98,10 @@ impl Watchtower {
                 && now_s >= since_s.saturating_add(self.patience_s)
         };
         let due = self.lacking.iter().filter(is_due).take(WITHHELD_MAX);
-        let due: Vec<Withheld> = due
+        let due: Vec<WithheldLeaves> = due
             .filter_map(|(number, _)| {
                 let mut holding = self.trust.anchored.range(number + 1..);
-                Some(Withheld {
+                Some(WithheldLeaves {
                     number: *number,
                     anchored_batches: *holding.next()?.0,
                 })
@@ -138,7 +138,7 @@ impl Watchtower {
         self.unauthorised = waiting;
         let held: Vec<LeafEvidence> = held;
         for action in held {
-            let challenge = Challenge {
+            let challenge = ActionChallenge {
                 batch_path: self.tree.inclusion(action.batch.header.number, reach),
                 anchored_batches: reach,
                 action,
@@ -148,11 +148,11 @@ impl Watchtower {
         }
     }
 
-    pub(super) fn served(&self, number: u64) -> Option<Known> {
+    pub(super) fn served(&self, number: u64) -> Option<TowerHeader> {
         self.followed.get(&number).copied()
     }
 
-    fn report_missing(&mut self, known: &Known) {
+    fn report_missing(&mut self, known: &TowerHeader) {
         let batch = Box::new(known.batch);
         self.report(known.header().hash(), Finding::Missing(batch));
     }
@@ -168,7 +168,7 @@ impl Watchtower {
         anchored.find(leads).map(|(batches, _)| *batches)
     }
 
-    fn review_header(&mut self, known: &Known, anchored: u64) {
+    fn review_header(&mut self, known: &TowerHeader, anchored: u64) {
         let header = *known.header();
         if header.number >= anchored {
             return;

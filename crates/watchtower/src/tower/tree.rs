@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use kedge_protocol::Hash;
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes};
 
 /// The log tree over the followed batches.
 #[derive(Default)]
-pub(super) struct Tree {
-    frontier: Frontier,
+pub(super) struct FollowedTree {
+    frontier: TreeFrontier,
     nodes: HashMap<(u32, u64), Hash>,
 }
 
-impl Nodes for Tree {
+impl TreeNodes for FollowedTree {
     type Error = Infallible;
 
     fn node(&self, level: u32, index: u64) -> Result<Hash, Infallible> {
@@ -21,7 +21,7 @@ impl Nodes for Tree {
     }
 }
 
-impl Tree {
+impl FollowedTree {
     pub(super) fn size(&self) -> u64 {
         self.frontier.size()
     }
@@ -29,7 +29,7 @@ impl Tree {
     /// Continues with the tree of `size` leaves whose complete subtrees have these roots, largest first. Roots and
     /// paths of smaller trees are then unknown. False if the number of roots does not fit the size.
     pub(super) fn begin_at(&mut self, size: u64, peaks: &[Hash]) -> bool {
-        let Some(frontier) = Frontier::of_peaks(size, peaks.to_vec()) else {
+        let Some(frontier) = TreeFrontier::of_peaks(size, peaks.to_vec()) else {
             return false;
         };
         let levels = (0..u64::BITS).rev().filter(|level| size >> level & 1 == 1);

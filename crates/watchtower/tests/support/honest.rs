@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::evidence::{KeyTerm, Trust};
+use kedge_protocol::evidence::{ContractView, KeyTerm};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use kedge_protocol::log_tree::{self, Frontier};
+use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::signature::{Signature, SigningKey};
@@ -32,7 +32,7 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// A random action as in a receipt: leaf, index, path, previous integrity.
-    pub(crate) fn opened(&self, rng: &mut Rng) -> (Leaf, u32, Vec<Hash>, Hash) {
+    pub(crate) fn opened(&self, rng: &mut Rng) -> (LogLeaf, u32, Vec<Hash>, Hash) {
         let record = &rng.pick(&self.records);
         let placed = record.placed(&record.hashes());
         let place = usize::try_from(rng.below(placed.len() as u64)).unwrap();
@@ -58,7 +58,7 @@ pub(crate) struct Honest {
     anchored: BTreeMap<u64, Hash>,
     /// Anchored checkpoints that the watchtower has not read yet.
     news: Vec<SignedCheckpoint>,
-    frontier: Frontier,
+    frontier: TreeFrontier,
     /// Roots of the log tree, by batch count.
     roots: Vec<Hash>,
     objects: Vec<Object>,
@@ -78,7 +78,7 @@ fn domain() -> Domain {
 impl Honest {
     pub(crate) fn new(mut rng: Rng) -> Self {
         let key = rng.key();
-        let frontier = Frontier::default();
+        let frontier = TreeFrontier::default();
         let roots = vec![frontier.root()];
         Self {
             keys: vec![(key.clone(), KeyTerm::only(key.address()))],
@@ -101,13 +101,13 @@ impl Honest {
     }
 
     /// State of the contract.
-    pub(crate) fn trust(&self) -> Trust {
-        Trust {
+    pub(crate) fn trust(&self) -> ContractView {
+        ContractView {
             keys: self.keys.iter().map(|(_, term)| *term).collect(),
             anchored: self.anchored.clone(),
             evidence_age_s: EVIDENCE_AGE_S,
             now_s: self.time_ms / 1_000,
-            ..Trust::new(domain(), Address::ZERO)
+            ..ContractView::new(domain(), Address::ZERO)
         }
     }
 

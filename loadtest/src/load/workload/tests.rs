@@ -20,10 +20,10 @@ pub(crate) fn workload(arguments: &str, organizations: usize, objects: usize) ->
     let arguments = std::iter::once("kedge-load").chain(arguments.split(' '));
     let mut options = RunOptions::try_parse_from(arguments).unwrap();
     (options.organizations, options.objects) = (organizations, organizations * objects);
-    let organizations: Vec<Organization> = (0..organizations)
+    let organizations: Vec<LoadOrganization> = (0..organizations)
         .map(|number| {
             let key = SigningKey::from_bytes(&[number as u8 + 1; 32]).unwrap();
-            Organization {
+            LoadOrganization {
                 id: id(Prefix::Organization, number),
                 recipients: [key.address(), key.address()],
                 key,
@@ -102,8 +102,8 @@ fn reads_and_changes_are_mixed_as_asked_and_numbered_without_gaps() {
     let mut numbers = (BTreeSet::new(), BTreeSet::new());
     for slot in 0..300 {
         match workload.step(slot) {
-            Step::Read(number) => numbers.0.insert(number),
-            Step::Write(number) => numbers.1.insert(number),
+            WorkloadStep::Read(number) => numbers.0.insert(number),
+            WorkloadStep::Write(number) => numbers.1.insert(number),
         };
     }
     assert_eq!(numbers.0, (0..210).collect());

@@ -1,6 +1,6 @@
 //! Exactly-once batches, whose sender may crash at any moment.
 //!
-//! The sender stores nonce, deadline and seed ([`Attempt`]) before it sends anything. Signing is deterministic, so a
+//! The sender stores nonce, deadline and seed ([`SigningAttempt`]) before it sends anything. Signing is deterministic, so a
 //! restarted sender produces the same bytes and knows the ids of the actions in the log. All attempts at a batch share
 //! one nonce, and the log accepts a nonce once, so at most one attempt succeeds. The batch gets another nonce only when
 //! this one can no longer be spent and the log holds none of the attempts.
@@ -18,15 +18,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActionResult, BATCHES, BatchOutcome, NewAction, WireOutcome, batch_body, batch_texts, post,
+    BATCHES, BatchActionResult, BatchOutcome, NewAction, WireOutcome, batch_body, batch_texts, post,
 };
-use crate::account::{Account, Authorized, Sending, member};
-use crate::error::{Envelope, Error, Result, retry_after};
+use crate::account::{Account, AuthorizedRequest, RetriedRequest, member};
+use crate::error::{ClientError, ClientResult, ServerRefusal, retry_after};
 use crate::page::Page;
 use crate::random;
-use crate::sign::{ActionText, SignedRequest, deadline_in, sign};
+use crate::sign::{SignableAction, SignedRequest, deadline_in, sign};
 use crate::transport::HttpAnswer;
-use crate::types::Action;
+use crate::types::ActionResource;
 
 /// Longest wait between two attempts if the server states none, in milliseconds.
 const WAIT_MS_MAX: u64 = 10_000;
@@ -39,7 +39,7 @@ const SEQUENCE_TRIES_MAX: u32 = 5;
 
 /// Signing parameters of one attempt at a batch. With the same actions and key they give the same signature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct SigningAttempt {
     /// Nonce of the request.
     pub nonce: u64,
     /// Deadline, Unix seconds.
@@ -49,9 +49,9 @@ pub struct Attempt {
 }
 
 /// Crash-safe storage of signing attempts.
-pub trait Keeper: Send + Sync {
+pub trait AttemptStore: Send + Sync {
     /// Stores an attempt durably. The client sends it only after this has returned.
-    fn keep(&self, attempt: &Attempt) -> std::io::Result<()>;
+    fn keep(&self, attempt: &SigningAttempt) -> std::io::Result<()>;
 
     /// Reports a wait before the next attempt, and its reason.
     fn waits(&self, wait: Duration, why: &str);
@@ -65,7 +65,7 @@ pub struct OnceBatch<'a> {
     /// Unique to the batch, and the same at each attempt.
     pub idempotency_key: &'a str,
     /// Stored attempts of earlier calls, oldest first.
-    pub earlier: &'a [Attempt],
+    pub earlier: &'a [SigningAttempt],
     /// Deadline of an attempt, from the time of signing.
     pub deadline_ahead: Duration,
     /// How long the server may be unreachable, or may ask to wait, before the call fails.
@@ -85,16 +85,16 @@ pub enum OnceResult {
         sequence: u64,
     },
     /// The action was refused and will never be done.
-    Refused(Envelope),
+    Refused(ServerRefusal),
     /// The action was refused; the reason was lost with the answer.
     NotDone,
 }
 
-impl From<ActionResult> for OnceResult {
-    fn from(result: ActionResult) -> Self {
+impl From<BatchActionResult> for OnceResult {
+    fn from(result: BatchActionResult) -> Self {
         match result {
-            ActionResult::Refused(envelope) => Self::Refused(envelope),
-            ActionResult::Done(done) => Self::Done {
+            BatchActionResult::Refused(envelope) => Self::Refused(envelope),
+            BatchActionResult::Done(done) => Self::Done {
                 action_id: done.id,
                 object_id: done.object_id,
                 sequence: done.sequence,
@@ -109,11 +109,11 @@ impl Account {
     pub async fn batch_once(
         &self,
         batch: &OnceBatch<'_>,
-        keeper: &dyn Keeper,
-    ) -> Result<Vec<OnceResult>> {
+        keeper: &dyn AttemptStore,
+    ) -> ClientResult<Vec<OnceResult>> {
         if !self.client().options().verify_receipts {
             let why = "a batch is done once only with receipts that are verified";
-            return Err(Error::Usage(why.to_owned()));
+            return Err(ClientError::Usage(why.to_owned()));
         }
         let targets: Vec<String> = batch.actions.iter().map(NewAction::target).collect();
         let texts = batch_texts(batch.actions, &targets);
@@ -122,12 +122,12 @@ impl Account {
             ("idempotency-key", batch.idempotency_key.to_owned()),
         ];
         let body = batch_body(batch.actions, false)?;
-        let signed: Result<Vec<SignedRequest>> = batch
+        let signed: ClientResult<Vec<SignedRequest>> = batch
             .earlier
             .iter()
             .map(|attempt| self.sign_attempt(attempt, &texts))
             .collect();
-        let once = Once {
+        let once = OnceSender {
             account: self,
             batch,
             texts,
@@ -135,19 +135,23 @@ impl Account {
             keeper,
             signed: signed?,
             unsure: !batch.earlier.is_empty(),
-            trouble: Trouble::default(),
+            trouble: OnceRetries::default(),
         };
         once.run().await
     }
 
     /// Skips the nonces of these attempts for other requests.
-    pub fn reserve_nonces<'a>(&self, attempts: impl IntoIterator<Item = &'a Attempt>) {
+    pub fn reserve_nonces<'a>(&self, attempts: impl IntoIterator<Item = &'a SigningAttempt>) {
         if let Some(highest) = attempts.into_iter().map(|attempt| attempt.nonce).max() {
             self.skip_nonces(highest);
         }
     }
 
-    fn sign_attempt(&self, attempt: &Attempt, texts: &[ActionText<'_>]) -> Result<SignedRequest> {
+    fn sign_attempt(
+        &self,
+        attempt: &SigningAttempt,
+        texts: &[SignableAction<'_>],
+    ) -> ClientResult<SignedRequest> {
         let terms = self.terms(attempt.nonce, attempt.deadline_s, attempt.seed);
         sign(&terms, texts)
     }
@@ -155,7 +159,7 @@ impl Account {
 
 /// Retry state since the last useful answer.
 #[derive(Default)]
-struct Trouble {
+struct OnceRetries {
     /// Time of the first attempt without a useful answer.
     since: Option<Instant>,
     /// Number of waits since then.
@@ -165,34 +169,34 @@ struct Trouble {
 }
 
 /// Next step after an attempt.
-enum Next {
+enum OnceStep {
     /// The results are known.
     Known(Vec<OnceResult>),
     /// Send the same bytes again now.
     Again,
     /// Send the same bytes again later.
-    Wait(Option<Duration>, Error),
+    Wait(Option<Duration>, ClientError),
     /// Sign again with the same nonce.
     Renew,
     /// The nonce is lost: no attempt was done or ever will be. Holds the highest spent nonce, if known.
     OtherNonce(Option<u64>),
 }
 
-struct Once<'a> {
+struct OnceSender<'a> {
     account: &'a Account,
     batch: &'a OnceBatch<'a>,
-    texts: Vec<ActionText<'a>>,
-    request: Authorized<'a>,
-    keeper: &'a dyn Keeper,
+    texts: Vec<SignableAction<'a>>,
+    request: AuthorizedRequest<'a>,
+    keeper: &'a dyn AttemptStore,
     /// All attempts, oldest first; the last one is sent.
     signed: Vec<SignedRequest>,
     /// Whether an attempt may have been done, or may still be.
     unsure: bool,
-    trouble: Trouble,
+    trouble: OnceRetries,
 }
 
-impl Once<'_> {
-    async fn run(mut self) -> Result<Vec<OnceResult>> {
+impl OnceSender<'_> {
+    async fn run(mut self) -> ClientResult<Vec<OnceResult>> {
         if self.signed.is_empty() {
             let nonce = self.account.next_nonce().await?;
             self.sign_with(nonce)?;
@@ -203,11 +207,11 @@ impl Once<'_> {
                 self.sign_with(nonce)?;
             }
             match self.send().await? {
-                Next::Known(results) => return Ok(results),
-                Next::Again => {}
-                Next::Wait(asked, why) => self.wait(asked, why).await?,
-                Next::Renew => self.sign_with(nonce)?,
-                Next::OtherNonce(highest) => {
+                OnceStep::Known(results) => return Ok(results),
+                OnceStep::Again => {}
+                OnceStep::Wait(asked, why) => self.wait(asked, why).await?,
+                OnceStep::Renew => self.sign_with(nonce)?,
+                OnceStep::OtherNonce(highest) => {
                     let account = self.account;
                     account.resynchronise(self.current()?, highest).await?;
                     let other = account.next_nonce().await?;
@@ -218,43 +222,43 @@ impl Once<'_> {
         }
     }
 
-    fn current(&self) -> Result<&SignedRequest> {
-        let none = || Error::Usage("a batch without an attempt".to_owned());
+    fn current(&self) -> ClientResult<&SignedRequest> {
+        let none = || ClientError::Usage("a batch without an attempt".to_owned());
         self.signed.last().ok_or_else(none)
     }
 
     /// Stores a new attempt, and signs it.
-    fn sign_with(&mut self, nonce: u64) -> Result<()> {
-        let attempt = Attempt {
+    fn sign_with(&mut self, nonce: u64) -> ClientResult<()> {
+        let attempt = SigningAttempt {
             nonce,
             deadline_s: deadline_in(self.batch.deadline_ahead),
             seed: random::seed()?,
         };
         let kept = self.keeper.keep(&attempt);
-        kept.map_err(|error| Error::Usage(format!("an attempt could not be kept: {error}")))?;
+        kept.map_err(|error| ClientError::Usage(format!("an attempt could not be kept: {error}")))?;
         self.signed
             .push(self.account.sign_attempt(&attempt, &self.texts)?);
         Ok(())
     }
 
-    async fn send(&mut self) -> Result<Next> {
-        let mut sending = Sending::new(self.account, &self.request);
+    async fn send(&mut self) -> ClientResult<OnceStep> {
+        let mut sending = RetriedRequest::new(self.account, &self.request);
         let answer = match sending.once(Some(self.current()?)).await {
             Ok(answer) => answer,
-            Err(error @ (Error::Transport(_) | Error::Timeout { .. })) => {
+            Err(error @ (ClientError::Transport(_) | ClientError::Timeout { .. })) => {
                 self.unsure = true;
-                return Ok(Next::Wait(None, error));
+                return Ok(OnceStep::Wait(None, error));
             }
             Err(error) => return Err(error),
         };
         let highest = self.account.learn_highest(&answer);
         if answer.is_success() {
-            return self.outcome(&answer).await.map(Next::Known);
+            return self.outcome(&answer).await.map(OnceStep::Known);
         }
         let refusal = answer.refusal();
         let is = |code: Code| refusal.code() == Some(code.text());
         if is(Code::TokenExpired) && sending.again(&answer).await? {
-            return Ok(Next::Again);
+            return Ok(OnceStep::Again);
         }
         if is(Code::NonceReused) {
             return self.spent(refusal, highest, &answer).await;
@@ -264,22 +268,22 @@ impl Once<'_> {
             return if self.trouble.clock > CLOCK_TRIES_MAX {
                 Err(refusal)
             } else {
-                Ok(Next::Renew)
+                Ok(OnceStep::Renew)
             };
         }
         if answer.status == 429 {
             self.trouble.since = None;
-            return Ok(Next::Wait(retry_after(&answer.headers), refusal));
+            return Ok(OnceStep::Wait(retry_after(&answer.headers), refusal));
         }
         if answer.status >= 500 || is(Code::IdempotencyInProgress) {
             self.unsure = true;
-            return Ok(Next::Wait(retry_after(&answer.headers), refusal));
+            return Ok(OnceStep::Wait(retry_after(&answer.headers), refusal));
         }
         Err(refusal)
     }
 
     /// Waits before the next attempt, unless the wait exceeds the batch's patience.
-    async fn wait(&mut self, asked: Option<Duration>, why: Error) -> Result<()> {
+    async fn wait(&mut self, asked: Option<Duration>, why: ClientError) -> ClientResult<()> {
         let patience = self.batch.patience;
         let doubled = WAIT_MS_FIRST << self.trouble.waits.min(16);
         let own = Duration::from_millis(doubled.min(WAIT_MS_MAX));
@@ -288,7 +292,7 @@ impl Once<'_> {
             .mul_f64(1.0 + random::fraction()? / 4.0);
         self.trouble.waits += 1;
         let since = match &why {
-            Error::Refused(envelope) if envelope.status == 429 => Duration::ZERO,
+            ClientError::Refused(envelope) if envelope.status == 429 => Duration::ZERO,
             _ => self
                 .trouble
                 .since
@@ -304,7 +308,7 @@ impl Once<'_> {
     }
 
     /// Reads a successful answer, which the server may have repeated for the idempotency key.
-    async fn outcome(&self, answer: &HttpAnswer) -> Result<Vec<OnceResult>> {
+    async fn outcome(&self, answer: &HttpAnswer) -> ClientResult<Vec<OnceResult>> {
         let outcome: WireOutcome = answer.read("a batch of actions")?;
         let batch = outcome.receipt.as_ref().map(|receipt| &receipt.batch);
         self.account.client().learn_key_of(batch).await;
@@ -321,21 +325,21 @@ impl Once<'_> {
                 Err(error) => newest = newest.or(Some(error)),
             }
         }
-        Err(newest.unwrap_or_else(|| Error::Usage("a batch without an attempt".to_owned())))
+        Err(newest.unwrap_or_else(|| ClientError::Usage("a batch without an attempt".to_owned())))
     }
 
     /// Finds out what spent the nonce.
     async fn spent(
         &mut self,
-        refusal: Error,
+        refusal: ClientError,
         highest: Option<u64>,
         answer: &HttpAnswer,
-    ) -> Result<Next> {
+    ) -> ClientResult<OnceStep> {
         let nonce = self.current()?.head.nonce;
         let above = highest.is_some_and(|highest| nonce > highest.saturating_add(NONCE_JUMP_MAX));
         let below = highest.is_some_and(|highest| nonce.saturating_add(NONCE_WINDOW) < highest);
         let sequence = match &refusal {
-            Error::Refused(envelope) => envelope
+            ClientError::Refused(envelope) => envelope
                 .body
                 .get("sequence")
                 .and_then(serde_json::Value::as_u64),
@@ -343,15 +347,15 @@ impl Once<'_> {
         };
         let reads_to = answer.number("x-sequence").unwrap_or(0);
         match (member(&refusal, "reason"), sequence) {
-            (Some("refused"), _) if !above => Ok(Next::Renew),
-            _ if above || !self.unsure => Ok(Next::OtherNonce(highest)),
+            (Some("refused"), _) if !above => Ok(OnceStep::Renew),
+            _ if above || !self.unsure => Ok(OnceStep::OtherNonce(highest)),
             (Some("done"), Some(sequence)) => self.look_up(sequence, highest).await,
             (Some("done"), None) if self.trouble.waits >= SEQUENCE_TRIES_MAX => {
                 self.ask_for_each(reads_to, highest).await
             }
             _ if below => self.ask_for_each(reads_to, highest).await,
             // Another attempt is still on its way to the disk.
-            _ => Ok(Next::Wait(None, refusal)),
+            _ => Ok(OnceStep::Wait(None, refusal)),
         }
     }
 
@@ -367,40 +371,44 @@ impl Once<'_> {
     }
 
     /// Reads the log at the sequence where the nonce was spent.
-    async fn look_up(&mut self, sequence: u64, highest: Option<u64>) -> Result<Next> {
+    async fn look_up(&mut self, sequence: u64, highest: Option<u64>) -> ClientResult<OnceStep> {
         let path = format!("/ebus/actions/{sequence}?min_sequence={sequence}");
-        let found: Option<Action> = self.read(&path, "an action").await?;
+        let found: Option<ActionResource> = self.read(&path, "an action").await?;
         let own = found.and_then(|action| {
             let place = self.own_actions().get(&action.id).copied();
             place.map(|place| (place, action))
         });
         match own {
-            None => Ok(Next::OtherNonce(highest)),
-            Some((place, action)) => self.collect(place, &action).await.map(Next::Known),
+            None => Ok(OnceStep::OtherNonce(highest)),
+            Some((place, action)) => self.collect(place, &action).await.map(OnceStep::Known),
         }
     }
 
     /// Looks up each action of each attempt, because the server no longer remembers the nonce.
-    async fn ask_for_each(&mut self, reads_to: u64, highest: Option<u64>) -> Result<Next> {
+    async fn ask_for_each(
+        &mut self,
+        reads_to: u64,
+        highest: Option<u64>,
+    ) -> ClientResult<OnceStep> {
         for attempt in (0..self.signed.len()).rev() {
             for index in 0..self.texts.len() {
                 let id = Id::of_hash(Prefix::Action, &self.signed[attempt].contents[index]);
                 let path = format!("/ebus/actions/{id}?min_sequence={reads_to}");
-                if let Some(action) = self.read::<Action>(&path, "an action").await? {
+                if let Some(action) = self.read::<ActionResource>(&path, "an action").await? {
                     let known = self.collect((attempt, index), &action).await;
-                    return known.map(Next::Known);
+                    return known.map(OnceStep::Known);
                 }
             }
         }
-        Ok(Next::OtherNonce(highest))
+        Ok(OnceStep::OtherNonce(highest))
     }
 
     /// Results of an attempt whose first completed action is `first`. Completed actions have consecutive sequences.
     async fn collect(
         &mut self,
         (attempt, index): (usize, usize),
-        first: &Action,
-    ) -> Result<Vec<OnceResult>> {
+        first: &ActionResource,
+    ) -> ClientResult<Vec<OnceResult>> {
         let content = self.signed[attempt].contents[index];
         let batch = first.receipt.as_ref().map(|receipt| &receipt.batch);
         self.account.client().learn_key_of(batch).await;
@@ -424,7 +432,7 @@ impl Once<'_> {
     }
 
     /// Sequences of the actions from `first` on, by id.
-    async fn events_from(&mut self, first: u64) -> Result<HashMap<Id, u64>> {
+    async fn events_from(&mut self, first: u64) -> ClientResult<HashMap<Id, u64>> {
         let (after, before) = (
             first.saturating_sub(1),
             first.saturating_add(self.texts.len() as u64),
@@ -437,7 +445,7 @@ impl Once<'_> {
         loop {
             let page: Option<Page<SeenEvent>> = self.read(&path, "events").await?;
             // Without the page, completed actions would be submitted again.
-            let page = page.ok_or_else(|| Error::Unexpected {
+            let page = page.ok_or_else(|| ClientError::Unexpected {
                 status: 404,
                 text: "the server has no list of events".to_owned(),
             })?;
@@ -456,11 +464,11 @@ impl Once<'_> {
         &mut self,
         path: &str,
         what: &'static str,
-    ) -> Result<Option<T>> {
+    ) -> ClientResult<Option<T>> {
         loop {
             let answer = match self.account.fetch(path).await {
                 Ok(answer) => answer,
-                Err(error @ (Error::Transport(_) | Error::Timeout { .. })) => {
+                Err(error @ (ClientError::Transport(_) | ClientError::Timeout { .. })) => {
                     self.wait(None, error).await?;
                     continue;
                 }

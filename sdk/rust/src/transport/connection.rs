@@ -20,19 +20,19 @@ pub(super) const OUTCOME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Connector whose connections report their end.
 #[derive(Clone, Debug)]
-pub(super) struct Noticing<C>(pub(crate) C);
+pub(super) struct WatchedConnector<C>(pub(crate) C);
 
 /// A connection that reports its end: `open` is dropped with it.
-pub(super) struct Noticed<S> {
+pub(super) struct WatchedStream<S> {
     stream: S,
     open: watch::Sender<()>,
 }
 
 /// Resolves when a connection has ended; no value is ever sent.
 #[derive(Clone)]
-struct Open(watch::Receiver<()>);
+struct OpenSignal(watch::Receiver<()>);
 
-impl Open {
+impl OpenSignal {
     /// The last connection that the request went to.
     fn of(captured: &CaptureConnection) -> Option<Self> {
         let mut found = Extensions::new();
@@ -60,11 +60,11 @@ pub(super) async fn outcome<T>(
 /// Resolves when the last connection of a request has been gone for `limit`.
 async fn gone(mut captured: CaptureConnection, limit: Duration) {
     drop(captured.wait_for_connection_metadata().await);
-    while let Some(mut open) = Open::of(&captured) {
+    while let Some(mut open) = OpenSignal::of(&captured) {
         // An error: the other half is gone.
         let _ended = open.0.changed().await;
         tokio::time::sleep(limit).await;
-        let last = Open::of(&captured);
+        let last = OpenSignal::of(&captured);
         if last.is_some_and(|last| last.0.same_channel(&open.0)) {
             return;
         }
@@ -73,12 +73,12 @@ async fn gone(mut captured: CaptureConnection, limit: Duration) {
     std::future::pending::<()>().await;
 }
 
-impl<C> Service<Uri> for Noticing<C>
+impl<C> Service<Uri> for WatchedConnector<C>
 where
     C: Service<Uri>,
     C::Future: Send + 'static,
 {
-    type Response = Noticed<C::Response>;
+    type Response = WatchedStream<C::Response>;
     type Error = C::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, C::Error>> + Send>>;
 
@@ -89,7 +89,7 @@ where
     fn call(&mut self, to: Uri) -> Self::Future {
         let connecting = self.0.call(to);
         Box::pin(async move {
-            Ok(Noticed {
+            Ok(WatchedStream {
                 stream: connecting.await?,
                 open: watch::Sender::new(()),
             })
@@ -97,13 +97,15 @@ where
     }
 }
 
-impl<S: Connection> Connection for Noticed<S> {
+impl<S: Connection> Connection for WatchedStream<S> {
     fn connected(&self) -> Connected {
-        self.stream.connected().extra(Open(self.open.subscribe()))
+        self.stream
+            .connected()
+            .extra(OpenSignal(self.open.subscribe()))
     }
 }
 
-impl<S: Read + Unpin> Read for Noticed<S> {
+impl<S: Read + Unpin> Read for WatchedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -113,7 +115,7 @@ impl<S: Read + Unpin> Read for Noticed<S> {
     }
 }
 
-impl<S: Write + Unpin> Write for Noticed<S> {
+impl<S: Write + Unpin> Write for WatchedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -164,7 +166,8 @@ mod tests {
     async fn the_end_of_a_requests_connection_is_noticed_and_nothing_else() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let client = Client::builder(TokioExecutor::new()).build(Noticing(HttpConnector::new()));
+        let client =
+            Client::builder(TokioExecutor::new()).build(WatchedConnector(HttpConnector::new()));
         let mut request = Request::get(url).body(Empty::<&[u8]>::new()).unwrap();
         let captured = capture_connection(&mut request);
         let requested = tokio::spawn(async move { client.request(request).await });

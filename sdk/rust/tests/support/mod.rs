@@ -13,7 +13,7 @@ use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
 use kedge_protocol::action::{ActionWords, Kind, salt};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::{self, Leaf};
+use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::merkle::BatchTree;
@@ -354,7 +354,7 @@ fn seal(state: &mut State, leaves: &[ReceiptLeaf]) -> (SignedBatch, BatchTree) {
                 integrity,
                 ..
             } = *leaf;
-            Leaf {
+            LogLeaf {
                 sequence,
                 timestamp_ms,
                 content,

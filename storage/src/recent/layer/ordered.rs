@@ -4,23 +4,23 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 
-use super::versions::{Version, Versions, Writer};
-use super::{Key, Range, Written};
+use super::versions::{RowVersion, RowVersions, VersionWriter};
+use super::{KeyRange, RowKey, ShardDelta};
 
 /// Bound on the rows of a block.
 const BLOCK_ROWS_MAX: usize = 32;
 
 /// Lists write each of their rows once.
-type Row = (Key, Versions<1>);
-type Block = Vec<Row>;
+type OrderedRow = (RowKey, RowVersions<1>);
+type OrderedBlock = Vec<OrderedRow>;
 
 /// Each block under a key that is not above its first row's, and above all rows of the blocks before. The first block's
 /// key is empty.
 #[derive(Default)]
-pub(super) struct Ordered(BTreeMap<Key, Block>);
+pub(super) struct OrderedRows(BTreeMap<RowKey, OrderedBlock>);
 
-impl Ordered {
-    pub(super) fn get(&self, key: &[u8]) -> Option<&[Version]> {
+impl OrderedRows {
+    pub(super) fn get(&self, key: &[u8]) -> Option<&[RowVersion]> {
         let (_, block) = self.0.range::<[u8], _>(up_to(key)).next_back()?;
         let at = block.binary_search_by(|(other, _)| other.as_slice().cmp(key));
         Some(&block[at.ok()?].1)
@@ -30,15 +30,15 @@ impl Ordered {
     pub(super) fn write(
         &mut self,
         mut rows: &[(&[u8], Option<&[u8]>)],
-        writer: Writer<'_>,
-    ) -> Written {
-        let mut written = Written::default();
+        writer: VersionWriter<'_>,
+    ) -> ShardDelta {
+        let mut written = ShardDelta::default();
         while let Some((key, _)) = rows.first() {
             let after = (Bound::Excluded(*key), Bound::Unbounded);
             let next = self.0.range::<[u8], _>(after).next();
             let end = next.map(|(end, _)| end.clone());
             let Some((_, block)) = self.0.range_mut::<[u8], _>(up_to(key)).next_back() else {
-                self.0.insert(Key::default(), Block::new());
+                self.0.insert(RowKey::default(), OrderedBlock::new());
                 continue;
             };
             let is_here = |key: &[u8]| end.as_deref().is_none_or(|end| key < end);
@@ -60,8 +60,8 @@ impl Ordered {
     /// The rows of a range, in key order.
     pub(super) fn range<'a>(
         &'a self,
-        range: &Range<'a>,
-    ) -> impl DoubleEndedIterator<Item = (&'a [u8], &'a [Version])> + use<'a> {
+        range: &KeyRange<'a>,
+    ) -> impl DoubleEndedIterator<Item = (&'a [u8], &'a [RowVersion])> + use<'a> {
         let (from, to) = (range.from, range.to);
         let first = match from {
             Bound::Included(from) | Bound::Excluded(from) => {
@@ -75,7 +75,7 @@ impl Ordered {
             _ => false,
         };
         let blocks = (!is_empty).then(|| self.0.range::<[u8], _>((first, to)));
-        let within = move |(_, block): (_, &'a Block)| within(block, from, to);
+        let within = move |(_, block): (_, &'a OrderedBlock)| within(block, from, to);
         let rows = blocks.into_iter().flatten().flat_map(within);
         rows.map(|(key, versions)| (&**key, &**versions))
     }
@@ -86,7 +86,11 @@ fn up_to(key: &[u8]) -> impl RangeBounds<[u8]> + use<'_> {
 }
 
 /// The rows of a block that are in a range.
-fn within<'a>(block: &'a Block, from: Bound<&[u8]>, to: Bound<&[u8]>) -> std::slice::Iter<'a, Row> {
+fn within<'a>(
+    block: &'a OrderedBlock,
+    from: Bound<&[u8]>,
+    to: Bound<&[u8]>,
+) -> std::slice::Iter<'a, OrderedRow> {
     let start = match from {
         Bound::Included(from) => block.partition_point(|(key, _)| &**key < from),
         Bound::Excluded(from) => block.partition_point(|(key, _)| &**key <= from),
@@ -102,11 +106,11 @@ fn within<'a>(block: &'a Block, from: Bound<&[u8]>, to: Bound<&[u8]>) -> std::sl
 
 /// Writes a row to its block; false if it is new, and the block full.
 fn write_to(
-    block: &mut Block,
+    block: &mut OrderedBlock,
     key: &[u8],
     value: Option<&[u8]>,
-    writer: Writer<'_>,
-    written: &mut Written,
+    writer: VersionWriter<'_>,
+    written: &mut ShardDelta,
 ) -> bool {
     let at = match block.last() {
         Some((last, _)) if &**last >= key => {
@@ -121,8 +125,8 @@ fn write_to(
         }
         Err(_) if block.len() >= BLOCK_ROWS_MAX => return false,
         Err(at) => {
-            let version = Version::new(writer.group, value);
-            let row = (Key::from_slice(key), Versions::from_iter([version]));
+            let version = RowVersion::new(writer.group, value);
+            let row = (RowKey::from_slice(key), RowVersions::from_iter([version]));
             block.insert(at, row);
             written.added(key, value);
         }
@@ -132,11 +136,11 @@ fn write_to(
 
 /// Splits a full block at the row's place if that is its end, and in its middle otherwise. Returns the following block,
 /// and its key.
-fn split(block: &mut Block, key: &[u8]) -> (Key, Block) {
-    let mut upper = Block::with_capacity(BLOCK_ROWS_MAX);
+fn split(block: &mut OrderedBlock, key: &[u8]) -> (RowKey, OrderedBlock) {
+    let mut upper = OrderedBlock::with_capacity(BLOCK_ROWS_MAX);
     if block.last().is_none_or(|(last, _)| &**last >= key) {
         upper.extend(block.drain(block.len() / 2..));
     }
     let first = upper.first().map(|(first, _)| first.clone());
-    (first.unwrap_or_else(|| Key::from_slice(key)), upper)
+    (first.unwrap_or_else(|| RowKey::from_slice(key)), upper)
 }

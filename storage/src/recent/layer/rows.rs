@@ -6,10 +6,10 @@ use std::ops::RangeBounds;
 
 use kedge_protocol::ids::IdMap;
 
-use super::bytes::Bytes;
-use super::ordered::Ordered;
-use super::versions::{Version, Versions, Writer};
-use super::{Range, Written};
+use super::bytes::InlineBytes;
+use super::ordered::OrderedRows;
+use super::versions::{RowVersion, RowVersions, VersionWriter};
+use super::{KeyRange, ShardDelta};
 use crate::tables::{Table, first_8};
 
 /// Size of a prefetch.
@@ -18,22 +18,22 @@ const CACHE_LINE_BYTES: usize = 64;
 const FETCHED_LINES_MAX: usize = 8;
 
 /// An identifier.
-type ShortKey = Bytes<22>;
+type ShortKey = InlineBytes<22>;
 
 /// Most rows that change have the newest version and the previous one.
-type Hashed = IdMap<ShortKey, Versions<2>>;
+type HashedRows = IdMap<ShortKey, RowVersions<2>>;
 
-pub(super) enum Rows {
-    Ordered(Ordered),
-    Hashed(Hashed),
+pub(super) enum ShardRows {
+    Ordered(OrderedRows),
+    Hashed(HashedRows),
 }
 
-impl Rows {
+impl ShardRows {
     /// No rows, for a table.
     pub(super) fn of(table: Table) -> Self {
         match table {
             Table::Objects | Table::LogBytes => Self::Hashed(IdMap::default()),
-            _ => Self::Ordered(Ordered::default()),
+            _ => Self::Ordered(OrderedRows::default()),
         }
     }
 
@@ -45,7 +45,7 @@ impl Rows {
         }
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Option<&[Version]> {
+    pub(super) fn get(&self, key: &[u8]) -> Option<&[RowVersion]> {
         match self {
             Self::Ordered(rows) => rows.get(key),
             Self::Hashed(rows) => rows.get(key).map(|versions| &**versions),
@@ -53,7 +53,11 @@ impl Rows {
     }
 
     /// Writes rows that are in key order.
-    pub(super) fn write(&mut self, rows: &[(&[u8], Option<&[u8]>)], writer: Writer<'_>) -> Written {
+    pub(super) fn write(
+        &mut self,
+        rows: &[(&[u8], Option<&[u8]>)],
+        writer: VersionWriter<'_>,
+    ) -> ShardDelta {
         match self {
             Self::Ordered(ordered) => ordered.write(rows, writer),
             Self::Hashed(hashed) => write_hashed(hashed, rows, writer),
@@ -63,8 +67,8 @@ impl Rows {
     /// The rows of a range, in key order.
     pub(super) fn range<'a>(
         &'a self,
-        range: &Range<'a>,
-    ) -> Box<dyn DoubleEndedIterator<Item = (&'a [u8], &'a [Version])> + 'a> {
+        range: &KeyRange<'a>,
+    ) -> Box<dyn DoubleEndedIterator<Item = (&'a [u8], &'a [RowVersion])> + 'a> {
         let rows = match self {
             Self::Ordered(rows) => return Box::new(rows.range(range)),
             Self::Hashed(rows) => rows,
@@ -81,21 +85,21 @@ impl Rows {
 /// Writes hashed rows. They are scattered over the memory, so all of them are prefetched first, which takes about as
 /// long as one.
 fn write_hashed(
-    hashed: &mut Hashed,
+    hashed: &mut HashedRows,
     rows: &[(&[u8], Option<&[u8]>)],
-    writer: Writer<'_>,
-) -> Written {
+    writer: VersionWriter<'_>,
+) -> ShardDelta {
     for (key, _) in rows {
         fetch(hashed, key);
     }
-    let mut written = Written::default();
+    let mut written = ShardDelta::default();
     for (key, value) in rows {
         if let Some(versions) = hashed.get_mut(*key) {
             let freed = writer.push(versions, *value);
             written.replaced(*value, freed);
         } else {
-            let version = Version::new(writer.group, *value);
-            hashed.insert(ShortKey::from_slice(key), Versions::from_iter([version]));
+            let version = RowVersion::new(writer.group, *value);
+            hashed.insert(ShortKey::from_slice(key), RowVersions::from_iter([version]));
             written.added(key, *value);
         }
     }
@@ -103,9 +107,9 @@ fn write_hashed(
 }
 
 /// Prefetches a row that is about to be written, with its oldest version, whose memory the new one reuses.
-fn fetch(rows: &Hashed, key: &[u8]) {
+fn fetch(rows: &HashedRows, key: &[u8]) {
     let oldest = rows.get(key).and_then(|versions| versions.first());
-    let value = oldest.and_then(Version::value);
+    let value = oldest.and_then(RowVersion::value);
     let lines = value.unwrap_or_default().chunks(CACHE_LINE_BYTES);
     for line in lines.take(FETCHED_LINES_MAX) {
         black_box(line.first());

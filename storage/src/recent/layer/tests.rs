@@ -65,7 +65,7 @@ fn slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 fn expected<'a>(
     rows: &'a Rows,
     table: usize,
-    range: &Range<'_>,
+    range: &KeyRange<'_>,
     descending: bool,
 ) -> Vec<(&'a [u8], Option<&'a [u8]>)> {
     use std::ops::RangeBounds;
@@ -92,7 +92,7 @@ proptest! {
         held in 0..12usize,
         ranges in prop::collection::vec((bound(), bound(), any::<bool>(), 1..90usize), 24),
     ) {
-        let layer = Layer::default();
+        let layer = RecentLayer::default();
         let mut rows = Rows::new();
         let mut states = vec![rows.clone()];
         let held = held.min(groups.len());
@@ -122,9 +122,9 @@ proptest! {
                 prop_assert_eq!(found.as_ref(), Some(value));
             }
             for (from, to, descending, count_max) in &ranges {
-                let range = Range { from: slice(from), to: slice(to) };
+                let range = KeyRange { from: slice(from), to: slice(to) };
                 for (index, table) in TABLES.into_iter().enumerate() {
-                    let mut found: Vec<Row> = Vec::new();
+                    let mut found: Vec<LayerRow> = Vec::new();
                     layer.scan(table, &range, *descending, number as u64, *count_max, &mut found);
                     let found: Vec<_> = found.iter().map(|(key, value)| (&**key, value.as_deref())).collect();
                     let mut expected = expected(state, index, &range, *descending);

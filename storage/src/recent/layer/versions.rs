@@ -2,23 +2,23 @@
 
 use smallvec::{Array, SmallVec};
 
-use super::bytes::Bytes;
+use super::bytes::InlineBytes;
 
 /// Value; those of lists and counters are inline.
-type Value = Bytes<22>;
+type RowValue = InlineBytes<22>;
 
 /// Write of a group to a row.
-pub(super) struct Version {
+pub(super) struct RowVersion {
     group: u64,
     /// `None` deletes.
-    value: Option<Value>,
+    value: Option<RowValue>,
 }
 
-impl Version {
+impl RowVersion {
     pub(super) fn new(group: u64, value: Option<&[u8]>) -> Self {
         Self {
             group,
-            value: value.map(Value::from_slice),
+            value: value.map(RowValue::from_slice),
         }
     }
 
@@ -28,19 +28,19 @@ impl Version {
 }
 
 /// Versions of a row that may have readers, oldest first; `N` of them need no allocation.
-pub(super) type Versions<const N: usize> = SmallVec<[Version; N]>;
+pub(super) type RowVersions<const N: usize> = SmallVec<[RowVersion; N]>;
 
 /// The writing group.
 #[derive(Clone, Copy)]
-pub(super) struct Writer<'a> {
+pub(super) struct VersionWriter<'a> {
     pub(super) group: u64,
     /// Groups with readers, in order: versions that none of them sees are dropped.
     pub(super) read: &'a [u64],
 }
 
-impl Writer<'_> {
+impl VersionWriter<'_> {
     /// Adds a row's newest version, and drops the ones without a reader. Returns how many bytes of values were dropped.
-    pub(super) fn push<A: Array<Item = Version>>(
+    pub(super) fn push<A: Array<Item = RowVersion>>(
         self,
         versions: &mut SmallVec<A>,
         value: Option<&[u8]>,
@@ -67,7 +67,7 @@ impl Writer<'_> {
             own
         });
         versions.truncate(kept);
-        versions.push(Version {
+        versions.push(RowVersion {
             group: self.group,
             value,
         });
@@ -82,6 +82,6 @@ fn is_read(read: &[u64], from: u64, next: u64) -> bool {
 }
 
 /// The last version up to a group.
-pub(super) fn seen(versions: &[Version], group: u64) -> Option<&Version> {
+pub(super) fn seen(versions: &[RowVersion], group: u64) -> Option<&RowVersion> {
     versions.iter().rev().find(|version| version.group <= group)
 }

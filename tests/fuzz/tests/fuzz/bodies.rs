@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use kedge_http::error::ApiError;
-use kedge_http::signing::{HEADERS, SignatureHeaders, SignedTexts, Verifier, bus};
+use kedge_http::signing::{HEADERS, RequestVerifier, SignatureHeaders, SignedTexts, bus};
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
@@ -88,8 +88,8 @@ fn check_signature(read: impl Fn() -> SignedTexts) {
         deadline_s: head.deadline_s,
         salt_seed: seed,
     };
-    let verifier = Verifier::new(domain());
-    let asker = || kedge_actors::api::Asker::Registration;
+    let verifier = RequestVerifier::new(domain());
+    let asker = || kedge_actors::api::Principal::Registration;
     let submission = verifier.check(asker(), &headers, read(), Instant::now());
     assert_eq!(submission.unwrap().actions.len(), hashes.len());
     let other = SignatureHeaders {

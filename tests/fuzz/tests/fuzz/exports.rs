@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use kedge_protocol::export::{
-    BatchLine, Checked, Checker, EXPORT_VERSION, Line, LogLine, RequestLine,
+    BatchLine, EXPORT_VERSION, ExportChecker, ExportLine, ExportLineKind, LogLine, RequestLine,
 };
 use kedge_protocol::signature::SigningKey;
 
@@ -11,13 +11,13 @@ use crate::frames::{domain, stored};
 use crate::fuzz;
 
 /// Lines of the log in `crates/log/testdata`, whose key is known, without the checkpoint.
-fn lines() -> Vec<Line> {
+fn lines() -> Vec<ExportLine> {
     let frames = stored();
     let mut all = frames.iter().flat_map(|frame| frame.requests().unwrap());
     let organization_id = all.next().map(|first| first.head().organization_id);
     let key = SigningKey::from_bytes(&[1; 32]).unwrap();
     let domain = domain();
-    let mut lines = vec![Line::Log(LogLine {
+    let mut lines = vec![ExportLine::Log(LogLine {
         version: EXPORT_VERSION,
         domain,
         sequencer: key.address(),
@@ -41,16 +41,16 @@ fn lines() -> Vec<Line> {
             let from = (batch.header.first_sequence - first) as usize;
             let own = leaves[from..from + batch.header.count as usize].to_vec();
             let number = batch.header.number;
-            lines.push(Line::Batch(BatchLine { batch, leaves: own }));
+            lines.push(ExportLine::Batch(BatchLine { batch, leaves: own }));
             while let Some(record) = requests.next_if(|record| record.batch_number == number) {
-                lines.push(Line::Request(Box::new(RequestLine::from(record))));
+                lines.push(ExportLine::Request(Box::new(RequestLine::from(record))));
             }
         }
     }
     lines
 }
 
-fn texts(lines: &[Line]) -> Vec<String> {
+fn texts(lines: &[ExportLine]) -> Vec<String> {
     let text = |line| serde_json::to_string(line).unwrap();
     lines.iter().map(text).collect()
 }
@@ -58,16 +58,16 @@ fn texts(lines: &[Line]) -> Vec<String> {
 /// Checks a whole export and returns its final error. Accepted batches must be in `good`.
 fn check(text: &str, good: &HashSet<String>) -> (usize, String) {
     let key = SigningKey::from_bytes(&[1; 32]).unwrap();
-    let mut checker = Checker::new(domain(), key.address());
+    let mut checker = ExportChecker::new(domain(), key.address());
     for (place, line) in text.lines().enumerate() {
-        let parsed = serde_json::from_str::<Line>(line);
+        let parsed = serde_json::from_str::<ExportLine>(line);
         if let Ok(parsed) = &parsed {
             let written = serde_json::to_string(parsed).unwrap();
-            let again: Line = serde_json::from_str(&written).unwrap();
+            let again: ExportLine = serde_json::from_str(&written).unwrap();
             assert_eq!(&again, parsed, "{written}");
         }
         match checker.line(line) {
-            Ok(Checked::Batch) => {
+            Ok(ExportLineKind::Batch) => {
                 let written = serde_json::to_string(&parsed.unwrap()).unwrap();
                 assert!(
                     good.contains(&written),
@@ -118,7 +118,7 @@ fn the_last_sequence_there_can_be_is_no_overflow() {
     let mut lines = lines();
     lines.truncate(3);
     let good: HashSet<String> = texts(&lines).into_iter().collect();
-    let Line::Request(request) = &mut lines[2] else {
+    let ExportLine::Request(request) = &mut lines[2] else {
         panic!("a batch and its request follow the first line");
     };
     request.first_sequence = u64::MAX;
@@ -130,7 +130,7 @@ fn the_last_sequence_there_can_be_is_no_overflow() {
     );
     // A log that continues after that sequence.
     lines.remove(1);
-    let Line::Log(log) = &mut lines[0] else {
+    let ExportLine::Log(log) = &mut lines[0] else {
         panic!("the first line describes the log");
     };
     (log.from, log.sequence, log.peaks) = (1, u64::MAX, vec![log.head]);

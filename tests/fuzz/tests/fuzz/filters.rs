@@ -8,13 +8,15 @@ use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::record::{ActionRecord, RequestRecord};
-use kedge_protocol::resource::{Object, ObjectStatus, Role, Template, Trace};
+use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace, Role, Template};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::Caller;
 use kedge_rules::index::IndexedPaths;
-use kedge_search::{Filter, SearchError, Tested, Wanted, count, parse, search, sort};
-use kedge_storage::{Group, LogHead, SideKeys, Snapshot, Store, StoreOptions};
+use kedge_search::{
+    SearchError, SearchFilter, SearchPageRequest, TestedBytes, count, parse, search, sort,
+};
+use kedge_storage::{LogHead, SideKeys, Store, StoreOptions, StoreSnapshot, WriteGroup};
 
 use crate::fuzz;
 
@@ -29,8 +31,8 @@ fn id(prefix: Prefix, number: u64) -> Id {
     Id::of_hash(prefix, &keccak(&number.to_be_bytes()))
 }
 
-fn trace(sequence: u64) -> Trace {
-    Trace {
+fn trace(sequence: u64) -> ResourceTrace {
+    ResourceTrace {
         version: 1,
         integrity: Hash::ZERO,
         created_sequence: sequence,
@@ -109,7 +111,7 @@ fn record(object: &Object) -> RequestRecord<'static> {
     }
 }
 
-fn put_template(group: &mut Group, number: u64) -> IndexedPaths {
+fn put_template(group: &mut WriteGroup, number: u64) -> IndexedPaths {
     let schema = SCHEMAS[number as usize];
     let template = Template {
         id: id(Prefix::Template, number),
@@ -139,7 +141,7 @@ fn store(folder: &std::path::Path) -> (Store, Vec<Object>) {
         side_keys: SideKeys::one(1, [1; 32]),
         ..StoreOptions::of_store(&folder.join("store"), domain, Address([2; 20]))
     });
-    let mut group = Group::new();
+    let mut group = WriteGroup::new();
     let indexed = [put_template(&mut group, 0), put_template(&mut group, 1)];
     let objects: Vec<Object> = (1..=OBJECTS).map(object).collect();
     for object in &objects {
@@ -201,11 +203,11 @@ fn seeds() -> [String; 9] {
 }
 
 /// All pages of a search, oldest first.
-fn pages(snapshot: &Snapshot, caller: &Caller, filter: &Filter) -> Vec<Id> {
+fn pages(snapshot: &StoreSnapshot, caller: &Caller, filter: &SearchFilter) -> Vec<Id> {
     let mut found = Vec::new();
     let mut after = None;
     loop {
-        let wanted = Wanted {
+        let wanted = SearchPageRequest {
             sort: sort::read(None).unwrap(),
             limit: 37,
             bytes_max: usize::MAX,
@@ -220,7 +222,7 @@ fn pages(snapshot: &Snapshot, caller: &Caller, filter: &Filter) -> Vec<Id> {
     }
 }
 
-fn target(snapshot: &Snapshot, objects: &[Object], input: &[u8]) -> String {
+fn target(snapshot: &StoreSnapshot, objects: &[Object], input: &[u8]) -> String {
     let caller = Caller {
         wallet_id: id(Prefix::Wallet, 1),
         organization_id: id(Prefix::Organization, 1),
@@ -239,7 +241,7 @@ fn target(snapshot: &Snapshot, objects: &[Object], input: &[u8]) -> String {
     };
     let matches = objects
         .iter()
-        .filter(|object| filter.matches(object, &Tested::default()));
+        .filter(|object| filter.matches(object, &TestedBytes::default()));
     let expected: Vec<Id> = matches.map(|object| object.id).collect();
     let counted = match count(snapshot, &caller, &filter) {
         Ok(counted) => counted,

@@ -17,11 +17,11 @@ mod vectors;
 
 use std::path::PathBuf;
 
-use kedge_fuzz::Fuzz;
+use kedge_fuzz::FuzzTarget;
 
 /// The target with this name. Its findings are kept in the build's folder, or in `KEDGE_FUZZ_CACHE`.
-fn fuzz(name: &str) -> Fuzz<'_> {
+fn fuzz(name: &str) -> FuzzTarget<'_> {
     let cache = std::env::var_os("KEDGE_FUZZ_CACHE").map(PathBuf::from);
     let cache = cache.unwrap_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz"));
-    Fuzz::new(name, &cache)
+    FuzzTarget::new(name, &cache)
 }

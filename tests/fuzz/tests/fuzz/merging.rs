@@ -1,6 +1,6 @@
 //! JSON texts: serde accepts all texts that the strict reader accepts, and a merge equals RFC 7396 on serde's values.
 
-use kedge_rules::json::{Members, check, compact, merge};
+use kedge_rules::json::{JsonMembers, check, compact, merge};
 use serde_json::Value;
 
 use crate::fuzz;
@@ -52,7 +52,7 @@ fn target(input: &[u8]) -> String {
     let again = merge(&found, patch.trim_ascii());
     let twice = merged(Some(merged(Some(before), change.clone())), change.clone());
     assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), twice);
-    let members = Members::of(&found).map(|Members(members)| members.len());
+    let members = JsonMembers::of(&found).map(|JsonMembers(members)| members.len());
     let counted = serde_json::from_str::<Value>(&found).unwrap();
     assert_eq!(members, counted.as_object().map(serde_json::Map::len));
     format!(

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use kedge_chain::contract::{
     anchor_calldata, anchored_topic, decode_anchor_call, decode_anchored, decode_revert,
 };
-use kedge_chain::rpc::{At, RpcClient, RpcError, RpcOptions};
+use kedge_chain::rpc::{BlockTag, RpcClient, RpcError, RpcOptions};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash};
@@ -163,8 +163,8 @@ fn answers_of_a_node_are_read_as_serde_reads_them() {
     let filter = kedge_chain::rpc::LogFilter {
         address: ZERO.parse().unwrap(),
         topics: Vec::new(),
-        from_block: At::Latest,
-        to_block: At::Latest,
+        from_block: BlockTag::Latest,
+        to_block: BlockTag::Latest,
     };
     fuzz("nodes").seeds(seeds()).words(&words).run(|input| {
         // Serde's values refuse more than the client, such as an oversized number in an ignored member.
@@ -175,7 +175,7 @@ fn answers_of_a_node_are_read_as_serde_reads_them() {
         if let (Some(envelope), Ok(chain)) = (&envelope, &chain) {
             check_number(envelope["result"].as_str().unwrap_or_default(), *chain);
         }
-        let block = node.ask(input, node.client.block(At::Latest));
+        let block = node.ask(input, node.client.block(BlockTag::Latest));
         let fees = node.ask(input, node.client.fee_history(4, &[50.0]));
         let logs = node.ask(input, node.client.logs(&filter));
         let answered = chain.is_ok() || block.is_ok() || fees.is_ok() || logs.is_ok();

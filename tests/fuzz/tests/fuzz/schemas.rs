@@ -1,7 +1,7 @@
 //! Schemas: any text is accepted or refused with a reason. Accepted schemas agree with a plain second implementation of
 //! their keywords, and their weight bounds the time of a check.
 
-use kedge_fuzz::Random;
+use kedge_fuzz::FuzzRandom;
 use kedge_rules::schema;
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::fuzz;
 /// Depth of the test values.
 const DEPTH: u32 = 3;
 
-fn value(random: &mut Random, depth: u32) -> Value {
+fn value(random: &mut FuzzRandom, depth: u32) -> Value {
     match random.below(if depth == 0 { 5 } else { 7 }) {
         0 => Value::Null,
         1 => json!(random.below(2) == 0),
@@ -156,7 +156,7 @@ fn target(input: &[u8]) -> String {
     }
     let read = schema::read(text).unwrap_or_else(|| panic!("checked, and cannot be read: {text}"));
     let parsed: Value = serde_json::from_str(text).unwrap();
-    let mut random = Random::of(input);
+    let mut random = FuzzRandom::of(input);
     let (mut accepted, mut compared) = (0, 0);
     for _ in 0..16 {
         let value = value(&mut random, DEPTH);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kedge_log::env::RealEnv;
-use kedge_log::verify::{Plan, verify};
+use kedge_log::verify::{LogVerifyPlan, verify};
 use kedge_log::{LogReader, SegmentHeader, SegmentName};
 
 use crate::frames::{domain, stored, testdata};
@@ -82,7 +82,7 @@ fn outcome(folder: &std::path::Path, good: &[kedge_log::StoredFrame]) -> String 
             }
         }
     }
-    let verified = verify(&reader, &Plan::default(), |_| ());
+    let verified = verify(&reader, &LogVerifyPlan::default(), |_| ());
     assert!(
         broken.is_none() || verified.is_err(),
         "a log that cannot be read verifies"

@@ -6,14 +6,16 @@ use kedge_protocol::{Address, Hash};
 use serde_json::{Value, json};
 
 use super::bond::BOND;
-use super::chain::{Block, Did, Mined, Sent, View};
-use super::contract::{CONTRACT, Contract, word};
+use super::chain::{
+    BlockView, IncludedTransaction, SimulatedBlock, SimulatedTransaction, TransactionEffect,
+};
+use super::contract::{CONTRACT, SimulatedContract, word};
 use crate::client::DOMAIN;
 
 /// A JSON-RPC error: code, message, data.
-pub(super) struct Refused(i64, String, Option<Vec<u8>>);
+pub(super) struct RpcRefusal(i64, String, Option<Vec<u8>>);
 
-impl Refused {
+impl RpcRefusal {
     pub(super) fn new(message: &str) -> Self {
         Self(-32_000, message.to_owned(), None)
     }
@@ -52,16 +54,20 @@ pub(super) fn hash(value: &Value) -> Option<Hash> {
 }
 
 /// The block of a parameter.
-fn at<'a>(view: &'a View, tag: &Value, has_finalized: bool) -> Result<Option<&'a Block>, Refused> {
+fn at<'a>(
+    view: &'a BlockView,
+    tag: &Value,
+    has_finalized: bool,
+) -> Result<Option<&'a SimulatedBlock>, RpcRefusal> {
     match tag.as_str() {
         Some("latest") => Ok(Some(view.head())),
         Some("finalized") if has_finalized => Ok(view.block(view.finalized)),
-        Some("finalized") => Err(Refused::new("finalized block not found")),
+        Some("finalized") => Err(RpcRefusal::new("finalized block not found")),
         _ => Ok(read_quantity(tag).and_then(|number| view.block(number))),
     }
 }
 
-fn block(block: &Block) -> Value {
+fn block(block: &SimulatedBlock) -> Value {
     json!({
         "number": quantity(block.number),
         "hash": to_hex(&block.hash.0),
@@ -71,9 +77,9 @@ fn block(block: &Block) -> Value {
     })
 }
 
-fn logs(block: &Block, mined: &Mined, index: usize) -> Vec<Value> {
+fn logs(block: &SimulatedBlock, mined: &IncludedTransaction, index: usize) -> Vec<Value> {
     let (topics, data) = match &mined.did {
-        Did::Anchored(checkpoint) => {
+        TransactionEffect::Anchored(checkpoint) => {
             let data = [
                 word(checkpoint.sequence),
                 checkpoint.head.0,
@@ -84,8 +90,8 @@ fn logs(block: &Block, mined: &Mined, index: usize) -> Vec<Value> {
             let topics = vec![anchored_topic(), Hash(word(checkpoint.batches))];
             (topics, data.concat())
         }
-        Did::Bond(event) => event.log(),
-        Did::Nothing => return Vec::new(),
+        TransactionEffect::Bond(event) => event.log(),
+        TransactionEffect::Nothing => return Vec::new(),
     };
     let topics: Vec<String> = topics.iter().map(|topic| to_hex(&topic.0)).collect();
     vec![json!({
@@ -101,7 +107,7 @@ fn logs(block: &Block, mined: &Mined, index: usize) -> Vec<Value> {
     })]
 }
 
-fn transaction(sent: &Sent, block: Option<&Block>) -> Value {
+fn transaction(sent: &SimulatedTransaction, block: Option<&SimulatedBlock>) -> Value {
     json!({
         "hash": to_hex(&sent.hash.0),
         "type": "0x2",
@@ -121,7 +127,7 @@ fn transaction(sent: &Sent, block: Option<&Block>) -> Value {
     })
 }
 
-fn receipt(block: &Block, mined: &Mined) -> Value {
+fn receipt(block: &SimulatedBlock, mined: &IncludedTransaction) -> Value {
     let index = block.mined.iter();
     let index = index.take_while(|other| other.sent.hash != mined.sent.hash);
     let index = index.count();
@@ -133,7 +139,7 @@ fn receipt(block: &Block, mined: &Mined) -> Value {
         "from": to_hex(&mined.sent.from.0),
         "to": to_hex(&mined.sent.to.0),
         "type": "0x2",
-        "status": quantity(u8::from(!matches!(mined.did, Did::Nothing))),
+        "status": quantity(u8::from(!matches!(mined.did, TransactionEffect::Nothing))),
         "gasUsed": quantity(90_000_u64),
         "cumulativeGasUsed": quantity(90_000_u64),
         "effectiveGasPrice": quantity(block.base_fee_wei),
@@ -144,12 +150,12 @@ fn receipt(block: &Block, mined: &Mined) -> Value {
 
 /// Answers requests that depend only on the blocks and the pool.
 pub(super) fn answer(
-    view: &View,
-    pool: &[std::sync::Arc<Sent>],
+    view: &BlockView,
+    pool: &[std::sync::Arc<SimulatedTransaction>],
     has_finalized: bool,
     (method, params): (&str, &Value),
-) -> Result<Value, Refused> {
-    let invalid = || Refused::new("invalid params");
+) -> Result<Value, RpcRefusal> {
+    let invalid = || RpcRefusal::new("invalid params");
     match method {
         "eth_chainId" => Ok(quantity(DOMAIN.chain_id)),
         "eth_getBlockByNumber" => {
@@ -183,11 +189,11 @@ pub(super) fn answer(
             call(view, &params[0], Some(view.head()))?;
             Ok(quantity(100_000_u64))
         }
-        _ => Err(Refused::new("the method does not exist")),
+        _ => Err(RpcRefusal::new("the method does not exist")),
     }
 }
 
-fn found_logs(view: &View, filter: &Value) -> Value {
+fn found_logs(view: &BlockView, filter: &Value) -> Value {
     let number = |name: &str| read_quantity(&filter[name]);
     let (from, to) = (number("fromBlock"), number("toBlock"));
     let mut found = Vec::new();
@@ -208,8 +214,12 @@ fn found_logs(view: &View, filter: &Value) -> Value {
 }
 
 /// Calls a contract, in the state after a block. A call with a sender runs as the next block would run it.
-fn call(view: &View, call: &Value, block: Option<&Block>) -> Result<Value, Refused> {
-    let block = block.ok_or_else(|| Refused::new("header not found"))?;
+fn call(
+    view: &BlockView,
+    call: &Value,
+    block: Option<&SimulatedBlock>,
+) -> Result<Value, RpcRefusal> {
+    let block = block.ok_or_else(|| RpcRefusal::new("header not found"))?;
     let data = bytes(&call["data"]).unwrap_or_default();
     let address = |name: &str| bytes(&call[name])?.try_into().ok().map(Address);
     let to = address("to").unwrap_or_default();
@@ -220,12 +230,12 @@ fn call(view: &View, call: &Value, block: Option<&Block>) -> Result<Value, Refus
         };
         return output
             .map(|output| json!(to_hex(&output)))
-            .map_err(Refused::reverted);
+            .map_err(RpcRefusal::reverted);
     }
-    let sent = Sent::call(address("from").unwrap_or_default(), to, data);
-    let mut contract = Contract::clone(&block.contract);
+    let sent = SimulatedTransaction::call(address("from").unwrap_or_default(), to, data);
+    let mut contract = SimulatedContract::clone(&block.contract);
     let mut bond = block.bond.as_deref().cloned();
     let at = (block.number + 1, view.head().timestamp_s);
-    let done = Block::carry_out((&mut contract, bond.as_mut()), &sent, at);
-    done.map(|_| json!("0x")).map_err(Refused::reverted)
+    let done = SimulatedBlock::carry_out((&mut contract, bond.as_mut()), &sent, at);
+    done.map(|_| json!("0x")).map_err(RpcRefusal::reverted)
 }

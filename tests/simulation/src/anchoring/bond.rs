@@ -8,16 +8,16 @@ use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Address, Hash};
 
-use super::bond_actions::Challenged;
-use super::bond_calls::{Call, Held};
-use super::contract::{Contract, Reverted, address_word, error, selector, word};
+use super::bond_actions::ChallengedAction;
+use super::bond_calls::{BondCall, CheckpointedBatch};
+use super::contract::{RevertBytes, SimulatedContract, address_word, error, selector, word};
 
 /// Address of the bond.
 pub(super) const BOND: Address = Address([0xb0; 20]);
 
 /// Kind of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum DemandKind {
     Action = 0,
     Inclusion = 1,
     Leaves = 2,
@@ -25,8 +25,8 @@ pub(super) enum Kind {
 
 /// Subject of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Subject {
-    pub(super) kind: Kind,
+pub(super) struct DemandSubject {
+    pub(super) kind: DemandKind,
     /// Number of the batch.
     pub(super) number: u64,
     /// Hash of the batch; zero for leaves.
@@ -36,10 +36,10 @@ pub(super) struct Subject {
     pub(super) sequence: u64,
 }
 
-impl Subject {
+impl DemandSubject {
     pub(super) fn action(header: &BatchHeader, leaf: Hash, sequence: u64) -> Self {
         Self {
-            kind: Kind::Action,
+            kind: DemandKind::Action,
             leaf,
             sequence,
             ..Self::inclusion(header)
@@ -48,7 +48,7 @@ impl Subject {
 
     pub(super) fn inclusion(header: &BatchHeader) -> Self {
         Self {
-            kind: Kind::Inclusion,
+            kind: DemandKind::Inclusion,
             batch_hash: header.hash(),
             ..Self::leaves(header.number)
         }
@@ -56,7 +56,7 @@ impl Subject {
 
     pub(super) fn leaves(number: u64) -> Self {
         Self {
-            kind: Kind::Leaves,
+            kind: DemandKind::Leaves,
             number,
             batch_hash: Hash::ZERO,
             leaf: Hash::ZERO,
@@ -66,48 +66,48 @@ impl Subject {
 
     pub(super) fn id(&self) -> Hash {
         match self.kind {
-            Kind::Action => action_id(self.batch_hash, self.leaf),
-            Kind::Inclusion => keccak_parts(&[&word(self.kind as u64), &self.batch_hash.0]),
-            Kind::Leaves => keccak_parts(&[&word(self.kind as u64), &word(self.number)]),
+            DemandKind::Action => action_id(self.batch_hash, self.leaf),
+            DemandKind::Inclusion => keccak_parts(&[&word(self.kind as u64), &self.batch_hash.0]),
+            DemandKind::Leaves => keccak_parts(&[&word(self.kind as u64), &word(self.number)]),
         }
     }
 }
 
 /// Id of a case about an action.
 pub(super) fn action_id(batch_hash: Hash, leaf: Hash) -> Hash {
-    keccak_parts(&[&word(Kind::Action as u64), &batch_hash.0, &leaf.0])
+    keccak_parts(&[&word(DemandKind::Action as u64), &batch_hash.0, &leaf.0])
 }
 
 /// State of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
+pub(super) enum DemandState {
     Open = 1,
     Answered = 2,
     Closed = 3,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Case {
-    pub(super) subject: Subject,
+pub(super) struct DemandCase {
+    pub(super) subject: DemandSubject,
     opener: Address,
     pub(super) deadline_s: u64,
-    pub(super) state: State,
+    pub(super) state: DemandState,
     deposit_wei: u128,
     pub(super) opened_at_s: u64,
 }
 
 /// Effect of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
+pub(super) enum BondEffect {
     Committed(Hash, Address),
-    Opened(Hash, Case),
+    Opened(Hash, DemandCase),
     Answered(Hash),
     Closed(Hash),
 }
 
 /// Sender, value and time of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sending {
+pub(super) struct BondCallContext {
     pub(super) from: Address,
     pub(super) value_wei: u128,
     pub(super) timestamp_s: u64,
@@ -115,15 +115,15 @@ pub(super) struct Sending {
 
 /// State of the bond after a block.
 #[derive(Clone, Debug)]
-pub(super) struct Bond {
+pub(super) struct SimulatedBond {
     address: Address,
     chain_id: u64,
     pub(super) terms: BondTerms,
-    pub(super) cases: BTreeMap<Hash, Case>,
+    pub(super) cases: BTreeMap<Hash, DemandCase>,
     committed_at_s: BTreeMap<Hash, u64>,
 }
 
-impl Bond {
+impl SimulatedBond {
     pub(super) fn new(address: Address, chain_id: u64, terms: BondTerms) -> Self {
         Self {
             address,
@@ -136,7 +136,7 @@ impl Bond {
 
     fn open_cases(&self) -> u64 {
         let cases = self.cases.values();
-        cases.filter(|case| case.state == State::Open).count() as u64
+        cases.filter(|case| case.state == DemandState::Open).count() as u64
     }
 
     /// Deposit for the next case.
@@ -159,23 +159,23 @@ impl Bond {
     pub(super) fn carry_out(
         &mut self,
         data: &[u8],
-        sending: Sending,
-        anchor: &mut Contract,
-    ) -> Result<Event, Reverted> {
-        let call = Call::read(data).ok_or_else(Vec::new)?;
+        sending: BondCallContext,
+        anchor: &mut SimulatedContract,
+    ) -> Result<BondEffect, RevertBytes> {
+        let call = BondCall::read(data).ok_or_else(Vec::new)?;
         match call {
-            Call::Commit(commitment) => {
+            BondCall::Commit(commitment) => {
                 let at_s = self.committed_at_s.entry(commitment);
                 at_s.or_insert(sending.timestamp_s);
-                Ok(Event::Committed(commitment, sending.from))
+                Ok(BondEffect::Committed(commitment, sending.from))
             }
-            Call::Settle(id) => self.settle(id, sending, anchor),
+            BondCall::Settle(id) => self.settle(id, sending, anchor),
             _ if anchor.is_frozen => Err(error("AlreadyFrozen()", &[])),
-            Call::ChallengeAction { action, salt } => {
+            BondCall::ChallengeAction { action, salt } => {
                 let subject = self.challenged(&action, sending, anchor)?;
                 self.open(subject, salt, sending, anchor)
             }
-            Call::DemandLeaves {
+            BondCall::DemandLeaves {
                 anchored,
                 number,
                 salt,
@@ -188,9 +188,9 @@ impl Bond {
                 if number >= anchored {
                     return Err(out_of_reach());
                 }
-                self.open(Subject::leaves(number), salt, sending, anchor)
+                self.open(DemandSubject::leaves(number), salt, sending, anchor)
             }
-            Call::DemandInclusion {
+            BondCall::DemandInclusion {
                 batch,
                 key_index,
                 salt,
@@ -201,10 +201,10 @@ impl Bond {
                 let subject = signed(&batch, anchor)?;
                 self.open(subject, salt, sending, anchor)
             }
-            Call::AnswerAction { .. }
-            | Call::AnswerStale { .. }
-            | Call::AnswerLeaves { .. }
-            | Call::AnswerInclusion(_) => {
+            BondCall::AnswerAction { .. }
+            | BondCall::AnswerStale { .. }
+            | BondCall::AnswerLeaves { .. }
+            | BondCall::AnswerInclusion(_) => {
                 let id = self.shown(&call, anchor)?;
                 self.answer(id, sending)
             }
@@ -212,10 +212,11 @@ impl Bond {
     }
 
     /// The case that an answer closes, if the answer is valid.
-    fn shown(&self, call: &Call, anchor: &Contract) -> Result<Hash, Reverted> {
-        let verify = |held: &Held| anchor.verify_batch(held.anchored, &held.header, &held.path);
+    fn shown(&self, call: &BondCall, anchor: &SimulatedContract) -> Result<Hash, RevertBytes> {
+        let verify =
+            |held: &CheckpointedBatch| anchor.verify_batch(held.anchored, &held.header, &held.path);
         match call {
-            Call::AnswerAction {
+            BondCall::AnswerAction {
                 batch_hash,
                 leaf,
                 opened,
@@ -223,7 +224,7 @@ impl Bond {
                 opened.authorises(leaf, &anchor.trusts().1)?;
                 Ok(action_id(*batch_hash, leaf.hash()))
             }
-            Call::AnswerStale { answer, leaf } => {
+            BondCall::AnswerStale { answer, leaf } => {
                 let id = action_id(verify(answer)?, *leaf);
                 let closed_at_s = self.window_end_s(answer.anchored, anchor)?;
                 let opened_at_s = self.cases.get(&id).map_or(0, |case| case.opened_at_s);
@@ -232,7 +233,7 @@ impl Bond {
                 }
                 Ok(id)
             }
-            Call::AnswerLeaves { answer, leaves } => {
+            BondCall::AnswerLeaves { answer, leaves } => {
                 verify(answer)?;
                 let header = &answer.header;
                 let is_whole = !leaves.is_empty()
@@ -242,11 +243,11 @@ impl Bond {
                     let words = [word(header.number)];
                     return Err(error("LeavesOfAnotherBatch(uint64)", &words));
                 }
-                Ok(Subject::leaves(header.number).id())
+                Ok(DemandSubject::leaves(header.number).id())
             }
-            Call::AnswerInclusion(answer) => {
+            BondCall::AnswerInclusion(answer) => {
                 verify(answer)?;
-                Ok(Subject::inclusion(&answer.header).id())
+                Ok(DemandSubject::inclusion(&answer.header).id())
             }
             _ => Err(Vec::new()),
         }
@@ -254,11 +255,11 @@ impl Bond {
 
     fn challenged(
         &self,
-        action: &Challenged,
-        sending: Sending,
-        anchor: &Contract,
-    ) -> Result<Subject, Reverted> {
-        let Challenged { header, leaf, .. } = action;
+        action: &ChallengedAction,
+        sending: BondCallContext,
+        anchor: &SimulatedContract,
+    ) -> Result<DemandSubject, RevertBytes> {
+        let ChallengedAction { header, leaf, .. } = action;
         if header.number == u64::MAX {
             return Err(error("BatchOutOfReach(uint64)", &[word(header.number)]));
         }
@@ -268,21 +269,25 @@ impl Bond {
         if sending.timestamp_s > closes_at_s {
             return Err(error("WindowClosed(uint256)", &[word(closes_at_s)]));
         }
-        Ok(Subject::action(header, leaf.hash(), leaf.sequence))
+        Ok(DemandSubject::action(header, leaf.hash(), leaf.sequence))
     }
 
     /// End of the time in which this checkpoint can be used to challenge its actions.
-    pub(super) fn window_end_s(&self, anchored: u64, anchor: &Contract) -> Result<u64, Reverted> {
+    pub(super) fn window_end_s(
+        &self,
+        anchored: u64,
+        anchor: &SimulatedContract,
+    ) -> Result<u64, RevertBytes> {
         Ok(anchor.anchored_at_s(anchored)? + self.terms.challenge_window_s)
     }
 
     fn open(
         &mut self,
-        subject: Subject,
+        subject: DemandSubject,
         salt: Hash,
-        sending: Sending,
-        anchor: &Contract,
-    ) -> Result<Event, Reverted> {
+        sending: BondCallContext,
+        anchor: &SimulatedContract,
+    ) -> Result<BondEffect, RevertBytes> {
         let id = subject.id();
         if anchor.bond != self.address {
             return Err(error("NotNamed()", &[]));
@@ -299,19 +304,24 @@ impl Bond {
             return Err(error("DepositTooSmall(uint256,uint256)", &words));
         }
         self.use_commitment(id, salt, sending)?;
-        let case = Case {
+        let case = DemandCase {
             subject,
             opener: sending.from,
             deadline_s: sending.timestamp_s + self.terms.response_time_s,
-            state: State::Open,
+            state: DemandState::Open,
             deposit_wei: sending.value_wei,
             opened_at_s: sending.timestamp_s,
         };
         self.cases.insert(id, case);
-        Ok(Event::Opened(id, case))
+        Ok(BondEffect::Opened(id, case))
     }
 
-    fn use_commitment(&mut self, id: Hash, salt: Hash, by: Sending) -> Result<(), Reverted> {
+    fn use_commitment(
+        &mut self,
+        id: Hash,
+        salt: Hash,
+        by: BondCallContext,
+    ) -> Result<(), RevertBytes> {
         let commitment = self.commitment(by.from, id, salt);
         let too_early = |ready_at_s| error("NotCommitted(uint256)", &[word(ready_at_s)]);
         let at_s = self.committed_at_s.get(&commitment);
@@ -323,39 +333,39 @@ impl Bond {
         Ok(())
     }
 
-    fn open_case(&mut self, id: Hash) -> Result<&mut Case, Reverted> {
+    fn open_case(&mut self, id: Hash) -> Result<&mut DemandCase, RevertBytes> {
         let case = self.cases.get_mut(&id);
-        let case = case.filter(|case| case.state == State::Open);
+        let case = case.filter(|case| case.state == DemandState::Open);
         case.ok_or_else(|| error("CaseNotOpen(bytes32)", &[id.0]))
     }
 
-    fn answer(&mut self, id: Hash, sending: Sending) -> Result<Event, Reverted> {
+    fn answer(&mut self, id: Hash, sending: BondCallContext) -> Result<BondEffect, RevertBytes> {
         let case = self.open_case(id)?;
         if sending.timestamp_s > case.deadline_s {
             return Err(error("AnswerTooLate(uint64)", &[word(case.deadline_s)]));
         }
-        case.state = State::Answered;
-        Ok(Event::Answered(id))
+        case.state = DemandState::Answered;
+        Ok(BondEffect::Answered(id))
     }
 
     fn settle(
         &mut self,
         id: Hash,
-        sending: Sending,
-        anchor: &mut Contract,
-    ) -> Result<Event, Reverted> {
+        sending: BondCallContext,
+        anchor: &mut SimulatedContract,
+    ) -> Result<BondEffect, RevertBytes> {
         let case = self.open_case(id)?;
         if !anchor.is_frozen && sending.timestamp_s <= case.deadline_s {
             let words = [word(case.deadline_s)];
             return Err(error("AnswerStillPossible(uint64)", &words));
         }
-        case.state = State::Closed;
+        case.state = DemandState::Closed;
         anchor.is_frozen = true;
-        Ok(Event::Closed(id))
+        Ok(BondEffect::Closed(id))
     }
 
     /// Executes a view call.
-    pub(super) fn view(&self, data: &[u8], anchor: Address) -> Result<Vec<u8>, Reverted> {
+    pub(super) fn view(&self, data: &[u8], anchor: Address) -> Result<Vec<u8>, RevertBytes> {
         let (function, arguments) = data.split_first_chunk::<4>().ok_or_else(Vec::new)?;
         let is = |signature| *function == selector(signature);
         let words = if is("anchorContract()") {
@@ -398,7 +408,7 @@ impl Bond {
 }
 
 /// Subject of a case about a signed header.
-fn signed(batch: &SignedBatch, anchor: &Contract) -> Result<Subject, Reverted> {
+fn signed(batch: &SignedBatch, anchor: &SimulatedContract) -> Result<DemandSubject, RevertBytes> {
     let header = batch.header;
     let (key, domain) = anchor.trusts();
     let signer = batch.signature.recover(&header.digest(&domain));
@@ -407,7 +417,7 @@ fn signed(batch: &SignedBatch, anchor: &Contract) -> Result<Subject, Reverted> {
         let words = [word(header.number), signer];
         return Err(error("NotSigned(uint64,address)", &words));
     }
-    Ok(Subject::inclusion(&header))
+    Ok(DemandSubject::inclusion(&header))
 }
 
 /// An amount as a word.
@@ -437,7 +447,7 @@ pub(super) fn asked_case(data: &[u8]) -> Option<Hash> {
     id.try_into().ok().map(Hash)
 }
 
-impl Event {
+impl BondEffect {
     /// Topics and data of the event.
     pub(super) fn log(&self) -> (Vec<Hash>, Vec<u8>) {
         let topic = |signature: &str| keccak(signature.as_bytes());

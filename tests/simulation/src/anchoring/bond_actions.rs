@@ -2,20 +2,20 @@
 
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::{Leaf, content};
+use kedge_protocol::chain::{LogLeaf, content};
 use kedge_protocol::eip712;
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 
-use super::contract::{Reverted, address_word, error, word};
+use super::contract::{RevertBytes, address_word, error, word};
 
 /// Limit on the actions of a request.
 const ACTIONS_MAX: usize = 500;
 
 /// An opened action from a call's data, not verified yet.
 #[derive(Clone, Debug)]
-pub(super) struct Opened {
+pub(super) struct UntrustedOpening {
     pub(super) words: ActionWords,
     pub(super) salt: Hash,
     pub(super) head: RequestHead,
@@ -26,17 +26,17 @@ pub(super) struct Opened {
 
 /// A challenged action: a leaf under a checkpoint.
 #[derive(Clone, Debug)]
-pub(super) struct Challenged {
+pub(super) struct ChallengedAction {
     pub(super) anchored: u64,
     pub(super) header: BatchHeader,
-    pub(super) leaf: Leaf,
+    pub(super) leaf: LogLeaf,
     pub(super) leaf_path: Vec<Hash>,
     pub(super) batch_path: Vec<Hash>,
 }
 
-impl Opened {
+impl UntrustedOpening {
     /// Checks that the signer requested the leaf, before the deadline.
-    pub(super) fn authorises(&self, leaf: &Leaf, domain: &Hash) -> Result<(), Reverted> {
+    pub(super) fn authorises(&self, leaf: &LogLeaf, domain: &Hash) -> Result<(), RevertBytes> {
         let authority = keccak_parts(&[&keccak(&self.signature).0, &self.salt.0]);
         let listed = usize::try_from(self.index).ok();
         let listed = listed.and_then(|index| self.action_hashes.get(index));
@@ -62,7 +62,7 @@ impl Opened {
 }
 
 /// Address of the signer, or the library's error for an invalid signature.
-fn recovered(signature: &[u8], digest: &Hash) -> Result<Address, Reverted> {
+fn recovered(signature: &[u8], digest: &Hash) -> Result<Address, RevertBytes> {
     let Ok(bytes) = <[u8; 65]>::try_from(signature) else {
         let length = [word(signature.len() as u64)];
         return Err(error("ECDSAInvalidSignatureLength(uint256)", &length));

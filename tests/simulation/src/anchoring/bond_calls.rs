@@ -4,19 +4,19 @@ use ethers_core::abi::{ParamType, Token, decode};
 use ethers_core::types::U256;
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash};
 
-use super::bond_actions::{Challenged, Opened};
+use super::bond_actions::{ChallengedAction, UntrustedOpening};
 use super::contract::selector;
 
 /// A call that changes the state.
 #[derive(Clone, Debug)]
-pub(super) enum Call {
+pub(super) enum BondCall {
     Commit(Hash),
     ChallengeAction {
-        action: Challenged,
+        action: ChallengedAction,
         salt: Hash,
     },
     DemandLeaves {
@@ -31,24 +31,24 @@ pub(super) enum Call {
     },
     AnswerAction {
         batch_hash: Hash,
-        leaf: Leaf,
-        opened: Opened,
+        leaf: LogLeaf,
+        opened: UntrustedOpening,
     },
     AnswerStale {
-        answer: Held,
+        answer: CheckpointedBatch,
         leaf: Hash,
     },
     AnswerLeaves {
-        answer: Held,
+        answer: CheckpointedBatch,
         leaves: Vec<Hash>,
     },
-    AnswerInclusion(Held),
+    AnswerInclusion(CheckpointedBatch),
     Settle(Hash),
 }
 
 /// A batch under a checkpoint.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct CheckpointedBatch {
     pub(super) anchored: u64,
     pub(super) header: BatchHeader,
     pub(super) path: Vec<Hash>,
@@ -126,9 +126,9 @@ fn header(token: &Token) -> Option<BatchHeader> {
     })
 }
 
-fn leaf(token: &Token) -> Option<Leaf> {
+fn leaf(token: &Token) -> Option<LogLeaf> {
     let members = token.clone().into_tuple()?;
-    Some(Leaf {
+    Some(LogLeaf {
         sequence: number(&members[0])?,
         timestamp_ms: number(&members[1])?,
         content: word(&members[2])?,
@@ -136,9 +136,9 @@ fn leaf(token: &Token) -> Option<Leaf> {
     })
 }
 
-fn opened(token: &Token) -> Option<Opened> {
+fn opened(token: &Token) -> Option<UntrustedOpening> {
     let members = token.clone().into_tuple()?;
-    Some(Opened {
+    Some(UntrustedOpening {
         words: ActionWords {
             kind: word(&members[0])?,
             target: word(&members[1])?,
@@ -157,9 +157,9 @@ fn opened(token: &Token) -> Option<Opened> {
     })
 }
 
-fn challenged(token: &Token, salt: &Token) -> Option<Call> {
+fn challenged(token: &Token, salt: &Token) -> Option<BondCall> {
     let members = token.clone().into_tuple()?;
-    let action = Challenged {
+    let action = ChallengedAction {
         anchored: number(&members[0])?,
         header: header(&members[1])?,
         leaf: leaf(&members[2])?,
@@ -167,13 +167,13 @@ fn challenged(token: &Token, salt: &Token) -> Option<Call> {
         batch_path: words(&members[4])?,
     };
     let salt = word(salt)?;
-    Some(Call::ChallengeAction { action, salt })
+    Some(BondCall::ChallengeAction { action, salt })
 }
 
-fn evidence(token: &Token, salt: &Token) -> Option<Call> {
+fn evidence(token: &Token, salt: &Token) -> Option<BondCall> {
     let members = token.clone().into_tuple()?;
     let signature: [u8; 65] = members[1].clone().into_bytes()?.try_into().ok()?;
-    Some(Call::DemandInclusion {
+    Some(BondCall::DemandInclusion {
         batch: SignedBatch {
             header: header(&members[0])?,
             signature: Signature(signature),
@@ -184,12 +184,12 @@ fn evidence(token: &Token, salt: &Token) -> Option<Call> {
 }
 
 #[derive(Clone, Copy)]
-struct Data<'a> {
+struct BondCalldata<'a> {
     function: [u8; 4],
     arguments: &'a [u8],
 }
 
-impl<'a> Data<'a> {
+impl<'a> BondCalldata<'a> {
     fn of(data: &'a [u8]) -> Option<Self> {
         let (function, arguments) = data.split_first_chunk()?;
         Some(Self {
@@ -209,10 +209,10 @@ impl<'a> Data<'a> {
     }
 }
 
-impl Call {
+impl BondCall {
     /// Decodes a call; `None` for unknown functions.
     pub(super) fn read(data: &[u8]) -> Option<Self> {
-        let data = Data::of(data)?;
+        let data = BondCalldata::of(data)?;
         let (is, read) = (
             |of: &str| data.is(of),
             |types: &[ParamType]| data.read(types),
@@ -255,7 +255,7 @@ impl Call {
         }
     }
 
-    fn read_answer(data: Data<'_>) -> Option<Self> {
+    fn read_answer(data: BondCalldata<'_>) -> Option<Self> {
         let (is, read) = (
             |of: &str| data.is(of),
             |types: &[ParamType]| data.read(types),
@@ -269,7 +269,7 @@ impl Call {
             })
         } else if is("answerStale(Batch,bytes32,uint64,bytes32[])") {
             let read = read(&[batch_type(), word_type(), number_type(), words_type()])?;
-            let answer = Held {
+            let answer = CheckpointedBatch {
                 header: header(&read[0])?,
                 anchored: number(&read[2])?,
                 path: words(&read[3])?,
@@ -278,14 +278,14 @@ impl Call {
             Some(Self::AnswerStale { answer, leaf })
         } else if is("answerInclusion(Batch,uint64,bytes32[])") {
             let read = read(&[batch_type(), number_type(), words_type()])?;
-            Some(Self::AnswerInclusion(Held {
+            Some(Self::AnswerInclusion(CheckpointedBatch {
                 header: header(&read[0])?,
                 anchored: number(&read[1])?,
                 path: words(&read[2])?,
             }))
         } else if is("answerLeaves(uint64,Batch,bytes32[],bytes32[])") {
             let read = read(&[number_type(), batch_type(), words_type(), words_type()])?;
-            let answer = Held {
+            let answer = CheckpointedBatch {
                 anchored: number(&read[0])?,
                 header: header(&read[1])?,
                 path: words(&read[2])?,

@@ -10,12 +10,12 @@ use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::{Address, Hash};
 
-use super::bond::{BOND, Bond, Case, Event, Sending, State};
-use super::contract::{CONTRACT, Contract, Reverted};
+use super::bond::{BOND, BondCallContext, BondEffect, DemandCase, DemandState, SimulatedBond};
+use super::contract::{CONTRACT, RevertBytes, SimulatedContract};
 use super::lost_time::{BLOCK_MS, DEAR_BLOCKS, LostTime};
-use super::rates::Rates;
+use super::rates::ChainFaultRates;
 use crate::client::DOMAIN;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 const GWEI: u64 = 1_000_000_000;
 /// Price factor of an expensive block.
@@ -26,7 +26,7 @@ pub(super) const STRANGER: Address = Address([0x57; 20]);
 pub(super) const CHALLENGER: Address = Address([0xc4; 20]);
 
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct SimulatedTransaction {
     pub(super) hash: Hash,
     pub(super) from: Address,
     pub(super) to: Address,
@@ -38,7 +38,7 @@ pub(super) struct Sent {
     pub(super) data: Vec<u8>,
 }
 
-impl Sent {
+impl SimulatedTransaction {
     /// Whether the server sent it; only the server sends through a node.
     pub(super) fn is_the_servers(&self) -> bool {
         ![STRANGER, CHALLENGER].contains(&self.from)
@@ -101,67 +101,67 @@ impl Sent {
 
 /// A transaction in a block.
 #[derive(Clone, Debug)]
-pub(super) struct Mined {
-    pub(super) sent: Arc<Sent>,
-    pub(super) did: Did,
+pub(super) struct IncludedTransaction {
+    pub(super) sent: Arc<SimulatedTransaction>,
+    pub(super) did: TransactionEffect,
 }
 
 /// Effect of a transaction.
 #[derive(Clone, Debug)]
-pub(super) enum Did {
+pub(super) enum TransactionEffect {
     /// Anchored a checkpoint.
     Anchored(Checkpoint),
     /// Changed the bond.
-    Bond(Event),
+    Bond(BondEffect),
     /// Reverted.
     Nothing,
 }
 
-impl Mined {
+impl IncludedTransaction {
     /// The anchored checkpoint.
     pub(super) fn anchored(&self) -> Option<Checkpoint> {
         match self.did {
-            Did::Anchored(checkpoint) => Some(checkpoint),
-            Did::Bond(_) | Did::Nothing => None,
+            TransactionEffect::Anchored(checkpoint) => Some(checkpoint),
+            TransactionEffect::Bond(_) | TransactionEffect::Nothing => None,
         }
     }
 }
 
 /// A block, with the state after it.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct SimulatedBlock {
     pub(super) number: u64,
     pub(super) hash: Hash,
     pub(super) parent: Hash,
     pub(super) timestamp_s: u64,
     pub(super) base_fee_wei: u64,
-    pub(super) mined: Vec<Mined>,
+    pub(super) mined: Vec<IncludedTransaction>,
     /// Shared with the previous block, unless a transaction changed the contracts.
-    pub(super) contract: Arc<Contract>,
-    pub(super) bond: Option<Arc<Bond>>,
+    pub(super) contract: Arc<SimulatedContract>,
+    pub(super) bond: Option<Arc<SimulatedBond>>,
     nonces: BTreeMap<Address, u64>,
 }
 
-impl Block {
+impl SimulatedBlock {
     /// Executes a transaction on this state.
     pub(super) fn carry_out(
-        contracts: (&mut Contract, Option<&mut Bond>),
-        sent: &Sent,
+        contracts: (&mut SimulatedContract, Option<&mut SimulatedBond>),
+        sent: &SimulatedTransaction,
         (number, timestamp_s): (u64, u64),
-    ) -> Result<Did, Reverted> {
+    ) -> Result<TransactionEffect, RevertBytes> {
         match contracts {
             (anchor, Some(bond)) if sent.to == BOND => {
-                let sending = Sending {
+                let sending = BondCallContext {
                     from: sent.from,
                     value_wei: sent.value_wei,
                     timestamp_s,
                 };
                 let event = bond.carry_out(&sent.data, sending, anchor);
-                event.map(Did::Bond)
+                event.map(TransactionEffect::Bond)
             }
             (anchor, _) => {
                 let checkpoint = anchor.carry_out(&sent.data, number, timestamp_s);
-                checkpoint.map(Did::Anchored)
+                checkpoint.map(TransactionEffect::Anchored)
             }
         }
     }
@@ -174,24 +174,24 @@ impl Block {
 
 /// Blocks as seen by a node or the chain; never empty.
 #[derive(Clone)]
-pub(super) struct View {
-    pub(super) blocks: Vec<Arc<Block>>,
+pub(super) struct BlockView {
+    pub(super) blocks: Vec<Arc<SimulatedBlock>>,
     /// Number of the last final block.
     pub(super) finalized: u64,
 }
 
-impl View {
-    pub(super) fn head(&self) -> &Block {
+impl BlockView {
+    pub(super) fn head(&self) -> &SimulatedBlock {
         &self.blocks[self.blocks.len() - 1]
     }
 
-    pub(super) fn block(&self, number: u64) -> Option<&Block> {
+    pub(super) fn block(&self, number: u64) -> Option<&SimulatedBlock> {
         let block = self.blocks.get(usize::try_from(number).ok()?);
         block.map(Arc::as_ref)
     }
 
     /// A transaction, with its block.
-    pub(super) fn find(&self, hash: Hash) -> Option<(&Block, &Mined)> {
+    pub(super) fn find(&self, hash: Hash) -> Option<(&SimulatedBlock, &IncludedTransaction)> {
         self.blocks.iter().rev().find_map(|block| {
             let mut mined = block.mined.iter();
             let found = mined.find(|mined| mined.sent.hash == hash)?;
@@ -201,27 +201,27 @@ impl View {
 }
 
 /// The authoritative chain.
-pub(super) struct Chain {
-    pub(super) view: View,
+pub(super) struct SimulatedChain {
+    pub(super) view: BlockView,
     /// Waiting transactions.
-    pub(super) pool: Vec<Arc<Sent>>,
-    pub(super) rates: Rates,
+    pub(super) pool: Vec<Arc<SimulatedTransaction>>,
+    pub(super) rates: ChainFaultRates,
     /// Every checkpoint that the contract accepted, in whatever block.
     pub(super) taken: Vec<Checkpoint>,
     /// Time that the server lost by faults, here and at its node.
     pub(super) lost: LostTime,
     /// Reverted transactions, with the reason.
-    pub(super) refused: Vec<(Arc<Sent>, Reverted)>,
+    pub(super) refused: Vec<(Arc<SimulatedTransaction>, RevertBytes)>,
     /// Last expensive block.
     dear_at: u64,
     /// Last block that replaced another one.
     pub(super) reorganized_at: u64,
     /// Every case that was opened, in whatever block.
-    pub(super) opened: Vec<(Hash, Case)>,
+    pub(super) opened: Vec<(Hash, DemandCase)>,
     /// Challenged actions whose batch the server knew to be finally anchored, with the size of the first checkpoint
     /// that covers it.
     pub(super) known: BTreeMap<Hash, u64>,
-    random: Random,
+    random: SimulationRandom,
     /// Number of blocks until a block is final.
     pub(super) depth: u64,
     next_ms: u64,
@@ -230,18 +230,18 @@ pub(super) struct Chain {
     strangers: u64,
 }
 
-impl Chain {
+impl SimulatedChain {
     pub(super) fn new(
         key: Address,
-        bond: Option<Bond>,
+        bond: Option<SimulatedBond>,
         start_s: u64,
-        (mut random, rates): (Random, Rates),
+        (mut random, rates): (SimulationRandom, ChainFaultRates),
     ) -> Self {
-        let mut contract = Contract::new(key, DOMAIN, (start_s, 0));
+        let mut contract = SimulatedContract::new(key, DOMAIN, (start_s, 0));
         if bond.is_some() {
             contract.bond = BOND;
         }
-        let genesis = Block {
+        let genesis = SimulatedBlock {
             number: 0,
             hash: keccak(b"genesis"),
             parent: Hash::ZERO,
@@ -253,7 +253,7 @@ impl Chain {
             nonces: BTreeMap::new(),
         };
         Self {
-            view: View {
+            view: BlockView {
                 blocks: vec![Arc::new(genesis)],
                 finalized: 0,
             },
@@ -277,26 +277,28 @@ impl Chain {
 
     /// Ends all faults.
     pub(super) fn calm_down(&mut self) {
-        self.rates = Rates::default();
+        self.rates = ChainFaultRates::default();
         self.stalled_until_ms = 0;
     }
 
     /// A third party sends a transaction.
     pub(super) fn strangers_send(&mut self, data: Vec<u8>) {
-        let sent = Sent::copied(CONTRACT, data, self.strangers);
+        let sent = SimulatedTransaction::copied(CONTRACT, data, self.strangers);
         self.strangers += 1;
         self.pool.push(Arc::new(sent));
     }
 
     /// Receives a transaction; an error is the node's answer.
-    pub(super) fn take(&mut self, sent: &Sent) -> Result<(), &'static str> {
+    pub(super) fn take(&mut self, sent: &SimulatedTransaction) -> Result<(), &'static str> {
         if self.view.find(sent.hash).is_some() || self.waits(sent.hash) {
             return Err("already known");
         }
         if sent.nonce < self.view.head().nonce(sent.from) {
             return Err("nonce too low");
         }
-        let same = |waiting: &Arc<Sent>| waiting.from == sent.from && waiting.nonce == sent.nonce;
+        let same = |waiting: &Arc<SimulatedTransaction>| {
+            waiting.from == sent.from && waiting.nonce == sent.nonce
+        };
         if let Some(index) = self.pool.iter().position(same) {
             let before = &self.pool[index];
             let is_more = |now: u128, before: u128| now * 10 >= before * 11;
@@ -360,8 +362,8 @@ impl Chain {
         else {
             return;
         };
-        let is_followed = |(id, case): &(&Hash, &Case)| match case.state {
-            State::Open => case.deadline_s >= head.timestamp_s,
+        let is_followed = |(id, case): &(&Hash, &DemandCase)| match case.state {
+            DemandState::Open => case.deadline_s >= head.timestamp_s,
             state => last.cases.get(id).is_none_or(|case| case.state != state),
         };
         let count = now.cases.iter().filter(is_followed).count();
@@ -371,11 +373,13 @@ impl Chain {
     /// Depth of a reversible anchor before which an answer waits for the next nonce.
     fn anchor_before_answer(&self) -> Option<u64> {
         let head = self.view.head();
-        let is_next = |sent: &&Arc<Sent>| sent.to == BOND && sent.nonce == head.nonce(sent.from);
+        let is_next = |sent: &&Arc<SimulatedTransaction>| {
+            sent.to == BOND && sent.nonce == head.nonce(sent.from)
+        };
         let mut pool = self.pool.iter().filter(|sent| sent.is_the_servers());
         let answer = pool.find(is_next)?;
-        let is_before = |mined: &Mined| {
-            let Sent { from, nonce, .. } = *mined.sent;
+        let is_before = |mined: &IncludedTransaction| {
+            let SimulatedTransaction { from, nonce, .. } = *mined.sent;
             mined.sent.to == CONTRACT && from == answer.from && nonce + 1 == answer.nonce
         };
         let open = (head.number - self.view.finalized).min(self.depth - 1);
@@ -400,7 +404,8 @@ impl Chain {
             for mined in &block.mined {
                 let sent = &mined.sent;
                 if leaves_a_gap && sent.to == CONTRACT && sent.is_the_servers() {
-                    let copy = Sent::copied(sent.to, sent.data.clone(), self.strangers);
+                    let copy =
+                        SimulatedTransaction::copied(sent.to, sent.data.clone(), self.strangers);
                     self.strangers += 1;
                     self.pool.push(Arc::new(copy));
                 } else if !self.random.chance(self.rates.dropped) {
@@ -423,7 +428,7 @@ impl Chain {
             Some(_) => start_s + number,
             None => start_s + at_ms / 1_000,
         };
-        let mut block = Block {
+        let mut block = SimulatedBlock {
             number,
             hash: keccak_parts(&[
                 &parent.hash.0,
@@ -456,7 +461,7 @@ impl Chain {
                 continue;
             }
             if !is_strange && self.random.chance(self.rates.overtaken) {
-                let copy = Sent::copied(sent.to, sent.data.clone(), self.strangers);
+                let copy = SimulatedTransaction::copied(sent.to, sent.data.clone(), self.strangers);
                 self.strangers += 1;
                 self.include(&mut block, Arc::new(copy), at_ms);
             }
@@ -465,24 +470,24 @@ impl Chain {
         self.view.blocks.push(Arc::new(block));
     }
 
-    fn include(&mut self, block: &mut Block, sent: Arc<Sent>, at_ms: u64) {
+    fn include(&mut self, block: &mut SimulatedBlock, sent: Arc<SimulatedTransaction>, at_ms: u64) {
         block.nonces.insert(sent.from, sent.nonce + 1);
         let at = (block.number, block.timestamp_s);
         let bond = block.bond.as_mut().filter(|_| sent.to == BOND);
         let contracts = (Arc::make_mut(&mut block.contract), bond.map(Arc::make_mut));
-        let did = Block::carry_out(contracts, &sent, at).unwrap_or_else(|why| {
+        let did = SimulatedBlock::carry_out(contracts, &sent, at).unwrap_or_else(|why| {
             self.refused.push((Arc::clone(&sent), why));
-            Did::Nothing
+            TransactionEffect::Nothing
         });
-        if sent.from == STRANGER && !matches!(did, Did::Nothing) {
+        if sent.from == STRANGER && !matches!(did, TransactionEffect::Nothing) {
             self.lost.overtaken(at_ms);
         }
         match &did {
-            Did::Anchored(checkpoint) => self.taken.push(*checkpoint),
-            Did::Bond(Event::Opened(id, case)) => self.opened.push((*id, *case)),
-            Did::Bond(_) | Did::Nothing => {}
+            TransactionEffect::Anchored(checkpoint) => self.taken.push(*checkpoint),
+            TransactionEffect::Bond(BondEffect::Opened(id, case)) => self.opened.push((*id, *case)),
+            TransactionEffect::Bond(_) | TransactionEffect::Nothing => {}
         }
-        block.mined.push(Mined { sent, did });
+        block.mined.push(IncludedTransaction { sent, did });
     }
 
     fn base_fee(&mut self, before_wei: u64) -> u64 {

@@ -12,20 +12,20 @@ use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Hash, log_tree};
-use kedge_storage::{AnchorStatus, Snapshot};
+use kedge_storage::{AnchorProgress, StoreSnapshot};
 
-use super::bond::{Kind, Subject};
-use super::chain::{Block, CHALLENGER, Chain, Sent};
+use super::bond::{DemandKind, DemandSubject};
+use super::chain::{CHALLENGER, SimulatedBlock, SimulatedChain, SimulatedTransaction};
 use crate::plan::Violation;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 /// Limit on attempts to open a case: the terms limit the number of open cases.
 const TRIES_MAX: u64 = 40;
 
 /// A case to open.
-struct Plan {
+struct ChallengePlan {
     id: Hash,
-    subject: Subject,
+    subject: DemandSubject,
     batch: SignedBatch,
     salt: Hash,
     /// Transaction that may be waiting.
@@ -37,10 +37,10 @@ struct Plan {
 }
 
 pub(super) struct Challenger {
-    random: Random,
+    random: SimulationRandom,
     /// Probability of a new case, out of ten thousand looks.
     rate: u64,
-    plans: Vec<Plan>,
+    plans: Vec<ChallengePlan>,
     asked: BTreeSet<Hash>,
     sent: u64,
 }
@@ -50,7 +50,7 @@ fn unread(error: impl std::fmt::Display) -> Violation {
 }
 
 impl Challenger {
-    pub(super) fn new(mut random: Random) -> Self {
+    pub(super) fn new(mut random: SimulationRandom) -> Self {
         Self {
             rate: 20 + random.below(300),
             random,
@@ -71,7 +71,11 @@ impl Challenger {
     }
 
     /// Starts new cases by chance, and advances the others.
-    pub(super) fn look(&mut self, chain: &mut Chain, snapshot: &Snapshot) -> Result<(), Violation> {
+    pub(super) fn look(
+        &mut self,
+        chain: &mut SimulatedChain,
+        snapshot: &StoreSnapshot,
+    ) -> Result<(), Violation> {
         if self.random.chance(self.rate) {
             let several = self.random.chance(3_000);
             let count = if several { 2 + self.random.below(6) } else { 1 };
@@ -85,20 +89,20 @@ impl Challenger {
     /// Plans a case about any batch or action.
     pub(super) fn begin(
         &mut self,
-        chain: &mut Chain,
-        snapshot: &Snapshot,
+        chain: &mut SimulatedChain,
+        snapshot: &StoreSnapshot,
     ) -> Result<(), Violation> {
         let kind = match self.random.below(3) {
-            0 => Kind::Leaves,
-            1 => Kind::Inclusion,
-            _ => Kind::Action,
+            0 => DemandKind::Leaves,
+            1 => DemandKind::Inclusion,
+            _ => DemandKind::Action,
         };
         let anchored = chain.view.head().contract.latest().0;
         let held = snapshot.head().map_err(unread)?.batches;
         let count = match kind {
-            Kind::Action | Kind::Leaves => anchored.min(held),
+            DemandKind::Action | DemandKind::Leaves => anchored.min(held),
             // The newest batches are not anchored yet.
-            Kind::Inclusion => held,
+            DemandKind::Inclusion => held,
         };
         if count == 0 {
             return Ok(());
@@ -118,11 +122,11 @@ impl Challenger {
             return Ok(());
         }
         let covering = snapshot.anchor_covering(subject.number).map_err(unread)?;
-        let covering = covering.filter(|row| row.status == AnchorStatus::Finalized);
-        if let (Kind::Action, Some(row)) = (kind, covering) {
+        let covering = covering.filter(|row| row.status == AnchorProgress::Finalized);
+        if let (DemandKind::Action, Some(row)) = (kind, covering) {
             chain.known.insert(id, row.checkpoint.checkpoint.batches);
         }
-        self.plans.push(Plan {
+        self.plans.push(ChallengePlan {
             id,
             subject,
             batch,
@@ -138,18 +142,18 @@ impl Challenger {
     /// Subject of a case about a batch; for an action, any action of the batch.
     fn subject(
         &mut self,
-        kind: Kind,
+        kind: DemandKind,
         batch: &SignedBatch,
-        snapshot: &Snapshot,
-    ) -> Result<Option<Subject>, Violation> {
+        snapshot: &StoreSnapshot,
+    ) -> Result<Option<DemandSubject>, Violation> {
         let header = &batch.header;
         Ok(match kind {
-            Kind::Leaves => Some(Subject::leaves(header.number)),
-            Kind::Inclusion => Some(Subject::inclusion(header)),
-            Kind::Action => {
+            DemandKind::Leaves => Some(DemandSubject::leaves(header.number)),
+            DemandKind::Inclusion => Some(DemandSubject::inclusion(header)),
+            DemandKind::Action => {
                 let sequence = header.first_sequence + self.random.below(header.count.into());
                 let placed = snapshot.action_at(sequence).map_err(unread)?;
-                placed.map(|placed| Subject::action(header, placed.leaf().hash(), sequence))
+                placed.map(|placed| DemandSubject::action(header, placed.leaf().hash(), sequence))
             }
         })
     }
@@ -157,8 +161,8 @@ impl Challenger {
     /// Advances all planned cases.
     pub(super) fn go_on(
         &mut self,
-        chain: &mut Chain,
-        snapshot: &Snapshot,
+        chain: &mut SimulatedChain,
+        snapshot: &StoreSnapshot,
     ) -> Result<(), Violation> {
         for mut plan in std::mem::take(&mut self.plans) {
             if self.follow(&mut plan, chain, snapshot)? {
@@ -171,9 +175,9 @@ impl Challenger {
     /// Sends the next transaction of a case. Returns whether more may follow.
     fn follow(
         &mut self,
-        plan: &mut Plan,
-        chain: &mut Chain,
-        snapshot: &Snapshot,
+        plan: &mut ChallengePlan,
+        chain: &mut SimulatedChain,
+        snapshot: &StoreSnapshot,
     ) -> Result<bool, Violation> {
         let view = &chain.view;
         let head = view.head();
@@ -204,29 +208,37 @@ impl Challenger {
         };
         plan.tries += 1;
         self.sent += 1;
-        let sent = Sent::challenge(data, value_wei, self.sent);
+        let sent = SimulatedTransaction::challenge(data, value_wei, self.sent);
         plan.sent = Some(sent.hash);
         chain.pool.push(Arc::new(sent));
         Ok(true)
     }
 }
 
-impl Plan {
+impl ChallengePlan {
     /// The call that opens the case; `None` if none is valid any more.
-    fn opening(&self, head: &Block, snapshot: &Snapshot) -> Result<Option<Vec<u8>>, Violation> {
+    fn opening(
+        &self,
+        head: &SimulatedBlock,
+        snapshot: &StoreSnapshot,
+    ) -> Result<Option<Vec<u8>>, Violation> {
         let anchored = head.contract.latest().0;
         Ok(match self.subject.kind {
-            Kind::Leaves => {
+            DemandKind::Leaves => {
                 let number = self.subject.number;
                 Some(demand_leaves_calldata(anchored, number, self.salt))
             }
-            Kind::Inclusion => Some(demand_inclusion_calldata(&self.batch, 0, self.salt)),
-            Kind::Action => self.challenge(head, snapshot)?,
+            DemandKind::Inclusion => Some(demand_inclusion_calldata(&self.batch, 0, self.salt)),
+            DemandKind::Action => self.challenge(head, snapshot)?,
         })
     }
 
     /// Challenges the action by the newest checkpoint within the log, if its window is still open.
-    fn challenge(&self, head: &Block, snapshot: &Snapshot) -> Result<Option<Vec<u8>>, Violation> {
+    fn challenge(
+        &self,
+        head: &SimulatedBlock,
+        snapshot: &StoreSnapshot,
+    ) -> Result<Option<Vec<u8>>, Violation> {
         let (number, header) = (self.subject.number, &self.batch.header);
         let held = snapshot.head().map_err(unread)?.batches;
         let taken = head.contract.taken.iter().rev();

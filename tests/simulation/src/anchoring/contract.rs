@@ -4,7 +4,7 @@ use kedge_chain::contract::decode_anchor_call;
 use kedge_protocol::Address;
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION, Domain};
 use kedge_protocol::hash::keccak;
@@ -23,7 +23,7 @@ const FROZEN: u64 = 3;
 
 /// An accepted checkpoint.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct AcceptedCheckpoint {
     pub(super) checkpoint: Checkpoint,
     anchored_at_s: u64,
     block: u64,
@@ -31,14 +31,14 @@ pub(super) struct Taken {
 
 /// State of the contract after a block.
 #[derive(Clone, Debug)]
-pub(super) struct Contract {
+pub(super) struct SimulatedContract {
     /// The only sequencer key of the log.
     key: Address,
     /// Signing domain of the log.
     domain: Domain,
     /// Deployment time, Unix seconds, and block.
     made: (u64, u64),
-    pub(super) taken: Vec<Taken>,
+    pub(super) taken: Vec<AcceptedCheckpoint>,
     /// Address of the bond; zero for none.
     pub(super) bond: Address,
     /// Whether the bond was seized, which ends anchoring.
@@ -46,14 +46,14 @@ pub(super) struct Contract {
 }
 
 /// Revert data.
-pub(super) type Reverted = Vec<u8>;
+pub(super) type RevertBytes = Vec<u8>;
 
 pub(super) fn selector(signature: &str) -> [u8; 4] {
     let hash = keccak(signature.as_bytes());
     [hash.0[0], hash.0[1], hash.0[2], hash.0[3]]
 }
 
-pub(super) fn error(signature: &str, words: &[[u8; 32]]) -> Reverted {
+pub(super) fn error(signature: &str, words: &[[u8; 32]]) -> RevertBytes {
     [&selector(signature)[..], &words.concat()].concat()
 }
 
@@ -97,14 +97,14 @@ fn domain_words(domain: &Domain) -> Vec<[u8; 32]> {
 }
 
 /// A call of `anchor`.
-struct Call {
+struct AnchorCall {
     signed: SignedCheckpoint,
     proof: Vec<Hash>,
 }
 
 /// Decodes a call of `anchor`. The proof follows the six words of the checkpoint, and the offsets of signature and
 /// proof.
-fn read(data: &[u8]) -> Option<Call> {
+fn read(data: &[u8]) -> Option<AnchorCall> {
     let signed = decode_anchor_call(data)?;
     let arguments = data.get(4..)?;
     let number = |at: usize| -> Option<usize> {
@@ -115,13 +115,13 @@ fn read(data: &[u8]) -> Option<Call> {
     let words = arguments.get(at + 32..at + 32 + 32 * number(at)?)?;
     let proof = words.chunks_exact(32);
     let proof = proof.map(|word| word.try_into().map(Hash));
-    Some(Call {
+    Some(AnchorCall {
         signed,
         proof: proof.collect::<Result<_, _>>().ok()?,
     })
 }
 
-impl Contract {
+impl SimulatedContract {
     pub(super) fn new(key: Address, domain: Domain, made: (u64, u64)) -> Self {
         Self {
             key,
@@ -144,7 +144,7 @@ impl Contract {
         anchored: u64,
         header: &BatchHeader,
         path: &[Hash],
-    ) -> Result<Hash, Reverted> {
+    ) -> Result<Hash, RevertBytes> {
         let root = Hash(self.record(anchored)?[4]);
         let hash = header.hash();
         let leaf = log_tree::leaf(&hash);
@@ -160,8 +160,8 @@ impl Contract {
         &self,
         anchored: u64,
         (header, batch_path): (&BatchHeader, &[Hash]),
-        (leaf, leaf_path): (&Leaf, &[Hash]),
-    ) -> Result<Hash, Reverted> {
+        (leaf, leaf_path): (&LogLeaf, &[Hash]),
+    ) -> Result<Hash, RevertBytes> {
         let hash = self.verify_batch(anchored, header, batch_path)?;
         let count = u64::from(header.count);
         let index = leaf.sequence.checked_sub(header.first_sequence);
@@ -175,7 +175,7 @@ impl Contract {
     }
 
     /// Time at which the checkpoint over `anchored` batches was accepted, Unix seconds.
-    pub(super) fn anchored_at_s(&self, anchored: u64) -> Result<u64, Reverted> {
+    pub(super) fn anchored_at_s(&self, anchored: u64) -> Result<u64, RevertBytes> {
         let mut taken = self.taken.iter();
         let found = taken.find(|taken| taken.checkpoint.batches == anchored);
         let unknown = || error("UnknownCheckpoint(uint64)", &[word(anchored)]);
@@ -196,8 +196,8 @@ impl Contract {
         data: &[u8],
         block: u64,
         timestamp_s: u64,
-    ) -> Result<Checkpoint, Reverted> {
-        let Some(Call { signed, proof }) = read(data) else {
+    ) -> Result<Checkpoint, RevertBytes> {
+        let Some(AnchorCall { signed, proof }) = read(data) else {
             return Err(Vec::new());
         };
         if self.is_frozen {
@@ -230,7 +230,7 @@ impl Contract {
             let words = [batches, next.batches].map(word);
             return Err(error("HistoryNotExtended(uint64,uint64)", &words));
         }
-        self.taken.push(Taken {
+        self.taken.push(AcceptedCheckpoint {
             checkpoint: next,
             anchored_at_s: timestamp_s,
             block,
@@ -239,7 +239,7 @@ impl Contract {
     }
 
     /// Executes a view call.
-    pub(super) fn view(&self, data: &[u8]) -> Result<Vec<u8>, Reverted> {
+    pub(super) fn view(&self, data: &[u8]) -> Result<Vec<u8>, RevertBytes> {
         let (function, arguments) = data.split_first_chunk::<4>().ok_or_else(Vec::new)?;
         let argument = arguments
             .last_chunk::<8>()
@@ -277,7 +277,7 @@ impl Contract {
     }
 
     /// The contract's record of a checkpoint; the last word is the history's root.
-    pub(super) fn record(&self, batches: u64) -> Result<Vec<[u8; 32]>, Reverted> {
+    pub(super) fn record(&self, batches: u64) -> Result<Vec<[u8; 32]>, RevertBytes> {
         if batches == 0 {
             let (made_at_s, made_in) = self.made;
             let numbers = [0, 0, made_at_s, made_in].map(word);
@@ -286,7 +286,7 @@ impl Contract {
         let mut taken = self.taken.iter();
         let found = taken.find(|taken| taken.checkpoint.batches == batches);
         let unknown = || error("UnknownCheckpoint(uint64)", &[word(batches)]);
-        let Taken {
+        let AcceptedCheckpoint {
             checkpoint,
             anchored_at_s,
             block,

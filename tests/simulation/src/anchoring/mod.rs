@@ -28,28 +28,28 @@ use kedge_actors::{AnchorOptions, Engine};
 use kedge_chain::contract::anchor_calldata;
 use kedge_chain::contract::bond::BondTerms;
 use kedge_chain::responder::ResponderOptions;
-use kedge_chain::rpc::{Node, RpcClient, RpcOptions};
-use kedge_chain::sender::{OpenError, SenderOptions};
+use kedge_chain::rpc::{InProcessNode, RpcClient, RpcOptions};
+use kedge_chain::sender::{AnchorSenderError, SenderOptions};
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, log_tree};
 use kedge_runtime::env::Env;
-use kedge_storage::{AnchorStatus, Mode, Page, Snapshot};
+use kedge_storage::{AnchorProgress, RowPage, StoreMode, StoreSnapshot};
 use parking_lot::Mutex;
 
-use self::bond::{BOND, Bond};
-use self::chain::{Chain, Sent};
+use self::bond::{BOND, SimulatedBond};
+use self::chain::{SimulatedChain, SimulatedTransaction};
 use self::challenger::Challenger;
 use self::contract::CONTRACT;
 use self::node::{NodeState, SimulatedNode};
-use self::rates::Rates;
-use self::watch::{KNOWN_WITHIN_BLOCKS, Watch};
+use self::rates::ChainFaultRates;
+use self::watch::{AnswerWatch, KNOWN_WITHIN_BLOCKS};
 use crate::client::{self, DOMAIN};
-use crate::machine::{Machine, START_MS};
+use crate::machine::{START_MS, SimulatedMachine};
 use crate::plan::Violation;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 use crate::rows::SEQUENCER;
-use crate::schedule::Seeded;
+use crate::schedule::SeededSchedule;
 
 /// Payer of the anchors.
 const PAYER: u8 = 0xa1;
@@ -63,14 +63,14 @@ const GAP_WHERE_RARE: u64 = 1_500;
 const TIMEOUT_MS: u64 = 40;
 
 /// Chain, nodes, and the server's transactions.
-struct World {
-    chain: Chain,
+struct AnchorWorld {
+    chain: SimulatedChain,
     nodes: Vec<NodeState>,
     payer: Address,
     /// Every transaction that a node received from the server.
     sent: BTreeMap<Hash, Checkpoint>,
     /// Observed answers to the bond.
-    watch: Watch,
+    watch: AnswerWatch,
     /// Whether no node lies.
     is_honest: bool,
     violation: Option<Violation>,
@@ -78,7 +78,7 @@ struct World {
     seen_at_ms: u64,
 }
 
-impl World {
+impl AnchorWorld {
     fn advance(&mut self, now_ms: u64) {
         // A running server asks more often.
         if now_ms > self.seen_at_ms + AWAY_MS {
@@ -92,7 +92,7 @@ impl World {
         self.violation = self.violation.take().or(seen.err());
     }
 
-    fn note_sent(&mut self, sent: &Sent, now_ms: u64) {
+    fn note_sent(&mut self, sent: &SimulatedTransaction, now_ms: u64) {
         if sent.to == BOND && sent.from == self.payer {
             let (chain, is_honest) = (&self.chain, self.is_honest);
             let seen = self.watch.note_sent(sent, chain, is_honest, now_ms);
@@ -110,8 +110,8 @@ impl World {
 
     /// Checks that no two waiting transactions anchor the same or answer the same case under different nonces, unless
     /// the older one cannot be mined because its nonce was used.
-    fn check_pool(&mut self, sent: &Sent) {
-        let subject = |sent: &Sent| {
+    fn check_pool(&mut self, sent: &SimulatedTransaction) {
+        let subject = |sent: &SimulatedTransaction| {
             let batches = self.sent.get(&sent.hash).map(|sent| sent.batches);
             let subject = (batches, self.watch.case_of(sent.hash));
             (subject != (None, None)).then_some(subject)
@@ -119,7 +119,7 @@ impl World {
         let (mine, nonce) = (subject(sent), sent.nonce);
         let mut pool = self.chain.pool.iter();
         let next = self.chain.view.head().nonce(self.payer);
-        let is_twin = |waiting: &Arc<Sent>| {
+        let is_twin = |waiting: &Arc<SimulatedTransaction>| {
             waiting.nonce != nonce && waiting.nonce <= next && subject(waiting) == mine
         };
         if self.is_honest && mine.is_some() && pool.any(is_twin) {
@@ -130,18 +130,18 @@ impl World {
 
     /// Checks that no anchor takes the account's next nonce while an answer to an open case waits for it. After a
     /// reorganization the server may not know yet that the answer waits again.
-    fn check_nonce(&mut self, sent: &Sent) {
+    fn check_nonce(&mut self, sent: &SimulatedTransaction) {
         let is_known =
             self.chain.view.head().number > self.chain.reorganized_at + KNOWN_WITHIN_BLOCKS;
         if sent.to == BOND || sent.from != self.payer || !self.is_honest || !is_known {
             return;
         }
-        let is_answer = |waiting: &&Arc<Sent>| {
+        let is_answer = |waiting: &&Arc<SimulatedTransaction>| {
             waiting.to == BOND && (waiting.from, waiting.nonce) == (sent.from, sent.nonce)
         };
         let found = self.chain.pool.iter().find(is_answer);
         let case = found.and_then(|waiting| self.watch.case_of(waiting.hash));
-        let open = Watch::answerable(&self.chain, 0);
+        let open = AnswerWatch::answerable(&self.chain, 0);
         if case.is_some_and(|case| open.contains_key(&case)) {
             let what = "an anchor takes the nonce of an answer that waits, nonce";
             self.violation = Some(Violation::new(what, sent.nonce));
@@ -151,7 +151,7 @@ impl World {
 
 /// Anchoring parameters of a run.
 #[derive(Clone, Copy, Debug)]
-struct Settings {
+struct AnchorSettings {
     interval_ms: u64,
     poll_ms: u64,
     confirmations: u64,
@@ -162,7 +162,7 @@ struct Settings {
 /// The bond of a run: its terms, and the server's options. Half of the runs that anchor have one. A separate random
 /// source keeps the other choices, and the seeds in `tests/seeds.rs`, unchanged.
 fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
-    let mut random = Random::new(seed, 2_731);
+    let mut random = SimulationRandom::new(seed, 2_731);
     if random.below(2) > 0 {
         return None;
     }
@@ -179,8 +179,8 @@ fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
 }
 
 /// Whether an anchor is in flight, according to the last stored ones.
-fn may_have_anchor(snapshot: &Snapshot) -> Result<bool, Violation> {
-    let last = Page {
+fn may_have_anchor(snapshot: &StoreSnapshot) -> Result<bool, Violation> {
+    let last = RowPage {
         after: None,
         descending: true,
         limit: 4,
@@ -188,39 +188,42 @@ fn may_have_anchor(snapshot: &Snapshot) -> Result<bool, Violation> {
     let unread = |error| Violation::new("the store cannot be read", error);
     let rows = snapshot.anchors(last).map_err(unread)?;
     let mut statuses = rows.iter().map(|row| row.status);
-    Ok(statuses.any(|status| matches!(status, AnchorStatus::Pending | AnchorStatus::Submitted)))
+    Ok(
+        statuses
+            .any(|status| matches!(status, AnchorProgress::Pending | AnchorProgress::Submitted)),
+    )
 }
 
 /// Anchoring of a run, over all of its processes.
-pub(crate) struct Anchoring {
-    world: Arc<Mutex<World>>,
-    settings: Settings,
+pub(crate) struct SimulatedAnchoring {
+    world: Arc<Mutex<AnchorWorld>>,
+    settings: AnchorSettings,
     payer: SigningKey,
     /// Interval at which the server looks for cases, milliseconds, and the challenger.
     bond: Option<(u64, Challenger)>,
-    random: Random,
-    machine: Machine,
-    schedule: Arc<Seeded>,
+    random: SimulationRandom,
+    machine: SimulatedMachine,
+    schedule: Arc<SeededSchedule>,
     /// Delay of the commit path's steps until the last look.
     slow_ms: u64,
 }
 
-impl Anchoring {
+impl SimulatedAnchoring {
     /// The anchoring of a seed; `None` if its run has none.
     pub(crate) fn of(
         seed: u64,
-        machine: &Machine,
-        schedule: &Arc<Seeded>,
+        machine: &SimulatedMachine,
+        schedule: &Arc<SeededSchedule>,
     ) -> Result<Option<Self>, Violation> {
-        let mut random = Random::new(seed, 20);
+        let mut random = SimulationRandom::new(seed, 20);
         if random.below(2) == 0 {
             return Ok(None);
         }
-        let mut rates = Rates::of(&mut random);
+        let mut rates = ChainFaultRates::of(&mut random);
         let payer = client::key(PAYER)?;
         let sequencer = client::key(SEQUENCER)?.address();
-        let of_chain = Random::new(seed, 21);
-        let mut of_bond = Random::new(seed, 2_732);
+        let of_chain = SimulationRandom::new(seed, 21);
+        let mut of_bond = SimulationRandom::new(seed, 2_732);
         rates.gap = of_bond.rate(3_000);
         let is_rare = of_bond.below(3) == 0;
         let (bond, challenger) = match bond_of(seed) {
@@ -230,28 +233,28 @@ impl Anchoring {
                     (rates.gap, rates.asked) = (rates.gap.max(GAP_WHERE_RARE), 0);
                     challenger.begin_rarely();
                 }
-                let bond = Bond::new(BOND, DOMAIN.chain_id, terms);
+                let bond = SimulatedBond::new(BOND, DOMAIN.chain_id, terms);
                 (Some(bond), Some((look_ms, challenger)))
             }
             None => (None, None),
         };
-        let chain = Chain::new(sequencer, bond, START_MS / 1_000, (of_chain, rates));
+        let chain = SimulatedChain::new(sequencer, bond, START_MS / 1_000, (of_chain, rates));
         let has_bond = challenger.is_some();
-        let settings = Settings {
+        let settings = AnchorSettings {
             interval_ms: (15 + random.below(150)) * if has_bond && is_rare { 20 } else { 1 },
             poll_ms: 4 + random.below(15),
             confirmations: 1 + random.below(3),
             bump_after_ms: 30 + random.below(120),
             has_second: random.below(2) == 0,
         };
-        let nodes = [22, 23].map(|purpose| NodeState::new(Random::new(seed, purpose)));
-        let world = World {
+        let nodes = [22, 23].map(|purpose| NodeState::new(SimulationRandom::new(seed, purpose)));
+        let world = AnchorWorld {
             is_honest: chain.rates.lies == 0,
             chain,
             nodes: nodes.into(),
             payer: payer.address(),
             sent: BTreeMap::new(),
-            watch: Watch::default(),
+            watch: AnswerWatch::default(),
             violation: None,
             seen_at_ms: 0,
         };
@@ -260,7 +263,7 @@ impl Anchoring {
             settings,
             payer,
             bond: challenger,
-            random: Random::new(seed, 24),
+            random: SimulationRandom::new(seed, 24),
             machine: machine.clone(),
             schedule: Arc::clone(schedule),
             slow_ms: 0,
@@ -307,7 +310,7 @@ impl Anchoring {
         };
         let name = format!("http://node-{number}.invalid").parse();
         let name = name.map_err(|error| Violation::new("a node's name", error))?;
-        let node: Arc<dyn Node> = Arc::new(node);
+        let node: Arc<dyn InProcessNode> = Arc::new(node);
         Ok(RpcClient::to_node(node, name, options))
     }
 
@@ -333,7 +336,10 @@ impl Anchoring {
     }
 
     /// Starts anchoring in a new process.
-    pub(crate) async fn begin(&self, engine: &Engine) -> Result<Result<(), OpenError>, Violation> {
+    pub(crate) async fn begin(
+        &self,
+        engine: &Engine,
+    ) -> Result<Result<(), AnchorSenderError>, Violation> {
         {
             let mut world = self.world.lock();
             // The process begins with the rows it finds, possibly none.
@@ -353,7 +359,7 @@ impl Anchoring {
         }
         let free_bytes = self.machine.disk.free_bytes(Path::new("/"));
         let is_full = free_bytes.is_ok_and(|bytes| bytes < ROOM_BYTES);
-        if is_full || matches!(engine.mode(), Mode::ReadOnly(_)) {
+        if is_full || matches!(engine.mode(), StoreMode::ReadOnly(_)) {
             world.chain.lost.tick_fails(now_ms, now_ms);
         }
         let slow_ms = self.schedule.slow_ms();

@@ -4,18 +4,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_chain::rpc::{Node, RpcError};
+use kedge_chain::rpc::{InProcessNode, RpcError};
 use kedge_protocol::hash::to_hex;
 use kedge_runtime::env::Env;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::answers::{self, Refused, bytes, quantity};
-use super::chain::{Sent, View};
-use super::{TIMEOUT_MS, World, bond, watch};
-use crate::machine::Machine;
-use crate::random::Random;
-use crate::schedule::Seeded;
+use super::answers::{self, RpcRefusal, bytes, quantity};
+use super::chain::{BlockView, SimulatedTransaction};
+use super::{AnchorWorld, TIMEOUT_MS, bond, watch};
+use crate::machine::SimulatedMachine;
+use crate::random::SimulationRandom;
+use crate::schedule::SeededSchedule;
 
 /// The node that the server sends to; the other one only confirms its answers.
 const ANCHORS: usize = 0;
@@ -24,17 +24,17 @@ const USUAL_MS_MAX: u64 = 4;
 
 /// State of a node.
 pub(super) struct NodeState {
-    random: Random,
+    random: SimulationRandom,
     /// Whether the node knows the tag `finalized`.
     pub(super) has_finalized: bool,
     away_until_ms: u64,
-    behind: Option<(u64, View)>,
+    behind: Option<(u64, BlockView)>,
     /// While this lasts, the node claims a forged checkpoint.
     claims_until_ms: u64,
 }
 
 impl NodeState {
-    pub(super) fn new(mut random: Random) -> Self {
+    pub(super) fn new(mut random: SimulationRandom) -> Self {
         Self {
             has_finalized: random.below(4) > 0,
             random,
@@ -53,15 +53,15 @@ impl NodeState {
 }
 
 pub(super) struct SimulatedNode {
-    pub(super) world: Arc<Mutex<World>>,
+    pub(super) world: Arc<Mutex<AnchorWorld>>,
     pub(super) number: usize,
-    pub(super) machine: Machine,
-    pub(super) schedule: Arc<Seeded>,
+    pub(super) machine: SimulatedMachine,
+    pub(super) schedule: Arc<SeededSchedule>,
 }
 
 /// Fault of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum RpcFate {
     Answered,
     Away,
     Hangs,
@@ -70,7 +70,7 @@ enum Fate {
     Lost,
 }
 
-impl Node for SimulatedNode {
+impl InProcessNode for SimulatedNode {
     fn answer(
         &self,
         request: Value,
@@ -85,21 +85,21 @@ impl Node for SimulatedNode {
                 &[number as u64, fate as u64, before.as_millis() as u64],
             );
             tokio::time::sleep(before).await;
-            if matches!(fate, Fate::Away | Fate::Hangs) {
+            if matches!(fate, RpcFate::Away | RpcFate::Hangs) {
                 return Err(RpcError::Transport("nobody is there".to_owned()));
             }
             let method = request["method"].as_str().unwrap_or_default();
             let now_ms = machine.passed_ms();
             let result = match fate {
-                Fate::Error => Err(Refused::new("the node is busy")),
+                RpcFate::Error => Err(RpcRefusal::new("the node is busy")),
                 _ => world
                     .lock()
                     .answer(number, now_ms, (method, &request["params"])),
             };
             tokio::time::sleep(after).await;
             match (fate, result) {
-                (Fate::Lost, _) => Err(RpcError::Transport("the connection broke".to_owned())),
-                (Fate::Garbage, _) => Ok(world.lock().garbage(number)),
+                (RpcFate::Lost, _) => Err(RpcError::Transport("the connection broke".to_owned())),
+                (RpcFate::Garbage, _) => Ok(world.lock().garbage(number)),
                 (_, Ok(result)) => Ok(body(&json!({"jsonrpc": "2.0", "id": 1, "result": result}))),
                 (_, Err(refused)) => {
                     let error = refused.to_json();
@@ -114,9 +114,9 @@ fn body(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-impl World {
+impl AnchorWorld {
     /// Draws the fault of the next request, and its delays before and after the node looks at the chain.
-    fn fate(&mut self, number: usize, now_ms: u64) -> (Fate, [Duration; 2]) {
+    fn fate(&mut self, number: usize, now_ms: u64) -> (RpcFate, [Duration; 2]) {
         let rates = &self.chain.rates;
         let node = &mut self.nodes[number];
         let random = &mut node.random;
@@ -134,20 +134,20 @@ impl World {
         };
         let times = [wait(rates.slow), wait(rates.slow)];
         let fate = if now_ms < node.away_until_ms {
-            Fate::Away
+            RpcFate::Away
         } else if random.chance(rates.hangs) {
-            Fate::Hangs
+            RpcFate::Hangs
         } else if random.chance(rates.error) {
-            Fate::Error
+            RpcFate::Error
         } else if random.chance(rates.garbage) {
-            Fate::Garbage
+            RpcFate::Garbage
         } else if random.chance(rates.lost) {
-            Fate::Lost
+            RpcFate::Lost
         } else {
-            Fate::Answered
+            RpcFate::Answered
         };
         let times = match fate {
-            Fate::Hangs => [Duration::from_millis(10 * TIMEOUT_MS); 2],
+            RpcFate::Hangs => [Duration::from_millis(10 * TIMEOUT_MS); 2],
             _ => times,
         };
         if number == ANCHORS {
@@ -158,9 +158,9 @@ impl World {
     }
 
     /// Charges the lost time: a request that fails or takes too long ends its tick, another slow one costs its delay.
-    fn note_fate(&mut self, fate: Fate, takes_ms: u64, now_ms: u64) {
+    fn note_fate(&mut self, fate: RpcFate, takes_ms: u64, now_ms: u64) {
         let lost = &mut self.chain.lost;
-        if fate != Fate::Answered || takes_ms >= TIMEOUT_MS - 1 {
+        if fate != RpcFate::Answered || takes_ms >= TIMEOUT_MS - 1 {
             lost.tick_fails(now_ms, now_ms + takes_ms.min(TIMEOUT_MS));
         } else if takes_ms > USUAL_MS_MAX {
             lost.stands(now_ms, now_ms + takes_ms);
@@ -187,7 +187,7 @@ impl World {
         number: usize,
         now_ms: u64,
         (method, params): (&str, &Value),
-    ) -> Result<Value, Refused> {
+    ) -> Result<Value, RpcRefusal> {
         self.advance(now_ms);
         let chain = &self.chain;
         let node = &mut self.nodes[number];
@@ -247,10 +247,10 @@ impl World {
         }
     }
 
-    fn send(&mut self, number: usize, raw: &Value, now_ms: u64) -> Result<Value, Refused> {
-        let invalid = || Refused::new("cannot be decoded");
+    fn send(&mut self, number: usize, raw: &Value, now_ms: u64) -> Result<Value, RpcRefusal> {
+        let invalid = || RpcRefusal::new("cannot be decoded");
         let raw = bytes(raw).ok_or_else(invalid)?;
-        let sent = Sent::of(&raw).ok_or_else(invalid)?;
+        let sent = SimulatedTransaction::of(&raw).ok_or_else(invalid)?;
         self.note_sent(&sent, now_ms);
         let node = &mut self.nodes[number];
         if node.random.chance(self.chain.rates.ignores) {
@@ -261,7 +261,7 @@ impl World {
         if !is_behind {
             self.check_nonce(&sent);
         }
-        self.chain.take(&sent).map_err(Refused::new)?;
+        self.chain.take(&sent).map_err(RpcRefusal::new)?;
         self.check_pool(&sent);
         Ok(json!(sent.hash))
     }

@@ -6,11 +6,11 @@ use kedge_actors::Engine;
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::log_tree;
 use kedge_runtime::env::Env;
-use kedge_storage::{AnchorRow, AnchorStatus, Mode, Page, Snapshot};
+use kedge_storage::{AnchorProgress, AnchorRow, RowPage, StoreMode, StoreSnapshot};
 
-use super::chain::Mined;
-use super::watch::{self, BLOCKS_NEEDED, Watch};
-use super::{Anchoring, World};
+use super::chain::IncludedTransaction;
+use super::watch::{self, AnswerWatch, BLOCKS_NEEDED};
+use super::{AnchorWorld, SimulatedAnchoring};
 use crate::plan::Violation;
 
 const LOOK: Duration = Duration::from_millis(10);
@@ -19,8 +19,8 @@ fn unread(error: impl std::fmt::Display) -> Violation {
     Violation::new("the store cannot be read", error)
 }
 
-fn rows(snapshot: &Snapshot) -> Result<Vec<AnchorRow>, Violation> {
-    let all = Page {
+fn rows(snapshot: &StoreSnapshot) -> Result<Vec<AnchorRow>, Violation> {
+    let all = RowPage {
         after: None,
         descending: false,
         limit: usize::MAX,
@@ -29,7 +29,7 @@ fn rows(snapshot: &Snapshot) -> Result<Vec<AnchorRow>, Violation> {
 }
 
 /// Checks that a checkpoint sent by the server is the log's.
-fn check_checkpoint(snapshot: &Snapshot, checkpoint: &Checkpoint) -> Result<(), Violation> {
+fn check_checkpoint(snapshot: &StoreSnapshot, checkpoint: &Checkpoint) -> Result<(), Violation> {
     let batches = checkpoint.batches;
     let differs = |what| Err(Violation::new(what, batches));
     let head = snapshot.head().map_err(unread)?;
@@ -50,19 +50,22 @@ fn check_checkpoint(snapshot: &Snapshot, checkpoint: &Checkpoint) -> Result<(), 
     }
 }
 
-impl World {
+impl AnchorWorld {
     /// Checks the stored anchors against the chain.
     fn check_rows(&self, rows: &[AnchorRow]) -> Result<(), Violation> {
-        for row in rows.iter().filter(|row| row.status != AnchorStatus::Failed) {
+        for row in rows
+            .iter()
+            .filter(|row| row.status != AnchorProgress::Failed)
+        {
             let batches = row.checkpoint.checkpoint.batches;
             let is_same = |other: &&AnchorRow| {
-                other.status != AnchorStatus::Failed
+                other.status != AnchorProgress::Failed
                     && other.checkpoint.checkpoint.batches == batches
             };
             if rows.iter().filter(is_same).count() > 1 {
                 return Err(Violation::new("two anchors of the same, batches", batches));
             }
-            if row.status == AnchorStatus::Finalized && self.is_honest {
+            if row.status == AnchorProgress::Finalized && self.is_honest {
                 self.check_final(row)?;
             }
         }
@@ -87,7 +90,7 @@ impl World {
                 (taken.batches, taken.sequence, taken.history)
                     == (wanted.batches, wanted.sequence, wanted.history)
             };
-            let mut taken = block.mined.iter().filter_map(Mined::anchored);
+            let mut taken = block.mined.iter().filter_map(IncludedTransaction::anchored);
             Some(block.hash) == row.block_hash && taken.any(is_same)
         });
         if holds {
@@ -113,9 +116,9 @@ impl World {
     }
 }
 
-impl Anchoring {
+impl SimulatedAnchoring {
     /// Checks the chain, and the store that a process left.
-    pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+    pub(crate) fn check(&self, snapshot: &StoreSnapshot) -> Result<(), Violation> {
         let mut world = self.world.lock();
         world.advance(self.machine.passed_ms());
         if let Some(violation) = world.violation.take() {
@@ -133,7 +136,7 @@ impl Anchoring {
     /// Waits until writes are accepted, once faults have stopped.
     pub(crate) async fn settle(&self, engine: &Engine) -> Result<(), Violation> {
         let until = self.machine.now() + self.patience();
-        while let Mode::ReadOnly(why) = engine.mode() {
+        while let StoreMode::ReadOnly(why) = engine.mode() {
             if self.machine.now() > until {
                 let what = "nothing is wrong with the chain any more, and nothing is accepted";
                 return Err(Violation::new(what, why));
@@ -163,7 +166,7 @@ impl Anchoring {
             for _ in 0..4 {
                 challenger.begin(&mut world.chain, &engine.published().snapshot)?;
             }
-            Watch::answerable(&world.chain, BLOCKS_NEEDED)
+            AnswerWatch::answerable(&world.chain, BLOCKS_NEEDED)
         };
         loop {
             let rows = watch::rows(&engine.published().snapshot)?;
@@ -174,7 +177,7 @@ impl Anchoring {
                     return Ok(());
                 };
                 challenger.go_on(&mut world.chain, &engine.published().snapshot)?;
-                let open = Watch::answerable(&world.chain, 0);
+                let open = AnswerWatch::answerable(&world.chain, 0);
                 let time_s = world.chain.view.head().timestamp_s;
                 left.retain(|case, deadline_s| open.contains_key(case) || *deadline_s < time_s);
                 left.extend(open);
@@ -203,7 +206,7 @@ impl Anchoring {
             let published = engine.published();
             let rows = rows(&published.snapshot)?;
             let is_final = |row: &AnchorRow| {
-                row.status == AnchorStatus::Finalized
+                row.status == AnchorProgress::Finalized
                     && row.checkpoint.checkpoint.batches >= batches
             };
             let last = {

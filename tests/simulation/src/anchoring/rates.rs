@@ -1,10 +1,10 @@
 //! Fault rates of chain and nodes, drawn for each seed. A separate random source keeps the core's faults unchanged.
 
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 /// Probabilities out of ten thousand; 0 by default.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Rates {
+pub(super) struct ChainFaultRates {
     /// In each block: a transaction that fits is left out.
     pub(super) left_out: u64,
     /// The chain replaces its last blocks.
@@ -41,8 +41,8 @@ pub(super) struct Rates {
     pub(super) asked: u64,
 }
 
-impl Rates {
-    pub(super) fn of(random: &mut Random) -> Self {
+impl ChainFaultRates {
+    pub(super) fn of(random: &mut SimulationRandom) -> Self {
         let mut some = |max| random.rate(max);
         Self {
             left_out: some(6_000),

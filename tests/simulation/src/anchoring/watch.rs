@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kedge_chain::responder::StoredAnswer;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::{Hash, log_tree};
-use kedge_storage::Snapshot;
+use kedge_storage::StoreSnapshot;
 
-use super::bond::{Case, State, Subject, action_id};
-use super::bond_actions::Opened;
-use super::bond_calls::{Call, Held};
-use super::chain::{Chain, Sent, View};
+use super::bond::{DemandCase, DemandState, DemandSubject, action_id};
+use super::bond_actions::UntrustedOpening;
+use super::bond_calls::{BondCall, CheckpointedBatch};
+use super::chain::{BlockView, SimulatedChain, SimulatedTransaction};
 use super::contract::selector;
 use super::lost_time::needed_ms;
 use crate::client::DOMAIN;
@@ -27,26 +27,26 @@ pub(super) const BLOCKS_NEEDED: u64 = 100;
 pub(super) const KNOWN_WITHIN_BLOCKS: u64 = 60;
 
 /// A transaction that answers a case.
-struct Answer {
+struct SentAnswer {
     case: Hash,
-    shows: Shows,
+    shows: AnswerEvidence,
     /// The newest block when the transaction was first sent.
     sent_at: u64,
 }
 
 /// Evidence of an answer.
-enum Shows {
+enum AnswerEvidence {
     /// The signed action, in the batch with this hash.
-    Action(Hash, Leaf, Opened),
+    Action(Hash, LogLeaf, UntrustedOpening),
     /// The action is too old: a checkpoint already holds its batch.
-    Stale(Held, Hash),
-    Leaves(Held, Vec<Hash>),
-    Inclusion(Held),
+    Stale(CheckpointedBatch, Hash),
+    Leaves(CheckpointedBatch, Vec<Hash>),
+    Inclusion(CheckpointedBatch),
 }
 
 /// A case that waits for its answer.
 #[derive(Clone, Copy)]
-struct Waiting {
+struct CaseWait {
     since_ms: u64,
     /// Time lost up to then.
     lost_ms: u64,
@@ -58,42 +58,42 @@ struct Waiting {
 
 /// Observed answers.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(super) struct AnswerWatch {
     /// Every transaction that a node received from the server.
-    answers: BTreeMap<Hash, Answer>,
+    answers: BTreeMap<Hash, SentAnswer>,
     /// Transactions that the store must have: no node's answer let the server forget them.
     kept: BTreeMap<Hash, BTreeSet<Hash>>,
     /// Time since which a final block shows a case as answered.
     answered_since_ms: BTreeMap<Hash, u64>,
     /// Expired cases.
     missed: BTreeSet<Hash>,
-    waiting: BTreeMap<Hash, Waiting>,
+    waiting: BTreeMap<Hash, CaseWait>,
     /// The server's latest time. If its clock is now earlier or stands still, an anchor in flight may hang.
     clock_ms: u64,
     anchor_may_hang: bool,
 }
 
-fn read_answer(data: &[u8]) -> Option<(Hash, Shows)> {
-    Some(match Call::read(data)? {
-        Call::AnswerAction {
+fn read_answer(data: &[u8]) -> Option<(Hash, AnswerEvidence)> {
+    Some(match BondCall::read(data)? {
+        BondCall::AnswerAction {
             batch_hash,
             leaf,
             opened,
         } => {
             let case = action_id(batch_hash, leaf.hash());
-            (case, Shows::Action(batch_hash, leaf, opened))
+            (case, AnswerEvidence::Action(batch_hash, leaf, opened))
         }
-        Call::AnswerStale { answer, leaf } => {
+        BondCall::AnswerStale { answer, leaf } => {
             let case = action_id(answer.header.hash(), leaf);
-            (case, Shows::Stale(answer, leaf))
+            (case, AnswerEvidence::Stale(answer, leaf))
         }
-        Call::AnswerLeaves { answer, leaves } => {
-            let case = Subject::leaves(answer.header.number).id();
-            (case, Shows::Leaves(answer, leaves))
+        BondCall::AnswerLeaves { answer, leaves } => {
+            let case = DemandSubject::leaves(answer.header.number).id();
+            (case, AnswerEvidence::Leaves(answer, leaves))
         }
-        Call::AnswerInclusion(held) => {
-            let case = Subject::inclusion(&held.header).id();
-            (case, Shows::Inclusion(held))
+        BondCall::AnswerInclusion(held) => {
+            let case = DemandSubject::inclusion(&held.header).id();
+            (case, AnswerEvidence::Inclusion(held))
         }
         _ => return None,
     })
@@ -104,7 +104,7 @@ pub(super) fn answered_case(data: &[u8]) -> Option<Hash> {
     Some(read_answer(data)?.0)
 }
 
-fn cases(view: &View, number: u64) -> impl Iterator<Item = (Hash, Case)> {
+fn cases(view: &BlockView, number: u64) -> impl Iterator<Item = (Hash, DemandCase)> {
     let block = view.block(number).and_then(|block| block.bond.as_ref());
     let cases = block.into_iter().flat_map(|bond| &bond.cases);
     cases.map(|(id, case)| (*id, *case))
@@ -115,7 +115,7 @@ fn unread(error: impl std::fmt::Display) -> Violation {
 }
 
 /// Checks the header against the log's batch, and its path to the checkpoint.
-fn check_held(held: &Held, snapshot: &Snapshot) -> Result<(), Violation> {
+fn check_held(held: &CheckpointedBatch, snapshot: &StoreSnapshot) -> Result<(), Violation> {
     let number = held.header.number;
     let wrong = |what| Err(Violation::new(what, number));
     let batch = snapshot.batch(number).map_err(unread)?;
@@ -136,9 +136,9 @@ fn check_held(held: &Held, snapshot: &Snapshot) -> Result<(), Violation> {
 /// Checks that the log has this action and that its signer requested it.
 fn check_action(
     batch_hash: Hash,
-    leaf: &Leaf,
-    opened: &Opened,
-    snapshot: &Snapshot,
+    leaf: &LogLeaf,
+    opened: &UntrustedOpening,
+    snapshot: &StoreSnapshot,
 ) -> Result<(), Violation> {
     let sequence = leaf.sequence;
     let placed = snapshot.action_at(sequence).map_err(unread)?;
@@ -157,15 +157,15 @@ fn check_action(
     Ok(())
 }
 
-impl Answer {
+impl SentAnswer {
     /// Checks the answer against the log.
-    fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+    fn check(&self, snapshot: &StoreSnapshot) -> Result<(), Violation> {
         match &self.shows {
-            Shows::Action(batch_hash, leaf, opened) => {
+            AnswerEvidence::Action(batch_hash, leaf, opened) => {
                 check_action(*batch_hash, leaf, opened, snapshot)
             }
-            Shows::Inclusion(held) => check_held(held, snapshot),
-            Shows::Stale(held, leaf) => {
+            AnswerEvidence::Inclusion(held) => check_held(held, snapshot),
+            AnswerEvidence::Stale(held, leaf) => {
                 check_held(held, snapshot)?;
                 let leaves = snapshot.leaves(held.header.number).map_err(unread)?;
                 if leaves.is_some_and(|leaves| leaves.contains(leaf)) {
@@ -174,7 +174,7 @@ impl Answer {
                 let what = "an answer names an action that its batch does not have, batch";
                 Err(Violation::new(what, held.header.number))
             }
-            Shows::Leaves(held, leaves) => {
+            AnswerEvidence::Leaves(held, leaves) => {
                 check_held(held, snapshot)?;
                 if !leaves.is_empty() && BatchTree::new(leaves).root() == held.header.root {
                     return Ok(());
@@ -186,7 +186,7 @@ impl Answer {
     }
 }
 
-impl Watch {
+impl AnswerWatch {
     /// Number of answering transactions, and of expired cases.
     pub(super) fn counts(&self) -> [usize; 2] {
         [self.answers.len(), self.missed.len()]
@@ -200,8 +200,8 @@ impl Watch {
     /// Records a transaction of the server to the bond.
     pub(super) fn note_sent(
         &mut self,
-        sent: &Sent,
-        chain: &Chain,
+        sent: &SimulatedTransaction,
+        chain: &SimulatedChain,
         is_honest: bool,
         now_ms: u64,
     ) -> Result<(), Violation> {
@@ -221,7 +221,7 @@ impl Watch {
         if is_new && is_honest {
             check_is_stale(case, &shows, chain)?;
         }
-        self.answers.entry(sent.hash).or_insert(Answer {
+        self.answers.entry(sent.hash).or_insert(SentAnswer {
             case,
             shows,
             sent_at,
@@ -244,20 +244,20 @@ impl Watch {
     /// Records new blocks.
     pub(super) fn advance(
         &mut self,
-        chain: &mut Chain,
+        chain: &mut SimulatedChain,
         is_honest: bool,
         now_ms: u64,
     ) -> Result<(), Violation> {
         let lost_ms = chain.lost.total_ms(now_ms);
         let view = &chain.view;
         for (id, case) in cases(view, view.finalized) {
-            if case.state == State::Answered {
+            if case.state == DemandState::Answered {
                 self.answered_since_ms.entry(id).or_insert(now_ms);
             }
         }
         let head = view.head();
         for (id, case) in cases(view, head.number) {
-            if case.state == State::Open && case.deadline_s < head.timestamp_s {
+            if case.state == DemandState::Open && case.deadline_s < head.timestamp_s {
                 self.missed.insert(id);
             }
         }
@@ -275,7 +275,7 @@ impl Watch {
     }
 
     /// Checks that refused answers were overtaken, late, or lost their base in a reorganization.
-    fn check_refused(&self, chain: &Chain) -> Result<(), Violation> {
+    fn check_refused(&self, chain: &SimulatedChain) -> Result<(), Violation> {
         for (sent, why) in &chain.refused {
             let Some(answer) = self.answers.get(&sent.hash) else {
                 continue;
@@ -292,18 +292,24 @@ impl Watch {
     }
 
     /// Checks that no case waits longer than the server needs plus the time lost by faults.
-    fn check_waiting(&mut self, chain: &Chain, lost_ms: u64, now_ms: u64) -> Result<(), Violation> {
+    fn check_waiting(
+        &mut self,
+        chain: &SimulatedChain,
+        lost_ms: u64,
+        now_ms: u64,
+    ) -> Result<(), Violation> {
         let head = chain.view.head();
         let Some(bond) = &head.bond else {
             return Ok(());
         };
-        let is_open =
-            |case: &Case| case.state == State::Open && case.deadline_s >= head.timestamp_s;
+        let is_open = |case: &DemandCase| {
+            case.state == DemandState::Open && case.deadline_s >= head.timestamp_s
+        };
         let open = bond.cases.iter().filter(|(_, case)| is_open(case));
-        let open: Vec<(Hash, Case)> = open.map(|(id, case)| (*id, *case)).collect();
+        let open: Vec<(Hash, DemandCase)> = open.map(|(id, case)| (*id, *case)).collect();
         let before = std::mem::take(&mut self.waiting);
         for (id, case) in &open {
-            let new = Waiting {
+            let new = CaseWait {
                 since_ms: now_ms,
                 lost_ms,
                 cases: 0,
@@ -337,16 +343,16 @@ impl Watch {
     }
 
     /// Open cases that can still be answered within so many blocks.
-    pub(super) fn answerable(chain: &Chain, blocks: u64) -> BTreeMap<Hash, u64> {
+    pub(super) fn answerable(chain: &SimulatedChain, blocks: u64) -> BTreeMap<Hash, u64> {
         let head = chain.view.head();
         let open = cases(&chain.view, head.number).filter(|(_, case)| {
-            case.state == State::Open && case.deadline_s >= head.timestamp_s + blocks
+            case.state == DemandState::Open && case.deadline_s >= head.timestamp_s + blocks
         });
         open.map(|(id, case)| (id, case.deadline_s)).collect()
     }
 
     /// Checks the sent answers against the log, and the stored ones.
-    pub(super) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+    pub(super) fn check(&self, snapshot: &StoreSnapshot) -> Result<(), Violation> {
         for answer in self.answers.values() {
             answer.check(snapshot)?;
         }
@@ -374,9 +380,13 @@ impl Watch {
 
 /// Checks that an action is answered by its age, which reveals nothing of it, if the server knew its batch to be
 /// finally anchored long before the challenge.
-fn check_is_stale(case: Hash, shows: &Shows, chain: &Chain) -> Result<(), Violation> {
+fn check_is_stale(
+    case: Hash,
+    shows: &AnswerEvidence,
+    chain: &SimulatedChain,
+) -> Result<(), Violation> {
     let head = chain.view.head();
-    let (Shows::Action(..), Some(batches), Some(bond)) =
+    let (AnswerEvidence::Action(..), Some(batches), Some(bond)) =
         (shows, chain.known.get(&case), &head.bond)
     else {
         return Ok(());
@@ -395,7 +405,7 @@ fn check_is_stale(case: Hash, shows: &Shows, chain: &Chain) -> Result<(), Violat
 }
 
 /// Stored answers.
-pub(super) fn rows(snapshot: &Snapshot) -> Result<BTreeMap<Hash, StoredAnswer>, Violation> {
+pub(super) fn rows(snapshot: &StoreSnapshot) -> Result<BTreeMap<Hash, StoredAnswer>, Violation> {
     let rows = snapshot.bond_answers().map_err(unread)?;
     let read = rows.iter().map(|row| {
         let read: Result<StoredAnswer, _> = serde_json::from_slice(row);

@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use kedge_actors::{Anchored, Answers};
+use kedge_actors::{AnchorSource, CheckpointAnswers};
 use kedge_chain::contract::LatestCheckpoint;
 use kedge_protocol::log_tree;
 use parking_lot::Mutex;
 
-use super::node::Node;
+use super::node::SimulatedMember;
 use crate::plan::Violation;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 /// Limit on the rate of anchors, per ten thousand looks.
 const ANCHORED_MAX: u64 = 400;
@@ -20,10 +20,10 @@ const LOST_MAX: u64 = 60;
 
 /// The contract, as all nodes see it.
 #[derive(Default)]
-pub(super) struct Contract(Mutex<Option<LatestCheckpoint>>);
+pub(super) struct SharedContract(Mutex<Option<LatestCheckpoint>>);
 
-impl Anchored for Contract {
-    fn latest(&self) -> Answers<'_> {
+impl AnchorSource for SharedContract {
+    fn latest(&self) -> CheckpointAnswers<'_> {
         let latest: Vec<LatestCheckpoint> = self.0.lock().iter().copied().collect();
         Box::pin(std::future::ready(Ok(latest)))
     }
@@ -31,7 +31,7 @@ impl Anchored for Contract {
 
 /// Loss of a node's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Lost {
+pub(super) enum NodeDataLoss {
     /// The whole log.
     All,
     /// Everything newer than a copy; without a copy, one is made instead.
@@ -39,17 +39,17 @@ pub(super) enum Lost {
 }
 
 /// Anchoring and data loss of a run. A separate random source keeps other runs unchanged.
-pub(super) struct Anchoring {
-    pub(super) contract: Arc<Contract>,
-    random: Random,
+pub(super) struct NodesAnchoring {
+    pub(super) contract: Arc<SharedContract>,
+    random: SimulationRandom,
     anchored: u64,
     lost: u64,
 }
 
-impl Anchoring {
+impl NodesAnchoring {
     /// `None` in half of all runs.
     pub(super) fn of(seed: u64) -> Option<Self> {
-        let mut random = Random::new(seed, 98);
+        let mut random = SimulationRandom::new(seed, 98);
         (random.below(2) == 0).then(|| Self {
             contract: Arc::default(),
             anchored: 1 + random.below(ANCHORED_MAX),
@@ -59,7 +59,7 @@ impl Anchoring {
     }
 
     /// Anchors what a leading node has published, now and then.
-    pub(super) fn anchor(&mut self, nodes: &[Node]) -> Result<(), Violation> {
+    pub(super) fn anchor(&mut self, nodes: &[SimulatedMember]) -> Result<(), Violation> {
         if !self.random.chance(self.anchored) {
             return Ok(());
         }
@@ -85,16 +85,16 @@ impl Anchoring {
     }
 
     /// Draws the node that loses data now, and the loss.
-    pub(super) fn loses(&mut self, nodes: usize) -> Option<(usize, Lost)> {
+    pub(super) fn loses(&mut self, nodes: usize) -> Option<(usize, NodeDataLoss)> {
         let random = &mut self.random;
         if !random.chance(self.lost) {
             return None;
         }
         let node = random.below(nodes as u64) as usize;
         let lost = if random.below(3) == 0 {
-            Lost::All
+            NodeDataLoss::All
         } else {
-            Lost::NewerThanCopy
+            NodeDataLoss::NewerThanCopy
         };
         Some((node, lost))
     }

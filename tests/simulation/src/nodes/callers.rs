@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use kedge_actors::{Asker, Committed, Engine, SubmitError};
+use kedge_actors::{Engine, Principal, SubmissionError, SubmissionOutcome};
 use kedge_protocol::signature::SigningKey;
 use kedge_runtime::env::Env;
 use parking_lot::Mutex;
 
-use super::servers::Servers;
-use crate::client::{Order, Signed, Terms};
+use super::servers::SimulatedServers;
+use crate::client::{ActionOrder, OrderTerms, SignedOrder};
 use crate::ledger::Ledger;
-use crate::machine::Machine;
+use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
-use crate::random::Random;
-use crate::schedule::Seeded;
-use crate::signers::{Known, Signers, is_published, minting, must, outcome, template, update};
+use crate::random::SimulationRandom;
+use crate::schedule::SeededSchedule;
+use crate::signers::{
+    KnownResources, SignerPool, is_published, minting, must, outcome, template, update,
+};
 
 /// Time that a caller waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -28,11 +30,11 @@ const KEPT: usize = 24;
 const DEADLINE_S: u64 = 300;
 
 /// State shared by all callers of all nodes.
-pub(super) struct Callers {
+pub(super) struct NodesCallers {
     pub(super) ledger: Mutex<Ledger>,
-    servers: Arc<Mutex<Servers>>,
-    signers: Signers,
-    known: Mutex<Known>,
+    servers: Arc<Mutex<SimulatedServers>>,
+    signers: SignerPool,
+    known: Mutex<KnownResources>,
     violation: Mutex<Option<Violation>>,
     in_flight: AtomicU64,
     stopped: AtomicBool,
@@ -44,40 +46,40 @@ pub(super) struct Callers {
 
 /// A caller's view of the node that it asks.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct CallerTarget {
     pub(super) engine: Engine,
-    pub(super) machine: Machine,
-    pub(super) schedule: Arc<Seeded>,
-    pub(super) callers: Arc<Callers>,
+    pub(super) machine: SimulatedMachine,
+    pub(super) schedule: Arc<SeededSchedule>,
+    pub(super) callers: Arc<NodesCallers>,
 }
 
 /// A request in flight; its process's end ends it too.
-struct InFlight<'a>(&'a AtomicU64);
+struct InFlightGuard<'a>(&'a AtomicU64);
 
-impl<'a> InFlight<'a> {
-    fn new(callers: &'a Callers) -> Self {
+impl<'a> InFlightGuard<'a> {
+    fn new(callers: &'a NodesCallers) -> Self {
         callers.in_flight.fetch_add(1, Ordering::Relaxed);
         Self(&callers.in_flight)
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Callers {
+impl NodesCallers {
     pub(super) fn new(
         sequencer: &SigningKey,
-        servers: &Arc<Mutex<Servers>>,
-        random: &mut Random,
+        servers: &Arc<Mutex<SimulatedServers>>,
+        random: &mut SimulationRandom,
     ) -> Result<Self, Violation> {
         let count = 1 + random.below(3) as u8;
         Ok(Self {
             ledger: Mutex::new(Ledger::new(sequencer)),
             servers: Arc::clone(servers),
-            signers: Signers::new(count)?,
+            signers: SignerPool::new(count)?,
             known: Mutex::default(),
             violation: Mutex::new(None),
             in_flight: AtomicU64::new(0),
@@ -112,9 +114,9 @@ impl Callers {
     }
 }
 
-impl Asked {
+impl CallerTarget {
     /// Runs a caller until its process ends.
-    pub(super) async fn call(self, signer: usize, number: u64, mut random: Random) {
+    pub(super) async fn call(self, signer: usize, number: u64, mut random: SimulationRandom) {
         loop {
             let pause = 5 + random.below(self.callers.pause_ms_max);
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -131,11 +133,16 @@ impl Asked {
         }
     }
 
-    fn asker(&self, signer: usize) -> Result<Asker, Violation> {
+    fn asker(&self, signer: usize) -> Result<Principal, Violation> {
         self.callers.signers.asker(&self.engine, signer)
     }
 
-    async fn once(&self, signer: usize, number: u64, random: &mut Random) -> Result<(), Violation> {
+    async fn once(
+        &self,
+        signer: usize,
+        number: u64,
+        random: &mut SimulationRandom,
+    ) -> Result<(), Violation> {
         if random.chance(self.callers.again) {
             let again = random.pick(&self.callers.known.lock().sent).cloned();
             if let Some((of, signed)) = again {
@@ -155,8 +162,13 @@ impl Asked {
         Ok(())
     }
 
-    fn sign(&self, signer: usize, atomic: bool, orders: &[Order]) -> Result<Signed, Violation> {
-        let terms = |nonce| Terms {
+    fn sign(
+        &self,
+        signer: usize,
+        atomic: bool,
+        orders: &[ActionOrder],
+    ) -> Result<SignedOrder, Violation> {
+        let terms = |nonce| OrderTerms {
             nonce,
             atomic,
             deadline_s: self.machine.unix_ms() / 1_000 + DEADLINE_S,
@@ -165,8 +177,13 @@ impl Asked {
         self.callers.signers.sign(signer, None, terms, orders)
     }
 
-    fn orders(&self, signer: usize, asker: Asker, random: &mut Random) -> Vec<Order> {
-        let Asker::Wallet { wallet_id, .. } = asker else {
+    fn orders(
+        &self,
+        signer: usize,
+        asker: Principal,
+        random: &mut SimulationRandom,
+    ) -> Vec<ActionOrder> {
+        let Principal::Wallet { wallet_id, .. } = asker else {
             return vec![self.callers.signers.registration(signer)];
         };
         let known = self.callers.known.lock();
@@ -193,11 +210,11 @@ impl Asked {
     /// Sends a request and waits for its outcome.
     async fn send(
         &self,
-        (asker, signed): (Asker, &Signed),
+        (asker, signed): (Principal, &SignedOrder),
         number: u64,
-    ) -> Result<Option<Result<Committed, SubmitError>>, Violation> {
+    ) -> Result<Option<Result<SubmissionOutcome, SubmissionError>>, Violation> {
         self.callers.ledger.lock().sent(signed);
-        let _in_flight = InFlight::new(&self.callers);
+        let _in_flight = InFlightGuard::new(&self.callers);
         let submission = signed.submission(asker, self.machine.now() + PATIENCE);
         let submitted = self.engine.submit(submission);
         let Ok(result) = tokio::time::timeout(PATIENCE + LATE, submitted).await else {
@@ -208,7 +225,7 @@ impl Asked {
             self.is_stored(committed)?;
         }
         self.callers.ledger.lock().heard(signed, &result)?;
-        tokio::time::sleep(Callers::apart(number)).await;
+        tokio::time::sleep(NodesCallers::apart(number)).await;
         if self.engine.failure().reason().is_some() {
             self.schedule.freeze();
             return Ok(None);
@@ -222,7 +239,7 @@ impl Asked {
     }
 
     /// Checks that an action answered as done is in the stream, and can be read here.
-    fn is_stored(&self, committed: &Committed) -> Result<(), Violation> {
+    fn is_stored(&self, committed: &SubmissionOutcome) -> Result<(), Violation> {
         is_published(&self.engine, committed)?;
         let Some(placement) = &committed.placement else {
             return Ok(());
@@ -238,17 +255,17 @@ impl Asked {
     /// Checks after all faults that every signer can send requests through this node.
     pub(super) async fn finish(self) -> Result<(), Violation> {
         for signer in 0..self.callers.signers() {
-            if self.asker(signer)? == Asker::Registration {
+            if self.asker(signer)? == Principal::Registration {
                 self.must(signer, self.callers.signers.registration(signer))
                     .await?;
             }
-            let order = template(&mut Random::new(signer as u64, 9));
+            let order = template(&mut SimulationRandom::new(signer as u64, 9));
             self.must(signer, order).await?;
         }
         Ok(())
     }
 
-    async fn must(&self, signer: usize, order: Order) -> Result<(), Violation> {
+    async fn must(&self, signer: usize, order: ActionOrder) -> Result<(), Violation> {
         let asker = self.asker(signer)?;
         let kind = order.kind;
         let signed = self.sign(signer, false, &[order])?;

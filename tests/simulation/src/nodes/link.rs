@@ -8,15 +8,16 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, poll_fn};
 use kedge_cluster::{
-    Acknowledgement, Answer, Arriving, Ends, Entry, Heard, Outbound, Stored, StreamError,
+    Acknowledgement, BucketEntry, ClusterReply, ConsumerMessages, CoreMessage, LogStreamEnds,
+    LogStreamMessage, OutboundMessage, StreamError,
 };
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::servers::{Kind, Servers};
+use super::servers::{ServersRequestKind, SimulatedServers};
 
-pub(super) struct Link {
-    servers: Arc<Mutex<Servers>>,
+pub(super) struct ServersLink {
+    servers: Arc<Mutex<SimulatedServers>>,
     node: usize,
     /// Time limit for an answer.
     patience: Duration,
@@ -33,8 +34,12 @@ async fn answered<T>(answer: oneshot::Receiver<T>, patience: Duration) -> Option
     tokio::time::timeout(patience, answer).await.ok()
 }
 
-impl Link {
-    pub(super) fn new(servers: &Arc<Mutex<Servers>>, node: usize, patience: Duration) -> Self {
+impl ServersLink {
+    pub(super) fn new(
+        servers: &Arc<Mutex<SimulatedServers>>,
+        node: usize,
+        patience: Duration,
+    ) -> Self {
         Self {
             servers: Arc::clone(servers),
             node,
@@ -44,9 +49,9 @@ impl Link {
 
     fn ask<T: Send + 'static>(
         &self,
-        kind: Kind,
-        work: impl FnOnce(&mut Servers) -> T + Send + 'static,
-    ) -> Answer<'_, T> {
+        kind: ServersRequestKind,
+        work: impl FnOnce(&mut SimulatedServers) -> T + Send + 'static,
+    ) -> ClusterReply<'_, T> {
         let (servers, about, patience) = (&self.servers, (self.node, kind), self.patience);
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
@@ -57,21 +62,23 @@ impl Link {
     }
 }
 
-impl kedge_cluster::Servers for Link {
-    fn ends(&self) -> Answer<'_, Ends> {
+impl kedge_cluster::ClusterServers for ServersLink {
+    fn ends(&self) -> ClusterReply<'_, LogStreamEnds> {
         let node = self.node;
-        self.ask(Kind::Read, move |servers| servers.ends(node))
+        self.ask(ServersRequestKind::Read, move |servers| servers.ends(node))
     }
 
-    fn stored(&self, place: u64) -> Answer<'_, Option<Stored>> {
+    fn stored(&self, place: u64) -> ClusterReply<'_, Option<LogStreamMessage>> {
         let node = self.node;
-        self.ask(Kind::Read, move |servers| servers.stored(node, place))
+        self.ask(ServersRequestKind::Read, move |servers| {
+            servers.stored(node, place)
+        })
     }
 
-    fn publish(&self, message: Outbound) -> BoxFuture<'_, Option<Acknowledgement>> {
-        let about = (self.node, Kind::Publish);
+    fn publish(&self, message: OutboundMessage) -> BoxFuture<'_, Option<Acknowledgement>> {
+        let about = (self.node, ServersRequestKind::Publish);
         let expected_last = message.expected_last;
-        let message = Stored {
+        let message = LogStreamMessage {
             payload: message.payload,
             candidate: message.candidate,
         };
@@ -98,49 +105,62 @@ impl kedge_cluster::Servers for Link {
         Box::pin(std::future::ready(Some(acknowledged)))
     }
 
-    fn consume(&self, from: u64, _bytes_max: usize) -> Answer<'_, Arriving> {
+    fn consume(&self, from: u64, _bytes_max: usize) -> ClusterReply<'_, ConsumerMessages> {
         let node = self.node;
-        let asked = self.ask(Kind::Read, move |servers| servers.consume(node, from));
+        let asked = self.ask(ServersRequestKind::Read, move |servers| {
+            servers.consume(node, from)
+        });
         Box::pin(async move {
             let mut messages = asked.await?;
-            Ok(Box::pin(poll_fn(move |context| messages.poll_recv(context))) as Arriving)
+            Ok(Box::pin(poll_fn(move |context| messages.poll_recv(context))) as ConsumerMessages)
         })
     }
 
-    fn entry(&self, key: &'static str) -> Answer<'_, Option<Entry>> {
+    fn entry(&self, key: &'static str) -> ClusterReply<'_, Option<BucketEntry>> {
         let node = self.node;
-        self.ask(Kind::ReadBucket, move |servers| servers.entry(node, key))
+        self.ask(ServersRequestKind::ReadBucket, move |servers| {
+            servers.entry(node, key)
+        })
     }
 
-    fn entries(&self, prefix: &'static str) -> Answer<'_, Vec<Entry>> {
+    fn entries(&self, prefix: &'static str) -> ClusterReply<'_, Vec<BucketEntry>> {
         let node = self.node;
-        self.ask(Kind::ReadBucket, move |servers| {
+        self.ask(ServersRequestKind::ReadBucket, move |servers| {
             servers.entries(node, prefix)
         })
     }
 
-    fn update(&self, key: &'static str, value: Bytes, revision: u64) -> Answer<'_, Option<u64>> {
-        self.ask(Kind::WriteBucket, move |servers| {
+    fn update(
+        &self,
+        key: &'static str,
+        value: Bytes,
+        revision: u64,
+    ) -> ClusterReply<'_, Option<u64>> {
+        self.ask(ServersRequestKind::WriteBucket, move |servers| {
             servers.update(key, value, revision)
         })
     }
 
-    fn put(&self, key: String, value: Bytes) -> Answer<'_, ()> {
-        self.ask(Kind::WriteBucket, move |servers| {
+    fn put(&self, key: String, value: Bytes) -> ClusterReply<'_, ()> {
+        self.ask(ServersRequestKind::WriteBucket, move |servers| {
             servers.put(key, value);
         })
     }
 
-    fn say(&self, subject: String, payload: Bytes) -> Answer<'_, ()> {
+    fn say(&self, subject: String, payload: Bytes) -> ClusterReply<'_, ()> {
         let (unheard, _) = oneshot::channel();
         let mut servers = self.servers.lock();
-        servers.ask((self.node, Kind::Say), unheard, move |servers| {
-            servers.said(&subject, &payload);
-        });
+        servers.ask(
+            (self.node, ServersRequestKind::Say),
+            unheard,
+            move |servers| {
+                servers.said(&subject, &payload);
+            },
+        );
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn hear(&self, subject: String) -> Answer<'_, BoxStream<'static, Heard>> {
+    fn hear(&self, subject: String) -> ClusterReply<'_, BoxStream<'static, CoreMessage>> {
         let mut heard = self.servers.lock().hear(self.node, subject);
         let heard = poll_fn(move |context| heard.poll_recv(context)).boxed();
         Box::pin(std::future::ready(Ok(heard)))

@@ -5,24 +5,24 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_cluster::node::Role;
+use kedge_cluster::node::ReplicaRole;
 use kedge_runtime::env::Env;
-use kedge_runtime::env::simulated::{Fault, Loss};
-use kedge_storage::{LogPosition, Mode};
+use kedge_runtime::env::simulated::{CrashLoss, DiskFault};
+use kedge_storage::{LogPosition, StoreMode};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, advance, sleep_until};
 
-use super::anchored::{Contract, Lost};
-use super::callers::{Asked, Callers};
-use super::process::{Failed, Running, Setting, begin};
-use super::servers::Servers;
+use super::anchored::{NodeDataLoss, SharedContract};
+use super::callers::{CallerTarget, NodesCallers};
+use super::process::{NodeProcess, NodeSettings, NodeStartError, begin};
+use super::servers::SimulatedServers;
 use crate::faults;
-use crate::machine::Machine;
+use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
-use crate::random::Random;
-use crate::rows::{Copy, Place};
-use crate::schedule::Seeded;
+use crate::random::SimulationRandom;
+use crate::rows::{EarlierLog, RunDirectory};
+use crate::schedule::SeededSchedule;
 
 /// Time limit of a regular end.
 const ENDS_WITHIN: Duration = Duration::from_mins(1);
@@ -36,20 +36,20 @@ const SLOW_NOTED_MS: u64 = 100;
 const CALLERS: u64 = 4;
 
 /// State of a process.
-enum Stage {
+enum ProcessStage {
     Begins,
-    Runs(Running),
-    Failed(Failed),
+    Runs(NodeProcess),
+    Failed(NodeStartError),
     /// Ended, in order or not.
     Ended(bool),
 }
 
-struct Life {
+struct NodeLife {
     runtime: Runtime,
     /// Start, by the clock of its runtime, and by that of the run.
     begun: Instant,
     begun_ms: u64,
-    stage: Arc<Mutex<Stage>>,
+    stage: Arc<Mutex<ProcessStage>>,
     /// Whether it has a reason to fail.
     excused: bool,
     has_callers: bool,
@@ -87,19 +87,19 @@ impl SlowSteps {
     }
 }
 
-pub(super) struct Node {
+pub(super) struct SimulatedMember {
     pub(super) number: usize,
-    pub(super) machine: Machine,
-    pub(super) schedule: Arc<Seeded>,
-    place: Place,
-    random: Random,
-    setting: Setting,
-    servers: Arc<Mutex<Servers>>,
-    callers: Arc<Callers>,
-    contract: Option<Arc<Contract>>,
+    pub(super) machine: SimulatedMachine,
+    pub(super) schedule: Arc<SeededSchedule>,
+    place: RunDirectory,
+    random: SimulationRandom,
+    setting: NodeSettings,
+    servers: Arc<Mutex<SimulatedServers>>,
+    callers: Arc<NodesCallers>,
+    contract: Option<Arc<SharedContract>>,
     /// An older copy of its log.
-    copy: Option<Copy>,
-    life: Option<Life>,
+    copy: Option<EarlierLog>,
+    life: Option<NodeLife>,
     begins_at_ms: u64,
     stands_until_ms: u64,
     pub(super) lives: u64,
@@ -107,11 +107,11 @@ pub(super) struct Node {
 
 /// Forced end of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub(super) enum NodeCrash {
     /// The process is killed.
     Kill,
     /// The machine loses its power, with this effect on the disk.
-    Power(Loss),
+    Power(CrashLoss),
 }
 
 fn runtime() -> Result<Runtime, Violation> {
@@ -120,18 +120,18 @@ fn runtime() -> Result<Runtime, Violation> {
     built.map_err(|error| Violation::new("the runtime", error))
 }
 
-impl Node {
+impl SimulatedMember {
     pub(super) fn new(
         number: usize,
-        (schedule, random): (Arc<Seeded>, Random),
-        setting: Setting,
-        servers: &Arc<Mutex<Servers>>,
-        (callers, contract): (&Arc<Callers>, Option<Arc<Contract>>),
+        (schedule, random): (Arc<SeededSchedule>, SimulationRandom),
+        setting: NodeSettings,
+        servers: &Arc<Mutex<SimulatedServers>>,
+        (callers, contract): (&Arc<NodesCallers>, Option<Arc<SharedContract>>),
     ) -> Result<Self, Violation> {
-        let machine = Machine::new();
+        let machine = SimulatedMachine::new();
         Ok(Self {
             number,
-            place: Place::new(machine.clone())?,
+            place: RunDirectory::new(machine.clone())?,
             machine,
             schedule,
             random,
@@ -178,12 +178,12 @@ impl Node {
         self.lives += 1;
         self.schedule.begin();
         let runtime = runtime()?;
-        let stage = Arc::new(Mutex::new(Stage::Begins));
+        let stage = Arc::new(Mutex::new(ProcessStage::Begins));
         let begun = runtime.block_on(async {
             self.machine.begin_at(Duration::from_millis(now_ms));
             Instant::now()
         });
-        let options = Setting::engine(&mut self.random, &self.machine, &self.schedule)?;
+        let options = NodeSettings::engine(&mut self.random, &self.machine, &self.schedule)?;
         let store = self.place.options()?;
         let process = begin(
             self.setting.clone(),
@@ -195,11 +195,11 @@ impl Node {
         runtime.spawn(async move {
             let begun = process.await;
             *becomes.lock() = match begun {
-                Ok(running) => Stage::Runs(running),
-                Err(failed) => Stage::Failed(failed),
+                Ok(running) => ProcessStage::Runs(running),
+                Err(failed) => ProcessStage::Failed(failed),
             };
         });
-        self.life = Some(Life {
+        self.life = Some(NodeLife {
             runtime,
             begun,
             begun_ms: now_ms,
@@ -220,27 +220,29 @@ impl Node {
         life.slow.note(now_ms, self.schedule.slow_ms());
         let stage = Arc::clone(&life.stage);
         let why = match &*stage.lock() {
-            Stage::Begins => None,
-            Stage::Ended(true) => Some(String::new()),
-            Stage::Ended(false) => Some("it does not end in order".to_owned()),
-            Stage::Failed(Failed::Wrong(_)) if self.machine.disk.stopped() => Some(String::new()),
-            Stage::Failed(Failed::Wrong(violation)) => return Err(violation.clone()),
-            Stage::Failed(Failed::Not(why)) => Some(why.clone()),
-            Stage::Runs(running) => {
+            ProcessStage::Begins => None,
+            ProcessStage::Ended(true) => Some(String::new()),
+            ProcessStage::Ended(false) => Some("it does not end in order".to_owned()),
+            ProcessStage::Failed(NodeStartError::Wrong(_)) if self.machine.disk.stopped() => {
+                Some(String::new())
+            }
+            ProcessStage::Failed(NodeStartError::Wrong(violation)) => return Err(violation.clone()),
+            ProcessStage::Failed(NodeStartError::Not(why)) => Some(why.clone()),
+            ProcessStage::Runs(running) => {
                 let failed = running.engine.failure().reason();
                 if failed.is_none() && !self.machine.disk.stopped() {
                     check(running, &self.servers.lock(), &self.callers)?;
                     if !life.has_callers {
                         life.has_callers = true;
                         self.schedule.note("begun", &[now_ms, self.lives]);
-                        let asked = Asked {
+                        let asked = CallerTarget {
                             engine: running.engine.clone(),
                             machine: self.machine.clone(),
                             schedule: Arc::clone(&self.schedule),
                             callers: Arc::clone(&self.callers),
                         };
                         for number in 0..CALLERS {
-                            let random = Random::new(self.random.next(), number);
+                            let random = SimulationRandom::new(self.random.next(), number);
                             let signer = (number as usize) % self.callers.signers();
                             life.runtime
                                 .spawn(asked.clone().call(signer, number, random));
@@ -268,31 +270,31 @@ impl Node {
             return Err(Violation::new(&what, why));
         }
         let end = if is_dark {
-            End::Power(faults::loss(&mut self.random))
+            NodeCrash::Power(faults::loss(&mut self.random))
         } else {
-            End::Kill
+            NodeCrash::Kill
         };
         self.end(end, now_ms);
         Ok(())
     }
 
     /// Ends the process immediately. Another one begins after a while.
-    pub(super) fn end(&mut self, how: End, now_ms: u64) {
+    pub(super) fn end(&mut self, how: NodeCrash, now_ms: u64) {
         let Some(life) = self.life.take() else {
             return;
         };
         self.schedule.note("ended", &[now_ms]);
         self.schedule.freeze();
         // Holders of the store end before its runtime, and all of them before the disk forgets.
-        let last = std::mem::replace(&mut *life.stage.lock(), Stage::Ended(true));
+        let last = std::mem::replace(&mut *life.stage.lock(), ProcessStage::Ended(true));
         {
             let _entered = life.runtime.enter();
             drop(last);
         }
         drop(life);
         match how {
-            End::Kill => self.machine.disk.restart(),
-            End::Power(loss) => self.machine.disk.crash(loss),
+            NodeCrash::Kill => self.machine.disk.restart(),
+            NodeCrash::Power(loss) => self.machine.disk.crash(loss),
         }
         let short = self.random.below(3) > 0;
         let pause = self.random.below(if short { 300 } else { 8_000 });
@@ -301,15 +303,15 @@ impl Node {
     }
 
     /// Kills the process; a part of its data is gone when the next one begins.
-    pub(super) fn lose(&mut self, lost: Lost, now_ms: u64) -> Result<(), Violation> {
-        self.end(End::Kill, now_ms);
+    pub(super) fn lose(&mut self, lost: NodeDataLoss, now_ms: u64) -> Result<(), Violation> {
+        self.end(NodeCrash::Kill, now_ms);
         match (lost, self.copy.take()) {
-            (Lost::All, copy) => {
+            (NodeDataLoss::All, copy) => {
                 self.copy = copy;
                 self.place.lose_log()
             }
-            (Lost::NewerThanCopy, Some(copy)) => self.place.put_log(&copy),
-            (Lost::NewerThanCopy, None) => {
+            (NodeDataLoss::NewerThanCopy, Some(copy)) => self.place.put_log(&copy),
+            (NodeDataLoss::NewerThanCopy, None) => {
                 self.copy = Some(self.place.copy_log()?);
                 Ok(())
             }
@@ -329,18 +331,18 @@ impl Node {
     }
 
     /// Makes one of the next disk operations fail.
-    pub(super) fn fail(&mut self, at: u64, fault: Fault) {
+    pub(super) fn fail(&mut self, at: u64, fault: DiskFault) {
         if let Some(life) = &mut self.life {
-            life.excused |= fault != Fault::Short;
+            life.excused |= fault != DiskFault::Short;
             self.machine.disk.fail(at, fault);
         }
     }
 
     /// The parts of the process, while it runs.
-    pub(super) fn running(&self) -> Option<Running> {
+    pub(super) fn running(&self) -> Option<NodeProcess> {
         let stage = self.life.as_ref()?.stage.lock();
         match &*stage {
-            Stage::Runs(running) => Some(running.clone()),
+            ProcessStage::Runs(running) => Some(running.clone()),
             _ => None,
         }
     }
@@ -362,7 +364,7 @@ impl Node {
             running.replica.stop().await;
             let has_ended = running.engine.shutdown(ENDS_WITHIN).await;
             drop(running);
-            *stage.lock() = Stage::Ended(has_ended);
+            *stage.lock() = ProcessStage::Ended(has_ended);
         });
     }
 
@@ -386,7 +388,7 @@ impl Node {
         }
         // It accepts changes, or would as a leader.
         let lacks = running.engine.lacks_anchored().ok()?;
-        if lacks.is_some() || running.engine.mode() != Mode::ReadWrite {
+        if lacks.is_some() || running.engine.mode() != StoreMode::ReadWrite {
             return None;
         }
         Some((self.leads(), running.store.log_position()?))
@@ -394,7 +396,7 @@ impl Node {
 
     pub(super) fn leads(&self) -> bool {
         self.running().is_some_and(|running| {
-            running.replica.standing().role == Role::Leader && running.engine.leads()
+            running.replica.standing().role == ReplicaRole::Leader && running.engine.leads()
         })
     }
 
@@ -447,7 +449,11 @@ impl Node {
 }
 
 /// Checks a process: its log is a part of the stream, and no reader has seen another one.
-fn check(running: &Running, servers: &Servers, callers: &Callers) -> Result<(), Violation> {
+fn check(
+    running: &NodeProcess,
+    servers: &SimulatedServers,
+    callers: &NodesCallers,
+) -> Result<(), Violation> {
     if let Some(position) = running.store.log_position()
         && position.frame > 0
     {

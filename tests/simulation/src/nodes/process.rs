@@ -4,31 +4,33 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{Engine, Options};
-use kedge_cluster::node::{Boxed, Duties, Fingerprints, Parts, Replica, ReplicaOptions};
-use kedge_cluster::{Cluster, ClusterOptions, Leading, ReplicatedLog};
+use kedge_actors::{Engine, EngineOptions};
+use kedge_cluster::node::{
+    Duties, Fingerprints, Replica, ReplicaFuture, ReplicaOptions, ReplicaParts,
+};
+use kedge_cluster::{Cluster, ClusterOptions, LeadSwitch, ReplicatedLog};
 use kedge_log::frame::SectionKind;
 use kedge_log::{LogReader, StoredFrame};
 use kedge_replay::catch_up::open_store;
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::{Delay, Running as RunsOn, Schedule};
-use kedge_storage::{Mode, Replicate, Store, StoreOptions};
+use kedge_runtime::executor::{EngineRuntime as RunsOn, StepDelay, StepSchedule};
+use kedge_storage::{LogReplicator, Store, StoreMode, StoreOptions};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::anchored::Contract;
-use super::callers::Callers;
-use super::link::Link;
-use super::servers::Servers;
+use super::anchored::SharedContract;
+use super::callers::NodesCallers;
+use super::link::ServersLink;
+use super::servers::SimulatedServers;
 use crate::audit;
 use crate::client::{self, DOMAIN};
-use crate::ledger::Extent;
-use crate::machine::Machine;
+use crate::ledger::LedgerExtent;
+use crate::machine::SimulatedMachine;
 use crate::options::options;
 use crate::plan::Violation;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 use crate::rows::SEQUENCER;
-use crate::schedule::Seeded;
+use crate::schedule::SeededSchedule;
 
 /// Pause before a node tries again to connect.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -37,18 +39,18 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// Parts of a running process.
 #[derive(Clone)]
-pub(super) struct Running {
+pub(super) struct NodeProcess {
     pub(super) engine: Engine,
     pub(super) store: Arc<Store>,
     pub(super) replica: Replica,
-    pub(super) leading: Leading,
+    pub(super) leading: LeadSwitch,
     log: std::path::PathBuf,
     env: Arc<dyn Env>,
 }
 
 /// Reason why a process did not start.
 #[derive(Clone)]
-pub(super) enum Failed {
+pub(super) enum NodeStartError {
     /// It found a violation.
     Wrong(Violation),
     /// It could not start.
@@ -57,17 +59,17 @@ pub(super) enum Failed {
 
 /// Settings of all nodes of a run.
 #[derive(Clone)]
-pub(super) struct Setting {
+pub(super) struct NodeSettings {
     pub(super) lease: Duration,
     pub(super) publish_timeout: Duration,
     pub(super) replicas_synced: usize,
 }
 
 /// Schedule of a node: as of any simulated engine, but the writer may wait for the stream within a step.
-struct OfNode(Arc<Seeded>);
+struct NodeSchedule(Arc<SeededSchedule>);
 
-impl Schedule for OfNode {
-    fn before(&self, part: &'static str) -> Delay {
+impl StepSchedule for NodeSchedule {
+    fn before(&self, part: &'static str) -> StepDelay {
         self.0.before(part)
     }
 
@@ -80,15 +82,15 @@ impl Schedule for OfNode {
 struct NoDuties;
 
 impl Duties for NoDuties {
-    fn begin(&self) -> Boxed<Result<(), String>> {
+    fn begin(&self) -> ReplicaFuture<Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
     fn ended(&self) {}
 }
 
-impl Setting {
-    pub(super) fn of(random: &mut Random, nodes: usize) -> Self {
+impl NodeSettings {
+    pub(super) fn of(random: &mut SimulationRandom, nodes: usize) -> Self {
         Self {
             lease: Duration::from_millis(800 + random.below(1_200)),
             publish_timeout: Duration::from_millis(500 + random.below(1_500)),
@@ -98,12 +100,12 @@ impl Setting {
 
     /// Engine options of a node.
     pub(super) fn engine(
-        random: &mut Random,
-        machine: &Machine,
-        schedule: &Arc<Seeded>,
-    ) -> Result<Options, Violation> {
-        let running = RunsOn::Tasks(Arc::new(OfNode(Arc::clone(schedule))));
-        Ok(Options {
+        random: &mut SimulationRandom,
+        machine: &SimulatedMachine,
+        schedule: &Arc<SeededSchedule>,
+    ) -> Result<EngineOptions, Violation> {
+        let running = RunsOn::Tasks(Arc::new(NodeSchedule(Arc::clone(schedule))));
+        Ok(EngineOptions {
             replicated: true,
             group_bytes_max: 1 << 20,
             ..options(random, machine, running, 3)?
@@ -123,14 +125,14 @@ impl Setting {
 
 /// Starts a process, as `src/start` does: connects, opens the store with its log in the stream, and takes part.
 pub(super) async fn begin(
-    setting: Setting,
-    (number, servers): (usize, Arc<Mutex<Servers>>),
-    (options, store_options): (Options, StoreOptions),
-    (callers, contract): (Arc<Callers>, Option<Arc<Contract>>),
-) -> Result<Running, Failed> {
+    setting: NodeSettings,
+    (number, servers): (usize, Arc<Mutex<SimulatedServers>>),
+    (options, store_options): (EngineOptions, StoreOptions),
+    (callers, contract): (Arc<NodesCallers>, Option<Arc<SharedContract>>),
+) -> Result<NodeProcess, NodeStartError> {
     let name = format!("node-{number}");
     let cluster = loop {
-        let link = Arc::new(Link::new(&servers, number, setting.publish_timeout));
+        let link = Arc::new(ServersLink::new(&servers, number, setting.publish_timeout));
         let connected = Cluster::simulated(setting.cluster(&name), DOMAIN.separator(), link);
         match connected.await {
             Ok(cluster) => break cluster,
@@ -141,26 +143,26 @@ pub(super) async fn begin(
     let replicate = {
         let (cluster, leading) = (cluster.clone(), Arc::clone(&leading));
         let runtime = Handle::current();
-        Replicate(Arc::new(move |file| {
+        LogReplicator(Arc::new(move |file| {
             let (log, leads) = ReplicatedLog::new(file, cluster.clone(), runtime.clone());
             *leading.lock() = Some(leads);
             Box::new(log)
         }))
     };
     let (log_path, env) = (store_options.log_path.clone(), Arc::clone(&options.env));
-    let not = |error: &dyn std::fmt::Display| Failed::Not(error.to_string());
+    let not = |error: &dyn std::fmt::Display| NodeStartError::Not(error.to_string());
     let store = open_store(StoreOptions {
         replicate: Some(replicate),
         ..store_options
     });
     let store = Arc::new(store.map_err(|error| not(&error))?);
-    if let Mode::ReadOnly(why) = store.mode() {
-        return Err(Failed::Not(why));
+    if let StoreMode::ReadOnly(why) = store.mode() {
+        return Err(NodeStartError::Not(why));
     }
     let log = leading.lock().take();
-    let log = log.ok_or_else(|| Failed::Not("the log is not shared".to_owned()))?;
+    let log = log.ok_or_else(|| NodeStartError::Not("the log is not shared".to_owned()))?;
     let checked = check_part(&store, &log_path, &env, &servers, &callers);
-    checked.map_err(Failed::Wrong)?;
+    checked.map_err(NodeStartError::Wrong)?;
     let engine = Engine::open(options, Arc::clone(&store)).map_err(|error| not(&error))?;
     if let Some(contract) = contract {
         let engine = engine.clone();
@@ -171,9 +173,11 @@ pub(super) async fn begin(
         node: name,
         lease: setting.lease,
         drain: DRAIN,
-        first_key: client::key(SEQUENCER).map_err(Failed::Wrong)?.address(),
+        first_key: client::key(SEQUENCER)
+            .map_err(NodeStartError::Wrong)?
+            .address(),
     };
-    let parts = Parts {
+    let parts = ReplicaParts {
         engine: engine.clone(),
         store: Arc::clone(&store),
         cluster,
@@ -181,7 +185,7 @@ pub(super) async fn begin(
         duties: Arc::new(NoDuties),
         keys: Arc::new(Fingerprints::new),
     };
-    Ok(Running {
+    Ok(NodeProcess {
         engine,
         store,
         replica: Replica::start(options, parts),
@@ -196,20 +200,20 @@ fn check_part(
     store: &Store,
     log: &Path,
     env: &Arc<dyn Env>,
-    servers: &Mutex<Servers>,
-    callers: &Callers,
+    servers: &Mutex<SimulatedServers>,
+    callers: &NodesCallers,
 ) -> Result<(), Violation> {
     let snapshot = store.snapshot();
-    audit::audit_to(&snapshot, &callers.ledger.lock(), Extent::Part)?;
+    audit::audit_to(&snapshot, &callers.ledger.lock(), LedgerExtent::Part)?;
     audit::verify(&snapshot, &client::key(SEQUENCER)?, None)?;
     same_frames(log, env, &servers.lock())
 }
 
 /// Checks a node that has everything.
 pub(super) fn check_whole(
-    running: &Running,
-    servers: &Mutex<Servers>,
-    callers: &Callers,
+    running: &NodeProcess,
+    servers: &Mutex<SimulatedServers>,
+    callers: &NodesCallers,
     made: &Path,
 ) -> Result<(), Violation> {
     let snapshot = running.store.snapshot();
@@ -231,7 +235,11 @@ fn is_same(frame: &StoredFrame, stream: &StoredFrame) -> bool {
 }
 
 /// Compares each frame of a node's log with the stream, byte for byte.
-fn same_frames(log: &Path, env: &Arc<dyn Env>, servers: &Servers) -> Result<(), Violation> {
+fn same_frames(
+    log: &Path,
+    env: &Arc<dyn Env>,
+    servers: &SimulatedServers,
+) -> Result<(), Violation> {
     let unread = |error: &dyn std::fmt::Display| Violation::new("a log cannot be read", error);
     let opened = LogReader::open(Arc::clone(env), log, None, 64 << 10);
     let (reader, _) = opened.map_err(|error| unread(&error))?;

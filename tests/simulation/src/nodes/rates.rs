@@ -1,10 +1,10 @@
 //! Fault rates of a cluster run, drawn for each seed, as in `faults.rs`.
 
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 /// Probabilities out of ten thousand, and limits.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Rates {
+pub(super) struct ClusterFaultRates {
     /// Longest transit of a message, milliseconds.
     pub(super) way_ms_max: u64,
     /// A node's message, or the answer to it, is lost.
@@ -45,12 +45,12 @@ pub(super) struct Rates {
     pub(super) clock: u64,
 }
 
-impl Rates {
+impl ClusterFaultRates {
     pub(super) fn of(seed: u64) -> Self {
-        let mut random = Random::new(seed, 12);
+        let mut random = SimulationRandom::new(seed, 12);
         let way_ms_bound = if random.below(3) == 0 { 40 } else { 6 };
         let way_ms_max = 1 + random.below(way_ms_bound);
-        let lags = Random::new(seed, 15).rate(3_000);
+        let lags = SimulationRandom::new(seed, 15).rate(3_000);
         let mut some = |max| random.rate(max);
         Self {
             way_ms_max,
@@ -90,7 +90,7 @@ impl Rates {
 
 /// Next fault of nodes and servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Trouble {
+pub(super) enum ClusterFault {
     /// A node is split from the servers for so long.
     Split(usize, u64),
     /// For so long, a node reaches servers that were cut off so many messages ago.
@@ -117,44 +117,48 @@ pub(super) enum Trouble {
 const APART_MS_MAX: u64 = 1_500;
 
 /// Draws the fault of this moment for one of so many nodes.
-pub(super) fn trouble(rates: &Rates, random: &mut Random, nodes: usize) -> Option<Trouble> {
+pub(super) fn trouble(
+    rates: &ClusterFaultRates,
+    random: &mut SimulationRandom,
+    nodes: usize,
+) -> Option<ClusterFault> {
     let node = random.below(nodes as u64) as usize;
-    let long = |random: &mut Random| match random.below(4) {
+    let long = |random: &mut SimulationRandom| match random.below(4) {
         0 => 50 + random.below(500),
         1 => 3_000 + random.below(10_000),
         _ => 500 + random.below(3_500),
     };
     if random.chance(rates.split) {
-        return Some(Trouble::Split(node, long(random)));
+        return Some(ClusterFault::Split(node, long(random)));
     }
     if random.chance(rates.stale) {
         let back = random.below(20);
-        return Some(Trouble::Stale(node, long(random), back));
+        return Some(ClusterFault::Stale(node, long(random), back));
     }
     if random.chance(rates.no_bucket) {
-        return Some(Trouble::NoBucket(long(random)));
+        return Some(ClusterFault::NoBucket(long(random)));
     }
     if random.chance(rates.outage) {
-        return Some(Trouble::Outage(long(random)));
+        return Some(ClusterFault::Outage(long(random)));
     }
     if random.chance(rates.pause) {
-        return Some(Trouble::Pause(node, long(random)));
+        return Some(ClusterFault::Pause(node, long(random)));
     }
     if random.chance(rates.kill) {
-        return Some(Trouble::Kill(node));
+        return Some(ClusterFault::Kill(node));
     }
     if random.chance(rates.power) {
-        return Some(Trouble::Power(node));
+        return Some(ClusterFault::Power(node));
     }
     if random.chance(rates.end) {
-        return Some(Trouble::End(node));
+        return Some(ClusterFault::End(node));
     }
     if random.chance(rates.hand_over) {
-        return Some(Trouble::HandOver(node));
+        return Some(ClusterFault::HandOver(node));
     }
     if random.chance(rates.clock) {
         let ahead = random.below(2 * APART_MS_MAX + 1).cast_signed() - APART_MS_MAX.cast_signed();
-        return Some(Trouble::Clock(node, ahead));
+        return Some(ClusterFault::Clock(node, ahead));
     }
     None
 }

@@ -4,22 +4,22 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kedge_runtime::env::simulated::Fault;
+use kedge_runtime::env::simulated::DiskFault;
 use parking_lot::Mutex;
 
-use super::anchored::Anchoring;
-use super::callers::{Asked, Callers};
-use super::node::{End, Node};
-use super::process::Setting;
-use super::rates::{Rates, Trouble, trouble};
-use super::servers::Servers;
-use super::watch::Watch;
+use super::anchored::NodesAnchoring;
+use super::callers::{CallerTarget, NodesCallers};
+use super::node::{NodeCrash, SimulatedMember};
+use super::process::NodeSettings;
+use super::rates::{ClusterFault, ClusterFaultRates, trouble};
+use super::servers::SimulatedServers;
+use super::watch::NodesWatch;
 use crate::client;
 use crate::faults;
-use crate::plan::{Plan, Violation};
-use crate::random::{Random, Trace};
+use crate::plan::{SimulationPlan, Violation};
+use crate::random::{RunTrace, SimulationRandom};
 use crate::rows::SEQUENCER;
-use crate::schedule::{self, Seeded};
+use crate::schedule::{self, SeededSchedule};
 
 /// Length of a node's turn, milliseconds.
 const TURN_MS: u64 = 2;
@@ -56,7 +56,7 @@ pub struct NodesReport {
     /// Milliseconds from the last fault until the right state.
     pub right_after_ms: u64,
     /// Hash of the run's steps.
-    pub trace: Trace,
+    pub trace: RunTrace,
 }
 
 impl fmt::Display for NodesReport {
@@ -79,16 +79,16 @@ impl fmt::Display for NodesReport {
     }
 }
 
-struct Nodes {
-    plan: Plan,
-    rates: Rates,
-    disk: faults::Rates,
-    random: Random,
-    servers: Arc<Mutex<Servers>>,
-    callers: Arc<Callers>,
-    nodes: Vec<Node>,
-    anchoring: Option<Anchoring>,
-    watch: Watch,
+struct NodesRun {
+    plan: SimulationPlan,
+    rates: ClusterFaultRates,
+    disk: faults::CoreFaultRates,
+    random: SimulationRandom,
+    servers: Arc<Mutex<SimulatedServers>>,
+    callers: Arc<NodesCallers>,
+    nodes: Vec<SimulatedMember>,
+    anchoring: Option<NodesAnchoring>,
+    watch: NodesWatch,
     now_ms: u64,
     troubles: u64,
 }
@@ -97,9 +97,9 @@ struct Nodes {
 ///
 /// # Errors
 /// The property found broken.
-pub fn run_nodes(plan: &Plan) -> Result<NodesReport, Violation> {
+pub fn run_nodes(plan: &SimulationPlan) -> Result<NodesReport, Violation> {
     schedule::silence();
-    let mut run = Nodes::new(*plan)?;
+    let mut run = NodesRun::new(*plan)?;
     while run.steps() < plan.steps && run.now_ms < LONGEST_MS {
         if run.now_ms.is_multiple_of(LOOK_MS) {
             run.trouble();
@@ -110,28 +110,31 @@ pub fn run_nodes(plan: &Plan) -> Result<NodesReport, Violation> {
     run.finish()
 }
 
-impl Nodes {
+impl NodesRun {
     /// Draws the choices of a seed.
-    fn new(plan: Plan) -> Result<Self, Violation> {
-        let mut random = Random::new(plan.seed, 13);
+    fn new(plan: SimulationPlan) -> Result<Self, Violation> {
+        let mut random = SimulationRandom::new(plan.seed, 13);
         let count = 2 + random.below(2) as usize;
-        let setting = Setting::of(&mut random, count);
-        let rates = (Rates::of(plan.seed), faults::Rates::of(plan.seed));
+        let setting = NodeSettings::of(&mut random, count);
+        let rates = (
+            ClusterFaultRates::of(plan.seed),
+            faults::CoreFaultRates::of(plan.seed),
+        );
         Self::with(plan, random, (count, setting), rates)
     }
 
     /// Creates so many nodes with these settings and faults.
     fn with(
-        plan: Plan,
-        mut random: Random,
-        (count, setting): (usize, Setting),
-        (rates, disk): (Rates, faults::Rates),
+        plan: SimulationPlan,
+        mut random: SimulationRandom,
+        (count, setting): (usize, NodeSettings),
+        (rates, disk): (ClusterFaultRates, faults::CoreFaultRates),
     ) -> Result<Self, Violation> {
-        let servers = Servers::new(plan.seed, rates.clone(), count);
+        let servers = SimulatedServers::new(plan.seed, rates.clone(), count);
         let servers = Arc::new(Mutex::new(servers));
-        let callers = Callers::new(&client::key(SEQUENCER)?, &servers, &mut random)?;
+        let callers = NodesCallers::new(&client::key(SEQUENCER)?, &servers, &mut random)?;
         let callers = Arc::new(callers);
-        let anchoring = Anchoring::of(plan.seed);
+        let anchoring = NodesAnchoring::of(plan.seed);
         let contract = || {
             anchoring
                 .as_ref()
@@ -139,9 +142,9 @@ impl Nodes {
         };
         let nodes = (0..count).map(|number| {
             let of_node = plan.seed.wrapping_add(number as u64 + 1);
-            let schedule = Arc::new(Seeded::new(of_node, disk.clone()));
-            let random = Random::new(of_node, 14);
-            Node::new(
+            let schedule = Arc::new(SeededSchedule::new(of_node, disk.clone()));
+            let random = SimulationRandom::new(of_node, 14);
+            SimulatedMember::new(
                 number,
                 (schedule, random),
                 setting.clone(),
@@ -158,7 +161,7 @@ impl Nodes {
             random,
             servers,
             callers,
-            watch: Watch::default(),
+            watch: NodesWatch::default(),
             now_ms: 0,
             troubles: 0,
         })
@@ -199,25 +202,25 @@ impl Nodes {
         let now_ms = self.now_ms;
         let mut servers = self.servers.lock();
         match trouble {
-            Trouble::Split(node, ms) => servers.split(node, now_ms + ms),
-            Trouble::Stale(node, ms, back) => servers.make_stale(node, now_ms + ms, back),
-            Trouble::NoBucket(ms) => servers.lose_bucket(now_ms + ms),
-            Trouble::Outage(ms) => servers.go_out(now_ms + ms),
-            Trouble::Pause(node, ms) => self.nodes[node].stand(now_ms + ms),
-            Trouble::Kill(node) => {
+            ClusterFault::Split(node, ms) => servers.split(node, now_ms + ms),
+            ClusterFault::Stale(node, ms, back) => servers.make_stale(node, now_ms + ms, back),
+            ClusterFault::NoBucket(ms) => servers.lose_bucket(now_ms + ms),
+            ClusterFault::Outage(ms) => servers.go_out(now_ms + ms),
+            ClusterFault::Pause(node, ms) => self.nodes[node].stand(now_ms + ms),
+            ClusterFault::Kill(node) => {
                 drop(servers);
-                self.nodes[node].end(End::Kill, now_ms);
+                self.nodes[node].end(NodeCrash::Kill, now_ms);
             }
-            Trouble::Power(node) => {
+            ClusterFault::Power(node) => {
                 drop(servers);
                 let loss = faults::loss(&mut self.random);
-                self.nodes[node].end(End::Power(loss), now_ms);
+                self.nodes[node].end(NodeCrash::Power(loss), now_ms);
             }
-            Trouble::End(node) => self.nodes[node].ask_to_end(),
-            Trouble::HandOver(node) => self.nodes[node].hand_over(),
+            ClusterFault::End(node) => self.nodes[node].ask_to_end(),
+            ClusterFault::HandOver(node) => self.nodes[node].hand_over(),
             // An empty log accepts any clock, whose time then counts as right.
-            Trouble::Clock(..) if servers.end().sequence == 0 => {}
-            Trouble::Clock(node, ahead_ms) => self.nodes[node].machine.set_ahead(ahead_ms),
+            ClusterFault::Clock(..) if servers.end().sequence == 0 => {}
+            ClusterFault::Clock(node, ahead_ms) => self.nodes[node].machine.set_ahead(ahead_ms),
         }
     }
 
@@ -245,7 +248,7 @@ impl Nodes {
             let fault = if is_error {
                 faults::error(random)
             } else {
-                Fault::Short
+                DiskFault::Short
             };
             let at = 1 + random.below(12);
             self.nodes[node].fail(at, fault);
@@ -290,7 +293,7 @@ impl Nodes {
                 return Ok((leader, since_ms));
             }
         }
-        let nodes: Vec<_> = self.nodes.iter().map(Node::describe).collect();
+        let nodes: Vec<_> = self.nodes.iter().map(SimulatedMember::describe).collect();
         let end = self.servers.lock().end();
         let about = format!("{} requests, {end:?}, {nodes:#?}", self.callers.in_flight());
         let what = "nothing is wrong any more, but the nodes do not come together";
@@ -321,7 +324,7 @@ impl Nodes {
         // The clock may have shown anything before, so the operator confirms the time.
         let confirmed = running.engine.time().confirm(node.unix_ms());
         confirmed.map_err(|by_ms| Violation::new("the clock is not believed", by_ms))?;
-        let asked = Asked {
+        let asked = CallerTarget {
             engine: running.engine,
             machine: node.machine.clone(),
             schedule: Arc::clone(&node.schedule),
@@ -373,22 +376,28 @@ mod tests {
     use super::*;
 
     /// A run of two nodes without faults, whose leader waits for the other node's sync.
-    fn quiet() -> Nodes {
-        let setting = Setting {
+    fn quiet() -> NodesRun {
+        let setting = NodeSettings {
             lease: Duration::from_secs(1),
             publish_timeout: Duration::from_secs(1),
             replicas_synced: 1,
         };
-        let rates = (Rates::none(), faults::Rates::none());
-        Nodes::with(Plan::of(1), Random::new(1, 13), (2, setting), rates).unwrap()
+        let rates = (ClusterFaultRates::none(), faults::CoreFaultRates::none());
+        NodesRun::with(
+            SimulationPlan::of(1),
+            SimulationRandom::new(1, 13),
+            (2, setting),
+            rates,
+        )
+        .unwrap()
     }
 
     #[test]
     fn a_follower_that_ended_before_it_reported_a_frame_reports_it_after_its_start() {
         let mut run = quiet();
         // One request is in flight, so no further frame shows the follower's position to the leader.
-        let caught = |run: &Nodes| {
-            let leader = run.nodes.iter().position(Node::leads)?;
+        let caught = |run: &NodesRun| {
+            let leader = run.nodes.iter().position(SimulatedMember::leads)?;
             let follower = 1 - leader;
             let (running, other) = (run.nodes[leader].running()?, run.nodes[follower].running()?);
             let synced = running.replica.cluster().synced().borrow().clone();
@@ -409,7 +418,7 @@ mod tests {
         for node in 0..2 {
             run.servers.lock().split(node, run.now_ms + 20);
         }
-        run.nodes[follower].end(End::Kill, run.now_ms);
+        run.nodes[follower].end(NodeCrash::Kill, run.now_ms);
         for _ in 0..20 {
             run.turn().unwrap();
         }

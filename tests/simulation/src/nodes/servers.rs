@@ -8,24 +8,24 @@ use std::collections::BTreeMap;
 use std::mem::take;
 
 use bytes::Bytes;
-use kedge_cluster::{Arrived, Ends, Heard, Stored};
+use kedge_cluster::{ConsumerMessage, CoreMessage, LogStreamEnds, LogStreamMessage};
 use kedge_log::FrameHeader;
 use kedge_protocol::Hash;
 use tokio::sync::{mpsc, oneshot};
 
-use self::bucket::Written;
-use super::rates::Rates;
-use crate::random::{Random, Trace};
+use self::bucket::BucketRevision;
+use super::rates::ClusterFaultRates;
+use crate::random::{RunTrace, SimulationRandom};
 
 /// A consumer whose servers are out of reach for this long fails.
 const HEARTBEATS_MS: u64 = 1_000;
 
 /// A delayed effect.
-type Event = Box<dyn FnOnce(&mut Servers) + Send>;
+type DelayedEffect = Box<dyn FnOnce(&mut SimulatedServers) + Send>;
 
 /// Kind of a request, as faults distinguish them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ServersRequestKind {
     /// Reads or consumes the stream.
     Read,
     /// Publishes to the stream.
@@ -40,7 +40,7 @@ pub(super) enum Kind {
 
 /// Faults between a node and the servers.
 #[derive(Clone, Copy, Default)]
-struct Link {
+struct LinkFaults {
     /// Until then, no server is reachable.
     split_until: u64,
     /// Until then, the reachable servers end with these messages and values.
@@ -48,65 +48,65 @@ struct Link {
     stale_at: (usize, usize),
 }
 
-struct Consumer {
+struct SimulatedConsumer {
     node: usize,
     /// The index of the next message.
     next: usize,
-    sender: mpsc::UnboundedSender<Result<Arrived, String>>,
+    sender: mpsc::UnboundedSender<Result<ConsumerMessage, String>>,
     silent_until: u64,
     cut_since: Option<u64>,
 }
 
-struct Subscription {
+struct SubjectSubscription {
     node: usize,
     subject: String,
-    sender: mpsc::UnboundedSender<Heard>,
+    sender: mpsc::UnboundedSender<CoreMessage>,
 }
 
 /// The last frame of the stream.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct End {
+pub(super) struct SimulatedTail {
     pub(super) frame: u64,
     /// Sequence of its last action.
     pub(super) sequence: u64,
     pub(super) term: u64,
 }
 
-pub(super) struct Servers {
+pub(super) struct SimulatedServers {
     pub(super) now_ms: u64,
-    random: Random,
+    random: SimulationRandom,
     /// Chooses the servers that answer reads of the bucket.
-    lagging: Random,
-    rates: Rates,
-    trace: Trace,
-    stream: Vec<Stored>,
+    lagging: SimulationRandom,
+    rates: ClusterFaultRates,
+    trace: RunTrace,
+    stream: Vec<LogStreamMessage>,
     /// Hash and end of each frame.
-    frames: Vec<(Hash, End)>,
-    bucket: Vec<Written>,
-    events: BTreeMap<(u64, u64), Event>,
+    frames: Vec<(Hash, SimulatedTail)>,
+    bucket: Vec<BucketRevision>,
+    events: BTreeMap<(u64, u64), DelayedEffect>,
     /// Counter of events, marks and the like.
     number: u64,
-    links: Vec<Link>,
-    consumers: Vec<Consumer>,
-    subscriptions: Vec<Subscription>,
+    links: Vec<LinkFaults>,
+    consumers: Vec<SimulatedConsumer>,
+    subscriptions: Vec<SubjectSubscription>,
     outage_until: u64,
     no_bucket_until: u64,
 }
 
-impl Servers {
-    pub(super) fn new(seed: u64, rates: Rates, nodes: usize) -> Self {
+impl SimulatedServers {
+    pub(super) fn new(seed: u64, rates: ClusterFaultRates, nodes: usize) -> Self {
         Self {
             now_ms: 0,
-            random: Random::new(seed, 11),
-            lagging: Random::new(seed, 16),
+            random: SimulationRandom::new(seed, 11),
+            lagging: SimulationRandom::new(seed, 16),
             rates,
-            trace: Trace::default(),
+            trace: RunTrace::default(),
             stream: Vec::new(),
             frames: Vec::new(),
             bucket: Vec::new(),
             events: BTreeMap::new(),
             number: 0,
-            links: vec![Link::default(); nodes],
+            links: vec![LinkFaults::default(); nodes],
             consumers: Vec::new(),
             subscriptions: Vec::new(),
             outage_until: 0,
@@ -131,15 +131,15 @@ impl Servers {
 
     /// Ends all faults.
     pub(super) fn calm_down(&mut self) {
-        self.rates = Rates::none();
+        self.rates = ClusterFaultRates::none();
         (self.outage_until, self.no_bucket_until) = (0, 0);
-        self.links.fill(Link::default());
+        self.links.fill(LinkFaults::default());
         for consumer in &mut self.consumers {
             consumer.silent_until = 0;
         }
     }
 
-    pub(super) fn trace(&self) -> Trace {
+    pub(super) fn trace(&self) -> RunTrace {
         self.trace
     }
 
@@ -150,14 +150,16 @@ impl Servers {
     }
 
     /// The hash of a frame of the stream, and the log's end with it.
-    pub(super) fn frame(&self, number: u64) -> Option<(Hash, End)> {
+    pub(super) fn frame(&self, number: u64) -> Option<(Hash, SimulatedTail)> {
         let index = number.checked_sub(1)?;
         self.frames.get(index as usize).copied()
     }
 
     /// The end of the stream.
-    pub(super) fn end(&self) -> End {
-        self.frames.last().map_or(End::default(), |frame| frame.1)
+    pub(super) fn end(&self) -> SimulatedTail {
+        self.frames
+            .last()
+            .map_or(SimulatedTail::default(), |frame| frame.1)
     }
 
     pub(super) fn frames(&self) -> impl Iterator<Item = &Bytes> {
@@ -188,7 +190,7 @@ impl Servers {
         self.no_bucket_until = until_ms;
     }
 
-    fn at(&mut self, in_ms: u64, event: Event) {
+    fn at(&mut self, in_ms: u64, event: DelayedEffect) {
         self.number += 1;
         let key = (self.now_ms + in_ms, self.number);
         self.events.insert(key, event);
@@ -208,10 +210,16 @@ impl Servers {
     }
 
     /// Time until which a node's requests of this kind are blocked; 0 if they are not.
-    fn blocked_until(&self, node: usize, kind: Kind) -> u64 {
+    fn blocked_until(&self, node: usize, kind: ServersRequestKind) -> u64 {
         let link = self.links[node];
-        let stores = matches!(kind, Kind::Publish | Kind::WriteBucket);
-        let bucket = matches!(kind, Kind::ReadBucket | Kind::WriteBucket);
+        let stores = matches!(
+            kind,
+            ServersRequestKind::Publish | ServersRequestKind::WriteBucket
+        );
+        let bucket = matches!(
+            kind,
+            ServersRequestKind::ReadBucket | ServersRequestKind::WriteBucket
+        );
         let until = [
             link.split_until,
             self.outage_until,
@@ -224,13 +232,13 @@ impl Servers {
 
     /// Whether a node reaches servers.
     pub(super) fn reaches(&self, node: usize) -> bool {
-        self.blocked_until(node, Kind::Read) == 0
+        self.blocked_until(node, ServersRequestKind::Read) == 0
     }
 
     /// Sends a node's request. The waiting node gets no answer if one of the messages is lost.
     pub(super) fn ask<T: Send + 'static>(
         &mut self,
-        (node, kind): (usize, Kind),
+        (node, kind): (usize, ServersRequestKind),
         reply: oneshot::Sender<T>,
         work: impl FnOnce(&mut Self) -> T + Send + 'static,
     ) {
@@ -249,7 +257,7 @@ impl Servers {
 
     fn arrived<T: Send + 'static>(
         &mut self,
-        (node, kind): (usize, Kind),
+        (node, kind): (usize, ServersRequestKind),
         reply: oneshot::Sender<T>,
         work: impl FnOnce(&mut Self) -> T + Send + 'static,
         back: Option<u64>,
@@ -276,7 +284,11 @@ impl Servers {
     }
 
     /// Publishes a message that has arrived. Returns its position, or the reason for refusing it.
-    pub(super) fn publish(&mut self, message: &Stored, expected_last: u64) -> Result<u64, String> {
+    pub(super) fn publish(
+        &mut self,
+        message: &LogStreamMessage,
+        expected_last: u64,
+    ) -> Result<u64, String> {
         let last = self.stream.len() as u64;
         if expected_last != last {
             return Err(format!("wrong last sequence: {last}"));
@@ -285,7 +297,7 @@ impl Servers {
             Ok(header) => {
                 let sequence = header.first_sequence + u64::from(header.actions) - 1;
                 let (frame, term) = (header.number, header.term);
-                let end = End {
+                let end = SimulatedTail {
                     frame,
                     sequence,
                     term,
@@ -314,16 +326,16 @@ impl Servers {
         (self.stream.len(), self.bucket.len())
     }
 
-    pub(super) fn ends(&self, node: usize) -> Ends {
+    pub(super) fn ends(&self, node: usize) -> LogStreamEnds {
         let last = self.seen(node).0 as u64;
-        Ends {
+        LogStreamEnds {
             first: last.min(1),
             last,
             messages: last,
         }
     }
 
-    pub(super) fn stored(&self, node: usize, place: u64) -> Option<Stored> {
+    pub(super) fn stored(&self, node: usize, place: u64) -> Option<LogStreamMessage> {
         let index = place.checked_sub(1)? as usize;
         let seen = &self.stream[..self.seen(node).0];
         seen.get(index).cloned()
@@ -334,9 +346,9 @@ impl Servers {
         &mut self,
         node: usize,
         from: u64,
-    ) -> mpsc::UnboundedReceiver<Result<Arrived, String>> {
+    ) -> mpsc::UnboundedReceiver<Result<ConsumerMessage, String>> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        self.consumers.push(Consumer {
+        self.consumers.push(SimulatedConsumer {
             node,
             next: from.saturating_sub(1) as usize,
             sender,
@@ -347,7 +359,7 @@ impl Servers {
     }
 
     /// Delivers new messages to a consumer; false if it has ended.
-    fn bring(&mut self, consumer: &mut Consumer) -> bool {
+    fn bring(&mut self, consumer: &mut SimulatedConsumer) -> bool {
         if consumer.sender.is_closed() {
             return false;
         }
@@ -379,7 +391,7 @@ impl Servers {
             let is_repeated = consumer.next > 0 && random.chance(rates.repeat);
             let first = consumer.next - usize::from(is_repeated);
             for index in first..=consumer.next {
-                let _ = consumer.sender.send(Ok(Arrived {
+                let _ = consumer.sender.send(Ok(ConsumerMessage {
                     place: index as u64 + 1,
                     payload: self.stream[index].payload.clone(),
                 }));
@@ -390,9 +402,13 @@ impl Servers {
     }
 
     /// Subscribes a node to unstored messages of a subject.
-    pub(super) fn hear(&mut self, node: usize, subject: String) -> mpsc::UnboundedReceiver<Heard> {
+    pub(super) fn hear(
+        &mut self,
+        node: usize,
+        subject: String,
+    ) -> mpsc::UnboundedReceiver<CoreMessage> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        self.subscriptions.push(Subscription {
+        self.subscriptions.push(SubjectSubscription {
             node,
             subject,
             sender,
@@ -408,7 +424,7 @@ impl Servers {
                 continue;
             }
             let (sender, node) = (to.sender.clone(), to.node);
-            let heard = Heard {
+            let heard = CoreMessage {
                 subject: subject.to_owned(),
                 payload: payload.clone(),
             };

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use kedge_cluster::Lead;
-use kedge_cluster::node::Role;
+use kedge_cluster::LeadState;
+use kedge_cluster::node::ReplicaRole;
 
-use super::node::Node;
-use super::process::Running;
-use super::servers::Servers;
+use super::node::SimulatedMember;
+use super::process::NodeProcess;
+use super::servers::SimulatedServers;
 use crate::plan::Violation;
 
 /// Time until a node hears another one's position without faults, milliseconds. It is repeated four times a second, and
@@ -16,35 +16,37 @@ const HEARD_WITHIN_MS: u64 = 3_000;
 
 /// A follower's frame that another node has not heard of.
 #[derive(Clone, Copy)]
-struct Unheard {
+struct UnheardFrame {
     frame: u64,
     since_ms: u64,
 }
 
 /// Observations of all nodes.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(super) struct NodesWatch {
     /// The leading node and its process, by term.
     leaders: BTreeMap<u64, (usize, u64)>,
     /// By the pair of the node that has not heard and the follower.
-    unheard: BTreeMap<(usize, usize), Unheard>,
+    unheard: BTreeMap<(usize, usize), UnheardFrame>,
 }
 
-impl Watch {
+impl NodesWatch {
     /// Checks all nodes after a turn.
     pub(super) fn look(
         &mut self,
-        nodes: &[Node],
-        servers: &Servers,
+        nodes: &[SimulatedMember],
+        servers: &SimulatedServers,
         now_ms: u64,
     ) -> Result<(), Violation> {
-        let running: Vec<Option<Running>> = nodes.iter().map(Node::running).collect();
+        let running: Vec<Option<NodeProcess>> =
+            nodes.iter().map(SimulatedMember::running).collect();
         for (node, running) in nodes.iter().zip(&running) {
             if let Some(running) = running {
                 self.leads(node, running)?;
             }
         }
-        let can_talk = |node: &Node| servers.reaches(node.number) && !node.stands(now_ms);
+        let can_talk =
+            |node: &SimulatedMember| servers.reaches(node.number) && !node.stands(now_ms);
         for (hearer, heard_by) in nodes.iter().zip(&running) {
             for (holder, held_by) in nodes.iter().zip(&running) {
                 let pair = (hearer.number, holder.number);
@@ -63,8 +65,8 @@ impl Watch {
     }
 
     /// Checks that only one node leads a term, whatever others hold or publish.
-    fn leads(&mut self, node: &Node, running: &Running) -> Result<(), Violation> {
-        let Lead::Leading { term } = *running.leading.watch().borrow() else {
+    fn leads(&mut self, node: &SimulatedMember, running: &NodeProcess) -> Result<(), Violation> {
+        let LeadState::Leading { term } = *running.leading.watch().borrow() else {
             return Ok(());
         };
         let this = (node.number, node.lives);
@@ -86,7 +88,7 @@ impl Watch {
             self.unheard.remove(&pair);
             return Ok(());
         };
-        let new = Unheard {
+        let new = UnheardFrame {
             frame: held,
             since_ms: now_ms,
         };
@@ -106,13 +108,13 @@ impl Watch {
 }
 
 /// A node's last report of a follower, and the follower's position, if that is further.
-fn unheard(knows: &Running, holder: usize, holds: &Running) -> Option<(u64, u64)> {
+fn unheard(knows: &NodeProcess, holder: usize, holds: &NodeProcess) -> Option<(u64, u64)> {
     // A leader's writes are not reported. It only shows that it leads once its log has a first key, and others hold
     // that.
-    let writes = matches!(*holds.leading.watch().borrow(), Lead::Leading { .. });
+    let writes = matches!(*holds.leading.watch().borrow(), LeadState::Leading { .. });
     let standing = holds.replica.standing();
     // A node does not report either before it has seen its last frame in the stream.
-    if writes || standing.role != Role::Follower || !standing.joined {
+    if writes || standing.role != ReplicaRole::Follower || !standing.joined {
         return None;
     }
     let held = holds.store.log_position()?.frame;

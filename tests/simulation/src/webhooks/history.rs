@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// State of a webhook from an action on.
 #[derive(Clone, Debug)]
-struct State {
+struct WebhookEpoch {
     sequence: u64,
     active: bool,
     deleted: bool,
@@ -17,9 +17,9 @@ struct State {
 }
 
 #[derive(Default, Debug)]
-pub(crate) struct Histories(BTreeMap<Id, Vec<State>>);
+pub(crate) struct WebhookHistories(BTreeMap<Id, Vec<WebhookEpoch>>);
 
-impl Histories {
+impl WebhookHistories {
     /// Applies an action of the log; false if it does not concern a webhook.
     pub(crate) fn apply(
         &mut self,
@@ -28,7 +28,7 @@ impl Histories {
         payload: &Value,
     ) -> bool {
         let before = match action.kind.text() {
-            "webhook.create" => State {
+            "webhook.create" => WebhookEpoch {
                 sequence,
                 active: true,
                 deleted: false,
@@ -43,11 +43,11 @@ impl Histories {
             }
             _ => return false,
         };
-        self.push(action, payload, State { sequence, ..before });
+        self.push(action, payload, WebhookEpoch { sequence, ..before });
         true
     }
 
-    fn push(&mut self, action: &ActionRecord<'_>, payload: &Value, mut state: State) {
+    fn push(&mut self, action: &ActionRecord<'_>, payload: &Value, mut state: WebhookEpoch) {
         state.deleted |= action.kind.text() == "webhook.delete";
         if let Some(active) = payload["active"].as_bool() {
             state.active = active;
@@ -71,7 +71,7 @@ impl Histories {
 
     /// The action since which a webhook has continuously been on and subscribed to a type; `None` if it is not.
     pub(super) fn wants_since(&self, webhook: Id, of: EventType) -> Option<u64> {
-        let wants = |state: &&State| {
+        let wants = |state: &&WebhookEpoch| {
             let mut names = state.events.iter();
             let is_on = state.active && !state.deleted;
             is_on && names.any(|name| name == "*" || name == of.text())

@@ -13,21 +13,21 @@ mod receiver;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kedge_actors::webhooks::{Schedule, WebhookOptions};
+use kedge_actors::webhooks::{RetrySchedule, WebhookOptions};
 use kedge_actors::{Engine, StartError};
 use kedge_protocol::Id;
 use kedge_runtime::env::Env;
 use parking_lot::Mutex;
 
-use self::rates::Rates;
-use self::receiver::{Forbidden, Messenger, Receivers};
-use crate::machine::Machine;
+use self::rates::WebhookFaultRates;
+use self::receiver::{ForbiddenRange, Messenger, SimulatedReceivers};
+use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
-use crate::random::Random;
-use crate::schedule::Seeded;
-use crate::workload::Callers;
+use crate::random::SimulationRandom;
+use crate::schedule::SeededSchedule;
+use crate::workload::ProcessCallers;
 
-pub(crate) use history::Histories;
+pub(crate) use history::WebhookHistories;
 
 /// Delay before each attempt, seconds.
 const DELAYS_S: &[u64] = &[0, 0, 0, 1, 0];
@@ -35,31 +35,36 @@ const DELAYS_S: &[u64] = &[0, 0, 0, 1, 0];
 const KNOWN_WITHIN_MS: u64 = 50;
 
 /// Webhooks of a run, over all of its processes.
-pub(crate) struct Webhooks {
-    receivers: Arc<Mutex<Receivers>>,
+pub(crate) struct SimulatedWebhooks {
+    receivers: Arc<Mutex<SimulatedReceivers>>,
     attempts_max: usize,
     /// Time since which a webhook is seen to be off.
     off: BTreeMap<Id, u64>,
-    random: Random,
-    machine: Machine,
-    schedule: Arc<Seeded>,
+    random: SimulationRandom,
+    machine: SimulatedMachine,
+    schedule: Arc<SeededSchedule>,
 }
 
-impl Webhooks {
+impl SimulatedWebhooks {
     /// The webhooks of a seed; `None` if its run has none.
-    pub(crate) fn of(seed: u64, machine: &Machine, schedule: &Arc<Seeded>) -> Option<Self> {
-        let mut random = Random::new(seed, 30);
+    pub(crate) fn of(
+        seed: u64,
+        machine: &SimulatedMachine,
+        schedule: &Arc<SeededSchedule>,
+    ) -> Option<Self> {
+        let mut random = SimulationRandom::new(seed, 30);
         if random.below(2) == 0 {
             return None;
         }
-        let rates = Rates::of(&mut random);
+        let rates = WebhookFaultRates::of(&mut random);
         let attempts_max = DELAYS_S.len() as u32;
-        let receivers = Receivers::new(Random::new(seed, 31), rates, attempts_max);
+        let receivers =
+            SimulatedReceivers::new(SimulationRandom::new(seed, 31), rates, attempts_max);
         Some(Self {
             receivers: Arc::new(Mutex::new(receivers)),
             attempts_max: 1 + random.below(12) as usize,
             off: BTreeMap::new(),
-            random: Random::new(seed, 32),
+            random: SimulationRandom::new(seed, 32),
             machine: machine.clone(),
             schedule: Arc::clone(schedule),
         })
@@ -81,7 +86,7 @@ impl Webhooks {
     pub(crate) async fn begin(
         &mut self,
         engine: &Engine,
-        callers: Option<&Arc<Callers>>,
+        callers: Option<&Arc<ProcessCallers>>,
     ) -> Result<(), StartError> {
         self.receivers.lock().begin();
         let messenger = Messenger {
@@ -91,7 +96,7 @@ impl Webhooks {
             schedule: Arc::clone(&self.schedule),
         };
         let options = WebhookOptions {
-            schedule: Schedule::new(DELAYS_S.to_vec()),
+            schedule: RetrySchedule::new(DELAYS_S.to_vec()),
             attempts_max: self.attempts_max,
             attempts_share: self.attempts_max,
             courier: Arc::new(messenger),
@@ -100,7 +105,7 @@ impl Webhooks {
         engine.start_webhooks(options).await?;
         if let Some(callers) = callers {
             let rates = self.receivers.lock().rates.clone();
-            let random = Random::new(self.random.next(), 33);
+            let random = SimulationRandom::new(self.random.next(), 33);
             let owner = owner::tend(Arc::clone(callers), engine.clone(), rates, random);
             tokio::spawn(owner);
         }
@@ -128,7 +133,7 @@ impl Webhooks {
             let spans = receivers.forbidden.entry(webhook.id).or_default();
             match spans.last_mut().filter(|span| span.since_ms == since_ms) {
                 Some(span) => span.until = head,
-                None => spans.push(Forbidden {
+                None => spans.push(ForbiddenRange {
                     since_ms,
                     after: head,
                     until: head,

@@ -5,19 +5,19 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{Asker, Engine};
+use kedge_actors::{Engine, Principal};
 use kedge_protocol::Id;
-use kedge_protocol::event::{EventType, Position};
+use kedge_protocol::event::{EventPosition, EventType};
 use kedge_protocol::limits::WEBHOOK_DELIVERIES_KEPT;
 use kedge_protocol::resource::Webhook;
-use kedge_replay::events::{Filter, Span};
+use kedge_replay::events::{EventFilter, EventSpan};
 use kedge_rules::event::Event;
 use kedge_runtime::env::Env;
-use kedge_storage::{DeliveryRow, DeliveryStatus, Page, Rest, Snapshot};
+use kedge_storage::{DeliveryPause, DeliveryRow, DeliveryStatus, RowPage, StoreSnapshot};
 
-use super::{Histories, Webhooks, owner};
+use super::{SimulatedWebhooks, WebhookHistories, owner};
 use crate::plan::Violation;
-use crate::workload::Callers;
+use crate::workload::ProcessCallers;
 
 const LOOK: Duration = Duration::from_millis(50);
 /// Time limit for delivering everything without faults: twice the delays with their spread, and the waits that
@@ -30,8 +30,8 @@ pub(super) fn unread(error: impl std::fmt::Display) -> Violation {
     Violation::new("the store cannot be read", error)
 }
 
-fn all() -> Page {
-    Page {
+fn all() -> RowPage {
+    RowPage {
         after: None,
         descending: false,
         limit: usize::MAX,
@@ -39,11 +39,14 @@ fn all() -> Page {
 }
 
 /// All events visible to an organization, by id.
-fn all_events(snapshot: &Snapshot, organization: Id) -> Result<BTreeMap<Id, Event>, Violation> {
+fn all_events(
+    snapshot: &StoreSnapshot,
+    organization: Id,
+) -> Result<BTreeMap<Id, Event>, Violation> {
     let mut found = BTreeMap::new();
     let mut after = None;
     loop {
-        let span = Span {
+        let span = EventSpan {
             after,
             until: None,
             descending: false,
@@ -51,7 +54,8 @@ fn all_events(snapshot: &Snapshot, organization: Id) -> Result<BTreeMap<Id, Even
             bytes_max: usize::MAX,
             rows_max: EVENTS_MAX,
         };
-        let read = kedge_replay::events::read(snapshot, organization, &Filter::default(), span);
+        let read =
+            kedge_replay::events::read(snapshot, organization, &EventFilter::default(), span);
         let piece = read.map_err(unread)?;
         for event in piece.events {
             let (id, at_ms) = (event.id, event.timestamp_ms);
@@ -72,17 +76,17 @@ fn all_events(snapshot: &Snapshot, organization: Id) -> Result<BTreeMap<Id, Even
     }
 }
 
-fn webhook(snapshot: &Snapshot, id: Id) -> Result<Webhook, Violation> {
+fn webhook(snapshot: &StoreSnapshot, id: Id) -> Result<Webhook, Violation> {
     let webhook = snapshot.resource(id).map_err(unread)?;
     webhook.ok_or_else(|| Violation::new("a webhook of the log is not in the store", id))
 }
 
-impl Webhooks {
+impl SimulatedWebhooks {
     /// Checks the store that a process left.
     pub(crate) fn check(
         &self,
-        snapshot: &Snapshot,
-        histories: &Histories,
+        snapshot: &StoreSnapshot,
+        histories: &WebhookHistories,
     ) -> Result<(), Violation> {
         let mut receivers = self.receivers.lock();
         if let Some(violation) = receivers.violation.take() {
@@ -136,8 +140,8 @@ impl Webhooks {
     pub(crate) async fn finish(
         &self,
         engine: &Engine,
-        callers: &Callers,
-        histories: &Histories,
+        callers: &ProcessCallers,
+        histories: &WebhookHistories,
     ) -> Result<(), Violation> {
         self.wake(engine, callers, histories).await?;
         let until = self.machine.now() + PATIENCE;
@@ -171,20 +175,20 @@ impl Webhooks {
     async fn wake(
         &self,
         engine: &Engine,
-        callers: &Callers,
-        histories: &Histories,
+        callers: &ProcessCallers,
+        histories: &WebhookHistories,
     ) -> Result<(), Violation> {
         for id in histories.ids() {
             let published = Arc::clone(&engine.published());
             let of = webhook(&published.snapshot, id)?;
             let outbox = published.snapshot.outbox(id).map_err(unread)?;
             let rests = outbox.and_then(|outbox| outbox.rest);
-            if of.deleted || !matches!(rests, Some(Rest::Gone { .. })) {
+            if of.deleted || !matches!(rests, Some(DeliveryPause::Gone { .. })) {
                 continue;
             }
             for signer in 0..callers.count() {
                 let asker = callers.asker(engine, signer)?;
-                let is_owner = matches!(asker, Asker::Wallet { organization_id, .. } if organization_id == of.organization_id);
+                let is_owner = matches!(asker, Principal::Wallet { organization_id, .. } if organization_id == of.organization_id);
                 if is_owner {
                     callers.must(engine, signer, owner::touch(id)).await?;
                 }
@@ -196,17 +200,18 @@ impl Webhooks {
     /// Checks that every event a webhook subscribed to, then and ever since, was accepted by its receiver or given up.
     fn check_sent(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &StoreSnapshot,
         id: Id,
-        last: Position,
-        histories: &Histories,
+        last: EventPosition,
+        histories: &WebhookHistories,
     ) -> Result<(), Violation> {
         let receivers = self.receivers.lock();
         let organization = webhook(snapshot, id)?.organization_id;
         let kept = snapshot.deliveries(id, all()).map_err(unread)?.len();
         for event in all_events(snapshot, organization)?.values() {
             let since = histories.wants_since(id, event.event_type);
-            let is_wanted = since.is_some_and(|since| event.position > Position::start_of(since))
+            let is_wanted = since
+                .is_some_and(|since| event.position > EventPosition::start_of(since))
                 && event.position <= last;
             let delivery = Id::of_delivery(&event.id, &id);
             if !is_wanted || receivers.taken.contains_key(&delivery) {
@@ -229,14 +234,14 @@ impl Webhooks {
 }
 
 /// Whether a webhook has no waiting deliveries, and a deleted one has nothing left.
-fn is_done(snapshot: &Snapshot, id: Id) -> Result<bool, Violation> {
+fn is_done(snapshot: &StoreSnapshot, id: Id) -> Result<bool, Violation> {
     let of = webhook(snapshot, id)?;
     let outbox = snapshot.outbox(id).map_err(unread)?;
     let rows = snapshot.deliveries(id, all()).map_err(unread)?;
     if of.deleted {
         return Ok(outbox.is_none() && rows.is_empty());
     }
-    let is_off = outbox.and_then(|outbox| outbox.rest) == Some(Rest::Off);
+    let is_off = outbox.and_then(|outbox| outbox.rest) == Some(DeliveryPause::Off);
     let waits = |row: &DeliveryRow| row.status == DeliveryStatus::Pending;
     Ok(is_off != of.active && !rows.iter().any(waits))
 }

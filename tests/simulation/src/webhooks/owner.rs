@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kedge_actors::{Asker, Engine};
+use kedge_actors::{Engine, Principal};
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
-use kedge_storage::Page;
+use kedge_storage::RowPage;
 
 use super::oracle::unread;
-use super::rates::Rates;
-use crate::client::Order;
+use super::rates::WebhookFaultRates;
+use crate::client::ActionOrder;
 use crate::plan::Violation;
-use crate::random::Random;
-use crate::workload::{Callers, FULL, Wait};
+use crate::random::SimulationRandom;
+use crate::workload::{CallerWait, FULL, ProcessCallers};
 
 /// Limit on an organization's live webhooks.
 const LIVE_MAX: usize = 3;
@@ -25,8 +25,8 @@ const WANTED: &[&str] = &[
     r#"["batch.sealed"]"#,
 ];
 
-fn order(kind: &'static str, target: Option<Id>, payload: String) -> Order {
-    Order {
+fn order(kind: &'static str, target: Option<Id>, payload: String) -> ActionOrder {
+    ActionOrder {
         kind,
         target: target.map(|id| id.to_string()).unwrap_or_default(),
         payload,
@@ -34,12 +34,16 @@ fn order(kind: &'static str, target: Option<Id>, payload: String) -> Order {
 }
 
 /// A change without effect.
-pub(super) fn touch(webhook: Id) -> Order {
+pub(super) fn touch(webhook: Id) -> ActionOrder {
     let payload = r#"{"description":"touched"}"#.to_owned();
     order("webhook.update", Some(webhook), payload)
 }
 
-fn next(live: &[Webhook], rates: &Rates, random: &mut Random) -> Option<Order> {
+fn next(
+    live: &[Webhook],
+    rates: &WebhookFaultRates,
+    random: &mut SimulationRandom,
+) -> Option<ActionOrder> {
     let wanted = random.pick(WANTED).copied().unwrap_or_default();
     if live.len() < LIVE_MAX && random.chance(rates.made) {
         let active = random.below(6) > 0;
@@ -64,7 +68,12 @@ fn next(live: &[Webhook], rates: &Rates, random: &mut Random) -> Option<Order> {
 }
 
 /// Changes webhooks until the process ends.
-pub(super) async fn tend(callers: Arc<Callers>, engine: Engine, rates: Rates, mut random: Random) {
+pub(super) async fn tend(
+    callers: Arc<ProcessCallers>,
+    engine: Engine,
+    rates: WebhookFaultRates,
+    mut random: SimulationRandom,
+) {
     loop {
         tokio::time::sleep(Duration::from_millis(5 + random.below(60))).await;
         if engine.failure().reason().is_some() {
@@ -77,20 +86,20 @@ pub(super) async fn tend(callers: Arc<Callers>, engine: Engine, rates: Rates, mu
 }
 
 async fn once(
-    callers: &Callers,
+    callers: &ProcessCallers,
     engine: &Engine,
-    rates: &Rates,
-    random: &mut Random,
+    rates: &WebhookFaultRates,
+    random: &mut SimulationRandom,
 ) -> Result<(), Violation> {
     let signer = random.below(callers.count() as u64) as usize;
     let asker = callers.asker(engine, signer)?;
-    let Asker::Wallet {
+    let Principal::Wallet {
         organization_id, ..
     } = asker
     else {
         return Ok(());
     };
-    let all = Page {
+    let all = RowPage {
         after: None,
         descending: false,
         limit: usize::MAX,
@@ -103,7 +112,7 @@ async fn once(
     };
     let signed = callers.sign(signer, None, (false, 300, None), &[order])?;
     let wait = if random.chance(rates.abandon) {
-        Wait::Gone(Duration::from_millis(random.below(15)))
+        CallerWait::Gone(Duration::from_millis(random.below(15)))
     } else {
         FULL
     };

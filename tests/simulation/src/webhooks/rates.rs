@@ -1,10 +1,10 @@
 //! Fault rates of receivers, and rates of owners' changes, drawn for each seed from a separate random source.
 
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 /// Probabilities out of ten thousand; 0 by default.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Rates {
+pub(super) struct WebhookFaultRates {
     /// At each message: the receiver refuses it, or asks for time.
     pub(super) refuses: u64,
     pub(super) asks_for_time: u64,
@@ -26,8 +26,8 @@ pub(super) struct Rates {
     pub(super) ended: u64,
 }
 
-impl Rates {
-    pub(super) fn of(random: &mut Random) -> Self {
+impl WebhookFaultRates {
+    pub(super) fn of(random: &mut SimulationRandom) -> Self {
         let mut some = |max| random.rate(max);
         Self {
             refuses: some(4_000),

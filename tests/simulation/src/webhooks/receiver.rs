@@ -5,26 +5,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::Engine;
-use kedge_actors::webhooks::{Boxed, Courier, Parcel, Verdict};
+use kedge_actors::webhooks::{DeliveryFuture, DeliveryRequest, DeliveryTransport, DeliveryVerdict};
 use kedge_protocol::Id;
-use kedge_protocol::event::Position;
+use kedge_protocol::event::EventPosition;
 use kedge_protocol::resource::Webhook;
 use kedge_rules::event::Event;
 use kedge_runtime::env::Env;
 use kedge_storage::{DeliveryRow, DeliveryStatus};
 use parking_lot::Mutex;
 
-use super::rates::Rates;
-use crate::machine::Machine;
+use super::rates::WebhookFaultRates;
+use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
-use crate::random::Random;
-use crate::schedule::Seeded;
+use crate::random::SimulationRandom;
+use crate::schedule::SeededSchedule;
 
 /// Time limit of a receiver.
 const TIMEOUT_MS: u64 = 100;
 
 /// Sequences that a webhook must not send: the log got them while it was off, and known to be.
-pub(super) struct Forbidden {
+pub(super) struct ForbiddenRange {
     /// Time since which it was off.
     pub(super) since_ms: u64,
     pub(super) after: u64,
@@ -33,7 +33,7 @@ pub(super) struct Forbidden {
 
 /// A process's handling of one delivery.
 #[derive(Clone, Copy, Default)]
-struct Course {
+struct DeliveryCourse {
     /// Failed attempts in the store at the process's first attempt.
     known: u32,
     failed: u32,
@@ -41,9 +41,9 @@ struct Course {
 }
 
 /// State shared by all receivers, over all processes of a run.
-pub(super) struct Receivers {
-    random: Random,
-    pub(super) rates: Rates,
+pub(super) struct SimulatedReceivers {
+    random: SimulationRandom,
+    pub(super) rates: WebhookFaultRates,
     /// Number of attempts of each delivery.
     pub(super) attempts_max: u32,
     /// Accepted messages, by delivery.
@@ -55,18 +55,18 @@ pub(super) struct Receivers {
     /// Number of attempts, by delivery.
     pub(super) attempts: BTreeMap<Id, u32>,
     /// The current process's deliveries.
-    courses: BTreeMap<Id, Course>,
+    courses: BTreeMap<Id, DeliveryCourse>,
     /// Attempted events of each object, by webhook.
-    tried: BTreeMap<(Id, Id), BTreeMap<Position, Id>>,
+    tried: BTreeMap<(Id, Id), BTreeMap<EventPosition, Id>>,
     /// Events that webhooks must not send.
-    pub(super) forbidden: BTreeMap<Id, Vec<Forbidden>>,
+    pub(super) forbidden: BTreeMap<Id, Vec<ForbiddenRange>>,
     away_until_ms: u64,
     pub(super) violation: Option<Violation>,
 }
 
 /// A receiver's reaction to a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum ReceiverAnswer {
     Takes,
     Refuses,
     AsksForTime,
@@ -76,31 +76,35 @@ enum Answer {
     Gone,
 }
 
-impl Answer {
+impl ReceiverAnswer {
     fn takes(self) -> bool {
         matches!(self, Self::Takes | Self::Lost)
     }
 
-    fn verdict(self) -> Verdict {
-        let failed = |status, error: &str, retry_after_ms| Verdict::Failed {
+    fn verdict(self) -> DeliveryVerdict {
+        let failed = |status, error: &str, retry_after_ms| DeliveryVerdict::Failed {
             status,
             error: error.to_owned(),
             retry_after_ms,
         };
         match self {
-            Self::Takes => Verdict::Delivered { status: 204 },
+            Self::Takes => DeliveryVerdict::Delivered { status: 204 },
             Self::Refuses => failed(Some(500), "the receiver answered 500", None),
             Self::AsksForTime => failed(Some(503), "the receiver answered 503", Some(1_500)),
             Self::Hangs => failed(None, "no answer within 2 s", None),
             Self::Away => failed(None, "the receiver could not be connected to", None),
             Self::Lost => failed(None, "the connection broke off before the answer", None),
-            Self::Gone => Verdict::Gone,
+            Self::Gone => DeliveryVerdict::Gone,
         }
     }
 }
 
-impl Receivers {
-    pub(super) fn new(random: Random, rates: Rates, attempts_max: u32) -> Self {
+impl SimulatedReceivers {
+    pub(super) fn new(
+        random: SimulationRandom,
+        rates: WebhookFaultRates,
+        attempts_max: u32,
+    ) -> Self {
         Self {
             random,
             rates,
@@ -124,17 +128,17 @@ impl Receivers {
 
     /// Ends all faults.
     pub(super) fn calm_down(&mut self) {
-        self.rates = Rates::default();
+        self.rates = WebhookFaultRates::default();
         self.away_until_ms = 0;
     }
 
-    fn report(&mut self, what: &str, parcel: &Parcel) {
+    fn report(&mut self, what: &str, parcel: &DeliveryRequest) {
         let about = format!("{} of {}", parcel.event.position, parcel.webhook.id);
         self.violation.get_or_insert(Violation::new(what, about));
     }
 
     /// Draws the reaction to the next message, and its delays there and back.
-    fn draw(&mut self, now_ms: u64) -> (Answer, [Duration; 2]) {
+    fn draw(&mut self, now_ms: u64) -> (ReceiverAnswer, [Duration; 2]) {
         let (rates, random) = (&self.rates, &mut self.random);
         if random.chance(rates.away) {
             self.away_until_ms = now_ms + random.below(300);
@@ -149,26 +153,29 @@ impl Receivers {
         };
         let ways = [way(), way()];
         let answer = if now_ms < self.away_until_ms {
-            Answer::Away
+            ReceiverAnswer::Away
         } else if random.chance(rates.hangs) {
-            return (Answer::Hangs, [Duration::from_millis(TIMEOUT_MS / 2); 2]);
+            return (
+                ReceiverAnswer::Hangs,
+                [Duration::from_millis(TIMEOUT_MS / 2); 2],
+            );
         } else if random.chance(rates.gone) {
-            Answer::Gone
+            ReceiverAnswer::Gone
         } else if random.chance(rates.refuses) {
-            Answer::Refuses
+            ReceiverAnswer::Refuses
         } else if random.chance(rates.asks_for_time) {
-            Answer::AsksForTime
+            ReceiverAnswer::AsksForTime
         } else if random.chance(rates.lost) {
-            Answer::Lost
+            ReceiverAnswer::Lost
         } else {
-            Answer::Takes
+            ReceiverAnswer::Takes
         };
         (answer, ways)
     }
 
     /// Records an attempt, which must be in its order.
-    fn attempt(&mut self, parcel: &Parcel, stored: impl Fn(Id) -> Option<DeliveryRow>) {
-        let Parcel {
+    fn attempt(&mut self, parcel: &DeliveryRequest, stored: impl Fn(Id) -> Option<DeliveryRow>) {
+        let DeliveryRequest {
             webhook,
             delivery_id,
             event,
@@ -191,9 +198,9 @@ impl Receivers {
         let is_first = *attempts == 0;
         *attempts += 1;
         let course = self.courses.entry(*delivery_id);
-        course.or_insert(Course {
+        course.or_insert(DeliveryCourse {
             known: row.tries,
-            ..Course::default()
+            ..DeliveryCourse::default()
         });
         let Some(object) = event.object_id else {
             return;
@@ -224,15 +231,15 @@ impl Receivers {
     }
 
     /// Records that the server has learned the outcome of an attempt.
-    fn heard(&mut self, delivery: Id, answer: Answer) {
+    fn heard(&mut self, delivery: Id, answer: ReceiverAnswer) {
         let course = self.courses.entry(delivery).or_default();
-        if answer == Answer::Takes {
+        if answer == ReceiverAnswer::Takes {
             course.is_delivered = true;
             self.confirmed.insert(delivery);
         } else {
             course.failed += 1;
         }
-        if answer == Answer::Gone {
+        if answer == ReceiverAnswer::Gone {
             self.gone.insert(delivery);
         }
     }
@@ -247,13 +254,13 @@ impl Receivers {
 /// Delivers messages to the receivers.
 pub(super) struct Messenger {
     pub(super) engine: Engine,
-    pub(super) receivers: Arc<Mutex<Receivers>>,
-    pub(super) machine: Machine,
-    pub(super) schedule: Arc<Seeded>,
+    pub(super) receivers: Arc<Mutex<SimulatedReceivers>>,
+    pub(super) machine: SimulatedMachine,
+    pub(super) schedule: Arc<SeededSchedule>,
 }
 
-impl Courier for Messenger {
-    fn deliver(&self, parcel: Parcel) -> Boxed<Verdict> {
+impl DeliveryTransport for Messenger {
+    fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict> {
         let published = self.engine.published();
         let (webhook, delivery) = (parcel.webhook.id, parcel.delivery_id);
         let stored = |id| published.snapshot.delivery(webhook, id).ok().flatten();
@@ -287,7 +294,7 @@ impl Courier for Messenger {
     }
 
     /// The simulation has no operator key.
-    fn switch_off(&self, _: Arc<Webhook>) -> Boxed<bool> {
+    fn switch_off(&self, _: Arc<Webhook>) -> DeliveryFuture<bool> {
         Box::pin(async { false })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kedge_sim::{Plan, Violation};
+use kedge_sim::{SimulationPlan, Violation};
 
 /// Concurrent seeds: the number of processors of the suite's machine.
 const THREADS: usize = 2;
@@ -35,7 +35,7 @@ fn of_the_commit() -> Option<u64> {
 /// `SIM_SECONDS` alone it follows from the time.
 pub(crate) fn run_new<R: Display>(
     seconds: u64,
-    run: impl Fn(&Plan) -> Result<R, Violation> + Sync,
+    run: impl Fn(&SimulationPlan) -> Result<R, Violation> + Sync,
 ) {
     let asked = variable("SIM_SECONDS");
     let until = Instant::now() + Duration::from_secs(asked.unwrap_or(seconds));
@@ -52,7 +52,7 @@ pub(crate) fn run_new<R: Display>(
             scope.spawn(|| {
                 while Instant::now() < until && found.lock().unwrap().is_empty() {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    match run(&Plan::of(seed)) {
+                    match run(&SimulationPlan::of(seed)) {
                         Ok(report) => eprintln!("{report}"),
                         Err(violation) => {
                             let text = format!("seed {seed}: {violation}");

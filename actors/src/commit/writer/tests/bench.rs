@@ -11,35 +11,35 @@ use arc_swap::ArcSwap;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::hash::keccak;
-use kedge_protocol::log_tree::Frontier;
+use kedge_protocol::log_tree::TreeFrontier;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, chain};
-use kedge_rules::sequencer::{Sequencer, Tip, ToPlace};
+use kedge_rules::sequencer::{LogTip, Sequencer, SequencerInput};
 use kedge_runtime::env::Env;
 use kedge_runtime::env::simulated::SimulatedEnv;
-use kedge_storage::{Group, SideKeys, Snapshot, Store};
+use kedge_storage::{SideKeys, Store, StoreSnapshot, WriteGroup};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::super::appending::Writer;
-use super::super::releaser::Releaser;
-use super::super::{Outlet, Writing};
-use crate::api::{Asker, Committed, Submission, SubmitError, SubmittedAction};
-use crate::commit::agreement::Sampler;
-use crate::commit::committer::{Caches, Closed, Committer};
-use crate::commit::disk::Disk;
+use super::super::appending::LogAppender;
+use super::super::releaser::PublishQueue;
+use super::super::{Publisher, WriterLink};
+use crate::api::{Principal, Submission, SubmissionError, SubmissionOutcome, SubmittedAction};
+use crate::commit::agreement::AgreementSampler;
+use crate::commit::committer::{ClosedGroup, Committer, CommitterCaches};
+use crate::commit::disk::StoreDisk;
 use crate::commit::group::CommitGroup;
-use crate::commit::pace::Pace;
-use crate::commit::signing::{HeldKeys, Signing};
-use crate::events::{Listeners, SideEvents};
+use crate::commit::pace::GroupPace;
+use crate::commit::signing::{BatchSigner, HeldKeys};
+use crate::events::{EventListeners, SideEvents};
 use crate::failure;
-use crate::pipeline::admission::Bounds;
-use crate::pipeline::catalog::Catalog;
-use crate::pipeline::parts::Parts;
-use crate::pipeline::placed::{CommitterMessage, PlacedUnit};
-use crate::pipeline::resources::Resources;
-use crate::pipeline::room::Room;
-use crate::pipeline::unit::Unit;
-use crate::pipeline::world::{Published, Reader};
+use crate::pipeline::admission::AdmissionBounds;
+use crate::pipeline::catalog::TemplateCatalog;
+use crate::pipeline::parts::ShardSplit;
+use crate::pipeline::placed::{CommitterMessage, SequencedProposal};
+use crate::pipeline::resources::ResourceOverlays;
+use crate::pipeline::room::AdmissionPool;
+use crate::pipeline::unit::Proposal;
+use crate::pipeline::world::{PublishedState, StateReader};
 use crate::timekeeper::{Timekeeper, wall_clock};
 use kedge_replay::catch_up::open_store;
 
@@ -51,21 +51,21 @@ const DOMAIN: Domain = Domain {
 const NOW_MS: u64 = 1_800_000_000_000;
 
 /// Receiver of a request's outcome.
-pub(crate) type Reply = oneshot::Receiver<Result<Committed, SubmitError>>;
+pub(crate) type Reply = oneshot::Receiver<Result<SubmissionOutcome, SubmissionError>>;
 
 pub(crate) struct Bench {
     pub(super) env: SimulatedEnv,
     pub(crate) store: Arc<Store>,
-    pub(super) published: Arc<ArcSwap<Published>>,
+    pub(super) published: Arc<ArcSwap<PublishedState>>,
     pub(super) disk_full: Arc<AtomicBool>,
     pub(super) ending: Arc<AtomicBool>,
     /// Number of groups compared with their records.
     pub(super) compared: Arc<AtomicU64>,
     pub(crate) committer: Committer,
-    pub(super) writer: Writer,
-    pub(super) releaser: Releaser,
-    room: Arc<Room>,
-    reader: Reader,
+    pub(super) writer: LogAppender,
+    pub(super) releaser: PublishQueue,
+    room: Arc<AdmissionPool>,
+    reader: StateReader,
     sequencer: Sequencer,
     tickets: u64,
 }
@@ -84,19 +84,24 @@ pub(super) fn open(place: &Path, env: &SimulatedEnv) -> Store {
     open_store(options).unwrap()
 }
 
-fn signing(snapshot: &Snapshot) -> Signing {
+fn signing(snapshot: &StoreSnapshot) -> BatchSigner {
     let keys = snapshot.sequencer_keys().unwrap();
     let held = HeldKeys::new(key(), []);
-    Signing::new(held, DOMAIN.separator(), false, keys)
+    BatchSigner::new(held, DOMAIN.separator(), false, keys)
 }
 
-fn room(env: &Arc<dyn Env>) -> Arc<Room> {
-    let bounds = Bounds {
+fn room(env: &Arc<dyn Env>) -> Arc<AdmissionPool> {
+    let bounds = AdmissionBounds {
         requests_min: 1_000,
         requests_max: 1_000,
         wait_target: Duration::from_secs(1),
     };
-    Arc::new(Room::new(bounds, 100, (1_000, 1 << 30), Arc::clone(env)))
+    Arc::new(AdmissionPool::new(
+        bounds,
+        100,
+        (1_000, 1 << 30),
+        Arc::clone(env),
+    ))
 }
 
 impl Bench {
@@ -106,10 +111,10 @@ impl Bench {
         let store = Arc::new(open(place, env));
         let snapshot = store.snapshot();
         let head = snapshot.head().unwrap();
-        let frontier = Frontier::load(head.batches, &snapshot).unwrap();
+        let frontier = TreeFrontier::load(head.batches, &snapshot).unwrap();
         let signing = Arc::new(signing(&snapshot));
         let side_events = SideEvents::load(&snapshot).unwrap();
-        let published = Arc::new(ArcSwap::from_pointee(Published {
+        let published = Arc::new(ArcSwap::from_pointee(PublishedState {
             head,
             keys_changed_at: head.sequence,
             snapshot,
@@ -127,13 +132,13 @@ impl Bench {
             head,
             keys_changed_at: head.sequence,
             frontier,
-            caches: Caches::default(),
-            pace: Pace::new(room.requests(), 1_000, env.now()),
+            caches: CommitterCaches::default(),
+            pace: GroupPace::new(room.requests(), 1_000, env.now()),
             group_bytes: 0,
             group_bytes_max: 32 << 20,
         };
         let ending = Arc::default();
-        let outlet = Outlet {
+        let outlet = Publisher {
             env: Arc::clone(&dyn_env),
             store: Arc::clone(&store),
             published: Arc::clone(&published),
@@ -141,13 +146,13 @@ impl Bench {
             committed_ticket: Arc::default(),
             disk_full: Arc::clone(&disk_full),
             ending: Arc::clone(&ending),
-            disk: Disk::new(dyn_env, place, 0),
-            listeners: Arc::new(Listeners::default()),
+            disk: StoreDisk::new(dyn_env, place, 0),
+            listeners: Arc::new(EventListeners::default()),
             failed: failure::channel().0,
         };
         let compared = Arc::new(AtomicU64::new(0));
-        let sampler = Sampler::new(compare_every, Arc::clone(&compared));
-        let tip = Tip {
+        let sampler = AgreementSampler::new(compare_every, Arc::clone(&compared));
+        let tip = LogTip {
             sequence: head.sequence,
             head: head.head,
             timestamp_ms: head.last_sealed_at_ms,
@@ -155,14 +160,17 @@ impl Bench {
         Self {
             env: env.clone(),
             store,
-            reader: Reader::new(Arc::clone(&published), Arc::new(Catalog::new(1 << 20, 10))),
+            reader: StateReader::new(
+                Arc::clone(&published),
+                Arc::new(TemplateCatalog::new(1 << 20, 10)),
+            ),
             published,
             disk_full,
             ending,
             compared,
             committer,
-            writer: Writer::new(&outlet, sampler),
-            releaser: Releaser::new(outlet),
+            writer: LogAppender::new(&outlet, sampler),
+            releaser: PublishQueue::new(outlet),
             room,
             sequencer: Sequencer::new(tip, 1_000),
             tickets: 0,
@@ -174,24 +182,24 @@ impl Bench {
         let submission = Arc::new(registration(number, &self.env));
         let place = self.room.enter(&submission).unwrap();
         let (reply, answer) = oneshot::channel();
-        let unit = Arc::new(Unit::new(
+        let unit = Arc::new(Proposal::new(
             Arc::clone(&submission),
-            Parts::default(),
+            ShardSplit::default(),
             place,
             reply,
         ));
         self.tickets += 1;
-        let decided = Resources::default().decide(&unit, self.tickets, 0, &self.reader);
+        let decided = ResourceOverlays::default().decide(&unit, self.tickets, 0, &self.reader);
         let decided = decided.map_err(|refused| refused.refusal).unwrap();
         let mut writes = Vec::new();
         decided.add_writes(&mut writes);
         let (_, _, integrity) = decided.resource();
         let content = submission.actions[0].content;
-        let to_place = [ToPlace { content, integrity }];
+        let to_place = [SequencerInput { content, integrity }];
         let placed = self.sequencer.place(NOW_MS, &to_place, &writes);
         let previous = decided.previous_sequence().unwrap();
         decided.set_sequence(placed[0].sequence);
-        let work = CommitterMessage::Placed(PlacedUnit {
+        let work = CommitterMessage::Placed(SequencedProposal {
             ticket: self.tickets,
             unit,
             decisions: vec![(0, Ok(decided))],
@@ -204,8 +212,8 @@ impl Bench {
     }
 
     /// A group of this work.
-    pub(super) fn form(&mut self, work: impl IntoIterator<Item = CommitterMessage>) -> Closed {
-        let mut forming = self.committer.begin(Group::new());
+    pub(super) fn form(&mut self, work: impl IntoIterator<Item = CommitterMessage>) -> ClosedGroup {
+        let mut forming = self.committer.begin(WriteGroup::new());
         for work in work {
             self.committer.add(&mut forming, work).unwrap();
         }
@@ -216,22 +224,24 @@ impl Bench {
     pub(crate) fn group(&mut self, number: u16) -> (CommitGroup, Reply) {
         let (work, reply) = self.registration(number);
         match self.form([work]) {
-            Closed::Whole(formed) => (formed, reply),
-            Closed::Unpruned(_) | Closed::Nothing => panic!("a registration makes a group"),
+            ClosedGroup::Whole(formed) => (formed, reply),
+            ClosedGroup::Unpruned(_) | ClosedGroup::Nothing => {
+                panic!("a registration makes a group")
+            }
         }
     }
 
     /// Another outlet of the same store, for threads.
-    pub(super) fn outlet(&self) -> Outlet {
+    pub(super) fn outlet(&self) -> Publisher {
         let env: Arc<dyn Env> = Arc::new(self.env.clone());
-        Outlet {
+        Publisher {
             store: Arc::clone(&self.store),
             published: Arc::clone(&self.published),
             visible: watch::channel(0).0,
             committed_ticket: Arc::default(),
             disk_full: Arc::clone(&self.disk_full),
             ending: Arc::clone(&self.ending),
-            disk: Disk::new(Arc::clone(&env), Path::new("/"), 0),
+            disk: StoreDisk::new(Arc::clone(&env), Path::new("/"), 0),
             listeners: Arc::default(),
             failed: failure::channel().0,
             env,
@@ -250,13 +260,13 @@ impl Bench {
 
 /// The committer's end without threads behind it, the groups that it hands over, and the counter of published groups.
 pub(crate) fn writing() -> (
-    Writing,
+    WriterLink,
     mpsc::UnboundedReceiver<CommitGroup>,
     watch::Sender<u64>,
 ) {
     let (groups, handed_over) = mpsc::unbounded_channel();
     let (count, published) = watch::channel(0);
-    let writing = Writing {
+    let writing = WriterLink {
         groups,
         handed_over: 0,
         published,
@@ -286,7 +296,7 @@ fn registration(number: u16, env: &SimulatedEnv) -> Submission {
     let signature = key.sign(&digest);
     let authority = chain::authority(&signature, &salt);
     Submission {
-        asker: Asker::Registration,
+        asker: Principal::Registration,
         head,
         signature,
         digest,

@@ -8,13 +8,13 @@ use kedge_protocol::event::{EventType, event_id};
 use kedge_protocol::{Hash, Id, Prefix};
 use kedge_runtime::env::Env;
 use kedge_runtime::env::simulated::SimulatedEnv;
-use kedge_storage::{EventRow, Group};
+use kedge_storage::{EventRow, WriteGroup};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::bench::Bench;
-use crate::api::Keep;
-use crate::commit::committer::Closed;
+use crate::api::IdempotencyClaim;
+use crate::commit::committer::ClosedGroup;
 use crate::commit::record::residue;
 use crate::pipeline::placed::CommitterMessage;
 
@@ -31,7 +31,7 @@ fn side() -> CommitterMessage {
 fn a_group_is_full_with_its_last_action() {
     let place = tempfile::tempdir().unwrap();
     let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
-    let mut forming = bench.committer.begin(Group::new());
+    let mut forming = bench.committer.begin(WriteGroup::new());
     for _ in 1..4_000 {
         bench.committer.add(&mut forming, side()).unwrap();
     }
@@ -47,7 +47,7 @@ fn a_group_is_full_with_the_last_byte_of_its_texts() {
     let (first, _first_reply) = bench.registration(1);
     let (second, _second_reply) = bench.registration(2);
     bench.committer.group_bytes_max = first.bytes() + second.bytes();
-    let mut forming = bench.committer.begin(Group::new());
+    let mut forming = bench.committer.begin(WriteGroup::new());
     assert!(!forming.is_full());
     bench.committer.add(&mut forming, first).unwrap();
     assert!(!forming.is_full());
@@ -62,7 +62,7 @@ fn a_group_stays_open_while_several_requests_are_missing_in_it() {
     let until = bench.env.now() + Duration::from_millis(1);
     let (work, _replies): (Vec<_>, Vec<_>) =
         (1..=5).map(|number| bench.registration(number)).unzip();
-    let mut forming = bench.committer.begin(Group::new());
+    let mut forming = bench.committer.begin(WriteGroup::new());
     // A side write is no request.
     bench.committer.add(&mut forming, side()).unwrap();
     let held = work.into_iter().take(3).map(|work| {
@@ -80,15 +80,15 @@ fn a_full_group_waits_for_nobody() {
         (1..=5).map(|number| bench.registration(number)).unzip();
     let mut work = work.into_iter();
     bench.committer.group_bytes_max = 1;
-    let mut forming = bench.committer.begin(Group::new());
+    let mut forming = bench.committer.begin(WriteGroup::new());
     let first = work.next().unwrap();
     bench.committer.add(&mut forming, first).unwrap();
     assert_eq!(bench.committer.held_until(&forming), None);
 }
 
 /// Number and action count of each batch of the group.
-fn batches(closed: Closed) -> Vec<(u64, u32)> {
-    let Closed::Whole(formed) = closed else {
+fn batches(closed: ClosedGroup) -> Vec<(u64, u32)> {
+    let ClosedGroup::Whole(formed) = closed else {
         panic!("requests make a group")
     };
     let placed = formed.afterwards.placed.iter();
@@ -134,7 +134,7 @@ fn what_somebody_waits_for_makes_a_group_although_it_writes_nothing() {
         events: Vec::new(),
         done,
     };
-    let Closed::Whole(formed) = bench.form([attempt]) else {
+    let ClosedGroup::Whole(formed) = bench.form([attempt]) else {
         panic!("somebody waits for it")
     };
     bench.writer.give(formed);
@@ -153,7 +153,7 @@ fn of_large_groups_every_so_many_is_in_the_sample() {
         let numbers = round * 9 + 1..=round * 9 + 9;
         let (work, replies): (Vec<_>, Vec<_>) =
             numbers.map(|number| bench.registration(number)).unzip();
-        let Closed::Whole(formed) = bench.form(work) else {
+        let ClosedGroup::Whole(formed) = bench.form(work) else {
             panic!("registrations make a group")
         };
         bench.writer.give(formed);
@@ -205,7 +205,7 @@ fn what_a_repeated_answer_does_not_show_is_not_kept_for_it() {
         panic!("a registration is placed")
     };
     let kept = |shows_resources| {
-        let keep = Keep {
+        let keep = IdempotencyClaim {
             key: [0; 32],
             request: [0; 32],
             until_s: 0,

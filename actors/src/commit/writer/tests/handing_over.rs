@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use kedge_runtime::env::simulated::SimulatedEnv;
-use kedge_runtime::executor::Running;
+use kedge_runtime::executor::EngineRuntime;
 
 use super::bench::{Bench, writing};
 use super::is_answered;
-use crate::commit::agreement::Sampler;
+use crate::commit::agreement::AgreementSampler;
 use crate::commit::error::CommitterError;
 use crate::commit::writer::start;
 
@@ -54,8 +54,8 @@ fn who_waits_for_a_writer_that_has_ended_learns_that() {
 async fn the_threads_end_once_all_that_they_were_given_is_answered() {
     let place = tempfile::tempdir().unwrap();
     let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
-    let running = Running::Threads { actors: 1 };
-    let sampler = Sampler::new(0, Arc::default());
+    let running = EngineRuntime::Threads { actors: 1 };
+    let sampler = AgreementSampler::new(0, Arc::default());
     let (mut writing, threads) = start(bench.outlet(), sampler, &running).unwrap();
     let (formed, mut reply) = bench.group(1);
     writing.hand_over(formed).unwrap();

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kedge_chain::contract::KeyTrust;
 use kedge_protocol::Address;
-use kedge_protocol::evidence::{Coverage, KeyTerm};
+use kedge_protocol::evidence::{ContractCoverage, KeyTerm};
 use kedge_runtime::env::simulated::SimulatedEnv;
-use kedge_storage::Group;
+use kedge_storage::WriteGroup;
 use tokio::sync::oneshot;
 
 use super::bench::Bench;
-use crate::commit::committer::Closed;
+use crate::commit::committer::ClosedGroup;
 use crate::pipeline::placed::CommitterMessage;
 
 impl Bench {
@@ -22,7 +22,7 @@ impl Bench {
         };
         let contract = KeyTrust {
             keys: keys.iter().map(term).collect(),
-            coverage: Coverage {
+            coverage: ContractCoverage {
                 from_batch: 0,
                 until_batch: u64::MAX,
                 retired_at_s: 0,
@@ -55,15 +55,18 @@ fn what_waits_for_the_keys_is_taken_in_its_order_once_they_agree() {
     bench.contract_names(&[(OTHER, 0)]);
     let (work, _replies): (Vec<_>, Vec<_>) =
         (1..=2).map(|number| bench.registration(number)).unzip();
-    assert!(matches!(bench.form(work), Closed::Nothing));
-    assert!(matches!(bench.form([keys()]), Closed::Nothing));
+    assert!(matches!(bench.form(work), ClosedGroup::Nothing));
+    assert!(matches!(bench.form([keys()]), ClosedGroup::Nothing));
     assert!(bench.is_stopped());
 
     bench.contract_names(&[(own, 0)]);
     let (third, _third_reply) = bench.registration(3);
     let passing = bench.form([third]);
-    assert!(matches!(passing, Closed::Nothing), "it waits behind them");
-    let Closed::Whole(formed) = bench.form([keys()]) else {
+    assert!(
+        matches!(passing, ClosedGroup::Nothing),
+        "it waits behind them"
+    );
+    let ClosedGroup::Whole(formed) = bench.form([keys()]) else {
         panic!("what waited makes a group")
     };
     let placed = formed.afterwards.placed.iter();
@@ -78,7 +81,7 @@ fn a_batch_that_is_open_has_its_key_and_the_next_one_is_looked_at() {
     let mut bench = Bench::new(place.path(), &SimulatedEnv::new(), 0);
     let own = bench.committer.signing.named_for(0);
     bench.contract_names(&[(own, 0), (OTHER, 1)]);
-    let mut forming = bench.committer.begin(Group::new());
+    let mut forming = bench.committer.begin(WriteGroup::new());
     bench.committer.add(&mut forming, keys()).unwrap();
     assert!(!bench.is_stopped(), "the next one is the first batch");
     let (work, _reply) = bench.registration(1);

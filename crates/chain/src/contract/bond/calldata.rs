@@ -3,8 +3,8 @@
 use ethers_core::abi::Token;
 use ethers_core::types::U256;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
-use kedge_protocol::chain::Leaf;
-use kedge_protocol::evidence::Opening;
+use kedge_protocol::chain::LogLeaf;
+use kedge_protocol::evidence::ActionOpening;
 use kedge_protocol::{Address, Hash};
 
 use super::tokens;
@@ -47,7 +47,7 @@ pub struct AnchoredAction<'a> {
     /// The checkpoint's batch count.
     pub anchored_batches: u64,
     pub header: &'a BatchHeader,
-    pub leaf: &'a Leaf,
+    pub leaf: &'a LogLeaf,
     /// From the leaf to the batch's root.
     pub leaf_path: &'a [Hash],
     /// From the batch to the checkpoint's history.
@@ -91,7 +91,11 @@ pub fn settle_calldata(case: Hash) -> Vec<u8> {
 }
 
 /// Calldata of `answerAction`, which shows that the signer signed the action in time.
-pub fn answer_action_calldata(batch_hash: Hash, leaf: &Leaf, opening: &Opening) -> Vec<u8> {
+pub fn answer_action_calldata(
+    batch_hash: Hash,
+    leaf: &LogLeaf,
+    opening: &ActionOpening,
+) -> Vec<u8> {
     let arguments = [
         word(batch_hash),
         tokens::action_leaf(leaf),
@@ -167,13 +171,13 @@ mod tests {
             state: Hash::ZERO,
             sealed_at_ms: 8,
         };
-        let leaf = Leaf {
+        let leaf = LogLeaf {
             sequence: 2,
             timestamp_ms: 9,
             content: Hash([1; 32]),
             integrity: Hash([2; 32]),
         };
-        let opening = Opening {
+        let opening = ActionOpening {
             words: ActionWords {
                 kind: Hash([1; 32]),
                 target: Hash([2; 32]),

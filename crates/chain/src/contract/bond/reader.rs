@@ -6,9 +6,9 @@ use kedge_protocol::{Address, Hash};
 use super::events::{self, BondEvent};
 use super::{BondTerms, CaseState};
 use crate::contract::artifact::BOND;
-use crate::contract::deployed::{Deployed, ReadError};
+use crate::contract::deployed::{ContractInstance, ContractReadError};
 use crate::contract::{account, to_address, to_number, to_wei, word};
-use crate::rpc::{At, RpcClient};
+use crate::rpc::{BlockTag, RpcClient};
 
 /// A case as the contract stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +43,12 @@ pub struct BondState {
 
 /// A bond at an address on a node's chain.
 #[derive(Debug, Clone)]
-pub struct BondContract(Deployed);
+pub struct BondContract(ContractInstance);
 
 impl BondContract {
     /// The bond at `address`; nothing is checked yet.
     pub fn new(rpc: RpcClient, address: Address) -> Self {
-        Self(Deployed {
+        Self(ContractInstance {
             rpc,
             address,
             artifact: || &BOND,
@@ -65,17 +65,17 @@ impl BondContract {
     }
 
     /// The anchor contract, which a proven fault freezes.
-    pub async fn anchor_contract(&self) -> Result<Address, ReadError> {
+    pub async fn anchor_contract(&self) -> Result<Address, ContractReadError> {
         self.0.read_one("anchorContract", &[], to_address).await
     }
 
     /// The contract that judges faults.
-    pub async fn judge(&self) -> Result<Address, ReadError> {
+    pub async fn judge(&self) -> Result<Address, ContractReadError> {
         self.0.read_one("judge", &[], to_address).await
     }
 
     /// The terms, which never change.
-    pub async fn terms(&self) -> Result<BondTerms, ReadError> {
+    pub async fn terms(&self) -> Result<BondTerms, ContractReadError> {
         let convert = |[withdrawal, window, response, reveal, deposit, cases]: [Token; 6]| {
             Some(BondTerms {
                 withdrawal_delay_s: to_number(withdrawal)?,
@@ -86,11 +86,11 @@ impl BondContract {
                 open_cases_max: u32::try_from(to_number(cases)?).ok()?,
             })
         };
-        self.0.read("terms", &[], At::Latest, convert).await
+        self.0.read("terms", &[], BlockTag::Latest, convert).await
     }
 
     /// The state of the bond as of the newest block.
-    pub async fn state(&self) -> Result<BondState, ReadError> {
+    pub async fn state(&self) -> Result<BondState, ContractReadError> {
         let withdrawal = |[amount, requested, ready]: [Token; 3]| {
             Some(Withdrawal {
                 amount_wei: to_wei(amount)?,
@@ -98,7 +98,7 @@ impl BondContract {
                 ready_at_s: to_number(ready)?,
             })
         };
-        let withdrawal = self.0.read("withdrawal", &[], At::Latest, withdrawal);
+        let withdrawal = self.0.read("withdrawal", &[], BlockTag::Latest, withdrawal);
         Ok(BondState {
             bond_wei: self.0.read_one("bond", &[], to_wei).await?,
             secured_wei: self.0.read_one("secured", &[], to_wei).await?,
@@ -108,30 +108,30 @@ impl BondContract {
         })
     }
 
-    pub async fn open_cases(&self) -> Result<u32, ReadError> {
+    pub async fn open_cases(&self) -> Result<u32, ContractReadError> {
         let convert = |token| u32::try_from(to_number(token)?).ok();
         self.0.read_one("openCases", &[], convert).await
     }
 
     /// The deposit that the next case requires.
-    pub async fn case_deposit_wei(&self) -> Result<u128, ReadError> {
+    pub async fn case_deposit_wei(&self) -> Result<u128, ContractReadError> {
         self.0.read_one("caseDeposit", &[], to_wei).await
     }
 
     /// The balance that an account may collect.
-    pub async fn owed_wei(&self, to: Address) -> Result<u128, ReadError> {
+    pub async fn owed_wei(&self, to: Address) -> Result<u128, ContractReadError> {
         self.0.read_one("owed", &[account(to)], to_wei).await
     }
 
     /// The time of a commitment, Unix seconds; zero if there is none, or it is used up.
-    pub async fn committed_at_s(&self, commitment: Hash) -> Result<u64, ReadError> {
+    pub async fn committed_at_s(&self, commitment: Hash) -> Result<u64, ContractReadError> {
         self.0
             .read_one("committedAt", &[word(commitment)], to_number)
             .await
     }
 
     /// A case as of block `at`.
-    pub async fn case(&self, id: Hash, at: At) -> Result<BondCase, ReadError> {
+    pub async fn case(&self, id: Hash, at: BlockTag) -> Result<BondCase, ContractReadError> {
         let convert = |[opener, deadline, state, deposit, opened_at]: [Token; 5]| {
             Some(BondCase {
                 opener: to_address(opener)?,
@@ -151,7 +151,7 @@ impl BondContract {
     }
 
     /// The events of blocks `from` to `to`, in order; the range is requested in chunks.
-    pub async fn events(&self, from: u64, to: u64) -> Result<Vec<BondEvent>, ReadError> {
+    pub async fn events(&self, from: u64, to: u64) -> Result<Vec<BondEvent>, ContractReadError> {
         let logs = self
             .rpc()
             .logs_between(self.address(), Vec::new(), from, to);

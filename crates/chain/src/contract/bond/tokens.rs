@@ -3,10 +3,10 @@
 use ethers_core::abi::Token;
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::Leaf;
+use kedge_protocol::chain::LogLeaf;
 
 use crate::contract::{account, number, word};
-use kedge_protocol::evidence::Opening;
+use kedge_protocol::evidence::ActionOpening;
 
 /// The contracts' struct `Batch`.
 pub(crate) fn batch(header: &BatchHeader) -> Token {
@@ -24,7 +24,7 @@ pub(crate) fn batch(header: &BatchHeader) -> Token {
 }
 
 /// The contracts' struct `ActionLeaf`.
-pub(crate) fn action_leaf(leaf: &Leaf) -> Token {
+pub(crate) fn action_leaf(leaf: &LogLeaf) -> Token {
     Token::Tuple(vec![
         number(leaf.sequence),
         number(leaf.timestamp_ms),
@@ -33,8 +33,8 @@ pub(crate) fn action_leaf(leaf: &Leaf) -> Token {
     ])
 }
 
-/// The contracts' struct `Opening`.
-pub(crate) fn opening(opening: &Opening) -> Token {
+/// The contracts' struct `ActionOpening`.
+pub(crate) fn opening(opening: &ActionOpening) -> Token {
     Token::Tuple(vec![
         word(opening.words.kind),
         word(opening.words.target),

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ion_rs::{Decimal, Element, Struct, Timestamp, Value};
 
-use super::{Block, Revision, quoted};
+use super::{QldbBlock, Revision, quoted};
 
 /// Limit of a decimal's written-out zeros: 1d400000000 is 11 bytes of Ion, and would be 400 MB of digits.
 const ZEROS_MAX: u64 = 40;
@@ -17,7 +17,7 @@ const ZEROS_MAX: u64 = 40;
 /// Reads every block.
 pub(super) fn read(
     source: impl BufRead,
-    take: &mut dyn FnMut(Block) -> Result<(), String>,
+    take: &mut dyn FnMut(QldbBlock) -> Result<(), String>,
 ) -> Result<(), String> {
     let values = Element::iter(BufReader::new(source)).map_err(|error| error.to_string())?;
     for (number, value) in (1_u64..).zip(values) {
@@ -28,17 +28,17 @@ pub(super) fn read(
     Ok(())
 }
 
-fn block(value: &Element) -> Result<Block, String> {
+fn block(value: &Element) -> Result<QldbBlock, String> {
     const UNKNOWN: &str = "is neither a block of a journal nor a row of a committed view";
     let fields = value.as_struct().ok_or(UNKNOWN)?;
     if fields.get("transactionId").is_none() {
         let row = revision(fields)?;
-        return Ok(Block {
+        return Ok(QldbBlock {
             revisions: vec![row.ok_or(UNKNOWN)?],
             tables: Vec::new(),
         });
     }
-    let mut block = Block::default();
+    let mut block = QldbBlock::default();
     let revisions = fields.get("revisions").and_then(Element::as_sequence);
     for each in revisions.into_iter().flat_map(|all| all.iter()) {
         let fields = each.as_struct().ok_or("a revision is no struct")?;

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Block, Revision};
+use super::{QldbBlock, Revision};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -67,7 +67,7 @@ fn one_line(text: &str) -> String {
 }
 
 impl JsonBlock {
-    fn block(self) -> Result<Block, String> {
+    fn block(self) -> Result<QldbBlock, String> {
         let failed = |error: serde_json::Error| error.to_string();
         let mut revisions = Vec::new();
         let is_row = self.transaction_id.is_none() && self.metadata.is_some();
@@ -83,7 +83,7 @@ impl JsonBlock {
         }
         let documents = self.transaction_info.and_then(|info| info.documents);
         let tables = documents.into_iter().flatten();
-        Ok(Block {
+        Ok(QldbBlock {
             revisions,
             tables: tables.map(|(id, info)| (id, info.table_name)).collect(),
         })
@@ -93,7 +93,7 @@ impl JsonBlock {
 /// Reads every block.
 pub(super) fn read(
     source: impl BufRead,
-    take: &mut dyn FnMut(Block) -> Result<(), String>,
+    take: &mut dyn FnMut(QldbBlock) -> Result<(), String>,
 ) -> Result<(), String> {
     let blocks = serde_json::Deserializer::from_reader(source).into_iter::<JsonBlock>();
     for (number, block) in (1_u64..).zip(blocks) {

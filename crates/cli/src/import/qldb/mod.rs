@@ -16,7 +16,7 @@ use kedge_rules::json::quoted;
 use tempfile::NamedTempFile;
 
 use super::input::GZIP;
-use crate::output::{Failure, print_error};
+use crate::output::{CommandFailure, print_error};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Revision {
@@ -30,7 +30,7 @@ struct Revision {
 
 /// A block of the journal, or a row of a committed view.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Block {
+struct QldbBlock {
     revisions: Vec<Revision>,
     /// Document id and table of each document changed by the block's transaction.
     tables: Vec<(String, String)>,
@@ -43,7 +43,7 @@ struct LastRevision {
 }
 
 /// State of reading an export.
-struct Journal {
+struct QldbJournal {
     revisions: BufWriter<File>,
     written: u64,
     last: HashMap<String, LastRevision>,
@@ -52,8 +52,8 @@ struct Journal {
     names: Vec<String>,
 }
 
-impl Journal {
-    fn take(&mut self, block: Block) -> io::Result<()> {
+impl QldbJournal {
+    fn take(&mut self, block: QldbBlock) -> io::Result<()> {
         for (id, table) in block.tables {
             let known = self.names.iter().position(|name| *name == table);
             let number = known.unwrap_or(self.names.len());
@@ -150,7 +150,7 @@ fn opened(path: &Path) -> io::Result<Box<dyn BufRead>> {
 }
 
 /// Reads every block of a file: JSON if its first member name is quoted, otherwise Ion.
-fn read(path: &Path, take: &mut dyn FnMut(Block) -> Result<(), String>) -> Result<(), String> {
+fn read(path: &Path, take: &mut dyn FnMut(QldbBlock) -> Result<(), String>) -> Result<(), String> {
     let mut source = opened(path).map_err(|error| error.to_string())?;
     let beginning = source.fill_buf().map_err(|error| error.to_string())?;
     let text: Vec<u8> = beginning
@@ -175,15 +175,15 @@ pub(super) fn convert(
     table: Option<&str>,
     into: &mut NamedTempFile,
     folder: &Path,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let failed = |at: &Path, why: &dyn std::fmt::Display| {
-        Failure::refused(format!("{}: {why}", at.display()))
+        CommandFailure::refused(format!("{}: {why}", at.display()))
     };
     let temporary = tempfile::tempfile_in(folder).map_err(|error| failed(folder, &error))?;
     let kept = temporary
         .try_clone()
         .map_err(|error| failed(folder, &error))?;
-    let mut journal = Journal {
+    let mut journal = QldbJournal {
         revisions: BufWriter::new(kept),
         written: 0,
         last: HashMap::new(),
@@ -205,7 +205,11 @@ pub(super) fn convert(
 }
 
 /// Rejects a mix of tables.
-fn choose_table(path: &Path, table: Option<&str>, journal: &Journal) -> Result<(), Failure> {
+fn choose_table(
+    path: &Path,
+    table: Option<&str>,
+    journal: &QldbJournal,
+) -> Result<(), CommandFailure> {
     let counts = journal.counts();
     let named: Vec<String> = counts
         .iter()
@@ -224,11 +228,11 @@ fn choose_table(path: &Path, table: Option<&str>, journal: &Journal) -> Result<(
         }
         _ => return Ok(()),
     };
-    Err(Failure::usage(format!("{}: {why}", path.display())))
+    Err(CommandFailure::usage(format!("{}: {why}", path.display())))
 }
 
 fn write_last(
-    journal: &Journal,
+    journal: &QldbJournal,
     table: Option<&str>,
     mut revisions: File,
     into: &mut NamedTempFile,

@@ -19,26 +19,26 @@ fn id(number: u8) -> Id {
     }
 }
 
-fn plan(per_minute: u32, per_day: Option<u32>) -> Arc<Plan> {
+fn plan(per_minute: u32, per_day: Option<u32>) -> Arc<TierPlan> {
     let limits = CustomLimits {
         requests_per_minute: Some(u64::from(per_minute)),
         requests_per_day: per_day.map(u64::from),
         ..CustomLimits::default()
     };
-    Plan::new(Tier::Custom(limits), LogQuotas::default())
+    TierPlan::new(Tier::Custom(limits), LogQuotas::default())
 }
 
 /// The leader: its accounts, its log of lease requests, and whether it answers.
 struct Leader {
-    plan: Arc<Plan>,
-    accounts: Mutex<BTreeMap<Id, Arc<Account>>>,
+    plan: Arc<TierPlan>,
+    accounts: Mutex<BTreeMap<Id, Arc<LimitAccount>>>,
     now_s: Arc<Mutex<u64>>,
     asked: AtomicUsize,
     answers: AtomicBool,
 }
 
 impl Leader {
-    fn new(plan: &Arc<Plan>) -> Arc<Self> {
+    fn new(plan: &Arc<TierPlan>) -> Arc<Self> {
         Arc::new(Self {
             plan: Arc::clone(plan),
             accounts: Mutex::default(),
@@ -48,9 +48,9 @@ impl Leader {
         })
     }
 
-    fn account(&self, id: Id) -> Arc<Account> {
+    fn account(&self, id: Id) -> Arc<LimitAccount> {
         let mut accounts = self.accounts.lock();
-        let made = || Arc::new(Account::new(id, Arc::clone(&self.plan), None));
+        let made = || Arc::new(LimitAccount::new(id, Arc::clone(&self.plan), None));
         Arc::clone(accounts.entry(id).or_insert_with(made))
     }
 
@@ -65,36 +65,36 @@ impl Leader {
     /// A node that follows it.
     fn node(self: &Arc<Self>) -> Node {
         let leader = Arc::clone(self);
-        let ask = move |question: Bytes| -> Asked {
+        let ask = move |question: Bytes| -> LeaseFuture {
             let leader = Arc::clone(&leader);
             Box::pin(async move {
                 leader.asked.fetch_add(1, Ordering::SeqCst);
                 tokio::task::yield_now().await;
-                let question = Question::read(&question).unwrap();
+                let question = LeaseRequest::read(&question).unwrap();
                 let account = leader.account(question.organization_id);
                 let answer = account.lend(question.policies, leader.now_s()).write();
                 leader.answers.load(Ordering::SeqCst).then_some(answer)
             })
         };
         Node {
-            leases: Leases::new(Lender {
+            leases: LeaseClient::new(LimitLender {
                 ask: Box::new(ask),
                 nodes: Box::new(|| 3),
             }),
-            account: Account::new(id(1), Arc::clone(&self.plan), None),
+            account: LimitAccount::new(id(1), Arc::clone(&self.plan), None),
             leader: Arc::clone(self),
         }
     }
 }
 
 struct Node {
-    leases: Leases,
-    account: Account,
+    leases: LeaseClient,
+    account: LimitAccount,
     leader: Arc<Leader>,
 }
 
 impl Node {
-    async fn read(&self, class: LimitClass) -> Result<(), Standing> {
+    async fn read(&self, class: LimitClass) -> Result<(), LimitStatus> {
         let renewed = || self.account.plan();
         let now_s = self.leader.now_s();
         self.account
@@ -139,7 +139,7 @@ async fn what_idles_when_a_node_falls_silent_is_a_small_part() {
     let accepted = before + busy.reads(2 * LIMIT).await;
     assert!(accepted <= LIMIT, "{accepted}");
     assert!(accepted >= LIMIT * 9 / 10, "{accepted}");
-    assert!(silent.account.leased().left(Policy::TierMinute, NOW_S) < LIMIT / LIMIT_PARTS);
+    assert!(silent.account.leased().left(LimitPolicy::TierMinute, NOW_S) < LIMIT / LIMIT_PARTS);
 }
 
 #[tokio::test]
@@ -147,9 +147,9 @@ async fn a_lease_ends_with_its_window() {
     let leader = Leader::new(&plan(LIMIT, None));
     let node = leader.node();
     assert_eq!(node.reads(1).await, 1);
-    assert!(node.account.leased().left(Policy::TierMinute, NOW_S) > 0);
+    assert!(node.account.leased().left(LimitPolicy::TierMinute, NOW_S) > 0);
     let next = NOW_S + 60;
-    assert_eq!(node.account.leased().left(Policy::TierMinute, next), 0);
+    assert_eq!(node.account.leased().left(LimitPolicy::TierMinute, next), 0);
     *leader.now_s.lock() = next;
     let asked = leader.asked();
     assert_eq!(node.reads(1).await, 1);
@@ -176,7 +176,7 @@ async fn a_flood_of_one_organization_asks_once_at_a_time_and_not_again_in_vain()
     let refused = node.read(LimitClass::Tier).await.unwrap_err();
     assert_eq!(
         (refused.policy, refused.limit, refused.remaining),
-        (Policy::TierMinute, u64::from(LIMIT), 0)
+        (LimitPolicy::TierMinute, u64::from(LIMIT), 0)
     );
     assert_eq!(refused.resets_at_s, 1_795_255_320);
     assert_eq!(leader.asked(), asked, "nothing was left in this minute");
@@ -202,7 +202,7 @@ async fn without_an_answer_a_node_lets_in_its_part_and_asks_no_more() {
     leader.answers.store(false, Ordering::SeqCst);
     assert_eq!(node.reads(2 * LIMIT).await, LIMIT / 3);
     assert_eq!(leader.asked(), 1, "it was silent");
-    let mut room = [Standing::NOTHING; 3];
+    let mut room = [LimitStatus::NOTHING; 3];
     let shown = (node.account).standings((LimitClass::Tier, true), NOW_S, &mut room);
     assert_eq!(shown[0].remaining, 0, "of its part");
     leader.answers.store(true, Ordering::SeqCst);
@@ -219,7 +219,7 @@ async fn many_organizations_do_not_flood_the_leader() {
     let reads = (0..=u8::MAX).map(|number| {
         let (leases, plan) = (Arc::clone(&leases), Arc::clone(&leader.plan));
         tokio::spawn(async move {
-            let account = Account::new(id(number), Arc::clone(&plan), None);
+            let account = LimitAccount::new(id(number), Arc::clone(&plan), None);
             let taking = account.take_leased(&leases, LimitClass::Tier, NOW_S, || plan);
             taking.await.is_ok()
         })
@@ -240,7 +240,7 @@ async fn each_limit_is_leased_and_answers_state_what_is_left_of_all() {
         list_reads_per_minute: Some(20),
         ..CustomLimits::default()
     };
-    let plan = Plan::new(Tier::Custom(limits), LogQuotas::default());
+    let plan = TierPlan::new(Tier::Custom(limits), LogQuotas::default());
     let leader = Leader::new(&plan);
     let node = leader.node();
     let own = leader.account(id(1));
@@ -249,7 +249,7 @@ async fn each_limit_is_leased_and_answers_state_what_is_left_of_all() {
     }
     for read in 0..20 {
         node.read(LimitClass::Lists).await.unwrap();
-        let mut room = [Standing::NOTHING; 3];
+        let mut room = [LimitStatus::NOTHING; 3];
         let class = (LimitClass::Lists, true);
         let standings = node.account.standings(class, NOW_S, &mut room);
         let left: BTreeMap<_, _> = standings
@@ -261,7 +261,7 @@ async fn each_limit_is_leased_and_answers_state_what_is_left_of_all() {
         assert_eq!(left["tier-day"], 1_959 - read);
     }
     let full = node.read(LimitClass::Lists).await.unwrap_err();
-    assert_eq!(full.policy, Policy::ListReads);
+    assert_eq!(full.policy, LimitPolicy::ListReads);
     assert!(node.read(LimitClass::Tier).await.is_ok());
 }
 
@@ -281,40 +281,48 @@ async fn what_is_given_back_is_leased_still() {
 
 #[test]
 fn questions_and_answers_read_back_and_nothing_else_is_read() {
-    let mut policies = Policies::default();
-    policies.insert(Policy::TierDay);
-    policies.insert(Policy::ListReads);
-    let question = Question {
+    let mut policies = PolicySet::default();
+    policies.insert(LimitPolicy::TierDay);
+    policies.insert(LimitPolicy::ListReads);
+    let question = LeaseRequest {
         organization_id: id(3),
         policies,
     };
     let bytes = question.write();
-    assert_eq!(Question::read(&bytes), Some(question));
-    assert!(policies.holds(Policy::ListReads) && !policies.holds(Policy::TierMinute));
-    let answer = Answer(std::array::from_fn(|index| Lent {
+    assert_eq!(LeaseRequest::read(&bytes), Some(question));
+    assert!(policies.holds(LimitPolicy::ListReads) && !policies.holds(LimitPolicy::TierMinute));
+    let answer = LeaseResponse(std::array::from_fn(|index| LeaseGrant {
         lent: index as u32,
         counted: u32::MAX - index as u32,
     }));
     let written = answer.write();
-    assert_eq!(Answer::read(&written), Some(answer));
+    assert_eq!(LeaseResponse::read(&written), Some(answer));
     for length in 0..written.len() + 3 {
         let cut = [&written[..], &[0; 3]].concat();
         let is_whole = length == ANSWER_BYTES;
-        assert_eq!(Answer::read(&cut[..length]).is_some(), is_whole, "{length}");
+        assert_eq!(
+            LeaseResponse::read(&cut[..length]).is_some(),
+            is_whole,
+            "{length}"
+        );
     }
     for length in 0..bytes.len() + 3 {
         let cut = [&bytes[..], &[0; 3]].concat();
         let is_whole = length == QUESTION_BYTES;
         assert_eq!(
-            Question::read(&cut[..length]).is_some(),
+            LeaseRequest::read(&cut[..length]).is_some(),
             is_whole,
             "{length}"
         );
     }
     let mut other = bytes.to_vec();
     other[0] = 2;
-    assert_eq!(Question::read(&other), None, "another version");
+    assert_eq!(LeaseRequest::read(&other), None, "another version");
     let mut other = bytes.to_vec();
     other[17] = 0x80;
-    assert_eq!(Question::read(&other), None, "a limit that is not there");
+    assert_eq!(
+        LeaseRequest::read(&other),
+        None,
+        "a limit that is not there"
+    );
 }

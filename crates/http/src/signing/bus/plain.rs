@@ -5,24 +5,24 @@ use std::ops::Range;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{BATCH_ACTIONS_MAX, PAYLOAD_BYTES_MAX};
-use kedge_rules::json::{Part, walk_list};
+use kedge_rules::json::{ListPart, walk_list};
 
-use super::ActionText;
+use super::SignedActionText;
 
 /// Bytes of a short action, which determine the initial capacity.
 const ACTION_BYTES: usize = 128;
 
 /// The actions of a body, and whether all or none are to be done.
-pub(super) fn batch(text: &str) -> Option<(Vec<ActionText>, bool)> {
+pub(super) fn batch(text: &str) -> Option<(Vec<SignedActionText>, bool)> {
     let room = (text.len() / ACTION_BYTES + 1).min(BATCH_ACTIONS_MAX);
     let mut actions = Vec::with_capacity(room);
     let mut atomic = None;
     walk_list(text, "actions", |part| match part {
-        Part::Item(members) => {
+        ListPart::Item(members) => {
             actions.push(action(text, members)?);
             (actions.len() <= BATCH_ACTIONS_MAX).then_some(())
         }
-        Part::Other("atomic", value) if atomic.is_none() => {
+        ListPart::Other("atomic", value) if atomic.is_none() => {
             atomic = Some(match value {
                 "true" => true,
                 "false" => false,
@@ -30,12 +30,12 @@ pub(super) fn batch(text: &str) -> Option<(Vec<ActionText>, bool)> {
             });
             Some(())
         }
-        Part::Other(..) => None,
+        ListPart::Other(..) => None,
     })?;
     Some((actions, atomic.unwrap_or(false)))
 }
 
-fn action(text: &str, members: &[(&str, &str)]) -> Option<ActionText> {
+fn action(text: &str, members: &[(&str, &str)]) -> Option<SignedActionText> {
     let (mut kind, mut object, mut template, mut payload) = (None, None, None, None);
     for (name, value) in members {
         let member = match *name {
@@ -56,7 +56,7 @@ fn action(text: &str, members: &[(&str, &str)]) -> Option<ActionText> {
         (object, template)
     };
     let payload = payload.filter(|payload| payload.len() <= PAYLOAD_BYTES_MAX)?;
-    other.is_none().then_some(ActionText {
+    other.is_none().then_some(SignedActionText {
         target: range(text, string(target?)?)?,
         payload: range(text, payload)?,
         disclosed: None,

@@ -52,8 +52,8 @@ proptest! {
         prop_assert!(by_serde.is_ok() || !accepts(&text), "{by_serde:?}");
         prop_assert_eq!(check(&text), by_serde.clone());
         if by_serde.is_ok() {
-            let found = Members::of(&text).map(|members| members.0);
-            prop_assert_eq!(found, Members::with_serde(&text).map(|members| members.0));
+            let found = JsonMembers::of(&text).map(|members| members.0);
+            prop_assert_eq!(found, JsonMembers::with_serde(&text).map(|members| members.0));
         }
     }
 }
@@ -86,7 +86,7 @@ fn the_scan_knows_what_is_mostly_sent() {
     ] {
         assert!(accepts(text), "{text}");
     }
-    let Members(members) = members(r#"{"a":"}","b":[{"c":"]"}]}"#).unwrap();
+    let JsonMembers(members) = members(r#"{"a":"}","b":[{"c":"]"}]}"#).unwrap();
     let expected = [("a", r#""}""#), ("b", r#"[{"c":"]"}]"#)];
     assert_eq!(
         members.as_slice(),
@@ -249,9 +249,9 @@ proptest! {
 
     #[test]
     fn members_are_what_serde_reads(text in object_of(written().boxed())) {
-        let found = Members::of(&text.loose).map(|members| members.0);
+        let found = JsonMembers::of(&text.loose).map(|members| members.0);
         prop_assert!(found.is_some());
-        prop_assert_eq!(found, Members::with_serde(&text.loose).map(|members| members.0));
+        prop_assert_eq!(found, JsonMembers::with_serde(&text.loose).map(|members| members.0));
     }
 
     #[test]
@@ -314,11 +314,11 @@ fn parted(member: &str) -> String {
     )
 }
 
-fn text_of(part: &Part<'_, '_>) -> String {
+fn text_of(part: &ListPart<'_, '_>) -> String {
     let one = |key: &str, value: &str| format!("{key}={value}");
     match part {
-        Part::Other(key, value) => one(key, value),
-        Part::Item(members) => {
+        ListPart::Other(key, value) => one(key, value),
+        ListPart::Item(members) => {
             let members: Vec<String> = members.iter().map(|(key, value)| one(key, value)).collect();
             members.join("|")
         }

@@ -6,17 +6,17 @@ use super::*;
 fn a_restart_loses_nothing_and_makes_nothing_durable() {
     let env = SimulatedEnv::new();
     let path = Path::new("/a");
-    let file = env.open(path, Mode::Create).unwrap();
+    let file = env.open(path, OpenMode::Create).unwrap();
     file.write_at(b"synced", 0).unwrap();
     file.sync().unwrap();
     env.sync_dir(Path::new("/")).unwrap();
     file.write_at(b"WRITTEN", 0).unwrap();
-    env.fail(1, Fault::Stop);
+    env.fail(1, DiskFault::Stop);
     assert!(file.sync().is_err() && env.stopped());
     env.restart();
     assert!(file.len().is_err(), "opened by the process that ended");
     assert_eq!(env.contents(path).unwrap(), b"WRITTEN");
-    env.crash(Loss::All);
+    env.crash(CrashLoss::All);
     assert_eq!(env.contents(path).unwrap(), b"synced");
 }
 

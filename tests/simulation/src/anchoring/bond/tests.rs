@@ -9,7 +9,7 @@ use kedge_chain::contract::bond::{
     challenge_action_calldata, commit_calldata, demand_inclusion_calldata, demand_leaves_calldata,
     deploy_bond, settle_calldata,
 };
-use kedge_chain::rpc::At;
+use kedge_chain::rpc::BlockTag;
 use kedge_chain::transaction::FeePolicy;
 use kedge_devchain::insecure_development_keys;
 use kedge_protocol::checkpoint::Checkpoint;
@@ -19,7 +19,7 @@ use kedge_protocol::signature::SigningKey;
 use self::batches::Batch;
 use super::super::contract::tests::{Both, Log};
 use super::*;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 mod batches;
 
@@ -37,7 +37,7 @@ const TERMS: BondTerms = BondTerms {
 /// A case to open.
 #[derive(Clone, Copy)]
 struct Wanted {
-    subject: Subject,
+    subject: DemandSubject,
     id: Hash,
     salt: Hash,
 }
@@ -52,12 +52,12 @@ struct Attempt {
 struct Bonded {
     both: Both,
     address: Address,
-    bond: Bond,
+    bond: SimulatedBond,
     sequencer: SigningKey,
     batches: Vec<Batch>,
     log: Log,
     wanted: Vec<Wanted>,
-    random: Random,
+    random: SimulationRandom,
 }
 
 impl Bonded {
@@ -78,12 +78,12 @@ impl Bonded {
         Self {
             both,
             address,
-            bond: Bond::new(address, crate::client::DOMAIN.chain_id, TERMS),
+            bond: SimulatedBond::new(address, crate::client::DOMAIN.chain_id, TERMS),
             sequencer,
             batches,
             log,
             wanted: Vec::new(),
-            random: Random::new(1, 31),
+            random: SimulationRandom::new(1, 31),
         }
     }
 
@@ -134,12 +134,12 @@ impl Bonded {
         };
         let header = &self.batches[number as usize].header;
         let subject = match self.random.below(4) {
-            0 => Subject::leaves(number),
-            1 => Subject::inclusion(header),
+            0 => DemandSubject::leaves(number),
+            1 => DemandSubject::inclusion(header),
             _ => {
                 let index = self.random.below(header.count.into());
                 let leaf = self.batches[number as usize].leaves[index as usize];
-                Subject::action(header, leaf, header.first_sequence + index)
+                DemandSubject::action(header, leaf, header.first_sequence + index)
             }
         };
         let wanted = Wanted {
@@ -180,15 +180,15 @@ impl Bonded {
         };
         let number = wanted.subject.number;
         let mut data = match wanted.subject.kind {
-            Kind::Leaves => demand_leaves_calldata(anchored, number, salt),
-            Kind::Inclusion => {
+            DemandKind::Leaves => demand_leaves_calldata(anchored, number, salt),
+            DemandKind::Inclusion => {
                 let (_, domain) = self.both.model.trusts();
                 let other = SigningKey::from_bytes(&[0x11; 32]).unwrap();
                 let key = if way == 2 { &other } else { &self.sequencer };
                 let header = self.batches[number as usize].header;
                 demand_inclusion_calldata(&header.sign(&domain, key), 0, salt)
             }
-            Kind::Action => self.challenge(wanted.subject, anchored, salt),
+            DemandKind::Action => self.challenge(wanted.subject, anchored, salt),
         };
         // Once the bond is seized, the order of checks is up to the compiler.
         if way == 3 && !self.both.model.is_frozen {
@@ -203,7 +203,7 @@ impl Bonded {
     }
 
     /// Challenges an action, or a foreign one, or by an invalid path.
-    fn challenge(&mut self, subject: Subject, anchored: u64, salt: Hash) -> Vec<u8> {
+    fn challenge(&mut self, subject: DemandSubject, anchored: u64, salt: Hash) -> Vec<u8> {
         let way = self.random.below(16);
         let batch = &self.batches[subject.number as usize];
         let index = (subject.sequence - batch.header.first_sequence) as usize;
@@ -239,7 +239,7 @@ impl Bonded {
             _ => wanted.subject.number,
         };
         let mut data = match wanted.subject.kind {
-            Kind::Action if self.random.below(2) == 0 => {
+            DemandKind::Action if self.random.below(2) == 0 => {
                 let batch = &self.batches[number as usize];
                 let sequence = wanted.subject.sequence;
                 let index = sequence.saturating_sub(batch.header.first_sequence);
@@ -256,12 +256,18 @@ impl Bonded {
         Self::of_bond(data)
     }
 
-    fn answer_by_path(&mut self, kind: Kind, wanted: Wanted, number: u64, way: u64) -> Vec<u8> {
+    fn answer_by_path(
+        &mut self,
+        kind: DemandKind,
+        wanted: Wanted,
+        number: u64,
+        way: u64,
+    ) -> Vec<u8> {
         let mut taken = self.both.model.taken.iter();
         let first = taken.find(|taken| taken.checkpoint.batches > number);
         let anchored = match (way, kind, first) {
             (1, ..) => self.random.below(BATCHES),
-            (11 | 12, Kind::Action, _) | (_, _, None) => self.both.model.latest().0,
+            (11 | 12, DemandKind::Action, _) | (_, _, None) => self.both.model.latest().0,
             (_, _, Some(first)) => first.checkpoint.batches,
         };
         let path = Self::or_wrong(way, self.path(number, anchored));
@@ -275,7 +281,7 @@ impl Bonded {
             _ => {}
         }
         match kind {
-            Kind::Action => {
+            DemandKind::Action => {
                 let leaf = if way == 6 {
                     Hash::ZERO
                 } else {
@@ -283,8 +289,8 @@ impl Bonded {
                 };
                 answer_stale_calldata(&header, leaf, anchored, &path)
             }
-            Kind::Leaves => answer_leaves_calldata(anchored, &header, &path, &leaves),
-            Kind::Inclusion => answer_inclusion_calldata(&header, anchored, &path),
+            DemandKind::Leaves => answer_leaves_calldata(anchored, &header, &path, &leaves),
+            DemandKind::Inclusion => answer_inclusion_calldata(&header, anchored, &path),
         }
     }
 
@@ -300,7 +306,7 @@ impl Bonded {
             (12..=18, Some(wanted)) => {
                 let is_open = |wanted: &&Wanted| {
                     let case = self.bond.cases.get(&wanted.id);
-                    case.is_some_and(|case| case.state == State::Open)
+                    case.is_some_and(|case| case.state == DemandState::Open)
                 };
                 let open: Vec<Wanted> = self.wanted.iter().filter(is_open).copied().collect();
                 let wanted = match way {
@@ -311,9 +317,9 @@ impl Bonded {
             }
             (_, Some(_)) => {
                 let open = self.bond.cases.iter();
-                let mut open = open.filter(|(_, case)| case.state == State::Open);
+                let mut open = open.filter(|(_, case)| case.state == DemandState::Open);
                 // A seized bond leaves nothing to compare, so it is seized only at the end.
-                let can_be = |case: &Case| round > TRIES - 100 || now_s < case.deadline_s;
+                let can_be = |case: &DemandCase| round > TRIES - 100 || now_s < case.deadline_s;
                 let found = open.find(|(_, case)| can_be(case));
                 Self::of_bond(settle_calldata(found.map_or(Hash::ZERO, |(id, _)| *id)))
             }
@@ -322,16 +328,16 @@ impl Bonded {
 
     /// Executes an attempt on the models.
     fn carry_out(
-        (anchor, bond): (&mut Contract, &mut Bond),
+        (anchor, bond): (&mut SimulatedContract, &mut SimulatedBond),
         attempt: &Attempt,
         from: Address,
         (block, timestamp_s): (u64, u64),
-    ) -> Result<Option<Event>, Reverted> {
+    ) -> Result<Option<BondEffect>, RevertBytes> {
         if attempt.is_anchor {
             anchor.carry_out(&attempt.data, block, timestamp_s)?;
             return Ok(None);
         }
-        let sending = Sending {
+        let sending = BondCallContext {
             from,
             value_wei: attempt.value_wei,
             timestamp_s,
@@ -369,7 +375,7 @@ async fn the_deployed_bond_decides_and_answers_the_same() {
     let (mut done, mut refused) = ([0; 4], BTreeSet::new());
     let mut answered = BTreeSet::new();
     for round in 0..TRIES {
-        let head = bonded.both.deployed.rpc.block(At::Latest).await;
+        let head = bonded.both.deployed.rpc.block(BlockTag::Latest).await;
         let now_s = head.unwrap().unwrap().timestamp.as_u64();
         let next_s = now_s + 1 + bonded.random.below(3) * bonded.random.below(2);
         bonded.both.seconds.store(next_s, Ordering::SeqCst);
@@ -402,7 +408,7 @@ async fn the_deployed_bond_decides_and_answers_the_same() {
         let made_up = Bonded::carry_out(models, &attempt, from, (block, next_s));
         assert_eq!(receipt.status, Some(u64::from(made_up.is_ok()).into()));
         if let Ok(Some(event)) = made_up {
-            if let Event::Answered(_) = event {
+            if let BondEffect::Answered(_) = event {
                 answered.extend(attempt.data.get(..4).map(<[u8]>::to_vec));
             }
             let of_bond = |log: &&ethers_core::types::Log| log.address.0 == to.0;
@@ -413,10 +419,10 @@ async fn the_deployed_bond_decides_and_answers_the_same() {
             let real: Vec<Hash> = real.topics.iter().map(|topic| Hash(topic.0)).collect();
             assert_eq!(real, topics, "round {round}");
             done[match event {
-                Event::Committed(..) => 0,
-                Event::Opened(..) => 1,
-                Event::Answered(_) => 2,
-                Event::Closed(_) => 3,
+                BondEffect::Committed(..) => 0,
+                BondEffect::Opened(..) => 1,
+                BondEffect::Answered(_) => 2,
+                BondEffect::Closed(_) => 3,
             }] += 1;
         }
         bonded.compare(round).await;

@@ -5,26 +5,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ethers_core::types::{Bytes, H160, H256, TransactionReceipt};
 use kedge_chain::contract::{DeployOptions, anchor_calldata, deploy};
-use kedge_chain::rpc::{At, CallRequest, RpcClient, RpcError, RpcOptions};
+use kedge_chain::rpc::{BlockTag, CallRequest, RpcClient, RpcError, RpcOptions};
 use kedge_chain::transaction::{FeePolicy, TransactionRequest};
 use kedge_devchain::{self as embedded, EmbeddedOptions, insecure_development_keys};
-use kedge_protocol::log_tree::{self, Frontier, Nodes};
+use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes};
 use kedge_protocol::signature::SigningKey;
 
 use super::*;
-use crate::random::Random;
+use crate::random::SimulationRandom;
 
 const BATCHES: u64 = 40;
 const TRIES: u64 = 300;
 
 /// Roots of a log of batches.
 pub(in crate::anchoring) struct Log {
-    frontier: Frontier,
+    frontier: TreeFrontier,
     nodes: std::collections::HashMap<(u32, u64), Hash>,
     pub(in crate::anchoring) roots: Vec<Hash>,
 }
 
-impl Nodes for Log {
+impl TreeNodes for Log {
     type Error = std::convert::Infallible;
 
     fn node(&self, level: u32, index: u64) -> Result<Hash, Self::Error> {
@@ -36,9 +36,9 @@ impl Log {
     /// A log of batches with these hashes.
     pub(in crate::anchoring) fn of(hashes: impl Iterator<Item = Hash>) -> Self {
         let mut log = Self {
-            frontier: Frontier::default(),
+            frontier: TreeFrontier::default(),
             nodes: std::collections::HashMap::new(),
-            roots: vec![Frontier::default().root()],
+            roots: vec![TreeFrontier::default().root()],
         };
         for hash in hashes {
             for node in log.frontier.append(log_tree::leaf(&hash)) {
@@ -58,7 +58,7 @@ pub(in crate::anchoring) struct Deployed {
 }
 
 impl Deployed {
-    async fn call(&self, data: &[u8]) -> Result<Vec<u8>, Reverted> {
+    async fn call(&self, data: &[u8]) -> Result<Vec<u8>, RevertBytes> {
         self.call_of(self.address, data, 0).await
     }
 
@@ -68,7 +68,7 @@ impl Deployed {
         to: Address,
         data: &[u8],
         value_wei: u128,
-    ) -> Result<Vec<u8>, Reverted> {
+    ) -> Result<Vec<u8>, RevertBytes> {
         let call = CallRequest {
             from: Some(H160(self.payer.address().0)),
             to: Some(H160(to.0)),
@@ -76,7 +76,7 @@ impl Deployed {
             data: Some(Bytes::from(data.to_vec())),
             ..CallRequest::default()
         };
-        match self.rpc.call(&call, At::Latest).await {
+        match self.rpc.call(&call, BlockTag::Latest).await {
             Ok(answer) => Ok(answer.to_vec()),
             Err(RpcError::Node(error)) => Err(error.revert_data().unwrap_or_default()),
             Err(error) => panic!("{error}"),
@@ -118,10 +118,10 @@ impl Deployed {
 /// A call of `anchor`, valid or invalid in one of many ways.
 fn attempt(
     log: &Log,
-    model: &Contract,
+    model: &SimulatedContract,
     now_s: u64,
     key: &SigningKey,
-    random: &mut Random,
+    random: &mut SimulationRandom,
 ) -> Vec<u8> {
     let (batches, sequence, _) = model.latest();
     let way = random.below(12);
@@ -172,10 +172,10 @@ fn attempt(
 /// A chain with an adjustable time, the contract on it, and the simulated contract.
 pub(in crate::anchoring) struct Both {
     _place: tempfile::TempDir,
-    _node: embedded::Handle,
+    _node: embedded::EmbeddedChainHandle,
     pub(in crate::anchoring) seconds: Arc<AtomicU64>,
     pub(in crate::anchoring) deployed: Deployed,
-    pub(in crate::anchoring) model: Contract,
+    pub(in crate::anchoring) model: SimulatedContract,
 }
 
 impl Both {
@@ -200,7 +200,7 @@ impl Both {
             patience_ms: 10_000,
         };
         let made = deploy(&rpc, &keys[0], &options).await.unwrap();
-        let block = rpc.block(At::Block(made.block_number)).await.unwrap();
+        let block = rpc.block(BlockTag::Block(made.block_number)).await.unwrap();
         let made_at_s = block.unwrap().timestamp.as_u64();
         let domain = Domain {
             verifying_contract: made.address,
@@ -217,7 +217,7 @@ impl Both {
                 payer: keys[1].clone(),
                 nonce: 0,
             },
-            model: Contract::new(sequencer.address(), domain, made_in),
+            model: SimulatedContract::new(sequencer.address(), domain, made_in),
         }
     }
 
@@ -247,11 +247,17 @@ async fn the_deployed_contract_decides_and_answers_the_same() {
     let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
     let mut both = Both::start(&sequencer).await;
     let hashes = (0..BATCHES).map(|number| keccak(&number.to_be_bytes()));
-    let (log, mut random) = (Log::of(hashes), Random::new(1, 30));
+    let (log, mut random) = (Log::of(hashes), SimulationRandom::new(1, 30));
     let (mut taken, mut refused) = (0, std::collections::BTreeSet::new());
     for round in 0..TRIES {
         // A call runs at the head's time, a transaction in the next block, a second later.
-        let head = both.deployed.rpc.block(At::Latest).await.unwrap().unwrap();
+        let head = both
+            .deployed
+            .rpc
+            .block(BlockTag::Latest)
+            .await
+            .unwrap()
+            .unwrap();
         let now_s = head.timestamp.as_u64();
         both.seconds.store(now_s + 1, Ordering::SeqCst);
         let data = attempt(&log, &both.model, now_s, &sequencer, &mut random);

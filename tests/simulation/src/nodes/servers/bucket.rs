@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use kedge_cluster::Entry;
+use kedge_cluster::BucketEntry;
 
-use super::Servers;
+use super::SimulatedServers;
 use crate::machine::START_MS;
 
 /// Writes of one value this close together may both succeed, if that fault applies.
@@ -14,16 +14,16 @@ const AT_ONCE_MS: u64 = 30;
 const LAG_MS_MAX: u64 = 60;
 
 /// A value of the bucket.
-pub(super) struct Written {
+pub(super) struct BucketRevision {
     key: String,
     value: Bytes,
     at_ms: u64,
 }
 
-impl Servers {
-    fn entry_of(written: &Written, index: usize) -> Entry {
+impl SimulatedServers {
+    fn entry_of(written: &BucketRevision, index: usize) -> BucketEntry {
         let created = std::time::Duration::from_millis(START_MS + written.at_ms);
-        Entry {
+        BucketEntry {
             value: Some(written.value.clone()),
             revision: index as u64 + 1,
             created: std::time::SystemTime::UNIX_EPOCH + created,
@@ -37,18 +37,18 @@ impl Servers {
             return seen;
         }
         let late_ms = 1 + self.lagging.below(LAG_MS_MAX);
-        let is_old = |written: &Written| written.at_ms + late_ms <= self.now_ms;
+        let is_old = |written: &BucketRevision| written.at_ms + late_ms <= self.now_ms;
         self.bucket[..seen].partition_point(is_old)
     }
 
-    pub(in crate::nodes) fn entry(&mut self, node: usize, key: &str) -> Option<Entry> {
+    pub(in crate::nodes) fn entry(&mut self, node: usize, key: &str) -> Option<BucketEntry> {
         let shown = self.shown(node);
         let seen = &self.bucket[..shown];
         let index = seen.iter().rposition(|written| written.key == key)?;
         Some(Self::entry_of(&seen[index], index))
     }
 
-    pub(in crate::nodes) fn entries(&mut self, node: usize, prefix: &str) -> Vec<Entry> {
+    pub(in crate::nodes) fn entries(&mut self, node: usize, prefix: &str) -> Vec<BucketEntry> {
         let shown = self.shown(node);
         let seen = &self.bucket[..shown];
         let mut newest = BTreeMap::new();
@@ -65,7 +65,7 @@ impl Servers {
 
     pub(in crate::nodes) fn put(&mut self, key: String, value: Bytes) -> u64 {
         let at_ms = self.now_ms;
-        self.bucket.push(Written { key, value, at_ms });
+        self.bucket.push(BucketRevision { key, value, at_ms });
         self.bucket.len() as u64
     }
 

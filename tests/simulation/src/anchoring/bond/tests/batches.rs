@@ -3,8 +3,8 @@
 use kedge_chain::contract::bond::answer_action_calldata;
 use kedge_protocol::action::{ActionWords, RequestHead};
 use kedge_protocol::batch::BatchHeader;
-use kedge_protocol::chain::{Leaf, authority, content};
-use kedge_protocol::evidence::Opening;
+use kedge_protocol::chain::{LogLeaf, authority, content};
+use kedge_protocol::evidence::ActionOpening;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::signature::{Signature, SigningKey};
@@ -18,8 +18,8 @@ const ORDER: [u8; 32] = [
 
 /// An action and its request.
 pub(super) struct Action {
-    pub(super) leaf: Leaf,
-    opening: Opening,
+    pub(super) leaf: LogLeaf,
+    opening: ActionOpening,
 }
 
 /// A batch with its actions.
@@ -53,7 +53,7 @@ fn action(sequence: u64, domain: &Hash) -> Action {
     };
     let action_hashes = vec![part("another"), words.action_hash(&salt)];
     let signature = signer().sign(&head.digest(domain, &action_hashes));
-    let opening = Opening {
+    let opening = ActionOpening {
         words,
         salt,
         head,
@@ -65,9 +65,9 @@ fn action(sequence: u64, domain: &Hash) -> Action {
     Action { leaf, opening }
 }
 
-fn leaf(sequence: u64, timestamp_ms: u64, opening: &Opening) -> Leaf {
+fn leaf(sequence: u64, timestamp_ms: u64, opening: &ActionOpening) -> LogLeaf {
     let authority = authority(&opening.signature, &opening.salt);
-    Leaf {
+    LogLeaf {
         sequence,
         timestamp_ms,
         content: content(&opening.words, &opening.head.signer, &authority),
