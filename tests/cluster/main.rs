@@ -3,63 +3,40 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
-#[path = "cluster/bodies.rs"]
 mod bodies;
 #[allow(dead_code, reason = "shared with the tests of tracing on one node")]
-#[path = "tracing/collector.rs"]
+#[path = "../program/tracing/collector.rs"]
 mod collector;
-#[path = "cluster/cut.rs"]
 mod cut;
-#[path = "cluster/damaged.rs"]
 mod damaged;
-#[path = "cluster/demo.rs"]
 mod demo;
-#[path = "cluster/edge.rs"]
 mod edge;
-#[path = "cluster/engine.rs"]
 mod engine;
-#[path = "cluster/failovers.rs"]
 mod failovers;
-#[path = "cluster/feeds.rs"]
 mod feeds;
-#[path = "cluster/full_disk.rs"]
 mod full_disk;
-#[path = "cluster/behind/lagging.rs"]
+#[path = "behind/lagging.rs"]
 mod lagging;
-#[path = "cluster/limits.rs"]
 mod limits;
-#[path = "cluster/link.rs"]
 mod link;
-#[path = "cluster/load.rs"]
 mod load;
-#[path = "cluster/lonely_edge.rs"]
 mod lonely_edge;
-#[path = "../crates/cluster/tests/support/nats.rs"]
+#[path = "../../crates/cluster/tests/support/nats.rs"]
 mod nats;
-#[path = "cluster/network.rs"]
 mod network;
-#[path = "cluster/nodes.rs"]
 mod nodes;
-#[path = "cluster/older_stream.rs"]
 mod older_stream;
-#[path = "cluster/operations.rs"]
 mod operations;
-#[path = "cluster/outside.rs"]
 mod outside;
-#[path = "cluster/rights.rs"]
 mod rights;
-#[path = "cluster/behind/shorter.rs"]
+#[path = "behind/shorter.rs"]
 mod shorter;
-#[path = "cluster/signed.rs"]
 mod signed;
-#[path = "cluster/splits.rs"]
 mod splits;
+#[path = "../support/mod.rs"]
 mod support;
-#[path = "cluster/traced.rs"]
 mod traced;
-#[path = "cluster/troubles.rs"]
 mod troubles;
-#[path = "cluster/versions.rs"]
 mod versions;
 
 use std::time::{Duration, Instant};

@@ -1,10 +1,6 @@
 //! Anchoring by the real server, on Anvil and on the embedded chain: proof files that the contract confirms, a node
 //! that goes away and returns, and a store that is older than its anchor.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::time::Duration;
 
 use kedge_chain::contract::AnchorContract;
@@ -16,10 +12,12 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id};
 use serde_json::json;
 
-use support::anvil::{self, Anvil, CHAIN_ID, deploy_anchor};
-use support::program::kedge;
-use support::server::{Server, Setup};
-use support::{Rng, connect, copy_directory, eventually, free_port, http, register, template};
+use crate::support::anvil::{self, Anvil, CHAIN_ID, deploy_anchor};
+use crate::support::program::kedge;
+use crate::support::server::{Server, Setup};
+use crate::support::{
+    Rng, connect, copy_directory, eventually, free_port, http, register, template,
+};
 
 const INTERVAL_S: u64 = 1;
 /// How long an anchor may take to become final.

@@ -1,10 +1,6 @@
 //! The bond's demands and challenges, answered by the real server on Anvil: across a kill, close to the deadline, and
 //! one that the log has no answer to. Also how the server learns the contract's keys.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
@@ -30,12 +26,12 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, Id};
 use serde_json::json;
 
-use support::anvil::{Anvil, CHAIN_ID};
-use support::bonded::{BOND_WEI, Bonded, TERMS};
-use support::equivocation::equivocation;
-use support::program::kedge;
-use support::server::{Server, Setup};
-use support::{Rng, connect, eventually, free_port, http, register, template};
+use crate::support::anvil::{Anvil, CHAIN_ID};
+use crate::support::bonded::{BOND_WEI, Bonded, TERMS};
+use crate::support::equivocation::equivocation;
+use crate::support::program::kedge;
+use crate::support::server::{Server, Setup};
+use crate::support::{Rng, connect, eventually, free_port, http, register, template};
 
 /// Longest time until the server answers, including the pauses between its checks.
 const ANSWER_LIMIT: Duration = Duration::from_mins(1);
@@ -247,7 +243,7 @@ impl Operated {
         let scratch = tempfile::tempdir().unwrap();
         let domain = self.account.client().domain();
         let made = scratch.path().join("store");
-        let store = support::remade::store(self.setup.data(), &made, domain);
+        let store = crate::support::remade::store(self.setup.data(), &made, domain);
         store.snapshot().bond_answers().unwrap().len()
     }
 

@@ -1,10 +1,6 @@
 //! Ethereum nodes that lie, forget or are missing, in front of the real server: it signs nothing on their word, never
 //! believes a contradiction of its log on one answer alone, and reports a missing node. Also when anchors are due.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::time::Duration;
 
 use kedge_chain::contract::bond::{CaseState, demand_leaves_calldata, leaves_case_id};
@@ -20,12 +16,12 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash, Id};
 use serde_json::{Value, json};
 
-use support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
-use support::bonded::Bonded;
-use support::honest::is_never_convicted;
-use support::liar::{Liar, Lie};
-use support::server::{Server, Setup};
-use support::{Rng, connect, eventually, free_port, http, register, template};
+use crate::support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
+use crate::support::bonded::Bonded;
+use crate::support::honest::is_never_convicted;
+use crate::support::liar::{Liar, Lie};
+use crate::support::server::{Server, Setup};
+use crate::support::{Rng, connect, eventually, free_port, http, register, template};
 
 /// The server checks its node every four seconds.
 const SEEN_LIMIT: Duration = Duration::from_mins(1);
@@ -80,7 +76,7 @@ impl Doubted {
     }
 
     fn admin(&self, command: &str) -> (bool, String) {
-        let output = support::program::kedge()
+        let output = crate::support::program::kedge()
             .args(["admin", command, "--json", "--socket"])
             .arg(self.setup.data().join("admin.sock"))
             .output()

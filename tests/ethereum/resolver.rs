@@ -1,10 +1,6 @@
 //! A claim from the command line to the chain: the resolver is deployed, the claim is proved, and the contract reports
 //! what it shows.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
@@ -17,12 +13,12 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use serde_json::{Value, json};
 
-use support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
-use support::server::Setup;
-use support::{Rng, connect, eventually, free_port, register, template};
+use crate::support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
+use crate::support::server::Setup;
+use crate::support::{Rng, connect, eventually, free_port, register, template};
 
 fn kedge(arguments: &[&str], key: &SigningKey) -> Output {
-    support::program::kedge()
+    crate::support::program::kedge()
         .args(arguments)
         .env("KEDGE_SIGNING_KEY", to_hex(&key.to_bytes()))
         .output()

@@ -1,14 +1,10 @@
 //! The watchtower against a sequencer that commits every fault of the protocol, on one Anvil: each is found, and costs
 //! the bond automatically. An honest one is left alone.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[path = "support/faulty.rs"]
 mod faulty;
-#[path = "../crates/protocol/tests/support/signed_log.rs"]
+#[path = "../../crates/protocol/tests/support/signed_log.rs"]
 #[allow(dead_code, reason = "the protocol's tests take the other parts")]
 mod signed_log;
-mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -26,12 +22,12 @@ use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::signature::SigningKey;
 use serde_json::{Value, json};
 
+use crate::support::anvil::Anvil;
+use crate::support::bonded::{BOND_WEI, Bonded, TERMS};
+use crate::support::free_port;
+use crate::support::program::kedge;
 use faulty::{FaultyServer, Show, sequencer};
 use signed_log::{START_MS, domain};
-use support::anvil::Anvil;
-use support::bonded::{BOND_WEI, Bonded, TERMS};
-use support::free_port;
-use support::program::kedge;
 
 /// The watchtower and its surroundings.
 struct Tower {

@@ -1,11 +1,7 @@
 //! The server killed at any moment, with hundreds of requests in flight: everything acknowledged is there, once and in
 //! place, and the whole store verifies.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[path = "crash/moments.rs"]
 mod moments;
-mod support;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,9 +13,9 @@ use kedge_protocol::Id;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use support::ledger::Ledger;
-use support::server::{Server, Setup};
-use support::{Rng, connect, http, register, template};
+use crate::support::ledger::Ledger;
+use crate::support::server::{Server, Setup};
+use crate::support::{Rng, connect, http, register, template};
 
 /// Number of kills, unless `KEDGE_KILLS` sets another.
 const KILLS: u32 = 20;
@@ -178,7 +174,7 @@ fn kills() -> u32 {
 /// replay.
 fn verify(setup: &Setup, client: &Client) -> kedge_upkeep::verify::Summary {
     let store = setup.store();
-    support::honest::is_never_convicted(&store, client.domain(), client.sequencer());
+    crate::support::honest::is_never_convicted(&store, client.domain(), client.sequencer());
     kedge_upkeep::verify::store(&store, client.domain(), client.sequencer(), |_| ()).unwrap()
 }
 
@@ -257,7 +253,7 @@ async fn every_acknowledged_action_survives_kill_9() {
     let summary = verify(&setup, &client);
     assert_eq!(summary.actions, log.len() as u64);
     let (stored, applied) =
-        support::cuts::open(&setup.store(), client.domain(), client.sequencer());
+        crate::support::cuts::open(&setup.store(), client.domain(), client.sequencer());
     let cuts = applied.some_cuts(20, |end| rng.below(end));
     applied.check(&stored, &[cuts]);
     assert!(summary.anchors > 0, "the kills met no anchor");

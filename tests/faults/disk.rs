@@ -1,10 +1,6 @@
 //! A disk that fills up under load: a clear 503, no loss of acknowledged data, and the server continues once there is
 //! room.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,11 +10,11 @@ use kedge_client::{Account, Client, Error, NewObject, RetryPolicy};
 use kedge_protocol::Id;
 use tokio::task::JoinSet;
 
-use support::faults::{Faults, OnCall};
-use support::ledger::Ledger;
-use support::server::Setup;
-use support::small_disk::{fill, lacking, on_a_small_disk, small_disk};
-use support::{PASSWORD, Rng, connect, eventually, http, register, template};
+use crate::support::faults::{Faults, OnCall};
+use crate::support::ledger::Ledger;
+use crate::support::server::Setup;
+use crate::support::small_disk::{fill, lacking, on_a_small_disk, small_disk};
+use crate::support::{PASSWORD, Rng, connect, eventually, http, register, template};
 
 const WORKERS: usize = 30;
 
@@ -52,22 +48,22 @@ fn only_the_kernel_excuses_a_test_from_its_disk() {
 
 #[test]
 fn a_disk_that_fills_up_slowly() {
-    on_a_small_disk("filled_to_the_reserve");
+    on_a_small_disk("disk::filled_to_the_reserve");
 }
 
 #[test]
 fn a_disk_that_is_full_at_once() {
-    on_a_small_disk("filled_to_the_brim");
+    on_a_small_disk("disk::filled_to_the_brim");
 }
 
 #[test]
 fn a_start_on_a_disk_without_a_free_byte() {
-    on_a_small_disk("started_on_a_full_disk");
+    on_a_small_disk("disk::started_on_a_full_disk");
 }
 
 #[test]
 fn logins_while_the_disk_is_full() {
-    on_a_small_disk("logged_in_on_a_full_disk");
+    on_a_small_disk("disk::logged_in_on_a_full_disk");
 }
 
 struct Load {

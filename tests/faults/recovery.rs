@@ -1,9 +1,5 @@
 //! Stores that must not simply be continued: older ones, other logs', changed ones.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,10 +16,10 @@ use kedge_protocol::{Hash, Id};
 use kedge_storage::{Group, HighWater, Released, Store, StoreOptions};
 use serde_json::{Value, json};
 
-use support::ledger::Ledger;
-use support::program::kedge;
-use support::server::Setup;
-use support::{Rng, connect, copy_directory, http, register, template};
+use crate::support::ledger::Ledger;
+use crate::support::program::kedge;
+use crate::support::server::Setup;
+use crate::support::{Rng, connect, copy_directory, http, register, template};
 
 /// A server's first life: some actions, and an orderly stop.
 struct Made {

@@ -1,10 +1,6 @@
 //! A hundred parallel clients on the same things: every answer is consistent, versions are dense,
 //! nothing is lost.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +14,9 @@ use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use support::ledger::Ledger;
-use support::server::Setup;
-use support::{PASSWORD, Rng, connect, http, password_turn, register};
+use crate::support::ledger::Ledger;
+use crate::support::server::{Server, Setup};
+use crate::support::{PASSWORD, Rng, connect, http, password_turn, register};
 
 const CLIENTS: usize = 100;
 
@@ -28,7 +24,7 @@ const CLIENTS: usize = 100;
 struct Place {
     directory: tempfile::TempDir,
     setup: Setup,
-    server: support::server::Server,
+    server: Server,
     issuer: Account,
     template: Id,
     ledger: Arc<Ledger>,

@@ -1,9 +1,5 @@
 //! Operator commands over the operator's socket, run with the real binary.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::path::Path;
 use std::process::Output;
 
@@ -11,9 +7,9 @@ use kedge_protocol::Id;
 use kedge_protocol::resource::{CustomLimits, Tier};
 use kedge_storage::{Store, StoreOptions};
 
-use support::program::kedge;
-use support::server::Setup;
-use support::{Rng, connect, register};
+use crate::support::program::kedge;
+use crate::support::server::Setup;
+use crate::support::{Rng, connect, register};
 
 fn admin(data: &Path, arguments: &[&str]) -> Output {
     kedge()

@@ -1,12 +1,7 @@
 //! Distributed tracing of the real server, as seen by a collector, a webhook's receiver, a scraper and a caller.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[path = "tracing/caller.rs"]
 mod caller;
-#[path = "tracing/collector.rs"]
 mod collector;
-mod support;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
@@ -14,10 +9,10 @@ use std::time::{Duration, Instant};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 
+use crate::support::http;
+use crate::support::server::{Server, Setup};
 use caller::Caller;
 use collector::{Collector, Reaction, hex, text};
-use support::http;
-use support::server::{Server, Setup};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";

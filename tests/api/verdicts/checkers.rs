@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::checks::{self, of_proof, of_receipt, parsed};
 use super::kept;
 use super::log::Log;
-use super::program::kedge;
 use super::table::{Kind, Row};
+use crate::program::kedge;
 
 fn of_claim(error: &ClaimError) -> &'static str {
     match error {

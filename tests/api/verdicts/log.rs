@@ -12,7 +12,7 @@ use kedge_protocol::{Address, Hash};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-const VECTORS: &str = include_str!("../../crates/protocol/vectors/chain.json");
+const VECTORS: &str = include_str!("../../../crates/protocol/vectors/chain.json");
 
 /// A number that the vectors hold as a decimal string or as a number.
 fn number(value: &Value) -> u64 {

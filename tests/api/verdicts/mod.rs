@@ -1,16 +1,12 @@
 //! The table of files, `crates/protocol/vectors/files.json`: receipts, proof files and claims, good and spoiled, each
 //! with the verdict that every checker must reach. `KEDGE_WRITE_FILES=1` rewrites it.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 mod calls;
 mod checkers;
-#[path = "../../crates/protocol/tests/support/checks.rs"]
+#[path = "../../../crates/protocol/tests/support/checks.rs"]
 mod checks;
 mod claims;
 mod log;
-#[path = "../support/program.rs"]
-mod program;
 mod proofs;
 mod receipts;
 mod table;

@@ -9,10 +9,10 @@ use kedge_client::{Account, DisputeKind, NewObject, ProofForm};
 use kedge_protocol::{Address, Hash, Id, KeyFrom, SequencerKeys};
 use serde_json::json;
 
+use super::{LIMIT, Rotated, kedge, keys, pinned};
 use crate::support::anvil::Anvil;
 use crate::support::server::Setup;
 use crate::support::{PASSWORD, Rng, connect, eventually, free_port, http, register, template};
-use crate::{LIMIT, Rotated, kedge, keys, pinned};
 
 /// A claim on an action, for its own signer.
 async fn claim(account: &Account, action: Id) -> ClaimFile {

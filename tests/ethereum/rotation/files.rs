@@ -10,8 +10,8 @@ use kedge_protocol::receipt::Receipt;
 use kedge_protocol::{Id, KeyOfBatch, Prefix, SequencerKeys};
 use serde_json::{Value, json};
 
+use super::{LIMIT, Rotated, kedge};
 use crate::support::eventually;
-use crate::{LIMIT, Rotated, kedge};
 
 /// The whole export, with the account's requests.
 async fn export_of(account: &Account) -> String {

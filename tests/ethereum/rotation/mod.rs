@@ -1,12 +1,8 @@
 //! Rotation of the sequencer's key, on the real server with Anvil: three times under load, with restarts, anchors and
 //! disputes across the rotations, and every verifier at the end. Also the cases in which nothing is signed.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 mod claims;
 mod files;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -25,11 +21,11 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Id, KeyFrom, SequencerKeys};
 use serde_json::{Value, json};
 
+use crate::support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
+use crate::support::equivocation::equivocation;
+use crate::support::server::{Server, Setup};
+use crate::support::{PASSWORD, Rng, connect, eventually, free_port, http, register, template};
 use files::Files;
-use support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
-use support::equivocation::equivocation;
-use support::server::{Server, Setup};
-use support::{PASSWORD, Rng, connect, eventually, free_port, http, register, template};
 
 /// How long a step may take on a busy machine.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -143,7 +139,7 @@ impl Rotated {
 
 /// Runs the program as the contract's owner.
 fn kedge(arguments: &[&str]) -> Output {
-    support::program::kedge()
+    crate::support::program::kedge()
         .args(arguments)
         .env("KEDGE_SIGNING_KEY", hex(&insecure_development_keys()[0]))
         .output()

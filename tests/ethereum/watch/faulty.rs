@@ -22,7 +22,7 @@ use kedge_protocol::{Hash, Id, Prefix};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::signed_log::{Draft, SignedLog, domain, key};
+use super::signed_log::{Draft, SignedLog, domain, key};
 
 pub(crate) fn sequencer() -> SigningKey {
     key(7)

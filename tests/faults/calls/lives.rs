@@ -10,7 +10,7 @@ use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cases::Case;
+use super::cases::Case;
 use crate::support::faults::{Faults, Group, OnCall, With};
 use crate::support::ledger::{Acknowledged, Ledger};
 use crate::support::losses::Losses;

@@ -3,21 +3,17 @@
 //! process answers correctly, refuses with 503, or ends with an error that names the fault; and the next start is
 //! clean.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 mod cases;
 mod lives;
 mod report;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::time::{Duration, Instant};
 
+use crate::support::Rng;
+use crate::support::faults::Group;
 use cases::Case;
 use lives::{End, Machine};
 use report::Report;
-use support::Rng;
-use support::faults::Group;
 
 /// Time after which no case of the sample begins.
 const SAMPLE: Duration = Duration::from_secs(20);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use crate::cases::Case;
+use super::cases::Case;
 
 pub(crate) struct Report {
     file: Option<Mutex<File>>,

@@ -274,7 +274,7 @@ async fn fill(setup: &Setup, owner: &Account, template: Id) {
 fn admin(setup: &Setup, arguments: &[&str]) {
     let socket = setup.data().join("admin.sock");
     let arguments = [&["admin"], arguments, &["--socket"]].concat();
-    crate::done(&arguments, &[&socket]);
+    super::done(&arguments, &[&socket]);
 }
 
 /// Anchors everything, and waits for finality.

@@ -1,13 +1,9 @@
 //! Data directories of earlier versions, opened by this one: everything reads as recorded, and the log continues.
-//! `tests/upgrade/README.md` says how to record a directory.
-
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+//! `tests/program/upgrade/README.md` says how to record a directory.
 
 mod life;
 mod record;
 mod state;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::path::Path;
 
@@ -15,11 +11,11 @@ use kedge_client::{NewObject, Properties};
 use kedge_protocol::resource::ObjectStatus;
 use serde_json::{Value, json};
 
+use crate::support::connect;
+use crate::support::program::kedge;
+use crate::support::server::{Server, Setup};
 use life::{OWNER, account};
 use state::{State, all, unpack};
-use support::connect;
-use support::program::kedge;
-use support::server::{Server, Setup};
 
 /// States whose store has an older format: their rows are rebuilt from the log first, as docs/operations/running.md says.
 const REBUILT_FIRST: &[&str] = &[];
@@ -96,7 +92,7 @@ fn is_kept_and_copied(server: Server, setup: &Setup, directory: &Path) {
     done(&["restore", "--data"], &[&at("restored"), &at("backup")]);
     done(&["verify", "data", "--dev"], &[&at("restored")]);
     done(&["rebuild", "--dev"], &[data]);
-    support::remade::check(data);
+    crate::support::remade::check(data);
     done(&["verify", "data", "--dev"], &[data]);
 }
 

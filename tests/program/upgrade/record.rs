@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::life::{OWNER, account, live, setup};
-use crate::state::{ANSWERS, Answers, pack};
+use super::life::{OWNER, account, live, setup};
+use super::state::{ANSWERS, Answers, pack};
 use crate::support::connect;
 use crate::support::http;
 use crate::support::server::Setup;
@@ -113,7 +113,7 @@ fn clean(data: &Path) {
 /// Records two states of the program that `KEDGE_BIN` names: one that was stopped, and one that was killed.
 /// `KEDGE_STATE` is the prefix of their names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "it records a state for later programs: tests/upgrade/README.md"]
+#[ignore = "it records a state for later programs: tests/program/upgrade/README.md"]
 async fn record_a_state() {
     let name = std::env::var("KEDGE_STATE").expect("KEDGE_STATE names the state");
     for (end, is_killed) in [("stopped", false), ("killed", true)] {

@@ -26,7 +26,7 @@ impl State {
 }
 
 pub(crate) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade/states")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/upgrade/states")
 }
 
 /// The names of all states.

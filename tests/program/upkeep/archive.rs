@@ -12,8 +12,8 @@ use kedge_protocol::hash::to_hex;
 use kedge_protocol::{Address, Id};
 use serde_json::{Value, json};
 
-use crate::drill::{back_up, has_sealed, json_of, load, restore, sealed};
-use crate::made::{Made, done, every_file, kedge, refused};
+use super::drill::{back_up, has_sealed, json_of, load, restore, sealed};
+use super::made::{Made, done, every_file, kedge, refused};
 use crate::support::equivocation::equivocation;
 use crate::support::server::{Server, Setup};
 use crate::support::{Rng, eventually, http};

@@ -10,9 +10,9 @@ use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
 use kedge_log::verify::{Plan, Summary};
 
-use crate::archive::{anchored, archive};
-use crate::drill::{has_sealed, json_of, load, sealed};
-use crate::made::{Made, every_file};
+use super::archive::{anchored, archive};
+use super::drill::{has_sealed, json_of, load, sealed};
+use super::made::{Made, every_file};
 use crate::support::faults::{Faults, OnCall, With};
 use crate::support::server::Setup;
 use crate::support::{Rng, connect, copy_directory, register};

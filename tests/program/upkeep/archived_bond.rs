@@ -9,9 +9,9 @@ use kedge_chain::contract::bond::{CaseState, demand_leaves_calldata, leaves_case
 use kedge_chain::rpc::At;
 use kedge_protocol::signature::SigningKey;
 
-use crate::archive::{anchored, archive};
-use crate::drill::{has_sealed, json_of, load};
-use crate::made::Made;
+use super::archive::{anchored, archive};
+use super::drill::{has_sealed, json_of, load};
+use super::made::Made;
 use crate::support::anvil::{Anvil, CHAIN_ID};
 use crate::support::bonded::Bonded;
 use crate::support::program::kedge;
@@ -101,7 +101,7 @@ async fn a_case_about_archived_batches_keeps_no_other_one_waiting() {
 
     // Once the segments are back, the case is answered too.
     server.stop();
-    for (path, content) in crate::made::every_file(&at("archive")) {
+    for (path, content) in super::made::every_file(&at("archive")) {
         let name = path.file_name().unwrap();
         std::fs::write(at("data/log").join(name), content).unwrap();
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kedge_client::NewObject;
 use serde_json::Value;
 
-use crate::made::{Made, done, every_file, kedge, refused};
+use super::made::{Made, done, every_file, kedge, refused};
 use crate::support::server::{Server, Setup};
 use crate::support::{Rng, copy_directory, http};
 

@@ -10,7 +10,7 @@ use kedge_protocol::export::{Checker, Line};
 use kedge_protocol::time::rfc3339;
 use serde_json::{Value, json};
 
-use crate::made::{Made, done, every_file, kedge, refused};
+use super::made::{Made, done, every_file, kedge, refused};
 use crate::support::server::Setup;
 use crate::support::{Rng, copy_directory, eventually};
 

@@ -3,7 +3,7 @@
 use kedge_client::NewObject;
 use kedge_protocol::signature::SigningKey;
 
-use crate::made::{Made, done, kedge};
+use super::made::{Made, done, kedge};
 use crate::support::anvil::{Anvil, deploy_anchor};
 use crate::support::server::Setup;
 use crate::support::{Rng, copy_directory, eventually, free_port};

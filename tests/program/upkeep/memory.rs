@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kedge_client::{BatchMode, NewAction, NewObject};
 
-use crate::made::Made;
+use super::made::Made;
 use crate::support::program::kedge;
 use crate::support::server::Setup;
 use crate::support::{Rng, copy_directory};

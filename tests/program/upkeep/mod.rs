@@ -1,7 +1,5 @@
 //! Upkeep of a store: interrupted stops, copies, damage and its repair, missing marks, files that others may read.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 mod archive;
 mod archive_killed;
 mod archived_bond;
@@ -14,5 +12,3 @@ mod private;
 mod rebuild;
 mod side_keys;
 mod stop;
-#[path = "../support/mod.rs"]
-mod support;

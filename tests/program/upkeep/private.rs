@@ -7,7 +7,7 @@ use std::path::Path;
 use kedge_client::NewApiKey;
 use kedge_protocol::resource::{Area, Crud, Permission};
 
-use crate::made::{Made, done, kedge};
+use super::made::{Made, done, kedge};
 use crate::support::{Rng, http};
 
 fn mode(path: &Path) -> u32 {

@@ -8,7 +8,7 @@ use kedge_client::{NewApiKey, NewInvitation, NewVariation, Properties, TemplateC
 use kedge_protocol::resource::{Area, Crud, Permission};
 use kedge_storage::{OpenError, Store, StoreOptions, Table};
 
-use crate::made::{Made, done, every_file, kedge, refused};
+use super::made::{Made, done, every_file, kedge, refused};
 use crate::support::{Rng, copy_directory};
 
 /// Tables that must be the same afterwards: all except the store's own metadata.

@@ -16,8 +16,8 @@ use kedge_protocol::signature::SigningKey;
 use kedge_storage::Table;
 use serde_json::{Value, json};
 
-use crate::drill::{back_up, json_of};
-use crate::made::{Made, done, kedge, refused};
+use super::drill::{back_up, json_of};
+use super::made::{Made, done, kedge, refused};
 use crate::support::server::Setup;
 use crate::support::{PASSWORD, Rng, http, register, template};
 

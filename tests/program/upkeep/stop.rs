@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::made::Made;
+use super::made::Made;
 use crate::support::Rng;
 use crate::support::server::Setup;
 

@@ -1,12 +1,10 @@
 //! The table `crates/protocol/vectors/verdicts.json`: valid and damaged evidence, as files and as calldata of the
 //! judge, with the expected verdicts. `KEDGE_WRITE_VERDICTS=1` rewrites it.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[path = "../../protocol/tests/support/faults.rs"]
+#[path = "../../../protocol/tests/support/faults.rs"]
 #[allow(dead_code, reason = "this binary takes the parts that it needs")]
 mod faults;
-#[path = "../../protocol/tests/support/signed_log.rs"]
+#[path = "../../../protocol/tests/support/signed_log.rs"]
 #[allow(dead_code, reason = "this binary takes the parts that it needs")]
 mod signed_log;
 

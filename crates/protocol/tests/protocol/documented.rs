@@ -1,7 +1,5 @@
 //! Compares docs/PROTOCOL.md with the code.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 use kedge_protocol::action::Kind;
 
 /// The table of kinds lists every one, in a separate row or with others of the same form.

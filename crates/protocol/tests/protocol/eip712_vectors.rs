@@ -1,8 +1,6 @@
 //! Layer 1 and the signed records against vectors made by viem and checked by eth-account:
 //! `vectors/eip712.json`.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 use kedge_protocol::action::{ActionWords, RequestHead, salt};
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::authority;
@@ -13,7 +11,7 @@ use kedge_protocol::signature::{Signature, SigningKey};
 use serde_json::Value;
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("../vectors/eip712.json")).unwrap()
+    serde_json::from_str(include_str!("../../vectors/eip712.json")).unwrap()
 }
 
 fn text(value: &Value) -> &str {

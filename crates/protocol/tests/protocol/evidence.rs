@@ -1,12 +1,5 @@
 //! Evidence of faults: its check and its files.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[path = "support/faults.rs"]
-mod faults;
-#[path = "support/signed_log.rs"]
-mod signed_log;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use kedge_protocol::batch::BatchHeader;
@@ -22,8 +15,8 @@ use kedge_protocol::{Hash, Id, KeyFrom, Prefix, SequencerKeys};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use faults::{ROTATED_AT, SECOND_KEY, cases, log, trust};
-use signed_log::{domain, key};
+use crate::faults::{self, ROTATED_AT, SECOND_KEY, cases, log, trust};
+use crate::signed_log::{domain, key};
 
 /// The contracts' name for a refusal.
 fn name(refusal: &NoFault) -> &'static str {

@@ -1,20 +1,13 @@
 //! Exports: one with every number at its limit, its checked values, and refused exports.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[path = "support/export.rs"]
-mod export;
-#[path = "support/requests.rs"]
-mod requests;
-
 use kedge_protocol::export::{Checked, Checker, ExportError, Line, RequestLine, Shown};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::log_tree::Frontier;
 use kedge_protocol::receipt::{ReceiptError, check_header};
 use kedge_protocol::{Hash, KeyFrom, SequencerKeys};
 
-use export::{Export, keys};
-use requests::{SEALED_AT_MS, domain, key};
+use crate::export::{Export, keys};
+use crate::requests::{SEALED_AT_MS, domain, key};
 
 type Edit = fn(&mut Export);
 

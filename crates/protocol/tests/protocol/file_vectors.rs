@@ -1,11 +1,6 @@
 //! Checks receipts, proof files and claims against `vectors/files.json`: good ones and spoiled ones, each with the
 //! check that refuses it. `kedge-prover` checks the proofs of claims.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[path = "support/checks.rs"]
-mod checks;
-
 use kedge_protocol::claim::{ClaimFile, ClaimTextError};
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::limits::CLAIM_BYTES_MAX;
@@ -16,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use checks::{of_claim, of_json, of_proof, of_receipt, parsed};
+use crate::checks::{of_claim, of_json, of_proof, of_receipt, parsed};
 
 #[derive(Deserialize)]
 struct Table<'a> {
@@ -46,7 +41,7 @@ impl Case<'_> {
 }
 
 fn table() -> Table<'static> {
-    serde_json::from_str(include_str!("../vectors/files.json")).unwrap()
+    serde_json::from_str(include_str!("../../vectors/files.json")).unwrap()
 }
 
 /// The first good claim; all claims have the same verifying key.

@@ -2,8 +2,6 @@
 //! is one bit: kind, target, signer, nonce, deadline, the signature, the neighbour with its salt, the hashes of all
 //! actions, and the published leaf with its content. Only the salt, or the seed of the salts, reveals which bit it is.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 use kedge_protocol::Hash;
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
 use kedge_protocol::chain::{self, Leaf};

@@ -1,4 +1,4 @@
-//! The seed of id tables; in a separate test program, because it is set once per process.
+//! The seed of id tables. It is set once per process, so no other test of this program sets it.
 
 use std::hash::BuildHasher;
 

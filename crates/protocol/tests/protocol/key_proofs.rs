@@ -1,7 +1,5 @@
 //! Follows the sequencer's keys by the proof files of the actions that name them.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::{self, Leaf};
 use kedge_protocol::eip712::Domain;

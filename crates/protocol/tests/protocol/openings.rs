@@ -1,10 +1,5 @@
 //! Records of requests and opened actions: the proof that the signer requested them, in time.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[path = "support/requests.rs"]
-mod requests;
-
 use kedge_protocol::Hash;
 use kedge_protocol::action::ActionWords;
 use kedge_protocol::batch::BatchHeader;
@@ -18,7 +13,7 @@ use kedge_protocol::receipt::ReceiptLeaf;
 use kedge_protocol::record::RecordError;
 use kedge_protocol::signature::SignatureError;
 
-use requests::{SEALED_AT_MS, domain, key, organization_id, request};
+use crate::requests::{SEALED_AT_MS, domain, key, organization_id, request};
 
 /// The last action of a request that had this many, opened, and its leaf.
 fn last_of(count: usize) -> (Leaf, Opening) {

@@ -1,7 +1,5 @@
 //! Checks consents of keys to join a wallet against vectors that eth-account made: `vectors/possession.json`.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 use kedge_protocol::Address;
 use kedge_protocol::action::{Kind, RequestHead};
 use kedge_protocol::eip712::Domain;
@@ -13,7 +11,7 @@ use kedge_protocol::signature::{SignatureError, SigningKey};
 use serde_json::Value;
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("../vectors/possession.json")).unwrap()
+    serde_json::from_str(include_str!("../../vectors/possession.json")).unwrap()
 }
 
 fn text(value: &Value) -> &str {

@@ -1,7 +1,5 @@
 //! Checks the protocol against vectors made by an independent implementation: `vectors/spec.json`.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 use std::convert::Infallible;
 
 use kedge_protocol::action::{ActionWords, Kind, RequestHead, salt};
@@ -17,7 +15,7 @@ use kedge_protocol::{Address, Id, Prefix};
 use serde_json::Value;
 
 fn spec() -> Value {
-    serde_json::from_str(include_str!("../vectors/spec.json")).unwrap()
+    serde_json::from_str(include_str!("../../vectors/spec.json")).unwrap()
 }
 
 fn hash(value: &Value) -> Hash {

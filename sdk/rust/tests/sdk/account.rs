@@ -1,12 +1,9 @@
 //! An account's reactions to refusals, and its local checks.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod support;
-
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::support::{DOMAIN, Fault, Log, id, sequencer};
 use kedge_client::error::VerificationError;
 use kedge_client::{
     Account, ActionResult, BatchMode, Client, Error, NewAction, NewObject, Registration,
@@ -16,7 +13,6 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Prefix};
 use serde_json::json;
-use support::{DOMAIN, Fault, Log, id, sequencer};
 
 async fn logged_in(url: &str) -> Account {
     let client = Client::builder(url).connect().await.unwrap();

@@ -1,13 +1,9 @@
 //! Exactly-once batches: stored attempts, sent requests, and new signatures.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-#[allow(dead_code, reason = "the fake log is made for another test")]
-mod support;
-
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::support::{Fault, Log, Seen, id};
 use kedge_client::{
     Account, Attempt, Client, Error, Keeper, NewAction, OnceBatch, OnceResult, Result,
 };
@@ -15,7 +11,6 @@ use kedge_protocol::action::Kind;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Hash, Prefix};
 use serde_json::json;
-use support::{Fault, Log, Seen, id};
 
 const KEY: &str = "batch-7";
 

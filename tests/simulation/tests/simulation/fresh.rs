@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +11,8 @@ use kedge_sim::{Plan, Violation};
 
 /// Concurrent seeds: the number of processors of the suite's machine.
 const THREADS: usize = 2;
+/// Held by the test that runs new seeds: another one would take half of its time.
+static TURN: Mutex<()> = Mutex::new(());
 
 fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -37,6 +39,7 @@ pub(crate) fn run_new<R: Display>(
     seconds: u64,
     run: impl Fn(&Plan) -> Result<R, Violation> + Sync,
 ) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let asked = variable("SIM_SECONDS");
     let until = Instant::now() + Duration::from_secs(asked.unwrap_or(seconds));
     let of_time = || {

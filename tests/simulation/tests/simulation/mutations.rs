@@ -1,7 +1,5 @@
 //! Mutations that prove the simulator: each patch applies, and FOUND.md has its result.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
 use std::path::Path;
 use std::process::Command;
 

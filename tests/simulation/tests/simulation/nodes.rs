@@ -1,10 +1,8 @@
 //! Cluster runs of the simulator: kept seeds with past findings, and new seeds within a time limit.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod fresh;
-
 use kedge_sim::{Plan, run_nodes};
+
+use crate::fresh::run_new;
 
 /// Seeds of every run. 15 found, with an earlier workload, a follower that did not report its position; 11 and 26 find
 /// mutations that others do not; in 5 and 7 the log is anchored, and nodes lose data. In the last one, a node that
@@ -49,5 +47,5 @@ fn kept_seeds_find_nothing() {
 
 #[test]
 fn new_seeds_find_nothing() {
-    fresh::run_new(SECONDS, run_nodes);
+    run_new(SECONDS, run_nodes);
 }

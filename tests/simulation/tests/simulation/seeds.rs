@@ -1,10 +1,8 @@
 //! Runs of the simulator: kept seeds with past findings, and new seeds within a time limit.
 
-#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
-
-mod fresh;
-
 use kedge_sim::{Plan, run};
+
+use crate::fresh::run_new;
 
 /// Seeds of every run: those that found a fault, and some that together have every kind of fault.
 const KEPT: &[u64] = &[
@@ -78,5 +76,5 @@ fn kept_seeds_find_nothing() {
 
 #[test]
 fn new_seeds_find_nothing() {
-    fresh::run_new(SECONDS, run);
+    run_new(SECONDS, run);
 }
