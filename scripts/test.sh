@@ -40,16 +40,16 @@ other_tools() {
 cargo_tests=(cargo test --workspace --release --locked)
 
 # Two programs in parallel, because most of them wait for elections, deadlines or the disk. Those with names starting
-# with c or s (calls, cluster, crash, seeds, storage, stream) take about as long as all others together.
+# with c, l, s or w (cluster, load, siege, simulation, storage, stream, walk) take about as long as all others together.
 rust_tests() {
   local output some status=0
   "${cargo_tests[@]}" --no-run
   output="$(mktemp)"
   # A separate process group, because bash makes background jobs ignore Ctrl-C.
-  setsid "${cargo_tests[@]}" --no-fail-fast --test '[cs]*' >"$output" 2>&1 &
+  setsid "${cargo_tests[@]}" --no-fail-fast --test '[clsw]*' >"$output" 2>&1 &
   some=$!
   trap 'kill -- "-$some" 2>/dev/null || true; cat "$output"; rm "$output"; exit 130' HUP INT TERM
-  "${cargo_tests[@]}" --no-fail-fast --lib --bins --examples --test '[!cs]*' || status=$?
+  "${cargo_tests[@]}" --no-fail-fast --lib --bins --examples --test '[!clsw]*' || status=$?
   wait "$some" || status=$?
   trap - HUP INT TERM
   cat "$output"

@@ -1,4 +1,4 @@
-# Sourced by night.sh: cluster tests. CLUSTER_TESTS names an existing test program of tests/cluster.rs.
+# Sourced by night.sh: cluster tests. CLUSTER_TESTS names an existing test program of tests/cluster/.
 # shellcheck shell=bash
 
 cluster_test() {

@@ -4,7 +4,7 @@
 new_seeds() {
   local log="$root/data/seeds/$seed.log"
   mkdir -p "${log%/*}"
-  SIM_SECONDS=$((${SIM_MINUTES:-60} * 60)) release_test seeds -- --exact --nocapture new_seeds_find_nothing 2>&1 | tee "$log" >/dev/null ||
+  SIM_SECONDS=$((${SIM_MINUTES:-60} * 60)) release_test simulation -- --exact --nocapture seeds::new_seeds_find_nothing 2>&1 | tee "$log" >/dev/null ||
     { tail -n 40 "$log"; die "a seed found something" "the log is $log; docs/TESTING.md says how to replay it"; }
   note "$(grep -c '^seed ' "$log" || true) seeds found nothing"
 }
@@ -16,7 +16,7 @@ calls() {
   touch "$lines"
   sed -i '/^FAILED/d' "$lines"
   KEDGE_CALLS_REPORT="$lines" KEDGE_CALLS_AT_ONCE="${CALLS_AT_ONCE:-8}" cargo test --workspace --release --locked \
-    --test calls -- --ignored --exact every_call_that_fails >"${lines%.txt}.log" 2>&1 || failed=1
+    --test faults -- --ignored --exact calls::every_call_that_fails >"${lines%.txt}.log" 2>&1 || failed=1
   awk '{ sub(/:.*/, ""); count[$1 " " $2 " " $4]++ } END { for (kind in count) printf "%6d %s\n", count[kind], kind }' "$lines" | sort -k2 | notes
   { grep '^FAILED' "$lines" || true; } | notes
   ((failed == 0)) || die "calls that failed broke a promise" "the log is ${lines%.txt}.log; KEDGE_CALL replays one case (docs/TESTING.md)"
@@ -44,8 +44,8 @@ kills() {
   while done_before="$(awk '{ sum += $1 } END { print sum + 0 }' "$lines")" && ((done_before < wanted)); do
     part=$(($(wc -l <"$lines") + 1))
     say "    $done_before of $wanted kills done; the next server has the seed $((seed * 1000 + part))"
-    KEDGE_TEST_SEED=$((seed * 1000 + part)) KEDGE_KILLS="$each" release_test crash -- --exact --nocapture \
-      every_acknowledged_action_survives_kill_9 >"${lines%.txt}-$part.log" 2>&1 ||
+    KEDGE_TEST_SEED=$((seed * 1000 + part)) KEDGE_KILLS="$each" release_test faults -- --exact --nocapture \
+      crash::every_acknowledged_action_survives_kill_9 >"${lines%.txt}-$part.log" 2>&1 ||
       die "a kill broke a promise" "the log is ${lines%.txt}-$part.log"
     sed -n 's/^\([0-9]* kills, .*\)$/\1/p' "${lines%.txt}-$part.log" >>"$lines"
   done

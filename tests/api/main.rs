@@ -1,4 +1,5 @@
-//! The whole server over HTTP: the real binary, its own store and chain, real signatures.
+//! The whole server over HTTP: the real binary, its own store and chain, real signatures. Also the table of files with
+//! the verdict of every checker.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -22,3 +23,4 @@ mod program;
 mod remade;
 mod requests;
 mod resources;
+mod verdicts;

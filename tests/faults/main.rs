@@ -1,14 +1,18 @@
-//! The real server on a disk that fails or stalls, with a hanging resolver, and with a wrong clock: its reports, the
-//! log's content afterwards, and how it ends.
+//! The real server on a disk that fails, stalls or is full, killed at any moment, on changed stores, with a hanging
+//! resolver, and with a wrong clock: its reports, the log's content afterwards, and how it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
 mod bounds;
+mod calls;
 mod clock;
+mod crash;
+mod disk;
 mod failed;
 mod lookups;
 mod lost;
 mod outcomes;
+mod recovery;
 mod stalled;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
 //! Random histories by concurrent clients, with kill -9 in between, against a small oracle that predicts every answer,
-//! state, history, event and proof.
+//! state, history, event and proof. Also a hundred clients on the same things.
 //!
 //! `KEDGE_MODEL_SEED` sets the seed, `KEDGE_MODEL_STEPS` the number of requests.
 
@@ -9,6 +9,7 @@ mod clients;
 mod compare;
 mod followers;
 mod oracle;
+mod parallel;
 mod plan;
 mod replay;
 #[path = "../support/mod.rs"]

@@ -1,7 +1,9 @@
-//! The program for its users: commands, options and their ranges, TLS. The real binary over real sockets.
+//! The program for its users and operators: commands, options and their ranges, TLS, tracing, upkeep of a store, data of
+//! earlier versions. The real binary over real sockets.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
+mod admin;
 mod chain;
 mod commands;
 mod documents;
@@ -19,7 +21,10 @@ mod starts;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
+mod tracing;
 mod trust;
+mod upgrade;
+mod upkeep;
 
 use std::process::{Command, Output};
 

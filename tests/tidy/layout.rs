@@ -1,14 +1,19 @@
-//! How large a crate may be, how many files a folder may hold, and how long a function may be.
+//! How large a crate may be, how many test programs it has, how many files a folder may hold, and how long a function
+//! may be.
 
 use std::collections::BTreeMap;
 
-use super::{is_test_file, sources, without_tests};
+use super::{is_test_file, root, sources, without_tests};
 
 /// Most lines of a crate's Rust, without tests.
 const CRATE_LINES_MAX: usize = 13_000;
 
 /// Most Rust files of a folder, without those of its subfolders.
 const FOLDER_FILES_MAX: usize = 25;
+
+/// Most programs of integration tests of the root package; every other package has one. Each is linked with the whole
+/// server, which takes longer than most tests.
+const TEST_PROGRAMS_MAX: usize = 9;
 
 /// Most lines of a function, from its `fn` to its closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
@@ -18,23 +23,23 @@ const LONG_FUNCTIONS: &[&str] = &[
     "crates/chain/src/contract/bond/calldata.rs::every_call_encodes_with_the_artifacts_abi",
     "crates/config/src/ranges.rs::ranges",
     "crates/search/src/tests/filters.rs::filters_that_are_not_right_are_refused_with_a_pointer",
-    "tests/anchor.rs::on_anvil_that_goes_away_and_comes_back",
     "tests/api/feeds/events.rs::every_action_tells_what_it_did",
     "tests/api/resources/objects.rs::an_object_from_mint_to_transfer",
     "tests/api/resources/search.rs::others_objects_are_found_only_where_they_are_public_and_named",
     "tests/api/resources/search.rs::searches_that_are_not_right_are_refused",
-    "tests/cluster.rs::writes_go_on_when_the_leader_is_lost_and_nothing_acknowledged_is",
+    "tests/api/verdicts/receipts.rs::signed_by_the_sequencer",
     "tests/cluster/feeds.rs::survive_the_leader",
+    "tests/cluster/main.rs::writes_go_on_when_the_leader_is_lost_and_nothing_acknowledged_is",
+    "tests/ethereum/anchor.rs::on_anvil_that_goes_away_and_comes_back",
+    "tests/ethereum/resolver.rs::a_claim_is_resolved_on_the_chain",
+    "tests/ethereum/rotation/mod.rs::a_batch_is_signed_with_its_key_or_not_at_all",
+    "tests/ethereum/rotation/mod.rs::three_rotations_under_load_leave_a_log_that_everybody_verifies",
+    "tests/ethereum/watch.rs::faults",
     "tests/faults/stalled.rs::what_waits_for_new_rules_is_decided_by_them",
     "tests/model/main.rs::random_histories_are_the_oracles",
     "tests/program/running.rs::the_demo_does_what_it_says_and_its_proof_is_proven_on",
     "tests/program/running.rs::what_sign_prints_is_taken",
-    "tests/resolver.rs::a_claim_is_resolved_on_the_chain",
-    "tests/rotation/main.rs::a_batch_is_signed_with_its_key_or_not_at_all",
-    "tests/rotation/main.rs::three_rotations_under_load_leave_a_log_that_everybody_verifies",
-    "tests/upkeep/drill.rs::a_killed_server_is_restored_as_it_stood_at_a_sequence",
-    "tests/verdicts/receipts.rs::signed_by_the_sequencer",
-    "tests/watch.rs::faults",
+    "tests/program/upkeep/drill.rs::a_killed_server_is_restored_as_it_stood_at_a_sequence",
 ];
 
 #[test]
@@ -66,6 +71,37 @@ fn folders_are_small() {
         assert!(
             files <= FOLDER_FILES_MAX,
             "{folder} holds {files} Rust files: group them in folders by what they are for"
+        );
+    }
+}
+
+/// The package's folder, if cargo makes a test program of this file.
+fn package_of_program(path: &str) -> Option<&str> {
+    let (folder, name) = path.rsplit_once("tests/")?;
+    let depth = name.matches('/').count();
+    let is_program = depth == 0 || (depth == 1 && name.ends_with("/main.rs"));
+    (is_program && (folder.is_empty() || folder.ends_with('/'))).then_some(folder)
+}
+
+#[test]
+fn test_programs_are_few() {
+    let mut packages: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in sources(&[".rs"]).into_keys() {
+        let manifest = |folder: &str| root().join(folder).join("Cargo.toml").exists();
+        if let Some(folder) = package_of_program(&path).filter(|folder| manifest(folder)) {
+            packages.entry(folder.to_owned()).or_default().push(path);
+        }
+    }
+    assert!(packages.len() > 10, "{packages:?}");
+    for (folder, programs) in packages {
+        let most = if folder.is_empty() {
+            TEST_PROGRAMS_MAX
+        } else {
+            1
+        };
+        assert!(
+            programs.len() <= most,
+            "{folder}tests has more programs than {most}: {programs:?}; make modules of one program of them"
         );
     }
 }

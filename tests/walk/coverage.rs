@@ -39,11 +39,11 @@ const TESTS: [&str; 11] = [
 const NEVER: [(&str, &str); 5] = [
     (
         "INTERNAL",
-        "takes a fault inside: tests/disk.rs, tests/crash.rs",
+        "takes a fault inside: tests/faults/disk.rs, tests/faults/crash.rs",
     ),
     (
         "UNAVAILABLE",
-        "takes a server that is overloaded, read-only or starting: tests/api/capacity/overload.rs, tests/recovery.rs",
+        "takes a server that is overloaded, read-only or starting: tests/api/capacity/overload.rs, tests/faults/recovery.rs",
     ),
     (
         "QUOTA_EXCEEDED",
@@ -51,7 +51,7 @@ const NEVER: [(&str, &str); 5] = [
     ),
     (
         "GONE",
-        "takes a log whose old segments were archived: tests/upkeep/archive.rs; or an object of many actions: tests/api/resources/history.rs",
+        "takes a log whose old segments were archived: tests/program/upkeep/archive.rs; or an object of many actions: tests/api/resources/history.rs",
     ),
     (
         "IDEMPOTENCY_IN_PROGRESS",

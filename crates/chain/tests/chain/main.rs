@@ -14,3 +14,4 @@ mod rpc_client;
 mod sender_life;
 mod sender_trouble;
 mod support;
+mod verdicts;

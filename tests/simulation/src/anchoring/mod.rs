@@ -160,7 +160,7 @@ struct AnchorSettings {
 }
 
 /// The bond of a run: its terms, and the server's options. Half of the runs that anchor have one. A separate random
-/// source keeps the other choices, and the seeds in `tests/seeds.rs`, unchanged.
+/// source keeps the other choices, and the seeds that the tests keep, unchanged.
 fn bond_of(seed: u64) -> Option<(BondTerms, u64, Challenger)> {
     let mut random = SimulationRandom::new(seed, 2_731);
     if random.below(2) > 0 {

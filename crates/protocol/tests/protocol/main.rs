@@ -1,0 +1,27 @@
+//! The protocol against its test vectors and its document, and what its checks refuse.
+
+#![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
+
+mod chain_vectors;
+#[path = "../support/checks.rs"]
+mod checks;
+mod documented;
+mod eip712_vectors;
+mod evidence;
+#[path = "../support/export.rs"]
+mod export;
+mod exports;
+#[path = "../support/faults.rs"]
+mod faults;
+mod file_vectors;
+mod hidden_word;
+mod id_maps;
+mod key_proofs;
+mod openings;
+mod possession_vectors;
+#[path = "../support/requests.rs"]
+mod requests;
+#[path = "../support/signed_log.rs"]
+mod signed_log;
+mod spec_vectors;
+mod tree_vectors;

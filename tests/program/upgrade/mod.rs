@@ -1,0 +1,121 @@
+//! Data directories of earlier versions, opened by this one: everything reads as recorded, and the log continues.
+//! `tests/program/upgrade/README.md` says how to record a directory.
+
+mod life;
+mod record;
+mod state;
+
+use std::path::Path;
+
+use kedge_client::{NewObject, Properties};
+use kedge_protocol::resource::ObjectStatus;
+use serde_json::{Value, json};
+
+use crate::support::connect;
+use crate::support::program::kedge;
+use crate::support::server::{Server, Setup};
+use life::{OWNER, account};
+use state::{State, all, unpack};
+
+/// States whose store has an older format: their rows are rebuilt from the log first, as docs/operations/running.md says.
+const REBUILT_FIRST: &[&str] = &[];
+
+/// Runs a command of the program, which must succeed.
+#[track_caller]
+fn done(arguments: &[&str], paths: &[&Path]) -> String {
+    let output = kedge().args(arguments).args(paths).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "kedge {arguments:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// An answer without its transient parts: the use of limits, and the last use of a key.
+fn lasting(answer: &Value) -> Value {
+    match answer {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(name, _)| {
+                !["forecast", "usage", "last_used_at"].contains(&name.as_str())
+            });
+            let kept = kept.map(|(name, value)| (name.clone(), lasting(value)));
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(lasting).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Compares answers with those of the recording.
+async fn reads_as_recorded(state: &State, setup: &Setup) {
+    let now = record::answers(setup, &state.paths()).await;
+    for (path, recorded) in &state.answers {
+        let found = &now[path];
+        assert_eq!(
+            lasting(found),
+            lasting(recorded),
+            "{}: GET {path} is not what it was",
+            state.name
+        );
+    }
+}
+
+/// Changes existing resources and adds new ones.
+async fn continues(setup: &Setup) {
+    let owner = account(&connect(&setup.url()).await, OWNER).await;
+    let templates = owner.templates(&kedge_client::ListQuery::default());
+    let templates = templates.collect(100).await.unwrap();
+    let plain = templates.iter().find(|one| one.name == "plain").unwrap();
+    let minted = owner.mint(plain.id, &NewObject::default()).await.unwrap();
+    let objects = owner.objects(&kedge_client::ListQuery::default());
+    let objects = objects.collect(1_000).await.unwrap();
+    let old = objects.iter().find(|object| {
+        object.template_id == plain.id
+            && object.id != minted.resource.id
+            && object.status == ObjectStatus::Active
+    });
+    let mut properties = Properties::new();
+    properties.insert("after".to_owned(), json!("the upgrade"));
+    let old = old.unwrap().id;
+    let updated = owner.update(old, &properties).await.unwrap();
+    assert_eq!(updated.resource.properties["after"], "the upgrade");
+}
+
+/// Checks that a rebuild yields the same rows, and that a copy of the running server can be restored.
+fn is_kept_and_copied(server: Server, setup: &Setup, directory: &Path) {
+    let at = |name: &str| directory.join(name);
+    let data = setup.data();
+    let socket = data.join("admin.sock");
+    done(&["backup", "--socket"], &[&socket, &at("backup")]);
+    // An orderly stop also compares the store's rows with those that its log makes.
+    server.stop();
+    done(&["verify", "data", "--dev"], &[data]);
+    done(&["verify", "log", "--signatures"], &[&data.join("log")]);
+    done(&["restore", "--data"], &[&at("restored"), &at("backup")]);
+    done(&["verify", "data", "--dev"], &[&at("restored")]);
+    done(&["rebuild", "--dev"], &[data]);
+    crate::support::remade::check(data);
+    done(&["verify", "data", "--dev"], &[data]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_earlier_state_is_read_continued_and_copied() {
+    let names = all();
+    assert!(names.len() >= 2, "{names:?}");
+    for name in names {
+        let directory = tempfile::tempdir().unwrap();
+        let state = unpack(&name, directory.path());
+        let setup = life::setup(&directory.path().join("data"));
+        if REBUILT_FIRST.contains(&name.as_str()) {
+            done(&["rebuild", "--dev"], &[setup.data()]);
+        }
+        let server = setup.start();
+        let (status, ready) = server.readiness().await;
+        assert_eq!(status, 200, "{name}: {ready}");
+        reads_as_recorded(&state, &setup).await;
+        continues(&setup).await;
+        is_kept_and_copied(server, &setup, directory.path());
+        // Starts once more, from the rebuilt store.
+        let server = setup.start();
+        continues(&setup).await;
+        server.stop();
+    }
+}
