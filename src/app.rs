@@ -13,9 +13,9 @@ use kedge_http::auth::api_key::ApiKeys;
 use kedge_http::auth::bearer::AccessTokens;
 use kedge_http::auth::code::{InvitationCodes, MacKey};
 use kedge_http::auth::keys::KeysError;
+use kedge_http::auth::one_time_secrets::OneTimeSecrets;
 use kedge_http::auth::password::{PasswordChecker, PasswordError};
 use kedge_http::auth::session::RefreshSessions;
-use kedge_http::auth::shown_once::OneTimeSecrets;
 use kedge_http::body;
 use kedge_http::cors::CorsPolicy;
 use kedge_http::cursor::CursorCodec;
@@ -40,7 +40,7 @@ use kedge_http::batches::BatchCache;
 use kedge_http::claims::ClaimChecker;
 use kedge_http::idempotency::in_flight::KeysInFlight;
 use kedge_http::operator::OperatorKey;
-use kedge_http::submit::RequestSubmitter;
+use kedge_http::submitter::RequestSubmitter;
 
 /// Longer request texts are parsed and hashed on separate threads. Shorter ones take less time than handing them over,
 /// and the runtime's few workers bound them already.

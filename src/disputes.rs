@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use kedge_actors::{Engine, PublishedState};
 use kedge_http::claims::VerifiedClaim;
 use kedge_http::error::ApiError;
-use kedge_http::idempotency::kept::{IdempotentAnswer, IdempotentKey};
+use kedge_http::idempotency::answer::{IdempotentAnswer, IdempotentKey};
 use kedge_http::operator::OperatorKey;
 use kedge_http::trust;
 use kedge_protocol::Code;

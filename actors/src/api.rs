@@ -13,7 +13,7 @@ use kedge_protocol::resource::{Object, ResourceTrace};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 use kedge_rules::Refusal;
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use parking_lot::Mutex;
 
 use crate::overlay::StateVersion;

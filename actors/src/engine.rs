@@ -6,8 +6,8 @@
 //! frames with [`Follower`](following::Follower).
 
 mod clock;
-pub(crate) mod following;
-mod leading;
+pub(crate) mod follower;
+mod leader;
 pub(crate) mod preview;
 mod shutdown;
 mod start;
@@ -33,20 +33,20 @@ use tokio::sync::{oneshot, watch};
 use crate::anchor::{AnchorObstacles, AnchorSource, SeenAnchors};
 use crate::api::{Submission, SubmissionError, SubmissionOutcome};
 use crate::commit::disk::StoreDisk;
-use crate::commit::keeper::StoreThreads;
+use crate::commit::sealer::StoreThreads;
 use crate::commit::signing::{BatchSigner, HeldKeys};
 use crate::events::{EventListener, EventListeners};
 use crate::failure::{EngineFailure, FailureSink};
 use crate::messages::NodeHealth;
+use crate::pipeline::admission_pool::AdmissionPool;
 use crate::pipeline::messages::DirectoryMessage;
-use crate::pipeline::parts::ShardSplit;
-use crate::pipeline::placed::CommitterMessage;
-use crate::pipeline::room::AdmissionPool;
-use crate::pipeline::unit::Proposal;
-use crate::pipeline::world::{PublishProgress, PublishedState, StateReader};
+use crate::pipeline::proposal::Proposal;
+use crate::pipeline::published_state::{PublishProgress, PublishedState, StateReader};
+use crate::pipeline::sequenced_proposal::CommitterMessage;
+use crate::pipeline::shard_split::ShardSplit;
 use crate::timekeeper::Timekeeper;
 
-use self::leading::LeaderState;
+use self::leader::LeaderState;
 
 /// Options of the engine.
 #[derive(Clone)]

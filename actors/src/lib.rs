@@ -23,7 +23,7 @@ mod messages;
 pub mod metric_definitions;
 pub mod overlay;
 mod pipeline;
-pub mod places;
+pub mod slots;
 pub mod timing;
 pub mod webhooks;
 
@@ -37,11 +37,11 @@ pub use api::{
     SubmissionOutcome, SubmittedAction,
 };
 pub use commit::signing::{HeldKeys, SigningError};
-pub use engine::following::{FollowError, LogFollower};
+pub use engine::follower::{FollowError, LogFollower};
 pub use engine::preview::DecisionPreview;
 pub use engine::{Engine, EngineOptions, StartError};
 pub use failure::EngineFailure;
 pub use kedge_runtime::timekeeper;
 pub use messages::{AnchorReport, NodeHealth};
-pub use pipeline::world::PublishedState;
+pub use pipeline::published_state::PublishedState;
 pub use timekeeper::{Clock, passing_clock, wall_clock};

@@ -9,9 +9,9 @@ use kedge_load::machine::HostMachine;
 use rocksdb::{DB, Env, Options as RocksOptions};
 use serde::Serialize;
 
-use crate::drive::fill;
 use crate::error::BenchResult;
 use crate::fleet::{BenchFleet, FleetSize};
+use crate::generator::fill;
 use crate::requests::{RequestPlan, RequestShape};
 use crate::server::{BenchOptions, BenchServer};
 

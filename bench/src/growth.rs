@@ -9,9 +9,9 @@ use kedge_load::figures::{RunSpread, grouped, table};
 use kedge_load::machine::load_average;
 use serde::Serialize;
 
-use crate::drive::{DriveEnd, DriveFigures, fill, measure};
 use crate::error::BenchResult;
 use crate::fleet::{BenchFleet, FleetSize};
+use crate::generator::{DriveEnd, DriveFigures, fill, measure};
 use crate::report::BenchReport;
 use crate::requests::{RequestPlan, RequestShape};
 use crate::server::{BenchOptions, BenchServer};

@@ -5,17 +5,17 @@ mod bare;
 mod cluster;
 mod compare;
 mod disk;
-mod drive;
 mod error;
 mod fleet;
+mod generator;
 mod growth;
 mod report;
 mod requests;
 mod restart;
+mod rounds;
 mod search;
 mod server;
 mod tracing;
-mod turns;
 
 use clap::{Parser, Subcommand};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_client::sign::deadline_in;
-use kedge_load::texts::{BusBody, VARIANTS, payload, push_signature};
+use kedge_load::bodies::{BusBody, VARIANTS, payload, push_signature};
 use kedge_protocol::action::{Kind, RequestHead, action_hashes, salts};
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::signature::Signature;

@@ -7,9 +7,9 @@ use kedge_load::figures::{RunSpread, grouped, table};
 use kedge_load::machine::load_average;
 use serde::Serialize;
 
-use crate::drive::{DriveEnd, drive, fill};
 use crate::error::BenchResult;
 use crate::fleet::{BenchFleet, FleetSize};
+use crate::generator::{DriveEnd, drive, fill};
 use crate::report::BenchReport;
 use crate::requests::{RequestPlan, RequestShape};
 use crate::server::{BenchOptions, BenchServer};

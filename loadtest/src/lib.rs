@@ -4,6 +4,7 @@
 //! benches share are public.
 
 pub mod accounts;
+pub mod bodies;
 mod checks;
 pub mod connection;
 pub mod error;
@@ -18,7 +19,6 @@ mod progress;
 mod report;
 pub mod server;
 mod setup;
-pub mod texts;
 
 use std::io::Write as _;
 use std::process::ExitCode;

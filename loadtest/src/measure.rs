@@ -15,7 +15,7 @@ use crate::checks::receiver::{DeliveryFigures, WebhookReceiver};
 use crate::connection;
 use crate::error::{LoadtestError, LoadtestResult};
 use crate::figures::LatencyFigures;
-use crate::load::collect::{IntervalCollector, LoadFigures};
+use crate::load::collector::{IntervalCollector, LoadFigures};
 use crate::load::processes::{self, LoadOrder, OrderOutcome};
 use crate::load::run::{LoadPhase, PhaseResult};
 use crate::machine;

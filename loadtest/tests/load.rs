@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
-#[path = "load/rotated.rs"]
-mod rotated;
+#[path = "load/rotation.rs"]
+mod rotation;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -5,14 +5,14 @@ use kedge_http::error::{ApiError, NONCE_HIGHEST};
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::ResourceIdText;
 use kedge_protocol::receipt::Receipt;
-use kedge_replay::images::read_image;
-use kedge_rules::image::ResourceState;
+use kedge_replay::resource_rows::read_image;
+use kedge_rules::resource_state::ResourceState;
 use kedge_storage::StoreSnapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::call::HandlerCall;
-use crate::api::shown::ActionPosition;
+use crate::api::view_conversion::ActionPosition;
 
 /// A resource that a request made or changed, with its proof.
 #[derive(Debug, Serialize, JsonSchema)]

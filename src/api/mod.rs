@@ -30,9 +30,9 @@ pub mod organization;
 mod router;
 mod row;
 pub mod service;
-pub mod shown;
 mod table;
 pub mod templates;
+pub mod view_conversion;
 pub mod webhooks;
 
 pub use endpoint::EndpointRow;

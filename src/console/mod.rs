@@ -14,7 +14,7 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, CONTENT_SECURITY_POLICY, HeaderName};
 use hyper::{HeaderMap, Method};
 use kedge_http::error::ApiError;
-use kedge_http::fixed::FixedBody;
+use kedge_http::fixed_body::FixedBody;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use rust_embed::Embed;

@@ -15,7 +15,7 @@ use hyper::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use kedge_http::server::parsing;
+use kedge_http::server::malformed_request;
 use kedge_http::stream::ReplyBody;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -59,7 +59,7 @@ where
         let page = Arc::clone(&page);
         async move { page.respond(request).await }
     };
-    kedge_net::page::serve(address, CONNECTION_TIMEOUT, respond).await
+    kedge_net::local_listener::serve(address, CONNECTION_TIMEOUT, respond).await
 }
 
 fn json_of(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
@@ -77,7 +77,7 @@ fn refused(status: StatusCode, why: &str) -> Response<Full<Bytes>> {
 impl OperatorPage {
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
-        let fault = parsing::fault(&parts, usize::MAX);
+        let fault = malformed_request::fault(&parts, usize::MAX);
         let request = Request::from_parts(parts, body);
         let mut response = match (fault, request.uri().path()) {
             (Some(fault), _) => refused(fault.status(), &fault.message),

@@ -7,11 +7,11 @@
 //! - `nodes`: which nodes are ready, and which one leads; `passing`: a request to a node and its answer.
 //! - `own`: the edge's own answers: its health, and that no node could be reached.
 
-mod answering;
+mod forwarding;
+mod handler;
+mod local_answers;
 pub mod metric_definitions;
 mod nodes;
-mod own;
-mod passing;
 mod run;
 
 pub use run::{EdgeError, ForwardRule, ForwardTarget, run};

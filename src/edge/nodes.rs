@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::sync::watch;
 
+use crate::edge::forwarding::{ForwardingClient, OutgoingBody, is_own};
 use crate::edge::metric_definitions::READY_NODES;
-use crate::edge::passing::{ForwardingClient, OutgoingBody, is_own};
 
 /// Interval between two probes of a node.
 const EVERY: Duration = Duration::from_millis(250);

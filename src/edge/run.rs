@@ -9,16 +9,16 @@ use hyper::Method;
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
 use kedge_http::cors::CorsPolicy;
-use kedge_http::server::stopping::{self, ImmediateExit};
+use kedge_http::server::stop_signal::{self, ImmediateExit};
 use kedge_http::server::{BoundListener, ServerError};
 use kedge_net::shedding::LoadShedder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
-use crate::edge::answering::{EdgeHandler, ROOM_BYTES};
+use crate::edge::forwarding::RequestForwarder;
+use crate::edge::handler::{EdgeHandler, ROOM_BYTES};
 use crate::edge::metric_definitions;
 use crate::edge::nodes::NodeDirectory;
-use crate::edge::passing::RequestForwarder;
 
 /// Target of a request.
 pub enum ForwardTarget {
@@ -79,7 +79,7 @@ pub async fn run(config: Config, route: ForwardRule) -> Result<(), EdgeError> {
     };
     reload_on_hangup(hangups, &bound);
     // Before the announcement, so that a stop right after it is noticed.
-    let stop = stopping::signal()?;
+    let stop = stop_signal::signal()?;
     drop(ends_at_once);
     announce(&bound.url())?;
     bound.serve(&config, edge, shedding, stop, || ()).await;

@@ -27,12 +27,12 @@ use kedge_http::error::ApiError;
 use kedge_http::limits::{BudgetReservation, LimitCharge, LimitClass};
 use kedge_http::query::RequestQuery;
 use kedge_http::reply::HttpReply;
-use kedge_http::server::sent::SentBody;
-use kedge_http::server::{RequestHandler, ServerError, parsing};
+use kedge_http::server::response_body::SentBody;
+use kedge_http::server::{RequestHandler, ServerError, malformed_request};
 use kedge_http::signing::SignatureHeaders;
 use kedge_http::signing::SigningScheme;
 use kedge_http::v2;
-use kedge_net::line::{ConnectionState, OpenRequest};
+use kedge_net::connection::{ConnectionState, OpenRequest};
 use kedge_net::refusals::RefusalSchedule;
 use kedge_net::request_ids::RequestIds;
 use kedge_net::shedding::LoadShedder;
@@ -40,9 +40,9 @@ use kedge_protocol::Address;
 use kedge_telemetry::RequestTrace;
 use tracing::Instrument as _;
 
-use super::arrived::{ArrivedRequest, seen};
-use super::finish::undocumented;
-use super::measured::{HttpMetrics, traced_method};
+use super::execution::{ArrivedRequest, seen};
+use super::http_metrics::{HttpMetrics, traced_method};
+use super::response::undocumented;
 use crate::api::endpoint::EndpointAuth;
 use crate::api::idempotency;
 use crate::api::{EndpointRouter, EndpointRow, TABLE, documented};
@@ -253,7 +253,7 @@ impl RequestDispatcher {
         context: &mut RequestContext,
     ) -> Result<HttpReply, ApiError> {
         let limits = &self.app.limits;
-        if let Some(fault) = parsing::fault(parts, self.header_bytes_max) {
+        if let Some(fault) = malformed_request::fault(parts, self.header_bytes_max) {
             limits.count_address(&mut context.tally)?;
             return Err(fault);
         }

@@ -1,12 +1,12 @@
 //! Serving of requests on the connections of [`kedge_http::server`].
 
-mod arrived;
 mod dispatch;
+mod execution;
 mod faults;
-mod finish;
-mod following;
-mod measured;
-mod submitting;
+mod http_metrics;
+mod leader_forwarding;
+mod response;
+mod submission;
 
 use std::sync::Arc;
 use std::time::Duration;

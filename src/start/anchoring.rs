@@ -16,7 +16,7 @@ use kedge_telemetry::Tracer;
 use serde_json::{Map, Value, json};
 
 use super::ChainConnection;
-use crate::api::shown;
+use crate::api::view_conversion;
 
 /// Poll interval of a public chain with transactions in flight, milliseconds.
 const POLL_MS: u64 = 4_000;
@@ -134,7 +134,7 @@ impl AnchoringTask {
         members.insert("batches".to_owned(), json!(outcome.batches));
         members.insert(
             "status".to_owned(),
-            json!(outcome.status.map(shown::anchor_state)),
+            json!(outcome.status.map(view_conversion::anchor_state)),
         );
         members.insert("block_number".to_owned(), json!(outcome.block_number));
         Ok(members)
@@ -195,7 +195,7 @@ impl AnchoringTask {
         members.insert("batches_not_anchored".to_owned(), json!(lag));
         members.insert(
             "last_anchor".to_owned(),
-            json!(last.as_ref().map(shown::anchor)),
+            json!(last.as_ref().map(view_conversion::anchor)),
         );
         if let Some(node) = self.engine.node() {
             let away_ms = node

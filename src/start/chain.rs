@@ -7,8 +7,8 @@ use std::time::Duration;
 use kedge_chain::contract::{AnchorContract, DeployOptions, TransactError, ensure_deployed};
 use kedge_chain::rpc::{EndpointError, RpcClient, RpcEndpoint, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
-use kedge_config::durable;
 use kedge_config::secrets::{self, SecretError};
+use kedge_config::state_file;
 use kedge_config::{ChainMode, Config};
 use kedge_devchain as embedded;
 use kedge_http::clock;
@@ -240,5 +240,6 @@ fn read_address(path: &Path) -> Result<Option<Address>, ChainError> {
 }
 
 fn write_address(path: &Path, address: Address) -> Result<(), ChainError> {
-    durable::put(path, format!("{address}\n").as_bytes()).map_err(|error| file_error(path, &error))
+    state_file::put(path, format!("{address}\n").as_bytes())
+        .map_err(|error| file_error(path, &error))
 }

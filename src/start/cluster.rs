@@ -19,7 +19,7 @@ use kedge_storage::{LogReplicator, SideWrite, Store, StoreMode};
 use parking_lot::Mutex;
 
 use super::AnchoringTask;
-use super::contents::StreamContents;
+use super::shared_contents::StreamContents;
 use super::shared_keys;
 use crate::app::ServerApp;
 use crate::webhooks;

@@ -7,9 +7,9 @@
 mod anchoring;
 mod chain;
 mod cluster;
-mod contents;
 mod edge;
 mod sequencer_keys;
+mod shared_contents;
 mod shared_keys;
 mod store;
 mod timekeeping;
@@ -25,8 +25,8 @@ use kedge_cluster::node::Replica;
 use kedge_config::secrets::{self, SecretError};
 use kedge_config::{Config, StartAllowances};
 use kedge_http::clock::{self, now_s};
-use kedge_http::server::stopping::{self, ImmediateExit};
-use kedge_http::server::{BoundListener, ServerError, failing, open_files};
+use kedge_http::server::stop_signal::{self, ImmediateExit};
+use kedge_http::server::{BoundListener, ServerError, open_files, store_failure};
 use kedge_net::tls::ServerCertificate;
 use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
@@ -36,7 +36,7 @@ use kedge_storage::{SideWrite, Store, StoreMode, StoreOpenError};
 use kedge_telemetry::logging::{self, LoggingError};
 use kedge_telemetry::{Tracer, TracingError};
 use kedge_upkeep::archive::{self, ArchiveError};
-use kedge_upkeep::private::{PrivateFileError, make_private_from_now_on, tighten};
+use kedge_upkeep::private_files::{PrivateFileError, make_private_from_now_on, tighten};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{self, AdminBackupSource, AdminError};
@@ -49,7 +49,7 @@ pub use anchoring::AnchoringTask;
 pub use chain::{ChainConnection, ChainError};
 use cluster::{LeaderDuties, StreamConnection};
 pub use edge::run_edge;
-pub use kedge_http::server::failing::exit_at_once;
+pub use kedge_http::server::store_failure::exit_at_once;
 pub use store::LostKeyError;
 
 /// Cached actors of organizations.
@@ -174,7 +174,7 @@ pub async fn run(config: Config, allowances: StartAllowances) -> Result<(), RunE
         None => Engine::start(options, store).await?,
         Some(_) => Engine::open(options, store)?,
     };
-    failing::end_process(engine.failure())?;
+    store_failure::end_process(engine.failure())?;
     let parts = StartParts {
         env,
         chain: &chain,
@@ -281,7 +281,7 @@ async fn serve(config: &Config, engine: &Engine, parts: StartParts<'_>) -> Resul
     let counting = Arc::clone(&app);
     tokio::spawn(async move { counting.limits.keep_stored().await });
     // Before the announcement, so that a stop right after it is noticed.
-    let stop = stopping::signal()?;
+    let stop = stop_signal::signal()?;
     drop(parts.ends_at_once);
     announce(&url, chain, config)?;
     crate::server::serve(bound, config, Arc::clone(&app), stop).await?;

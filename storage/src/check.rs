@@ -2,7 +2,7 @@
 //! is checked alone ([`own`]), by several threads if need be; a [`BatchWalk`] then joins batch to batch.
 
 mod fault;
-pub(crate) mod own;
+pub(crate) mod own_batch;
 
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::LogLeaf;
@@ -10,7 +10,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::log_tree::{self, TreeFrontier, TreeNodes as _};
 use kedge_protocol::record::RequestRecord;
 
-use self::own::OwnBatch;
+use self::own_batch::OwnBatch;
 use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::meta::LogHead;
 

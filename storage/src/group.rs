@@ -5,7 +5,7 @@ mod compare;
 mod counts;
 mod objects;
 mod sequencer_keys;
-mod side;
+mod side_writes;
 mod writes;
 
 use kedge_log::{Frame, FrameRejection};
@@ -23,7 +23,7 @@ use crate::tables::meta::{self, LogHead};
 use crate::tables::row::{BincodeRow, StoredResource};
 use crate::tables::{self, Table, claim_key, evidence_key, list_key, lookup, name_key};
 
-pub use side::SideWrite;
+pub use side_writes::SideWrite;
 use writes::WriteBuffer;
 
 /// All writes of one commit. Building it needs no store and does no I/O.

@@ -14,22 +14,22 @@
 //! RocksDB's types stay inside, and so does the row layout: other crates see protocol types.
 
 mod action_index;
-mod archived;
 mod check;
 mod codec;
 mod copies;
-mod followed;
+mod creation_lock;
 mod group;
 mod high_water;
 mod live_files;
-mod making;
+mod mark_check;
 pub mod metric_definitions;
 mod open;
 mod read;
 mod recent;
-mod released;
 mod rocks;
 mod sealing;
+mod segment_archive;
+mod shared_log;
 mod snapshot;
 mod store;
 mod tables;
@@ -45,12 +45,12 @@ pub use kedge_log::frame::FrameError;
 pub use kedge_log::{
     FileLog, KeyId, Log, LogOptions, LogPosition, LogUsage, SideEntry, SideKeys, StoredFrame,
 };
+pub use mark_check::MissingMark;
 pub use open::{ARCHIVED_LIST, StoreOpenError, StoreOpening};
 pub use read::{
     ActionReader, IndexedObject, ListWindow, ListedObject, LoggedRequest, PlacedAction,
     PropertyRange, RowPage,
 };
-pub use released::MissingMark;
 pub use rocks::table_files_max;
 pub use sealing::SealError;
 pub use snapshot::{RawRow, StoreReadError, StoreSnapshot};
@@ -65,5 +65,5 @@ pub use tables::objects::{ObjectIndex, ObjectOrigin};
 pub use tables::records::{IdempotencyRow, SecretRow};
 pub use tables::residue::{IdempotencyResidue, ResourceRow};
 #[doc(hidden)]
-pub use tables::rewritten::rewritten;
+pub use tables::round_trip::rewritten;
 pub use tables::row::StoredResource;

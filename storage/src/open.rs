@@ -1,9 +1,9 @@
 //! Opening of a store: the log is checked, the rows are brought up to its end, and nothing is served before the log's
 //! tail was recomputed and matches the head.
 
+mod consistency;
 mod error;
-mod fit;
-mod opening;
+mod store_opening;
 mod tail;
 
 use std::path::Path;
@@ -14,8 +14,8 @@ use kedge_protocol::eip712::Domain;
 use crate::action_index::{self, ActionIndex};
 use crate::codec;
 use crate::codec::encode_into;
+use crate::creation_lock;
 use crate::live_files;
-use crate::making;
 use crate::recent::row_writes;
 use crate::rocks::{DatabaseAccess as Files, RocksDatabase, is_no_space};
 use crate::snapshot::StoreSnapshot;
@@ -26,13 +26,13 @@ use crate::tables::meta::{APPLIED_KEY, AppliedFrame, DOMAIN_KEY, FORMAT_KEY, HEA
 use crate::tables::row::BincodeRow;
 
 pub use error::{ARCHIVED_LIST, StoreOpenError};
-pub use opening::StoreOpening;
+pub use store_opening::StoreOpening;
 
 use error::{of_format, of_rocks, of_system, unreadable};
 
 /// True if RocksDB cannot have written anything here.
 fn is_empty(path: &Path) -> Result<bool, StoreOpenError> {
-    if making::is_unfinished(path) {
+    if creation_lock::is_unfinished(path) {
         return Ok(true);
     }
     let io = of_system(path);
@@ -121,7 +121,7 @@ fn other_format(path: &Path) -> Option<StoreOpenError> {
 /// Creates a store without rows. A crash meanwhile leaves nothing that could be mistaken for a store.
 fn make(options: &StoreOptions) -> Result<RocksDatabase, StoreOpenError> {
     let path = options.path.as_path();
-    let making = making::begin(path).map_err(of_system(path))?;
+    let making = creation_lock::begin(path).map_err(of_system(path))?;
     let database = open_database(options, Files::Create)?;
     initialize(&database, &options.domain).map_err(of_rocks(path))?;
     making.end().map_err(of_system(path))?;

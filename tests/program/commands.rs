@@ -47,10 +47,10 @@ fn a_number_that_would_wrap_stops_instead() {
 #[test]
 fn no_test_passes_whose_server_answered_otherwise_than_documented() {
     look_through("2026-01-01T00:00:00Z  WARN kedge: the disk is full");
-    let line = format!("ERROR kedge::server::finish: {UNDOCUMENTED} why=\"GET / is not text\"");
+    let line = format!("ERROR kedge::server::response: {UNDOCUMENTED} why=\"GET / is not text\"");
     assert!(std::panic::catch_unwind(|| look_through(&line)).is_err());
     // The server's exact message.
-    assert!(include_str!("../../src/server/finish.rs").contains(UNDOCUMENTED));
+    assert!(include_str!("../../src/server/response.rs").contains(UNDOCUMENTED));
 }
 
 /// KEDGE_BIN names the program for tests and scripts; the program itself must not treat it as an option.

@@ -1,6 +1,6 @@
 //! Checks that a server's answers were as its document states: the server logs those that were not.
 
-/// The server's log message for an answer that contradicts its document (`src/server/finish.rs`).
+/// The server's log message for an answer that contradicts its document (`src/server/response.rs`).
 pub(crate) const UNDOCUMENTED: &str = "an answer is not as the document describes it";
 
 /// Examines the log of a server that has ended, for the test that drops it. A failed test shows the log's end; a test

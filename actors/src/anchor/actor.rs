@@ -23,11 +23,11 @@ use kedge_replay::events::anchor_events;
 use kedge_storage::{AnchorProgress, AnchorRow, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use super::obstacles::AnchorObstacles;
 use super::rows::{
     AnchorIntentRows, AnswerRows, foreign, move_last, recent, status_after, store_error,
 };
 use super::state::{AnchorActorState, ChainConflict, NodeProbe};
-use super::trouble::AnchorObstacles;
 use crate::engine::Engine;
 use crate::messages::{AnchorMessage, AnchorReport};
 use crate::metric_definitions as metric;

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::state::AnchorActorState;
 use crate::engine::Engine;
-use crate::pipeline::placed::CommitterMessage;
+use crate::pipeline::sequenced_proposal::CommitterMessage;
 
 /// Time between reads, milliseconds: a rotation is rare, and named ahead of its batch.
 const READ_MS: u64 = 60_000;

@@ -9,26 +9,26 @@
 //! - `outcome`: the outcome of a requested anchor. `trouble`: what stands in the way of anchors.
 
 mod actor;
-mod adopting;
-mod anchored;
+mod adoption;
+mod anchor_source;
+mod anchor_watch;
 mod bond_answers;
+mod chain_conflict;
 mod checkpoint;
 mod commands;
 mod contract_keys;
-mod doubt;
 mod node;
+mod obstacles;
 mod outcome;
 mod rows;
-mod seen;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;
-mod trouble;
 
 pub use actor::AnchorOptions;
+pub(crate) use anchor_source::SeenAnchors;
+pub use anchor_source::{AnchorSource, CheckpointAnswers, ContractAnchorSource};
+pub use chain_conflict::contradiction;
 pub use checkpoint::CheckpointError;
-pub use doubt::contradiction;
+pub(crate) use obstacles::AnchorObstacles;
 pub use outcome::AnchorOutcome;
-pub(crate) use seen::SeenAnchors;
-pub use seen::{AnchorSource, CheckpointAnswers, ContractAnchorSource};
-pub(crate) use trouble::AnchorObstacles;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kedge_protocol::Id;
 use kedge_storage::{AnchorProgress, StoreReadError};
 
-use super::trouble::AnchorObstacles;
+use super::obstacles::AnchorObstacles;
 use crate::engine::Engine;
 use crate::messages::AnchorReport;
 

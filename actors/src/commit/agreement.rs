@@ -12,7 +12,7 @@ use kedge_storage::{Store, WriteGroup};
 use super::error::GroupDisagreement;
 use super::record::record;
 use crate::api::BatchPlacement;
-use crate::pipeline::placed::SequencedProposal;
+use crate::pipeline::sequenced_proposal::SequencedProposal;
 use kedge_replay::apply::{ApplyError, LogApplier};
 
 /// Every group of up to this many requests is in the sample.

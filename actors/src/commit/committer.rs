@@ -10,8 +10,8 @@
 //! waits and hands over.
 
 mod caches;
+mod parking;
 mod thread;
-mod waiting;
 
 pub(crate) use caches::CommitterCaches;
 pub(crate) use thread::CommitterThread;
@@ -29,8 +29,8 @@ use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
-use kedge_replay::{counted, images};
-use kedge_rules::image::ResourceState;
+use kedge_replay::{log_bytes, resource_rows};
+use kedge_rules::resource_state::ResourceState;
 use kedge_runtime::env::Env;
 use kedge_storage::{IdempotencyRow, LogHead, SecretRow, SideWrite, WriteGroup};
 
@@ -42,9 +42,9 @@ use super::signing::BatchSigner;
 use crate::api::{BatchPlacement, NewSecret, SealedBatch};
 use crate::events::SideEvents;
 use crate::metric_definitions as metric;
-use crate::pipeline::decided::ActionEffect;
-use crate::pipeline::placed::{CommitterMessage, SequencedProposal};
-use crate::pipeline::world::PublishedState;
+use crate::pipeline::effect::ActionEffect;
+use crate::pipeline::published_state::PublishedState;
+use crate::pipeline::sequenced_proposal::{CommitterMessage, SequencedProposal};
 use crate::timekeeper::Timekeeper;
 
 /// Actions of one commit group, at most: eight full batches.
@@ -349,7 +349,7 @@ impl Committer {
         }
         let (record, contents) = record(placed, batch_number, first_leaf_index);
         group.put_request(&record, &contents);
-        let mut added = counted::of_request(&record);
+        let mut added = log_bytes::of_request(&record);
         let asker = record.organization_id;
         afterwards.touch(asker);
         let done = placed
@@ -447,7 +447,7 @@ impl Committer {
                         self.keys_changed_at = sequence;
                     }
                     self.note_key(image)?;
-                    images::put_image(group, image, before);
+                    resource_rows::put_image(group, image, before);
                 }
             }
         }

@@ -9,8 +9,8 @@ use kedge_storage::{LogHead, WriteGroup};
 use tokio::sync::oneshot;
 
 use crate::api::{BatchPlacement, SubmissionOutcome};
-use crate::pipeline::placed::SequencedProposal;
-use crate::pipeline::unit::Proposal;
+use crate::pipeline::proposal::Proposal;
+use crate::pipeline::sequenced_proposal::SequencedProposal;
 
 /// Answers and notifications once a group is durable.
 #[derive(Default)]

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use kedge_protocol::record::{ActionRecord, FailedAction, RequestRecord};
 use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
-use kedge_replay::images;
-use kedge_rules::image::ResourceState;
+use kedge_replay::resource_rows;
+use kedge_rules::resource_state::ResourceState;
 use kedge_storage::IdempotencyResidue;
 
 use crate::api::IdempotencyClaim;
-use crate::pipeline::decided::ActionEffect;
 use crate::pipeline::decision::ActionDecision;
-use crate::pipeline::placed::SequencedProposal;
+use crate::pipeline::effect::ActionEffect;
+use crate::pipeline::sequenced_proposal::SequencedProposal;
 
 /// The record of a placed unit, and the contents of its done actions.
 pub(crate) fn record(
@@ -94,7 +94,7 @@ pub(crate) fn residue<'a>(
             Ok(ActionEffect::Resources { next, .. }) => {
                 residue
                     .resources
-                    .extend(next.iter().filter_map(images::row));
+                    .extend(next.iter().filter_map(resource_rows::row));
             }
         }
     }

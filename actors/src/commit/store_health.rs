@@ -7,7 +7,7 @@ use std::time::Duration;
 use kedge_storage::Store;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::pipeline::placed::CommitterMessage;
+use crate::pipeline::sequenced_proposal::CommitterMessage;
 
 /// Time between checks.
 const INTERVAL: Duration = Duration::from_millis(250);

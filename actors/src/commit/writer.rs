@@ -7,12 +7,12 @@
 //! how long to pause, and is called again. The threads around them (`threads.rs`) receive, step, pause and send.
 //! `tests.rs` takes the same steps on one thread and a simulated disk, in orders that a seed chooses.
 
-mod appending;
-mod releaser;
+mod appender;
+mod publisher;
+mod retry;
 #[cfg(test)]
 pub(crate) mod tests;
 mod threads;
-mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -27,7 +27,7 @@ use super::error::CommitterError;
 use super::group::CommitGroup;
 use crate::events::EventListeners;
 use crate::failure::FailureSink;
-use crate::pipeline::world::PublishedState;
+use crate::pipeline::published_state::PublishedState;
 
 pub(crate) use threads::{WriterThreads, start};
 

@@ -10,7 +10,7 @@ use kedge_protocol::{Id, Prefix};
 use kedge_rules::{ActionInput, Caller, Refusal, World, object};
 
 use crate::engine::Engine;
-use crate::pipeline::world::{PublishedState, StateReader, unavailable};
+use crate::pipeline::published_state::{PublishedState, StateReader, unavailable};
 
 /// Preview of one request's actions in the present state.
 pub struct DecisionPreview {

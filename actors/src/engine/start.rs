@@ -13,7 +13,7 @@ use kedge_storage::{LogHead, Store, StoreMode};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
-use super::leading::LeaderState;
+use super::leader::LeaderState;
 use super::{Engine, EngineInner, EngineOptions, StartError};
 use crate::anchor::SeenAnchors;
 use crate::commit::agreement::AgreementSampler;
@@ -22,15 +22,15 @@ use crate::commit::disk::{self, StoreDisk};
 use crate::commit::pace::GroupPace;
 use crate::commit::signing::BatchSigner;
 use crate::commit::writer::{self, Publisher};
-use crate::commit::{keeper, store_health};
+use crate::commit::{sealer, store_health};
 use crate::events::SideEvents;
 use crate::failure::{self, EngineFailure, FailureSink};
 use crate::pipeline::admission::AdmissionBounds;
+use crate::pipeline::admission_pool::AdmissionPool;
 use crate::pipeline::catalog::TemplateCatalog;
-use crate::pipeline::placed::CommitterMessage;
-use crate::pipeline::room::AdmissionPool;
+use crate::pipeline::published_state::{PublishProgress, PublishedState, StateReader};
+use crate::pipeline::sequenced_proposal::CommitterMessage;
 use crate::pipeline::supervisor::SupervisorOptions;
-use crate::pipeline::world::{PublishProgress, PublishedState, StateReader};
 use crate::pipeline::{PipelineParts, PipelineSizes};
 
 /// Placed units that may wait for the committer.
@@ -80,7 +80,7 @@ impl Engine {
         let disk_full = Arc::default();
         let ending = Arc::default();
         disk::watch(disk.clone(), &disk_full);
-        let keepers = keeper::start(&store, &disk, &env, &ending, &sink, &options.running)?;
+        let keepers = sealer::start(&store, &disk, &env, &ending, &sink, &options.running)?;
         room.watch();
         Ok(Self {
             inner: Arc::new(EngineInner {

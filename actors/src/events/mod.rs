@@ -10,8 +10,8 @@
 //! [`EventListener`] signals that there may be new events; it carries none and can lose none.
 
 mod listeners;
-mod side;
+mod side_events;
 
 pub use listeners::EventListener;
 pub(crate) use listeners::EventListeners;
-pub(crate) use side::SideEvents;
+pub(crate) use side_events::SideEvents;

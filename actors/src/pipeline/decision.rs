@@ -4,8 +4,8 @@
 use kedge_rules::Refusal;
 use kedge_rules::sequencer::{KeyWrite, SequencedAction};
 
-use super::decided::ActionEffect;
-use super::refused::ActionRefusal;
+use super::effect::ActionEffect;
+use super::refusal::ActionRefusal;
 use crate::api::{ActionOutcome, CommittedAction, CommittedState, SubmissionOutcome};
 
 /// A decision, by the action's index in the request.

@@ -17,7 +17,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use super::catalog::TemplateCatalog;
 use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
 use super::organization::{OrganizationActor, OrganizationOptions};
-use super::unit::{Proposal, ProposalPart};
+use super::proposal::{Proposal, ProposalPart};
 use crate::api::{Principal, SubmissionError};
 use crate::metric_definitions as metric;
 

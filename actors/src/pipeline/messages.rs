@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kedge_protocol::{Address, Id};
 use ractor::ActorRef;
 
-use super::unit::{MintGrant, Proposal, ProposalPart};
+use super::proposal::{MintGrant, Proposal, ProposalPart};
 
 pub(crate) enum DirectoryMessage {
     /// A new request, for admission by its organization's actor.

@@ -10,29 +10,29 @@
 //! - Bounds: `room`, `admission` and `in_flight`.
 
 pub(crate) mod admission;
+pub(crate) mod admission_pool;
 pub(crate) mod catalog;
-pub(crate) mod decided;
+mod completion;
 pub(crate) mod decision;
+mod decision_memory;
 mod directory;
-mod ending;
-mod fate;
-mod in_flight;
+pub(crate) mod effect;
 pub(crate) mod messages;
 mod object;
 mod organization;
-pub(crate) mod parts;
-pub(crate) mod placed;
-mod refused;
+mod placement_state;
+pub(crate) mod proposal;
+pub(crate) mod published_state;
+mod refusal;
 pub(crate) mod resources;
 mod rights;
-pub(crate) mod room;
 mod rounds;
+pub(crate) mod sequenced_proposal;
 mod sequencer;
 pub(crate) mod shard;
+pub(crate) mod shard_split;
 pub(crate) mod supervisor;
 mod supply;
-pub(crate) mod unit;
-pub(crate) mod world;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -46,11 +46,11 @@ use tokio::sync::mpsc;
 use self::directory::{DirectoryActor, DirectoryOptions};
 use self::messages::{DirectoryMessage, SequencerMessage};
 use self::organization::OrganizationOptions;
-use self::placed::CommitterMessage;
+use self::published_state::{PublishProgress, StateReader};
+use self::sequenced_proposal::CommitterMessage;
 use self::sequencer::{SequencerActor, SequencerOptions};
 use self::shard::{ShardActor, ShardOptions};
 use self::supervisor::{PipelineSupervisor, SupervisorOptions};
-use self::world::{PublishProgress, StateReader};
 use crate::timekeeper::Timekeeper;
 
 /// Dependencies of the pipeline's actors.

@@ -9,8 +9,8 @@ use kedge_protocol::resource::Object;
 use kedge_protocol::{Hash, Id};
 use kedge_rules::{ActionInput, Caller, Refusal, TemplateRules, World, object};
 
-use super::decided::ActionEffect;
-use super::refused::ActionRefusal;
+use super::effect::ActionEffect;
+use super::refusal::ActionRefusal;
 use crate::api::ExpectedVersion;
 use crate::overlay::{Overlay, StateVersion};
 

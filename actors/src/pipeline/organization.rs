@@ -21,11 +21,11 @@ use kedge_runtime::executor::StepScheduler;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::messages::{DirectoryMessage, OrganizationMessage, ProposalSettlement};
+use super::proposal::{Proposal, ProposalPart};
+use super::published_state::{StateReader, gone};
 use super::resources::{CACHE_MAX, ResourceOverlays};
 use super::rights::RightsBarrier;
 use super::supply::{self, SupplyLedger};
-use super::unit::{Proposal, ProposalPart};
-use super::world::{StateReader, gone};
 use crate::api::{NonceOutcome, Principal, Submission, SubmissionError};
 use crate::metric_definitions as metric;
 

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
-use kedge_replay::images::read_image;
-use kedge_rules::image::ResourceState;
+use kedge_replay::resource_rows::read_image;
+use kedge_rules::resource_state::ResourceState;
 use kedge_rules::resources::{self, RuleDecision};
 use kedge_rules::{ActionInput, Refusal, StepAllowance, registration};
 
-use super::decided::{ActionEffect, DecisionBase, NameClaims};
-use super::refused::ActionRefusal;
-use super::unit::Proposal;
-use super::world::{StateReader, unavailable};
+use super::effect::{ActionEffect, DecisionBase, NameClaims};
+use super::proposal::Proposal;
+use super::published_state::{StateReader, unavailable};
+use super::refusal::ActionRefusal;
 use crate::api::ExpectedVersion;
 use crate::overlay::{Overlay, StateVersion};
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use kedge_protocol::Id;
 
-use super::unit::Proposal;
+use super::proposal::Proposal;
 
 /// Wallets with requests in flight, and wallets whose rights are being changed.
 #[derive(Default)]

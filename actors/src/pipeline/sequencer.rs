@@ -28,9 +28,9 @@ use tokio::sync::mpsc;
 
 use super::decision::{self, ActionDecision};
 use super::messages::{DirectoryMessage, OrganizationMessage, SequencerMessage, ShardMessage};
-use super::placed::{CommitterMessage, SequencedProposal};
-use super::unit::Proposal;
-use super::world::PublishProgress;
+use super::proposal::Proposal;
+use super::published_state::PublishProgress;
+use super::sequenced_proposal::{CommitterMessage, SequencedProposal};
 use crate::api::{SubmissionError, SubmissionOutcome};
 use crate::metric_definitions as metric;
 use crate::timekeeper::Timekeeper;

@@ -12,8 +12,8 @@ use kedge_rules::World;
 use ractor::ActorRef;
 
 use super::messages::{OrganizationMessage, ProposalSettlement};
-use super::unit::{MintGrant, MintNeed, Proposal};
-use super::world::{StateReader, gone};
+use super::proposal::{MintGrant, MintNeed, Proposal};
+use super::published_state::{StateReader, gone};
 use crate::api::SubmissionError;
 
 /// The supply that the unit's mints need, in the order of reservation.

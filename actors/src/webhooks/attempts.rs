@@ -10,8 +10,8 @@ use kedge_protocol::resource::Webhook;
 use kedge_replay::events::{EventFilter, EventSpan};
 use kedge_storage::{DeliveryPause, DeliveryRow, DeliveryStatus, SideWrite, StoreReadError};
 
-use super::desk::{DeliveryDesk, PIECE_BYTES, PIECE_EVENTS, PendingDelivery};
-use super::trouble::WorkerError;
+use super::delivery_desk::{DeliveryDesk, PIECE_BYTES, PIECE_EVENTS, PendingDelivery};
+use super::worker_error::WorkerError;
 use super::{AlsoWritten, DeliveryRequest, DeliveryVerdict, RedeliverError};
 
 use crate::metric_definitions as metric;

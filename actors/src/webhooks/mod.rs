@@ -15,14 +15,14 @@
 //! The [`DeliveryTransport`] sends; the server provides it (`src/webhooks.rs`). A 410 becomes the action `system.webhook_off`,
 //! signed by the operator's key; without that key the webhook pauses until it is changed.
 
+mod activation;
 mod attempts;
-mod desk;
+mod delivery_desk;
 mod orders;
+mod pending_writes;
 mod schedule;
-mod since;
-mod trouble;
-mod unstored;
 mod worker;
+mod worker_error;
 
 use std::collections::HashMap;
 use std::future::Future;

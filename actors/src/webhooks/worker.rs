@@ -8,9 +8,9 @@ use kedge_protocol::resource::Webhook;
 use kedge_storage::{DeliveryRow, RowPage, SideWrite, StoreSnapshot};
 
 use super::WebhookOptions;
-use super::desk::DeliveryDesk;
+use super::delivery_desk::DeliveryDesk;
 use super::orders::OrderReceiver;
-use super::trouble::WorkerError;
+use super::worker_error::WorkerError;
 use crate::engine::Engine;
 use crate::fair::FairQueue;
 

@@ -8,7 +8,7 @@ use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::apply::{ApplyError, LogApplier};
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use kedge_storage::{RawRow, Table, WriteGroup, rewritten};
 
 use crate::cuts::{Log, explained};

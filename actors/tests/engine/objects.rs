@@ -10,7 +10,7 @@ use kedge_protocol::Id;
 use kedge_protocol::event::{EventPosition, EventType};
 use kedge_protocol::nonce::NonceError;
 use kedge_rules::Refusal;
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use kedge_runtime::env::{Env, RealEnv};
 
 use crate::resources::ids;

@@ -12,9 +12,9 @@ use kedge_protocol::Id;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::{Role, Tier};
-use kedge_replay::images::read_image;
+use kedge_replay::resource_rows::read_image;
 use kedge_rules::Refusal;
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 
 use crate::support::{
     Client, check_fold, check_receipt, join, minted, operator, register, start, template,

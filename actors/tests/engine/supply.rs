@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kedge_actors::timekeeper::Clock;
 use kedge_actors::{Engine, Principal, Submission, SubmissionError, SubmissionOutcome};
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use kedge_runtime::env::{Env as _, RealEnv};
 
 use crate::support::*;

@@ -15,12 +15,12 @@ use serde::Serialize;
 
 use self::nodes::BenchCluster;
 use self::report::{ClusterFigures, ClusterJoin, ClusterReads, ClusterRun, ClusterSubject};
-use crate::drive::{DriveEnd, DriveFigures, fill, measure};
 use crate::error::BenchResult;
 use crate::fleet::{BenchFleet, FleetSize};
+use crate::generator::{DriveEnd, DriveFigures, fill, measure};
 use crate::requests::{RequestPlan, RequestShape};
+use crate::rounds::{RoundOptions, SETTLE};
 use crate::server::{BenchOptions, BenchServer};
-use crate::turns::{RoundOptions, SETTLE};
 
 const NODES: usize = 3;
 

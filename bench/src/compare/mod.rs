@@ -14,12 +14,12 @@ use serde::Serialize;
 
 use self::peers::PeerOptions;
 use self::report::{CompareFigures, CompareRun};
-use crate::drive::measure;
 use crate::error::BenchResult;
 use crate::fleet::{BenchFleet, FleetSize};
+use crate::generator::measure;
 use crate::requests::{RequestPlan, RequestShape};
+use crate::rounds::{RoundOptions, SETTLE};
 use crate::server::{BenchLimits, BenchOptions, BenchServer};
-use crate::turns::{RoundOptions, SETTLE};
 
 /// What to compare, and for how long.
 #[derive(clap::Args, Serialize)]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::report::CompareRun;
 use super::{CompareOptions, ComparedSystem};
-use crate::drive::DriveLatency;
 use crate::error::BenchResult;
+use crate::generator::DriveLatency;
 use crate::requests::{ACTION_BYTES, RequestShape};
 
 /// Their addresses; those without one are left out.

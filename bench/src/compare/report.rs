@@ -4,8 +4,8 @@ use kedge_load::figures::{RunSpread, table, write_text};
 use serde::Serialize;
 
 use super::{CompareOptions, ComparedSystem};
-use crate::drive::{DriveFigures, DriveLatency};
 use crate::error::BenchResult;
+use crate::generator::{DriveFigures, DriveLatency};
 use crate::report::BenchReport;
 use crate::requests::{ACTION_BYTES, RequestShape};
 

@@ -1,6 +1,6 @@
 //! Bench of searches among a million objects.
 
-mod fill;
+mod fixture;
 mod queries;
 
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub(crate) struct SearchBenchOptions {
 
 #[derive(serde::Serialize)]
 struct SearchFigures {
-    filled: fill::SearchFixture,
+    filled: fixture::SearchFixture,
     measures: Vec<queries::QueryFigures>,
 }
 
@@ -52,11 +52,11 @@ pub(crate) async fn run(options: &SearchBenchOptions) -> BenchResult<()> {
     };
     let load_average_before = load_average();
     let server = BenchServer::start(&options.server, &data)?;
-    let filled = fill::fill(&server.url, options.objects).await?;
+    let filled = fixture::fill(&server.url, options.objects).await?;
     // The last writes are only in memory; a restart writes them to files and loads them like any other.
     server.stop()?;
     let server = BenchServer::start(&options.server, &data)?;
-    let token = fill::log_in(&server.url).await?;
+    let token = fixture::log_in(&server.url).await?;
     let mut measures = Vec::new();
     for query in queries::ALL {
         for &connections in &options.connections {

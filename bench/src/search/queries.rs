@@ -9,7 +9,7 @@ use kedge_load::figures::LatencyFigures;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fill::{PRICE_MAX, REGIONS, SearchRng, categories};
+use super::fixture::{PRICE_MAX, REGIONS, SearchRng, categories};
 use super::post;
 use crate::error::BenchResult;
 

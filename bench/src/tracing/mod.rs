@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use self::report::{TracingFigures, TracingRun};
 use self::sink::SpanSink;
-use crate::drive::{DriveEnd, measure};
 use crate::error::BenchResult;
 use crate::fleet::{BenchFleet, FleetSize};
+use crate::generator::{DriveEnd, measure};
 use crate::requests::{RequestPlan, RequestShape};
+use crate::rounds::{RoundOptions, SETTLE};
 use crate::server::{BenchOptions, BenchServer};
-use crate::turns::{RoundOptions, SETTLE};
 
 /// What to measure, and for how long.
 #[derive(clap::Args, Serialize)]

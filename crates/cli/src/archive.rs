@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kedge_upkeep::private::make_private_from_now_on;
+use kedge_upkeep::private_files::make_private_from_now_on;
 use serde_json::json;
 
 use super::admin;

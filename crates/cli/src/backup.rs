@@ -12,7 +12,7 @@ use kedge_storage::{HighWater, HighWaterMark};
 use kedge_upkeep::archive::{self, ArchiveRecord, LocalArchive};
 use kedge_upkeep::backup::{self, BackupError, BackupManifest, RestorePoint};
 use kedge_upkeep::bounds::MemoryBounds;
-use kedge_upkeep::private::make_private_from_now_on;
+use kedge_upkeep::private_files::make_private_from_now_on;
 use kedge_upkeep::side_keys;
 use kedge_upkeep::verify::{StoreCheckLevel, StoreVerifier, StoreVerifySummary};
 use serde_json::{Value, json};

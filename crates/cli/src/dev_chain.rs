@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kedge_chain::contract::{DeployOptions, ensure_deployed};
 use kedge_chain::rpc::{RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
-use kedge_config::durable;
+use kedge_config::state_file;
 use kedge_devchain::{self as embedded, EmbeddedOptions};
 use kedge_http::clock;
 use kedge_protocol::Address;
@@ -62,7 +62,7 @@ pub(crate) async fn run(args: DevChainArgs) -> Result<(), CommandFailure> {
     let contract = deployed
         .map_err(|error| failed("the anchor contract", &error))?
         .address();
-    let written = durable::put(&remembered, format!("{contract}\n").as_bytes());
+    let written = state_file::put(&remembered, format!("{contract}\n").as_bytes());
     written.map_err(|error| failed(&remembered.display().to_string(), &error))?;
     print(&format!(
         "JSON-RPC     {url}\nchain id     {}\ncontract     {contract}\n",

@@ -18,10 +18,10 @@ use crate::error::{ConnectError, StreamError};
 use crate::health::{self, ClusterHealth};
 use crate::nats::Nats;
 use crate::options::ClusterOptions;
-use crate::roaming::{Chooser, ReconnectBackoff};
+use crate::reconnection::{Chooser, ReconnectBackoff};
 use crate::servers::ClusterServers;
-use crate::synced::SyncedPosition;
-use crate::{monitors, settings, synced};
+use crate::sync_reports::SyncedPosition;
+use crate::{monitors, settings, sync_reports};
 
 /// A server that leaves two pings unanswered is abandoned: a paused one keeps its connections.
 const PING_INTERVAL: Duration = Duration::from_millis(500);
@@ -111,8 +111,8 @@ impl Cluster {
     ) -> Result<Self, ConnectError> {
         let mut tasks = JoinSet::new();
         let reported = watch::channel(None).0;
-        synced::spawn_reporting(&mut tasks, &servers, &options, reported.subscribe());
-        let synced = synced::spawn_hearing(&mut tasks, &servers, &options).await;
+        sync_reports::spawn_reporting(&mut tasks, &servers, &options, reported.subscribe());
+        let synced = sync_reports::spawn_hearing(&mut tasks, &servers, &options).await;
         let synced = synced.map_err(|error| engine("the nodes' subject cannot be read", &error))?;
         Ok(Self(Arc::new(ClusterInner {
             options,

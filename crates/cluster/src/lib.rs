@@ -14,12 +14,11 @@
 //! - [`ClusterServers`]: the servers that carry the log: NATS, or a simulator's.
 //! - [`Cluster::reseed`]: recreates the stream from a node's own segments.
 
-mod asking;
 mod connection;
-mod contents;
 mod error;
-mod following;
+mod file_contents;
 mod health;
+mod leader_requests;
 mod lease;
 mod members;
 pub mod metric_definitions;
@@ -27,28 +26,29 @@ mod monitors;
 mod nats;
 pub mod node;
 mod options;
-mod publishing;
-mod replicated;
+mod publication;
+mod reconnection;
+mod replicated_log;
 mod reseed;
-mod roaming;
 mod servers;
 mod settings;
 mod stream;
-mod synced;
+mod stream_follower;
+mod sync_reports;
 
-pub use asking::{LeaderRequest, LeaderRequestError, LeaderRequests};
 pub use connection::Cluster;
 pub use error::{ConnectError, LeadTermError, ReseedError, StreamConflict, StreamError};
-pub use following::StreamFollower;
 pub use health::ClusterHealth;
+pub use leader_requests::{LeaderRequest, LeaderRequestError, LeaderRequests};
 pub use lease::{Lease, LeaseHolder, LeaseObservation};
 pub use members::ClusterMember;
 pub use options::ClusterOptions;
-pub use replicated::{LeadState, LeadSwitch, ReplicatedLog};
+pub use replicated_log::{LeadState, LeadSwitch, ReplicatedLog};
 pub use reseed::ReseedSummary;
 pub use servers::{
     Acknowledgement, BucketEntry, ClusterReply, ClusterServers, ConsumerMessage, ConsumerMessages,
     CoreMessage, LogStreamEnds, LogStreamMessage, OutboundMessage,
 };
 pub use stream::{StreamTailFrame, TermFrame};
-pub use synced::SyncedPosition;
+pub use stream_follower::StreamFollower;
+pub use sync_reports::SyncedPosition;

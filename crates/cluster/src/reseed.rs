@@ -9,7 +9,7 @@ use kedge_log::{LogReadError, LogReader};
 
 use crate::connection::Cluster;
 use crate::error::{ReseedError, StreamError};
-use crate::publishing::{OutgoingFrame, StreamPublishOutcome};
+use crate::publication::{OutgoingFrame, StreamPublishOutcome};
 use crate::servers::Acknowledgement;
 use crate::settings;
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::connection::Cluster;
 use crate::error::{LeadTermError, StreamConflict, StreamError};
-use crate::publishing::{OutgoingFrame, StreamPublishOutcome};
+use crate::publication::{OutgoingFrame, StreamPublishOutcome};
 use crate::servers::{LogStreamEnds, LogStreamMessage};
 
 /// How long the stream may seem too short before it counts as broken: a new leader of the stream may not have applied

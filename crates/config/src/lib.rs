@@ -2,15 +2,15 @@
 //! in files (`secrets`), and small state files (`durable`).
 
 mod cluster;
-pub mod durable;
 mod edge;
 mod error;
 mod forms;
 mod network;
 mod options;
+mod otel_env;
 mod ranges;
 pub mod secrets;
-mod standard;
+pub mod state_file;
 
 use std::path::Path;
 
@@ -78,7 +78,7 @@ pub fn load_edge(sources: &ConfigSources<'_>) -> Result<Config, ConfigError> {
 fn read(sources: &ConfigSources<'_>) -> Result<Config, ConfigError> {
     let variable = |name: &str| std::env::var(name).ok();
     let mut figment = Figment::from(Serialized::defaults(Config::default()));
-    figment = figment.merge(Serialized::defaults(standard::options(variable)?));
+    figment = figment.merge(Serialized::defaults(otel_env::options(variable)?));
     if let Some(file) = sources.file {
         if !file.is_file() {
             return Err(ConfigError::NoFile(file.display().to_string()));
@@ -96,7 +96,7 @@ fn read(sources: &ConfigSources<'_>) -> Result<Config, ConfigError> {
     if config.dev {
         config.chain = ChainMode::Embedded;
     }
-    if standard::is_disabled(variable) {
+    if otel_env::is_disabled(variable) {
         config.tracing_endpoint = None;
     }
     Ok(config)

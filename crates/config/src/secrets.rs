@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use kedge_protocol::hash::{from_hex, to_hex};
 use kedge_protocol::signature::SigningKey;
 
-use crate::durable;
+use crate::state_file;
 
 /// Error while reading or making a secret.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +97,7 @@ fn parse_32(text: &str, from: impl Fn() -> String) -> Result<[u8; 32], SecretErr
 /// not leave an empty file.
 pub fn write_32(path: &Path, bytes: &[u8; 32]) -> Result<(), SecretError> {
     let text = format!("{}\n", to_hex(bytes));
-    durable::put_new(path, text.as_bytes()).map_err(file_error(path))
+    state_file::put_new(path, text.as_bytes()).map_err(file_error(path))
 }
 
 /// Reads the file, or creates it with random bytes.

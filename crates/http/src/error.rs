@@ -14,7 +14,7 @@ use kedge_rules::{FieldError, Refusal};
 use kedge_storage::StoreReadError;
 
 use crate::limits::ShareKind;
-use crate::outward;
+use crate::redaction;
 
 /// Details of an error.
 #[derive(Clone, PartialEq, Debug)]
@@ -303,7 +303,7 @@ impl From<SubmissionError> for ApiError {
             | SubmissionError::Unavailable => Self::unavailable(message, RETRY_SOON_S),
             SubmissionError::Share { limit } => ShareKind::Requests.refused(limit),
             SubmissionError::ReadOnly(why) => {
-                Self::unavailable(outward::without_paths(&why), RETRY_LATER_S)
+                Self::unavailable(redaction::without_paths(&why), RETRY_LATER_S)
             }
         }
     }

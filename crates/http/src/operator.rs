@@ -15,7 +15,7 @@ use kedge_protocol::{Hash, Id};
 use kedge_storage::SideWrite;
 use tokio::sync::Mutex;
 
-use crate::submit::RequestSubmitter;
+use crate::submitter::RequestSubmitter;
 
 /// Time limit of an operator's action.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -8,8 +8,8 @@ use hyper::{HeaderMap, StatusCode};
 use kedge_protocol::resource::ResourceTrace;
 use serde::Serialize;
 
-use crate::conditional::{self, tag_of};
 use crate::error::ApiError;
+use crate::preconditions::{self, tag_of};
 use crate::stream::ReplyBody;
 use kedge_net::coding::{AcceptedCodings, CODED_BYTES_MIN, ContentCoding, opaque_tag};
 
@@ -153,7 +153,7 @@ impl HttpReply {
         let ReplyBody::Whole(body) = &self.body else {
             return self;
         };
-        let tag = conditional::answer_tag(trace, body);
+        let tag = preconditions::answer_tag(trace, body);
         self.tagged(headers, &tag, cache)
     }
 

@@ -7,8 +7,8 @@ use crate::env::{Env, FileHandle, OpenMode, write_all};
 use crate::error::{IoError, LogReadError};
 use crate::position::LogPosition;
 use crate::reader::LogReader;
-use crate::segment::raw::RawSegment;
-use crate::segment::sealed::SealedSegment;
+use crate::segment::raw_segment::RawSegment;
+use crate::segment::sealed_segment::SealedSegment;
 use crate::segment::{FrameKey, PAGE_BYTES, Segment, SegmentKind, path_of};
 
 /// Size of one read and write while copying.

@@ -17,7 +17,7 @@ use crate::open_log::{AppendPoint, OpenLog, lock};
 use crate::position::LogPosition;
 use crate::reader::LogReader;
 use crate::recovery::{LogRecovery, ReleaseMark, find};
-use crate::segment::raw::{FramePlace, RawSegment, SpareSegment, WrittenFrame};
+use crate::segment::raw_segment::{FramePlace, RawSegment, SpareSegment, WrittenFrame};
 use crate::segment::seal::SegmentCompression;
 use crate::segment::{FrameKey, PAGE_BYTES, Segment, SegmentHeader, SegmentKind};
 use crate::{Durability, Log};

@@ -13,7 +13,8 @@
 //! - [`packed`]: the packed form of a request.
 //! - [`env`]: the door to the system (`kedge-runtime`); this crate reaches files, randomness and time only through it.
 
-mod archived;
+mod action_lookup;
+mod archiving;
 mod bytes;
 pub mod codec;
 mod copy;
@@ -21,23 +22,23 @@ mod cut;
 mod error;
 mod file_log;
 pub mod frame;
-mod held;
 mod maintenance;
-mod newest;
+mod newest_side;
 mod open_log;
 pub mod packed;
 mod position;
 mod reader;
 mod recovery;
 mod segment;
-mod single;
 #[cfg(test)]
 mod tests;
+mod usage;
 pub mod verify;
 
 use std::sync::Arc;
 
-pub use archived::SealedFile;
+pub use action_lookup::StoredAction;
+pub use archiving::SealedFile;
 pub use codec::CodecError;
 pub use copy::{CopySummary, LogCopyError};
 pub use cut::{CutError, CutPoint, LogCut, cut};
@@ -50,7 +51,6 @@ pub use frame::{
     Frame, FrameError, FrameHeader, FrameRejection, KeyId, SideEntry, SideError, SideKeys,
     StoredFrame,
 };
-pub use held::{LogUsage, SegmentUsage};
 pub use kedge_runtime::env;
 pub use maintenance::LogMaintenance;
 pub use position::LogPosition;
@@ -58,7 +58,7 @@ pub use reader::{FrameIterator, LogReader, StoredRequest};
 pub use recovery::{LogRecovery, ReleaseMark, TornFrame};
 pub use segment::seal::{SealReport, SegmentCompression};
 pub use segment::{SegmentHeader, SegmentKind, SegmentName};
-pub use single::StoredAction;
+pub use usage::{LogUsage, SegmentUsage};
 
 /// Where commit groups become durable. The server uses [`FileLog`].
 pub trait Log: Send {

@@ -9,7 +9,7 @@ use crate::error::{IoError, LogReadError, MaintenanceError};
 use crate::file_log::LogOptions;
 use crate::open_log::{OpenLog, lock};
 use crate::segment::Segment;
-use crate::segment::raw::SpareSegment;
+use crate::segment::raw_segment::SpareSegment;
 use crate::segment::seal::{SealReport, seal};
 
 /// Bytes of a new file between two syncs. Syncs of the open segment go to the same disk, and commits wait for them.

@@ -8,13 +8,13 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::Hash;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::action_lookup::RequestCheckCache;
 use crate::env::Env;
 use crate::error::LogFailure;
 use crate::position::LogPosition;
 use crate::segment::blocks::BlockCache;
-use crate::segment::raw::{RawSegment, SpareSegment};
+use crate::segment::raw_segment::{RawSegment, SpareSegment};
 use crate::segment::{NEW_ENDING, Segment};
-use crate::single::RequestCheckCache;
 
 pub(crate) type SegmentList = Vec<Arc<Segment>>;
 

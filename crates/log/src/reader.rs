@@ -13,7 +13,7 @@ use crate::env::Env;
 use crate::error::{IoError, LogOpenError, LogReadError};
 use crate::frame::header::sha256;
 use crate::frame::requests::{RequestRange, RequestTable, TABLE_HEAD_BYTES, table_bytes};
-use crate::frame::stored::{batches, hashes};
+use crate::frame::stored_frame::{batches, hashes};
 use crate::frame::{FrameHeader, SectionKind, StoredFrame};
 use crate::open_log::OpenLog;
 use crate::packed::PackedRequest;

@@ -11,10 +11,10 @@ use crate::env::{Env, OpenMode, write_zeros};
 use crate::error::{IoError, LogDamage, LogOpenError, LogReadError};
 use crate::position::LogPosition;
 use crate::segment::path_of;
-use crate::segment::raw::RawSegment;
+use crate::segment::raw_segment::RawSegment;
 use crate::segment::scan::{SegmentScan, read_header};
 use crate::segment::seal::check_whole;
-use crate::segment::sealed::SealedSegment;
+use crate::segment::sealed_segment::SealedSegment;
 use crate::segment::{
     NEW_ENDING, PAGE_BYTES, Segment, SegmentHeader, SegmentKind, SegmentName, UNFINISHED_ENDING,
 };

@@ -10,8 +10,8 @@ use std::time::Duration;
 use hyper::header::{HeaderValue, ORIGIN};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::connection::ConnectionState;
 use crate::flood::{ConnectionFrames, FloodError};
-use crate::line::ConnectionState;
 use crate::room::RESERVE_TIMEOUT;
 
 /// HTTP/2 connection preface (RFC 9113, 3.4).

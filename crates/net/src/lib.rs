@@ -19,13 +19,13 @@ pub mod addresses;
 #[cfg(feature = "listener")]
 pub mod coding;
 #[cfg(feature = "listener")]
+pub mod connection;
+#[cfg(feature = "listener")]
 pub mod flood;
 #[cfg(feature = "listener")]
 pub mod heads;
 #[cfg(feature = "listener")]
-pub mod line;
-#[cfg(feature = "listener")]
-pub mod page;
+pub mod local_listener;
 #[cfg(feature = "listener")]
 pub mod refusals;
 #[cfg(feature = "listener")]

@@ -212,9 +212,9 @@ impl Drop for ConnectionPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::{AnswerKind, ConnectionEnd, ConnectionState, IdleLimits, OpenRequest};
     use crate::flood::ConnectionFrames;
     use crate::heads::HeadTimer;
-    use crate::line::{AnswerKind, ConnectionEnd, ConnectionState, IdleLimits, OpenRequest};
 
     const HOUR: Duration = Duration::from_hours(1);
     const PATIENCE: IdleLimits = IdleLimits {

@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::addresses::ClientAddress;
+use crate::connection::ConnectionState;
 use crate::flood::AddressFrames;
-use crate::line::ConnectionState;
 use crate::room::ConnectionRoom;
 
 /// Limit of connections that have given up their seats and are still open.

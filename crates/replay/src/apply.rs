@@ -5,7 +5,7 @@
 //! An [`LogApplier`] keeps its reads and changes in memory until [`LogApplier::rest_on`] drops them. It writes an object that
 //! changes often only once.
 
-mod before;
+mod prior_state;
 mod rows;
 
 use std::collections::HashMap;
@@ -21,9 +21,9 @@ use kedge_storage::{
     CodecError, LogHead, SideEntry, StoreOpenError, StoreReadError, StoreSnapshot, WriteGroup,
 };
 
-use self::before::PriorState;
+use self::prior_state::PriorState;
 use self::rows::ReplayRows;
-use crate::counted;
+use crate::log_bytes;
 
 /// Why a record or a batch was not applied. The [`LogApplier`] is unusable afterwards.
 #[derive(Debug, thiserror::Error)]
@@ -168,7 +168,7 @@ impl LogApplier {
             let contents: Vec<Hash> = leaves.iter().map(|leaf| leaf.content).collect();
             rows.group.put_request(record, &contents);
         }
-        let mut added = counted::of_request(record);
+        let mut added = log_bytes::of_request(record);
         let mut actions = record.actions.iter();
         let applied = state.apply_placed(record, leaves, |state, images| {
             let payload = actions.next().map_or("", |action| &*action.payload);

@@ -6,7 +6,7 @@ use kedge_storage::{
 };
 
 use crate::apply::{ApplyError, LogApplier};
-use crate::hashed::{self, HashedFrame};
+use crate::frame_hashes::{self, HashedFrame};
 
 /// Bytes of rows that are gathered before they are written.
 const ROWS_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -85,7 +85,7 @@ pub fn catch_up(
     mut progress: impl FnMut(CatchUpReport),
 ) -> Result<CatchUpReport, StoreOpenError> {
     std::thread::scope(|scope| {
-        let frames = hashed::ahead(scope, opening.frames()?);
+        let frames = frame_hashes::ahead(scope, opening.frames()?);
         let frames = frames.map_err(|error| StoreOpenError::Thread(error.to_string()))?;
         let mut done = CatchUpReport::default();
         let mut apply: Option<LogApplier> = None;

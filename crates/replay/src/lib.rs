@@ -4,10 +4,10 @@
 
 pub mod apply;
 pub mod catch_up;
-pub mod counted;
 pub mod events;
-pub mod hashed;
-mod held;
-pub mod images;
+pub mod frame_hashes;
+pub mod log_bytes;
+mod resource_count;
+pub mod resource_rows;
 
-pub use held::held;
+pub use resource_count::held;

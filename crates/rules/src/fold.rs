@@ -2,7 +2,7 @@
 //! the same, so the state is a consequence of the log. `verify` compares a store with it.
 
 mod insert;
-mod look_up;
+mod lookup;
 mod source;
 
 use std::collections::hash_map::Entry;
@@ -18,9 +18,9 @@ use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::resource::{Object, ResourceTrace, SequencerKey, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
-use crate::compiled::TemplateRules;
-use crate::image::ResourceState;
 use crate::refusal::Refusal;
+use crate::resource_state::ResourceState;
+use crate::template_rules::TemplateRules;
 use crate::world::{
     ActionInput, Caller, CountedResource, IntegrityLink, OPERATOR, ResourceCount, StateUnavailable,
     World,

@@ -3,7 +3,7 @@
 
 mod edits;
 mod merge;
-mod places;
+mod name_index;
 mod read;
 mod scan;
 
@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 pub(crate) use edits::JsonEdits;
 pub use merge::merge;
 pub(crate) use merge::merge_only;
-pub(crate) use places::NameIndex;
+pub(crate) use name_index::NameIndex;
 pub(crate) use read::read_value;
 pub use read::{JsonReadError, read, read_accepted};
 pub(crate) use scan::JsonScan;

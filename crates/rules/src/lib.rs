@@ -2,11 +2,9 @@
 //! same bytes, on the server and in a replay alike. No I/O, no clock, no randomness. Rules look up other state through
 //! [`World`].
 
-pub mod compiled;
 pub mod event;
 mod field_error;
 pub mod fold;
-pub mod image;
 pub mod index;
 pub mod json;
 pub mod kinds;
@@ -15,18 +13,20 @@ pub mod paths;
 pub mod pointer;
 pub mod refusal;
 pub mod replay;
+pub mod resource_state;
 pub mod resources;
 pub mod rights;
 pub mod scalar;
 pub mod schema;
 pub mod sequencer;
+pub mod template_rules;
 mod text;
 pub mod world;
 
-pub use compiled::TemplateRules;
 pub use field_error::FieldError;
 pub use refusal::Refusal;
 pub use resources::{dispute, file, registration, template};
+pub use template_rules::TemplateRules;
 pub use world::{
     ActionInput, Caller, CountedResource, IntegrityLink, KeyPosition, OPERATOR, RecipientWallet,
     ResourceCount, StateUnavailable, StepAllowance, World,

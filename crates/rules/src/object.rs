@@ -9,11 +9,11 @@ use kedge_protocol::{Address, Id, Prefix};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::compiled::TemplateRules;
 use crate::json::{self, JsonEdits, JsonMembers, NameIndex};
 use crate::kinds::{ActionSubject, ObjectChange, spec};
 use crate::refusal::Refusal;
 use crate::rights;
+use crate::template_rules::TemplateRules;
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, Caller, RecipientWallet, World};
 

@@ -19,9 +19,9 @@ use kedge_protocol::limits::{KEYS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::resource::{DisputeMatter, Organization, Template, Wallet};
 use serde::Deserialize;
 
-use crate::image::ResourceState;
 use crate::kinds::{ActionSubject, RightsChange, spec};
 use crate::refusal::Refusal;
+use crate::resource_state::ResourceState;
 use crate::sequencer::VersionKey;
 use crate::text;
 use crate::world::{ActionInput, Caller, CountedResource, OPERATOR, World};

@@ -9,8 +9,8 @@ use kedge_protocol::limits::{REQUEST_READ_BYTES_MAX, REQUEST_STEPS_MAX};
 use kedge_protocol::resource::{Invitation, Organization, ResourceTrace, Role, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
-use crate::compiled::TemplateRules;
 use crate::refusal::Refusal;
+use crate::template_rules::TemplateRules;
 
 /// The requester of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

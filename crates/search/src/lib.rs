@@ -13,17 +13,17 @@ mod branches;
 mod budget;
 mod candidates;
 mod error;
+mod execution;
 mod filter;
 pub mod parse;
 mod plan;
+mod planner;
 mod ranges;
-mod run;
 pub mod sort;
 mod templates;
 #[cfg(test)]
 mod tests;
-mod union;
 
 pub use error::SearchError;
+pub use execution::{SearchCount, SearchPage, SearchPageRequest, count, search};
 pub use filter::{SearchFilter, TestedBytes};
-pub use run::{SearchCount, SearchPage, SearchPageRequest, count, search};

@@ -39,7 +39,7 @@ where
 {
     let page = ScrapePage { render, tracer };
     let answer = move |request: Request<Incoming>| std::future::ready(page.answer(&request));
-    kedge_net::page::serve(address, PATIENCE, answer).await
+    kedge_net::local_listener::serve(address, PATIENCE, answer).await
 }
 
 impl<R: Fn() -> String> ScrapePage<R> {

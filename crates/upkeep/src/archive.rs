@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kedge_config::durable;
+use kedge_config::state_file;
 use kedge_log::SealedFile;
 use kedge_protocol::Hash;
 use kedge_protocol::proof::ProofFile;
@@ -172,7 +172,7 @@ impl ArchiveRecord {
     fn write(&self, log: &Path) -> Result<(), ArchiveError> {
         let path = log.join(ARCHIVED_LIST);
         let text = serde_json::to_vec_pretty(self).map_err(|error| at(&path)(error.into()))?;
-        durable::put(&path, &text).map_err(at(&path))
+        state_file::put(&path, &text).map_err(at(&path))
     }
 
     /// Segments that are missing from the log's directory.
@@ -370,5 +370,5 @@ pub fn put_back(log: &Path, from: &dyn Archive) -> Result<(), ArchiveError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&path)(error)),
         _ => {}
     }
-    durable::sync_directory(log).map_err(at(log))
+    state_file::sync_directory(log).map_err(at(log))
 }

@@ -7,15 +7,15 @@
 //! unless something else shows them. Rows are excluded too: a restore rebuilds them from the log, which may be cut at
 //! an earlier frame first (`crates/log/src/cut.rs`).
 
-mod older;
+mod base_backup;
 mod restore;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use kedge_config::durable;
 use kedge_config::secrets::{SecretError, make_private_dir};
+use kedge_config::state_file;
 use kedge_http::files;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
@@ -23,7 +23,7 @@ use kedge_storage::{ARCHIVED_LIST, Store, StoreCopyError, StoreReadError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::older::BaseBackup;
+use self::base_backup::BaseBackup;
 
 pub use restore::{RestorePoint, restore};
 
@@ -211,7 +211,7 @@ pub fn make(
         path: path.clone(),
         what: error.to_string(),
     })?;
-    durable::put_new(&path, &text).map_err(at(&path))?;
+    state_file::put_new(&path, &text).map_err(at(&path))?;
     Ok(BackupSummary {
         list,
         bytes,
@@ -293,7 +293,7 @@ fn listed(
             let file = std::fs::File::open(&path);
             file.and_then(|file| file.sync_all()).map_err(at(&path))?;
         }
-        durable::sync_directory(&folder).map_err(at(&folder))?;
+        state_file::sync_directory(&folder).map_err(at(&folder))?;
     }
     Ok(files)
 }

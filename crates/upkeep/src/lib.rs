@@ -4,7 +4,7 @@
 pub mod archive;
 pub mod backup;
 pub mod bounds;
-pub mod private;
+pub mod private_files;
 pub mod rebuild;
 pub mod side_keys;
 pub mod verify;

@@ -4,8 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kedge_config::durable;
 use kedge_config::secrets::SecretError;
+use kedge_config::state_file;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_replay::catch_up::catch_up;
@@ -118,11 +118,11 @@ pub fn rebuild(
     };
     std::fs::remove_dir_all(&scratch).map_err(at(&scratch))?;
     std::fs::remove_file(making.join(UNFINISHED)).map_err(at(&making))?;
-    durable::sync_directory(&making).map_err(at(&making))?;
+    state_file::sync_directory(&making).map_err(at(&making))?;
     // An atomic swap, so that a whole store has this name at every moment.
     rustix::fs::renameat_with(CWD, &store, CWD, &making, RenameFlags::EXCHANGE)
         .map_err(|error| at(&store)(error.into()))?;
-    durable::sync_directory(data).map_err(at(data))?;
+    state_file::sync_directory(data).map_err(at(data))?;
     drop(lock);
     let damaged = set_aside(data, &making)?;
     Ok(RebuildSummary { summary, damaged })
@@ -163,8 +163,8 @@ fn put_away(data: &Path, making: &Path) -> Result<bool, RebuildError> {
         set_aside(data, making)?;
     }
     std::fs::create_dir(making).map_err(at(making))?;
-    durable::put(&making.join(UNFINISHED), b"").map_err(at(making))?;
-    durable::sync_directory(data).map_err(at(data))?;
+    state_file::put(&making.join(UNFINISHED), b"").map_err(at(making))?;
+    state_file::sync_directory(data).map_err(at(data))?;
     Ok(false)
 }
 
@@ -177,7 +177,7 @@ fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
         aside = data.join(format!("{DAMAGED}-{number}"));
     }
     std::fs::rename(store, &aside).map_err(at(store))?;
-    durable::sync_directory(data).map_err(at(data))?;
+    state_file::sync_directory(data).map_err(at(data))?;
     Ok(aside)
 }
 

@@ -8,7 +8,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::evidence::ContractView;
 use kedge_protocol::merkle::empty_root;
 
-use crate::anchored::AnchoredLog;
+use crate::anchored_log::AnchoredLog;
 use crate::report::WatchError;
 
 pub(crate) struct WatchedContracts {

@@ -5,10 +5,10 @@
 //! `tower` holds memory and judgement, without I/O. `watch` is the loop, with `memory` and `anchored` on disk, `chain`
 //! for the contracts' state, and `file` and `dispute` for disputes.
 
-mod anchored;
+mod anchored_log;
 mod chain;
 mod dispute;
-mod file;
+mod dispute_filer;
 mod memory;
 mod report;
 pub mod tower;

@@ -12,9 +12,9 @@ use kedge_protocol::{Address, Hash};
 
 use crate::tower::{UnsignedItem, Watchtower};
 
-use crate::anchored::AnchoredLog;
+use crate::anchored_log::AnchoredLog;
 use crate::chain::WatchedContracts;
-use crate::file::Filer;
+use crate::dispute_filer::Filer;
 use crate::memory::{self, WatchtowerMemory};
 use crate::report::{WatchError, WatchtowerReport};
 

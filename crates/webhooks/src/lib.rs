@@ -1,9 +1,9 @@
 //! Sending of webhook messages: content, signature and destination. The engine's [`webhooks`](kedge_actors::webhooks)
 //! decide when and in which order.
 
-mod bounded;
+mod bounded_connection;
 pub mod guard;
-mod idle;
+mod idle_connections;
 pub mod message;
 pub mod post;
 pub mod secret;

@@ -22,9 +22,9 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::bounded::{BoundedConnection, MESSAGE_BYTES_MAX, ReceiverAllowance};
+use super::bounded_connection::{BoundedConnection, MESSAGE_BYTES_MAX, ReceiverAllowance};
 use super::guard::{AddressGuard, TargetError, WebhookTarget};
-use super::idle::{IdleConnections, ReceiverConnection, ReceiverRoute};
+use super::idle_connections::{IdleConnections, ReceiverConnection, ReceiverRoute};
 
 /// Time limit for the answer's body, which decides nothing.
 const ANSWER_BODY_TIMEOUT: Duration = Duration::from_secs(1);

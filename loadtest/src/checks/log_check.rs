@@ -159,7 +159,7 @@ fn growth(grown: u64, reached: u64, part: &PhaseResult) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::places::SequenceBitmap;
+    use crate::checks::sequences::SequenceBitmap;
 
     fn part(places: &[(u64, u64)], unknown: u64) -> PhaseResult {
         let mut part = PhaseResult {

@@ -25,7 +25,7 @@ use sha2::Sha256;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::checks::places::SequenceBitmap;
+use crate::checks::sequences::SequenceBitmap;
 use crate::error::{LoadtestError, LoadtestResult};
 use crate::load::interval::LoadInterval;
 

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
-use crate::checks::places::SequenceBitmap;
 use crate::checks::receipts::{self, AnswerSample, ReceiptTrust};
+use crate::checks::sequences::SequenceBitmap;
 use crate::error::{LoadtestError, LoadtestResult};
 use crate::load::interval::LoadInterval;
 use crate::load::pace::LoadPace;
 use crate::load::sampler::AnswerSampler;
-use crate::load::send;
+use crate::load::sender;
 use crate::load::workload::{PresignedHead, Workload};
 use crate::options::{LimitsMode, VerifyMode};
 
@@ -343,7 +343,7 @@ fn work(
     });
     let set = LocalSet::new();
     let tasks: Vec<_> = (0..connections)
-        .map(|_| set.spawn_local(send::connection(Arc::clone(load), Rc::clone(&local))))
+        .map(|_| set.spawn_local(sender::connection(Arc::clone(load), Rc::clone(&local))))
         .collect();
     runtime.block_on(set.run_until(async {
         for task in tasks {

@@ -9,10 +9,10 @@ use kedge_protocol::action::{Kind, RequestHead, salt};
 use kedge_protocol::signature::Signature;
 use kedge_protocol::{Hash, Id};
 
+use crate::bodies::{BusBody, HeadTemplates, VARIANTS, payload, push_signature, transfers};
 use crate::error::{LoadtestError, LoadtestResult};
 use crate::fleet::LoadOrganization;
 use crate::options::{RunOptions, Scenario};
-use crate::texts::{BusBody, HeadTemplates, VARIANTS, payload, push_signature, transfers};
 
 /// Time that a signature stays valid after its run.
 const DEADLINE_MARGIN: Duration = Duration::from_hours(1);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::error::LoadtestResult;
 use crate::figures::{RunSpread, short};
-use crate::load::collect::SecondFigures;
+use crate::load::collector::SecondFigures;
 use crate::report::plots::{self, PlotLine};
 use crate::report::{LoadReport, LoadRun};
 

@@ -14,7 +14,7 @@ use crate::checks::log_check::LogCheck;
 use crate::checks::readers::StreamFigures;
 use crate::checks::receiver::DeliveryFigures;
 use crate::figures::{LatencyFigures, RunSpread, short};
-use crate::load::collect::{SecondFigures, resident_slope_mib_per_min};
+use crate::load::collector::{SecondFigures, resident_slope_mib_per_min};
 use crate::machine::{CoreUsage, HostMachine};
 use crate::options::{LimitsMode, RunOptions, Scenario};
 use crate::report::targets::TargetOutcome;

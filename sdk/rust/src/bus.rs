@@ -1,6 +1,6 @@
 //! The action bus: actions on objects, one at a time or up to 500 under one signature.
 
-pub(crate) mod once;
+pub(crate) mod exactly_once;
 
 use bytes::Bytes;
 use hyper::Method;

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::account::Account;
 use crate::error::{ClientError, ClientResult, VerificationError, VerificationResult};
+use crate::header_watch::HeaderWatch;
 use crate::keys;
 use crate::page::{ListQuery, PageSource, Pages};
 use crate::retry::RetryPolicy;
@@ -22,7 +23,6 @@ use crate::transport::{Backoff, HttpAnswer, HttpCall, HttpTransport};
 use crate::types::{
     AnchorResource, BatchLeaves, BatchResource, CheckpointAnswer, ConsistencyAnswer, DomainDocument,
 };
-use crate::watch::HeaderWatch;
 
 /// Configuration of a [`Client`].
 #[derive(Clone, Debug)]

@@ -33,7 +33,6 @@ pub mod sign;
 pub mod types;
 
 mod account;
-mod accounts;
 mod bus;
 #[cfg(feature = "claims")]
 pub mod claims;
@@ -41,7 +40,9 @@ mod client;
 mod disputes;
 mod export;
 mod files;
+mod header_watch;
 mod keys;
+mod members;
 mod nonces;
 mod page;
 mod preview;
@@ -50,20 +51,19 @@ mod resources;
 mod template;
 mod transport;
 mod verify;
-mod watch;
 mod webhooks;
 
 pub use account::{Account, Registration};
-pub use accounts::{
-    ApiKeyResource, CreatedApiKey, CreatedInvitation, InvitationResource, NewApiKey, NewInvitation,
-    WalletChange,
-};
-pub use bus::once::{AttemptStore, OnceBatch, OnceResult, SigningAttempt};
+pub use bus::exactly_once::{AttemptStore, OnceBatch, OnceResult, SigningAttempt};
 pub use bus::{BatchActionResult, BatchMode, BatchOutcome, DoneAction, NewAction};
 pub use client::{Client, ClientBuilder};
 pub use disputes::{DisputeCategory, DisputeResource, SubmittedDispute};
 pub use error::{ClientError, ClientResult, ServerRefusal, VerificationError};
 pub use export::Export;
+pub use members::{
+    ApiKeyResource, CreatedApiKey, CreatedInvitation, InvitationResource, NewApiKey, NewInvitation,
+    WalletChange,
+};
 pub use page::{ListQuery, Page, Pages};
 pub use preview::{ActionPreview, PreviewedObject, RequestPreview};
 pub use probe::{NodePart, ServerProbe, node_part, probe};

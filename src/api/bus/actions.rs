@@ -22,7 +22,7 @@ use crate::api::bus::views::ActionView;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource};
 use crate::api::objects::handlers::sees;
-use crate::api::shown;
+use crate::api::view_conversion;
 use crate::app::ServerApp;
 
 pub const FORM: &[RequestParameter] = &[RequestParameter {
@@ -57,7 +57,7 @@ pub(in crate::api) fn view(
 fn view_in(batch: &CachedBatch, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
     let head = batch.head(placed.leaf_index);
     let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
-    Ok(shown::logged(placed, batch.id, head))
+    Ok(view_conversion::logged(placed, batch.id, head))
 }
 
 /// The action of the path, by id or sequence, if the caller may see it: the caller's organization made it, or it acted

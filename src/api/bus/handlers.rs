@@ -13,7 +13,7 @@ use kedge_rules::Refusal;
 
 use crate::api::bus::views::{BatchAnswer, BatchResult, MinimalAction, RefusedAction};
 use crate::api::call::HandlerCall;
-use crate::api::shown::ActionPosition;
+use crate::api::view_conversion::ActionPosition;
 
 /// Pointer to the bus payload in the body.
 pub(in crate::api) const PAYLOAD: &str = "/payload";

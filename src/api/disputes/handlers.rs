@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::body;
 use kedge_http::error::ApiError;
-use kedge_http::idempotency::kept::IdempotentKey;
+use kedge_http::idempotency::answer::IdempotentKey;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::claim::{CLAIM_FORMAT, ClaimFile, ClaimTextError};
@@ -19,8 +19,8 @@ use serde::de::DeserializeOwned;
 use crate::api::PRIVATE;
 use crate::api::call::HandlerCall;
 use crate::api::disputes::views::DisputeView;
-use crate::api::idempotency::unsigned;
-use crate::api::idempotency::unsigned::UnsignedStart;
+use crate::api::idempotency::unsigned_requests;
+use crate::api::idempotency::unsigned_requests::UnsignedStart;
 use crate::api::listing::list_own;
 use crate::disputes::{DisputeRecord, answer_at, check, of_claim};
 
@@ -51,7 +51,7 @@ pub async fn create(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let organization_id = call.session()?.organization_id;
     let logged =
         |snapshot: &StoreSnapshot, sequence| answer_at(snapshot, organization_id, sequence);
-    let kept = match unsigned::begin_logged(&call, logged)? {
+    let kept = match unsigned_requests::begin_logged(&call, logged)? {
         UnsignedStart::New(kept) => kept,
         UnsignedStart::Before(reply) => return Ok(reply),
     };

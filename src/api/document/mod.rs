@@ -10,16 +10,16 @@ pub mod error_schema;
 pub mod examples;
 mod generators;
 pub(in crate::api) mod headings;
+mod introduction;
 mod operation;
 mod parameters;
 mod responses;
 mod webhooks;
-mod words;
 
 use std::sync::OnceLock;
 
 use kedge_http::auth::api_key::API_KEY;
-use kedge_http::fixed::FixedBody;
+use kedge_http::fixed_body::FixedBody;
 use kedge_rules::schema::BodySchema;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -105,8 +105,8 @@ pub fn document(rows: &[EndpointRow]) -> Value {
         "info": {
             "title": "Digital Object Service API",
             "version": "3",
-            "summary": words::SUMMARY,
-            "description": words::DESCRIPTION,
+            "summary": introduction::SUMMARY,
+            "description": introduction::DESCRIPTION,
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/", "description": "The server that this document came from" }],
@@ -122,13 +122,13 @@ pub fn document(rows: &[EndpointRow]) -> Value {
                     "type": "http",
                     "scheme": "bearer",
                     "bearerFormat": "JWT",
-                    "description": words::BEARER,
+                    "description": introduction::BEARER,
                 },
                 "api_key": {
                     "type": "apiKey",
                     "in": "header",
                     "name": API_KEY,
-                    "description": words::API_KEY,
+                    "description": introduction::API_KEY,
                 },
             },
         },

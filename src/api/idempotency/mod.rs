@@ -7,7 +7,7 @@
 
 mod rights;
 pub mod secrets;
-pub mod unsigned;
+pub mod unsigned_requests;
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
@@ -28,9 +28,9 @@ use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::{Hash, Id};
-use kedge_replay::images::read_row;
+use kedge_replay::resource_rows::read_row;
 use kedge_rules::Refusal;
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use kedge_storage::{CodecError, IdempotencyResidue, StoreSnapshot};
 use parking_lot::Mutex;
 

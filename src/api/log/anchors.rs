@@ -12,7 +12,7 @@ use crate::api::PUBLIC;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource};
 use crate::api::log::views::{CheckpointView, ConsistencyView};
-use crate::api::shown;
+use crate::api::view_conversion;
 
 /// The two sizes of a consistency proof.
 pub const SIZES: &[RequestParameter] = &[
@@ -41,7 +41,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
             place: |anchor: &AnchorRow| anchor.number,
             keep: |_: &AnchorRow| Ok(Some(0)),
         },
-        |anchor| Ok(shown::anchor(&anchor)),
+        |anchor| Ok(view_conversion::anchor(&anchor)),
     )
 }
 
@@ -57,7 +57,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
         snapshot.anchor_number(id)?.ok_or_else(missing)?
     };
     let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
-    let reply = HttpReply::ok(published.head.sequence, &shown::anchor(&anchor))?;
+    let reply = HttpReply::ok(published.head.sequence, &view_conversion::anchor(&anchor))?;
     Ok(reply.etagged(&call.headers, PUBLIC))
 }
 

@@ -14,7 +14,7 @@ use crate::api::bus::views::{BatchAction, ForeignAction};
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource, part_of};
 use crate::api::log::views::LeavesView;
-use crate::api::shown;
+use crate::api::view_conversion;
 use crate::api::{IMMUTABLE, PUBLIC};
 
 /// The batch of the path, by id or number.
@@ -34,7 +34,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let batch = found_batch(&call, &published.snapshot)?;
     let anchor = published.snapshot.anchor_covering(batch.header.number)?;
-    let view = shown::batch(&batch, anchor.as_ref());
+    let view = view_conversion::batch(&batch, anchor.as_ref());
     Ok(HttpReply::ok(published.head.sequence, &view)?.etagged(&call.headers, PUBLIC))
 }
 
@@ -61,7 +61,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
             if !anchor.as_ref().is_some_and(covers) {
                 anchor = snapshot.anchor_covering(number)?;
             }
-            Ok(shown::batch(&batch, anchor.as_ref()))
+            Ok(view_conversion::batch(&batch, anchor.as_ref()))
         },
     )
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hyper::header::ETAG;
 use kedge_actors::api::SubmissionOutcome;
-use kedge_http::conditional;
 use kedge_http::error::ApiError;
+use kedge_http::preconditions;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::Prefix;
@@ -26,7 +26,7 @@ use crate::api::objects::views::ObjectView;
 /// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
 pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let object: Object = call.made(committed)?;
-    let tag = conditional::entity_tag(&object.trace);
+    let tag = preconditions::entity_tag(&object.trace);
     let reply = call.changed(committed, ObjectView::from(object))?;
     Ok(reply.with(ETAG, &tag))
 }
@@ -94,7 +94,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
             }
         };
     }
-    let tag = conditional::entity_tag(&object.trace);
+    let tag = preconditions::entity_tag(&object.trace);
     let reply = HttpReply::ok(published.head.sequence, &ObjectView::from(object))?;
     Ok(reply.tagged(&call.headers, &tag, PRIVATE))
 }

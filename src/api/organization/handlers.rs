@@ -3,11 +3,11 @@
 use hyper::StatusCode;
 use hyper::header::IF_NONE_MATCH;
 use kedge_http::clock::now_ms;
-use kedge_http::conditional;
 use kedge_http::error::ApiError;
 use kedge_http::limits::{
     LOG_BYTES, LimitPolicy, LimitUse, LogUse, OrganizationLimits, PerLimit, WindowPeriod, price_of,
 };
+use kedge_http::preconditions;
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{ResourceIdText, TimeText};
 use kedge_protocol::Code;
@@ -247,7 +247,7 @@ fn tag(
         })
     });
     let bytes = serde_json::to_vec(&view).map_err(|error| ApiError::internal(&error))?;
-    Ok(conditional::answer_tag(&organization.trace, &bytes))
+    Ok(preconditions::answer_tag(&organization.trace, &bytes))
 }
 
 /// The counts before the current request.

@@ -5,7 +5,7 @@ use kedge_actors::{NodeHealth, PublishedState};
 use kedge_cluster::node::NodeStatus;
 use kedge_http::auth::keys::PUBLIC_CACHE;
 use kedge_http::error::ApiError;
-use kedge_http::outward::without_paths;
+use kedge_http::redaction::without_paths;
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{AddressText, HashText};
 use kedge_protocol::eip712::{DOMAIN_NAME, DOMAIN_VERSION};

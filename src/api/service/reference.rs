@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName};
 use kedge_http::error::ApiError;
-use kedge_http::fixed::FixedBody;
+use kedge_http::fixed_body::FixedBody;
 use kedge_http::reply::HttpReply;
 
 use crate::api::PUBLIC;

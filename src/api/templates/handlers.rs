@@ -6,7 +6,7 @@ use kedge_http::reply::HttpReply;
 use kedge_http::scalars::ResourceIdText;
 use kedge_protocol::resource::{Template, Variation};
 use kedge_protocol::{Id, Prefix};
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use kedge_rules::rights::sees_template;
 use kedge_storage::StoreSnapshot;
 

@@ -6,7 +6,7 @@ use kedge_actors::fair::QueueFull;
 use kedge_actors::webhooks::{AlsoWritten, DeliveryVerdict, RedeliverError};
 use kedge_config::secrets;
 use kedge_http::error::ApiError;
-use kedge_http::idempotency::kept::IdempotentAnswer;
+use kedge_http::idempotency::answer::IdempotentAnswer;
 use kedge_http::limits::ShareKind;
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{ResourceIdText, TimeText};
@@ -21,10 +21,10 @@ use serde::Deserialize;
 
 use crate::api::PRIVATE;
 use crate::api::call::HandlerCall;
-use crate::api::idempotency::unsigned;
-use crate::api::idempotency::unsigned::UnsignedStart;
+use crate::api::idempotency::unsigned_requests;
+use crate::api::idempotency::unsigned_requests::UnsignedStart;
 use crate::api::listing::{ListRequest, ListSource, list_own};
-use crate::api::shown;
+use crate::api::view_conversion;
 use crate::api::webhooks::views::{DeliveryView, WebhookView, WebhookWithSecret};
 
 /// Members of a body that are checked here; the rules check the rest.
@@ -174,7 +174,7 @@ pub async fn deliveries(call: HandlerCall) -> Result<HttpReply, ApiError> {
             place: |row: &DeliveryRow| row.number,
             keep: |row: &DeliveryRow| Ok(Some(row.error.as_deref().map_or(0, str::len))),
         },
-        |row| Ok(shown::delivery(row)),
+        |row| Ok(view_conversion::delivery(row)),
     )
 }
 
@@ -183,7 +183,7 @@ pub async fn test(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let webhook = own_webhook(&call, &published.snapshot)?;
     check_right(&call, &published.snapshot)?;
-    let kept = match unsigned::begin(&call)? {
+    let kept = match unsigned_requests::begin(&call)? {
         UnsignedStart::New(kept) => kept,
         UnsignedStart::Before(reply) => return Ok(reply),
     };
@@ -219,7 +219,7 @@ pub async fn test(call: HandlerCall) -> Result<HttpReply, ApiError> {
         event_id: ResourceIdText(event_id),
         event_type: message::TEST_TYPE.to_owned(),
         object_id: None,
-        status: shown::delivery_status(status),
+        status: view_conversion::delivery_status(status),
         attempts: 1,
         response_status,
         error,
@@ -245,7 +245,7 @@ pub async fn redeliver(call: HandlerCall) -> Result<HttpReply, ApiError> {
     check_right(&call, &published.snapshot)?;
     let missing = || ApiError::not_found("delivery", call.sub_id.as_str());
     let id = Id::parse_as(Prefix::Delivery, &call.sub_id).map_err(|_| missing())?;
-    let kept = match unsigned::begin(&call)? {
+    let kept = match unsigned_requests::begin(&call)? {
         UnsignedStart::New(kept) => kept,
         UnsignedStart::Before(reply) => return Ok(reply),
     };
@@ -256,7 +256,10 @@ pub async fn redeliver(call: HandlerCall) -> Result<HttpReply, ApiError> {
     // The closure holds the key until the delivery is written.
     let also: Option<AlsoWritten> = kept.map(|kept| -> AlsoWritten {
         Box::new(move |row: &DeliveryRow| {
-            let answer = answer(StatusCode::ACCEPTED, &shown::delivery(row.clone()));
+            let answer = answer(
+                StatusCode::ACCEPTED,
+                &view_conversion::delivery(row.clone()),
+            );
             let write = answer.ok().map(|answer| kept.write(&answer));
             let held: Box<dyn Send + Sync> = Box::new(kept);
             (write, held)
@@ -268,5 +271,5 @@ pub async fn redeliver(call: HandlerCall) -> Result<HttpReply, ApiError> {
         RedeliverError::Off => ApiError::new(Code::StateViolation, error.to_string()),
         RedeliverError::Unavailable => ApiError::unavailable(error.to_string(), 1),
     })?;
-    answer(StatusCode::ACCEPTED, &shown::delivery(row))?.reply(published.head.sequence)
+    answer(StatusCode::ACCEPTED, &view_conversion::delivery(row))?.reply(published.head.sequence)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kedge_log::LogPosition;
 
 use super::{StoreOpenError, unreadable};
-use crate::check::own::{BatchReader, BatchTerms};
+use crate::check::own_batch::{BatchReader, BatchTerms};
 use crate::check::{BatchWalk, StoreFault, ensure};
 use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::store::StoreOptions;

@@ -6,7 +6,7 @@ mod deliveries;
 mod events;
 mod lists;
 mod log;
-mod placed;
+mod placed_action;
 mod records;
 mod sequencer_keys;
 mod state;
@@ -23,7 +23,7 @@ pub use events::LoggedRequest;
 pub use lists::{IndexedObject, ListWindow, ListedObject, PropertyRange};
 pub use log::ActionReader;
 pub(crate) use log::bad_request;
-pub use placed::PlacedAction;
+pub use placed_action::PlacedAction;
 
 /// Page of a list. The cursor is the number of the last item seen: a creation sequence, an index or a number, depending
 /// on the list.

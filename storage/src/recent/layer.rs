@@ -2,7 +2,7 @@
 //! has a reader.
 
 mod bytes;
-mod ordered;
+mod ordered_rows;
 mod rows;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ pub(crate) mod objects;
 pub(crate) mod properties;
 pub(crate) mod records;
 pub(crate) mod residue;
-pub(crate) mod rewritten;
+pub(crate) mod round_trip;
 pub(crate) mod row;
 pub(crate) mod sequencer_keys;
 pub(crate) mod templates;

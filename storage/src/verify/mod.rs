@@ -6,8 +6,8 @@
 mod index;
 mod keys;
 mod pool;
+mod resource_heads;
 mod resources;
-mod standings;
 mod state;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use kedge_protocol::{BatchKeys, Hash, SequencerKeys, possession};
 use self::index::IndexCheck;
 use self::resources::ResourceCheck;
 pub use self::state::{StoreDifference, compare_remade, compare_state, compare_tables};
-use crate::check::own::BatchTerms;
+use crate::check::own_batch::BatchTerms;
 use crate::check::{BatchWalk, StoreFault, ensure};
 use crate::read::RowPage;
 use crate::snapshot::{StoreReadError, StoreSnapshot};

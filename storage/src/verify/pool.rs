@@ -4,7 +4,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use crate::check::StoreFault;
-use crate::check::own::{BatchReader, BatchTerms, OwnBatch};
+use crate::check::own_batch::{BatchReader, BatchTerms, OwnBatch};
 use crate::snapshot::{StoreReadError, StoreSnapshot};
 
 /// Consecutive batches of a thread before it skips those of the others. As many wait for their turn, so that no thread

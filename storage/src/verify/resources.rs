@@ -7,7 +7,7 @@ use kedge_protocol::chain::{LogLeaf, first_integrity};
 use kedge_protocol::record::{ActionRecord, RequestRecord};
 use kedge_protocol::{Id, Prefix};
 
-use super::standings::{NOTHING, ResourceHead, ResourceHeads};
+use super::resource_heads::{NOTHING, ResourceHead, ResourceHeads};
 use crate::check::StoreFault;
 
 pub(super) struct ResourceCheck<'a> {

@@ -6,13 +6,13 @@
     reason = "RocksDB names its files in lower case"
 )]
 
+mod abandoned_frames;
 mod action_index;
 mod bond_answers;
 mod corruption;
 mod disk_full;
 mod expiry;
 mod forging;
-mod given_up;
 mod id_files;
 mod lists;
 mod log_first;

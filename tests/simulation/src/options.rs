@@ -10,10 +10,10 @@ use kedge_runtime::env::Env;
 use kedge_runtime::executor::EngineRuntime;
 
 use crate::client::{self, DOMAIN};
+use crate::directory::SEQUENCER;
 use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
 use crate::random::SimulationRandom;
-use crate::rows::SEQUENCER;
 
 /// Options of an engine that is alone on its log. Varying ones are drawn, among them up to `shards_max` shards.
 pub(crate) fn options(

@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use crate::anchoring::SimulatedAnchoring;
 use crate::audit;
 use crate::client;
+use crate::directory::SEQUENCER;
 use crate::faults::{self, MachineFault};
 use crate::model::LogModel;
 use crate::options::options;
 use crate::plan::Violation;
 use crate::random::SimulationRandom;
-use crate::rows::SEQUENCER;
 use crate::run::SimulationRun;
 
 /// Interval of fault injection.

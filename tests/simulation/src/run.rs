@@ -10,14 +10,14 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::anchoring::SimulatedAnchoring;
 use crate::client;
+use crate::directory::{EarlierLog, RunDirectory, SEQUENCER};
 use crate::faults::{self, CoreFaultRates};
 use crate::machine::SimulatedMachine;
 use crate::plan::{SimulationPlan, Violation};
 use crate::process::ProcessEnd;
 use crate::random::{RunTrace, SimulationRandom};
-use crate::rows::{EarlierLog, RunDirectory, SEQUENCER};
 use crate::schedule::{self, SeededSchedule};
-use crate::sides::SimulatedLogins;
+use crate::side_writes::SimulatedLogins;
 use crate::webhooks::SimulatedWebhooks;
 use crate::workload::ProcessCallers;
 

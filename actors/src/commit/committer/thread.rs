@@ -10,7 +10,7 @@ use super::{ClosedGroup, Committer};
 use crate::commit::error::CommitterError;
 use crate::commit::group::CommitGroup;
 use crate::commit::writer::{WriterLink, WriterThreads};
-use crate::pipeline::placed::CommitterMessage;
+use crate::pipeline::sequenced_proposal::CommitterMessage;
 
 /// State of the committer's thread.
 pub(crate) struct CommitterThread {

@@ -1,9 +1,9 @@
 //! The steps from a formed group to its answer, on one thread and in chosen orders.
 
 pub(crate) mod bench;
-mod forming;
-mod handing_over;
-mod waiting_for_keys;
+mod group_formation;
+mod handover;
+mod missing_keys;
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -16,11 +16,11 @@ use tokio::sync::oneshot;
 
 use self::bench::{Bench, Reply, open};
 use super::WriterStep;
-use super::appending::WriterWait;
-use super::releaser::PublishedGroup;
+use super::appender::WriterWait;
+use super::publisher::PublishedGroup;
 use crate::commit::committer::ClosedGroup;
 use crate::commit::group::CommitGroup;
-use crate::pipeline::placed::CommitterMessage;
+use crate::pipeline::sequenced_proposal::CommitterMessage;
 
 const DONE: Option<WriterStep<(), WriterWait>> = Some(WriterStep::Done(()));
 

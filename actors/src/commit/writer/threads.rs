@@ -7,8 +7,8 @@ use kedge_runtime::executor::{EnginePart, EngineRuntime, StepWait};
 use kedge_storage::WriteGroup;
 use tokio::sync::{mpsc, watch};
 
-use super::appending::{LogAppender, WriterWait};
-use super::releaser::PublishQueue;
+use super::appender::{LogAppender, WriterWait};
+use super::publisher::PublishQueue;
 use super::{LoggedGroup, Publisher, WriterLink, WriterStep};
 use crate::commit::agreement::AgreementSampler;
 use crate::commit::error::CommitterError;

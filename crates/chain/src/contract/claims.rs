@@ -6,7 +6,7 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 
 use super::artifact::{CLAIMS, VERIFIER};
-use super::deployed::{ContractInstance, ContractReadError};
+use super::instance::{ContractInstance, ContractReadError};
 use super::{TransactError, account, number, to_address, to_number, transact, word};
 use crate::rpc::RpcClient;
 use crate::transaction::{FeePolicy, deployed_address};

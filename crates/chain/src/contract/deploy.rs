@@ -4,7 +4,7 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 
 use super::deployment_data;
-use super::transact::{TransactError, transact};
+use super::operator_transaction::{TransactError, transact};
 use crate::rpc::{BlockTag, RpcClient, RpcError};
 use crate::transaction::{FeePolicy, deployed_address};
 

@@ -3,16 +3,16 @@
 //! ABI and deployment code are the checked-in artifact of `contracts/`, compiled in. The bond is in [`bond`], the
 //! claims resolver in [`claims`].
 
-mod anchored;
+mod anchored_events;
 mod artifact;
 pub mod bond;
 pub mod claims;
 mod deploy;
-mod deployed;
 mod evidence;
+mod instance;
+mod operator_transaction;
 mod reader;
 mod revert;
-mod transact;
 
 use ethers_core::abi::Token;
 use ethers_core::types::{Log, U256};
@@ -22,15 +22,15 @@ use kedge_protocol::{Address, Hash};
 use crate::convert::{h160, h256};
 use artifact::ANCHOR;
 
-pub use anchored::decode_anchor_call;
+pub use anchored_events::decode_anchor_call;
 pub use deploy::{
     DeployOptions, Deployment, DeploymentOutcome, deploy, ensure_deployed, is_deployed,
 };
-pub use deployed::ContractReadError;
 pub use evidence::{KeyTrust, evidence_calldata, judge_function, proven_word};
+pub use instance::ContractReadError;
+pub use operator_transaction::{MinedTransaction, TransactError, transact, transact_paying};
 pub use reader::{AnchorContract, AnchorContractState, AnchoredRecord, LatestCheckpoint};
 pub use revert::decode_revert;
-pub use transact::{MinedTransaction, TransactError, transact, transact_paying};
 
 fn encode(name: &str, arguments: &[Token]) -> Vec<u8> {
     ANCHOR.encode(name, arguments)

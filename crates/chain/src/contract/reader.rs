@@ -7,7 +7,7 @@ use kedge_protocol::evidence::{ContractCoverage, KeyTerm};
 use kedge_protocol::{Address, Hash, KeyActivation, SequencerKeys};
 
 use super::artifact::ANCHOR;
-use super::deployed::{ContractInstance, ContractReadError};
+use super::instance::{ContractInstance, ContractReadError};
 use super::{
     AnchoredEvent, anchored_topics, decode_anchored, number, to_address, to_hash, to_number,
 };

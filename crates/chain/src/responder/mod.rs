@@ -13,9 +13,9 @@
 //! - a case is forgotten only when a final block holds its answer;
 //! - cases fail independently: one whose answer cannot be made or sent waits alone.
 
+mod answer;
+mod case_scan;
 mod intent;
-mod look;
-mod send;
 
 use std::collections::BTreeMap;
 

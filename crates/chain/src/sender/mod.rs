@@ -11,10 +11,10 @@
 //! - nothing is final before its block is; transactions dropped by a reorganisation are sent again;
 //! - an unreachable node costs time, never state: steps fail, back off, and continue.
 
-mod act;
-mod decide;
+mod decision;
+mod execution;
 mod intent;
-mod observe;
+mod observation;
 mod status;
 mod store;
 
@@ -26,9 +26,9 @@ use crate::contract::{AnchorContract, ContractReadError, LatestCheckpoint};
 use crate::metric_definitions::{ANCHOR_HELD, ANCHOR_INTENTS_OPEN, ANCHOR_STEP_FAILURES};
 use crate::rpc::{BlockTag, RpcClient, RpcError};
 use crate::transaction::{FeePolicy, FeePolicyError, Fees};
-use decide::{IntentMemory, SenderRules};
+use decision::{IntentMemory, SenderRules};
 
-pub(crate) use decide::is_out_of_reach;
+pub(crate) use decision::is_out_of_reach;
 pub use intent::{
     AnchorAttempt, AnchorIntent, AttemptParameters, Inclusion, IntentOutcome, StoredIntent,
 };

@@ -4,14 +4,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod anchored;
+mod anchored_events;
 mod bond;
 mod embedded;
 mod journal;
 mod parity;
 mod responder;
 mod rpc_client;
+mod sender_errors;
 mod sender_life;
-mod sender_trouble;
 mod support;
 mod verdicts;

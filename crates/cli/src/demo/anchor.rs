@@ -14,7 +14,7 @@ use kedge_protocol::{BatchKeys, SequencerKeys};
 use super::super::admin;
 use super::super::output::CommandFailure;
 use super::super::trust::read_failure;
-use super::super::verify::anchored::check_on_chain;
+use super::super::verify::anchor_check::check_on_chain;
 use super::DemoArgs;
 use super::report::DemoReport;
 use super::steps::DemoObjects;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::super::admin;
 use super::super::output::CommandFailure;
-use super::acknowledged::DemoAcknowledgement;
+use super::acknowledgement::DemoAcknowledgement;
 use super::report::{DemoMeasurement, DemoReport};
 use super::steps::DemoObjects;
 use super::{DemoArgs, PART_TIMEOUT_MS};

@@ -1,7 +1,7 @@
 //! `kedge demo`: an action's whole life on a running server, from a new key to a proof that the chain confirms. On a
 //! cluster it can kill the leader meanwhile, and show that nothing is lost.
 
-mod acknowledged;
+mod acknowledgement;
 mod anchor;
 mod failover;
 mod report;

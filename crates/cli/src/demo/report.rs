@@ -8,7 +8,7 @@ use kedge_protocol::SequencerKeys;
 use kedge_protocol::eip712::Domain;
 use serde_json::{Value, json};
 
-use super::acknowledged::DemoAcknowledgement;
+use super::acknowledgement::DemoAcknowledgement;
 
 /// Actions, requests and latencies of one kind of step.
 pub(super) struct DemoMeasurement {

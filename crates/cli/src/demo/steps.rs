@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::super::key::new_key;
 use super::super::output::CommandFailure;
-use super::acknowledged::DemoAcknowledgement;
+use super::acknowledgement::DemoAcknowledgement;
 use super::report::{DemoMeasurement, DemoReport};
 
 /// Single requests of each kind: enough for a median, within a free organization's limits.

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::csv_types::shortened;
 use super::records::{ImportRecordReader, SkippedRows};
-use super::rejected::RejectionLog;
+use super::rejections::RejectionLog;
 use super::shape::{ImportMint, RecordFault, RecordShape};
 use crate::output::CommandFailure;
 

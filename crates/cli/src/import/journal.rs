@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use kedge_client::SigningAttempt;
-use kedge_config::durable;
+use kedge_config::state_file;
 use kedge_protocol::{Hash, Id};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ impl ImportProgressFile {
         let is_empty = |metadata: std::fs::Metadata| metadata.len() == 0;
         if !std::fs::metadata(path).is_ok_and(|found| !is_empty(found)) {
             let line = line_of(&ImportProgressEntry::Import(header.clone())).map_err(failed)?;
-            durable::put(path, &line).map_err(failed)?;
+            state_file::put(path, &line).map_err(failed)?;
         }
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).open(path).map_err(failed)?;

@@ -12,13 +12,13 @@ mod check;
 mod confirmation;
 mod csv;
 mod csv_types;
-mod form;
+mod format_detection;
 mod input;
 mod journal;
 mod progress;
 mod qldb;
 mod records;
-mod rejected;
+mod rejections;
 mod report;
 mod send;
 mod shape;
@@ -32,7 +32,7 @@ use check::ImportTemplateRules;
 use input::ImportInput;
 use progress::{ImportProgress, ImportProgressHeader};
 use records::ImportRecordReader;
-use rejected::RejectionLog;
+use rejections::RejectionLog;
 use report::ImportReport;
 use shape::RecordShape;
 
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: ImportArgs) -> Result<(), CommandFailure> {
     let key = args.key_args.read()?;
     let shape = RecordShape::new(&args)?;
     let input = ImportInput::open(&args, &path)?;
-    form::check(&input, &args)?;
+    format_detection::check(&input, &args)?;
     let account = args.access.account(&args.url, key).await?;
     let rules =
         ImportTemplateRules::fetch(&account, args.template, args.variation.is_some()).await?;

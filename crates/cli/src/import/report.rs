@@ -15,7 +15,7 @@ use super::csv::write_row;
 use super::input::ImportInput;
 use super::journal::{self, ImportProgressEntry, MintedRow};
 use super::progress::ImportProgress;
-use super::rejected::{ImportRejection, RejectionLog};
+use super::rejections::{ImportRejection, RejectionLog};
 use crate::output::{CommandFailure, columns};
 
 /// Results of an import.

@@ -20,7 +20,7 @@ use super::check::{ImportCheckResult, fault_of_places};
 use super::journal::{ImportProgressEntry, ImportProgressFile};
 use super::progress::ImportProgress;
 use super::records::ImportRecordReader;
-use super::rejected::RejectionLog;
+use super::rejections::RejectionLog;
 use super::shape::{RecordFault, RecordShape};
 use crate::output::{CommandFailure, print_error};
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::super::output::CommandFailure;
 use super::super::trust::{CliTrust, TrustArgs};
-use super::anchored::anchored;
+use super::anchor_check::anchored;
 use super::rows::{VerifyRows, report};
 use crate::input::{parse, read};
 

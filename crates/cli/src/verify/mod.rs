@@ -1,6 +1,6 @@
 //! `kedge verify`: checks of receipts, proof files and claims against trusted keys, and of whole data directories.
 
-pub(crate) mod anchored;
+pub(crate) mod anchor_check;
 pub(crate) mod bounds;
 mod claim;
 pub(crate) mod data;
@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use self::anchored::anchored;
+use self::anchor_check::anchored;
 use self::rows::{VerifyRows, report};
 use super::input::{parse, read};
 use super::output::CommandFailure;

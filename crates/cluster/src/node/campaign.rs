@@ -11,8 +11,8 @@ use kedge_storage::CommitError;
 use tokio::time::Instant;
 
 use crate::metric_definitions as metric;
+use crate::node::node_status::{FRESH, LeaderAddress, ReplicaRole, longer_than};
 use crate::node::runner::{ReplicaFailure, ReplicaNode, ReplicaTransition, StopReply};
-use crate::node::standing::{FRESH, LeaderAddress, ReplicaRole, longer_than};
 
 /// Limit of the delay, added to the lease, before this node takes over. The delay depends on the node's name, so that
 /// nodes rarely try at the same time.

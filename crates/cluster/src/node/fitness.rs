@@ -7,7 +7,7 @@ use kedge_storage::{Store, StoreMode, StoreReadError};
 use tokio::sync::watch;
 
 use crate::node::keys::KeyComparison;
-use crate::node::standing::UnfitReason;
+use crate::node::node_status::UnfitReason;
 
 /// Inputs of the decision whether a node may lead.
 #[derive(Clone)]

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use crate::node::fitness::Fitness;
 use crate::node::keys::FingerprintReader;
+use crate::node::node_status::{NodeStatus, ReplicaRole, UnfitReason};
 use crate::node::runner::{ReplicaFailure, ReplicaNode, ReplicaTransition, StopReply};
-use crate::node::standing::{NodeStatus, ReplicaRole, UnfitReason};
 
 /// Interval of checks whether it is this node's turn to lead.
 const TURN_EVERY: Duration = Duration::from_millis(50);

@@ -10,7 +10,7 @@ use metrics::gauge;
 use tokio::sync::watch;
 
 use crate::metric_definitions as metric;
-use crate::node::standing::{FRESH, ReplicaRole};
+use crate::node::node_status::{FRESH, ReplicaRole};
 
 /// Fingerprints of the shared keys, by key name.
 pub type Fingerprints = BTreeMap<String, String>;

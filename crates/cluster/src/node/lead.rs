@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout};
 use crate::metric_definitions as metric;
 use crate::node::HandOverError;
 use crate::node::follow::{AbortingTask, UNREADABLE_MAX};
+use crate::node::node_status::{FRESH, ReplicaRole};
 use crate::node::runner::{ReplicaCommand, ReplicaFailure, ReplicaNode, ReplicaTransition};
-use crate::node::standing::{FRESH, ReplicaRole};
 
 /// Stall after which a leader refuses new writes immediately instead of letting them wait.
 const STALLED_AFTER: Duration = Duration::from_secs(1);

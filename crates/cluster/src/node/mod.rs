@@ -9,16 +9,16 @@
 //! - `fitness`: whether a node may lead; `keys`: whether it holds the shared keys.
 //! - [`Duties`]: further tasks of a leader, provided by the server.
 
-mod asking;
 mod campaign;
 mod fitness;
 mod follow;
 mod forward;
 mod keys;
 mod lead;
+mod leader_requests;
+mod node_status;
 mod options;
 mod runner;
-mod standing;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -33,8 +33,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use forward::{FORWARDED_BY, ForwardError, Forwarder, answer_headers, node_client, uri_at};
 pub use keys::{FingerprintReader, Fingerprints, TOKEN_KEY};
+pub use node_status::{LeaderAddress, NodeStatus, ReplicaRole, UnfitReason};
 pub use options::{GROUP_BYTES_MAX, cluster_options, lease};
-pub use standing::{LeaderAddress, NodeStatus, ReplicaRole, UnfitReason};
 
 use runner::{ReplicaCommand, ReplicaNode};
 

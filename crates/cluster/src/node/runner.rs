@@ -13,7 +13,7 @@ use crate::node::campaign::LeadDoubt;
 use crate::node::fitness::Fitness;
 use crate::node::follow::{AbortingTask, StatusReporter, compare_clocks};
 use crate::node::keys::{FingerprintReader, compare};
-use crate::node::standing::{LeaderAddress, NodeStatus, ReplicaRole};
+use crate::node::node_status::{LeaderAddress, NodeStatus, ReplicaRole};
 use crate::node::{Duties, HandOverError, ReplicaOptions, ReplicaParts};
 
 /// Requests to a node.

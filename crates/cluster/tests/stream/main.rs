@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod consumer_lag;
 mod damage;
 mod faults;
-mod lagging;
-mod leading;
+mod leadership;
 mod lease;
 mod node;
 mod reseed;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use jsonwebtoken::errors::Error as JwtError;
 use jsonwebtoken::jwk::{Jwk, JwkSet, KeyAlgorithm, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
-use kedge_config::durable;
 use kedge_config::secrets::{self, SecretError};
+use kedge_config::state_file;
 
 /// PKCS #8 header of an Ed25519 seed (RFC 8410, 7).
 const PKCS8_ED25519: [u8; 16] = [
@@ -142,7 +142,7 @@ pub fn retire(dir: &Path, id: Option<&str>) -> Result<Vec<String>, KeysError> {
     for (path, _) in &retired {
         std::fs::remove_file(path).map_err(|error| failed(path, error))?;
     }
-    durable::sync_directory(dir).map_err(|error| failed(dir, error))?;
+    state_file::sync_directory(dir).map_err(|error| failed(dir, error))?;
     Ok(retired.into_iter().map(|(_, id)| id).collect())
 }
 

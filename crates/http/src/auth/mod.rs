@@ -5,14 +5,14 @@
 pub mod api_key;
 pub mod bearer;
 pub mod code;
+mod hashing_queue;
 pub mod key_uses;
 pub mod keys;
+pub mod one_time_secrets;
 pub mod password;
+mod pending_writes;
 pub mod rights;
 pub mod session;
-pub mod shown_once;
-mod turns;
-mod unstored;
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;

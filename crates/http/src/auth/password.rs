@@ -11,7 +11,7 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::turns::HashingQueue;
+use super::hashing_queue::HashingQueue;
 
 #[derive(Clone)]
 pub struct PasswordChecker {

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::bearer::AccessTokens;
-use super::unstored::PendingSessions;
+use super::pending_writes::PendingSessions;
 use crate::clock::now_s;
 use crate::error::ApiError;
 

@@ -2,8 +2,8 @@
 //! arrives; beyond 16 KiB it counts on the caller's share. Whatever becomes of the request, the rest of its body is
 //! drained up to a bound, so that the answer reaches a caller that is still sending.
 
-mod arriving;
-mod public;
+mod incoming;
+mod public_pool;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::error::ApiError;
 use crate::files::FileUpload;
 use crate::limits::budget::BODY_BYTES;
 use crate::limits::{BudgetReservation, ShareHolder, SharedBudget};
-use public::{PublicBodyPool, PublicBodyShare};
+use public_pool::{PublicBodyPool, PublicBodyShare};
 
-pub use arriving::{BodyInterruption, IncomingBody};
+pub use incoming::{BodyInterruption, IncomingBody};
 pub use kedge_protocol::json::JsonObject;
 pub use kedge_rules::pointer::escape;
 

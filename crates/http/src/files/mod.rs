@@ -12,12 +12,12 @@
 //! stays, as after a crash, and the next start's [`sweep`] removes what no row names.
 
 mod claims;
-mod kind;
+mod media_type;
 mod multipart;
 mod quota;
-mod receive;
 mod sink;
 mod sweep;
+mod upload;
 
 use std::fs::File;
 use std::future::Future;

@@ -8,7 +8,7 @@ use kedge_rules::file::FileMetadata;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use super::kind::MediaTypeDetector;
+use super::media_type::MediaTypeDetector;
 use super::of_disk;
 use crate::error::ApiError;
 

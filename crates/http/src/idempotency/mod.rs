@@ -1,5 +1,5 @@
 //! Reservations of idempotency keys in flight, and stored answers. The server's module of the same name covers the
 //! endpoints.
 
+pub mod answer;
 pub mod in_flight;
-pub mod kept;

@@ -20,9 +20,9 @@ use super::RequestHandler;
 use super::io::TimedStream;
 use crate::metric_definitions::CONNECTIONS_ENDED;
 use kedge_net::HEADERS_MAX;
+use kedge_net::connection::{ConnectionEnd, ConnectionState, IdleLimits};
 use kedge_net::flood::ConnectionFrames;
 use kedge_net::heads::HeadTimer;
-use kedge_net::line::{ConnectionEnd, ConnectionState, IdleLimits};
 use kedge_net::room::ConnectionPlace;
 use kedge_net::tls::ServerCertificate;
 

@@ -14,11 +14,11 @@ use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::parsing::bare_status;
+use super::malformed_request::bare_status;
 use crate::body::{LINGER, LINGER_BYTES_MAX};
 use crate::metric_definitions::CONNECTIONS_ENDED;
+use kedge_net::connection::ConnectionState;
 use kedge_net::heads::HeadTimer;
-use kedge_net::line::ConnectionState;
 
 /// Buffer for draining a closed connection. Without draining, the system would send a reset, which would destroy the
 /// answer.

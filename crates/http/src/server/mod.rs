@@ -2,13 +2,13 @@
 //! shutdown.
 
 mod connection;
-pub mod failing;
 mod io;
+pub mod malformed_request;
 pub mod open_files;
-pub mod parsing;
-pub mod sent;
-pub mod stopping;
-mod waiting;
+pub mod response_body;
+mod startup;
+pub mod stop_signal;
+pub mod store_failure;
 
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -19,7 +19,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use kedge_config::Config;
-use kedge_net::line::{ConnectionState, OpenRequest};
+use kedge_net::connection::{ConnectionState, OpenRequest};
 use kedge_net::room::ConnectionRoom;
 use kedge_net::shedding::LoadShedder;
 use kedge_net::tls::{ServerCertificate, TlsError};
@@ -28,8 +28,8 @@ use tokio::sync::watch;
 
 use crate::metric_definitions::{CONNECTIONS, CONNECTIONS_ENDED};
 use connection::ConnectionHandler;
-use sent::SentBody;
-pub use waiting::StartRequirement;
+use response_body::SentBody;
+pub use startup::StartRequirement;
 
 /// Pause after a failed `accept`, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

@@ -1,7 +1,7 @@
 //! Bodies of the action bus. Payloads and targets stay in the body's text: the exact text is signed, and 500 actions
 //! need no copies.
 
-mod plain;
+mod plain_batch;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -283,7 +283,7 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(
 /// Parses the body of a batch. Duplicate keys in payloads are checked with each action, so the text is read only once
 /// here.
 pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
-    match plain::batch(&text) {
+    match plain_batch::batch(&text) {
         Some((actions, atomic)) => Ok(SignedTexts {
             text,
             actions,
@@ -378,7 +378,7 @@ mod tests {
         let parts = |body: &SignedTexts| format!("{:?}, {}", body.actions, body.text);
         let mut plain_ones = 0;
         let mut compare = |text: &str| {
-            let Some((actions, atomic)) = plain::batch(text) else {
+            let Some((actions, atomic)) = plain_batch::batch(text) else {
                 return;
             };
             plain_ones += 1;
@@ -416,7 +416,7 @@ mod tests {
             r#"{"actions":[{"action_type":"lock","object_id":"o\u0041","payload":{}}]}"#,
             r#"{"actions":[{"action_type":"lock","object_id":"o","payload":{},"salt":1}]}"#,
         ] {
-            assert!(plain::batch(odd).is_none(), "{odd}");
+            assert!(plain_batch::batch(odd).is_none(), "{odd}");
         }
     }
 

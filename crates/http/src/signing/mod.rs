@@ -8,8 +8,8 @@ mod headers;
 pub mod names;
 pub mod registration;
 pub mod request;
+pub mod scheme;
 mod signers;
-pub mod signs;
 pub mod wallet;
 
 use std::ops::Range;
@@ -30,7 +30,7 @@ use crate::error::{ApiError, ErrorDetail};
 use signers::SignerCache;
 
 pub use headers::{ALL as HEADERS, SignatureHeaders};
-pub use signs::{PathMember, SigningScheme, TargetSource};
+pub use scheme::{PathMember, SigningScheme, TargetSource};
 
 /// The texts of one action, as ranges of a request's text.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 pub mod header;
 pub(crate) mod requests;
 mod side;
-pub(crate) mod stored;
+pub(crate) mod stored_frame;
 
 use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
@@ -17,7 +17,7 @@ pub use self::header::{FrameHeader, FrameSection, HeaderError, SectionKind};
 use self::requests::RequestsWriter;
 pub(crate) use self::side::SideSealer;
 pub use self::side::{KeyId, SideEntry, SideError, SideKeys};
-pub use self::stored::{FrameError, StoredFrame};
+pub use self::stored_frame::{FrameError, StoredFrame};
 use crate::bytes::FieldReader;
 use crate::codec::CodecError;
 use crate::packed::{self, PackedRequest};

@@ -2,18 +2,18 @@
 //! can be read one at a time. Both are read the same way, as one run of bytes with frames at known places.
 
 pub(crate) mod blocks;
-pub(crate) mod raw;
+pub(crate) mod raw_segment;
 pub(crate) mod scan;
 pub(crate) mod seal;
-pub(crate) mod sealed;
+pub(crate) mod sealed_segment;
 
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
 
 use self::blocks::{BlockCache, BlockSource};
-use self::raw::RawSegment;
-use self::sealed::SealedSegment;
+use self::raw_segment::RawSegment;
+use self::sealed_segment::SealedSegment;
 use crate::bytes::{FieldReader, crc_around};
 use crate::env::FileHandle;
 use crate::error::{LogDamage, LogReadError};

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use kedge_protocol::Hash;
 
-use super::raw::FramePlace;
+use super::raw_segment::FramePlace;
 use super::{HEADER_BYTES, PAGE_BYTES, SegmentHeader};
 use crate::env::{FileHandle, read_exact, read_up_to};
 use crate::error::{IoError, LogDamage};

@@ -20,8 +20,8 @@ use kedge_protocol::Hash;
 use kedge_protocol::lanes::sha256_each;
 
 use super::blocks::LastBlocks;
-use super::raw::WrittenFrame;
-use super::sealed::{BlockEntry, NO_FRAME, SealedSegment, SegmentFooter};
+use super::raw_segment::WrittenFrame;
+use super::sealed_segment::{BlockEntry, NO_FRAME, SealedSegment, SegmentFooter};
 use super::{
     FrameKey, HEADER_BYTES, PAGE_BYTES, Segment, SegmentHeader, SegmentKind, UNFINISHED_ENDING,
     path_of,

@@ -7,7 +7,7 @@
 mod ceremony;
 mod claims;
 mod contract_vectors;
-mod guessing;
 mod pins;
+mod salt_secrecy;
 mod snarkjs;
 mod spec_log;

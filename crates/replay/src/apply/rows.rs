@@ -10,12 +10,12 @@ use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_rules::StateUnavailable;
 use kedge_rules::World as _;
 use kedge_rules::fold::FoldState;
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use kedge_storage::WriteGroup;
 
-use super::before::PriorState;
-use crate::counted;
-use crate::images::put_image;
+use super::prior_state::PriorState;
+use crate::log_bytes;
+use crate::resource_rows::put_image;
 
 pub(super) struct ReplayRows {
     pub(super) group: WriteGroup,
@@ -83,7 +83,7 @@ impl ReplayRows {
         for image in images {
             put_image(&mut self.group, image, before.as_ref());
         }
-        Ok(counted::of_resources(before.is_none(), images, payload))
+        Ok(log_bytes::of_resources(before.is_none(), images, payload))
     }
 
     /// Adds the next version of an object. The first version and every milestone have permanent rows. Of the others
@@ -105,9 +105,9 @@ impl ReplayRows {
             let index_bytes = self.object(state, object, None);
             let minted = state.minted(object.template_id)? + 1;
             self.group.put_minted(object.template_id, minted);
-            return Ok(counted::of_new_object(object, index_bytes));
+            return Ok(log_bytes::of_new_object(object, index_bytes));
         };
-        let added = counted::of_change(&known.properties, &object.properties);
+        let added = log_bytes::of_change(&known.properties, &object.properties);
         let stays = object.trace.version.is_multiple_of(OBJECT_HISTORY_MAX);
         let written = match self.lagging.entry(object.id) {
             Entry::Vacant(free) if !stays => {
@@ -144,7 +144,7 @@ impl ReplayRows {
             self.group
                 .change_property(object, change.path, value_before, &change.after);
         }
-        counted::of_index(&changes)
+        log_bytes::of_index(&changes)
     }
 
     /// Takes the objects whose rows lag, in the order of their ids.

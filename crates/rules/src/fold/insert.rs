@@ -6,7 +6,7 @@ use kedge_protocol::Id;
 use kedge_protocol::resource::{DisputeMatter, Object, ObjectStatus, Template, Wallet};
 
 use super::{FoldSource, FoldState};
-use crate::image::ResourceState;
+use crate::resource_state::ResourceState;
 use crate::world::{CountedResource, StateUnavailable, World};
 
 /// For a resource whose number per organization is limited: its organization, its type, and whether it is live.

@@ -6,8 +6,8 @@ use kedge_protocol::nonce::NonceWindow;
 use kedge_protocol::resource::{Object, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 
-use crate::compiled::TemplateRules;
-use crate::image::ResourceState;
+use crate::resource_state::ResourceState;
+use crate::template_rules::TemplateRules;
 use crate::world::{CountedResource, ResourceCount, StateUnavailable};
 
 /// The state of the log up to one sequence, from which a fold continues. It must not change while a fold uses it.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use super::places::NameIndex;
+use super::name_index::NameIndex;
 use super::scan::{self, JsonScan};
 use super::{compact, quoted};
 

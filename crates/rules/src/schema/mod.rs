@@ -8,12 +8,12 @@
 //! and a new version must give the same results for every old log.
 
 mod body;
+mod budget;
 mod cost;
 mod errors;
 mod graph;
 mod pattern;
 mod pointers;
-mod room;
 mod unique;
 
 use std::fmt;
@@ -29,9 +29,9 @@ use errors::{bounded, first, words};
 use graph::SchemaGraph;
 
 pub use body::BodySchema;
+pub use budget::SchemaBudget;
 pub use cost::bytes_compiled;
 pub(crate) use cost::compile_steps;
-pub use room::SchemaBudget;
 
 /// The only dialect that a schema may name.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";

@@ -5,7 +5,7 @@ use kedge_protocol::limits::KEYS_MAX;
 use kedge_protocol::resource::Wallet;
 use kedge_protocol::{Address, Id, Prefix};
 use kedge_rules::fold::{FoldError, FoldState};
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use kedge_rules::resources::{self, RuleDecision};
 use kedge_rules::{ActionInput, Caller, Refusal};
 

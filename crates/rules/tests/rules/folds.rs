@@ -6,8 +6,8 @@ use kedge_protocol::resource::{Object, Template};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::OPERATOR;
 use kedge_rules::fold::{EmptySource, FoldError, FoldState};
-use kedge_rules::image::ResourceState;
 use kedge_rules::kinds::spec;
+use kedge_rules::resource_state::ResourceState;
 use kedge_rules::resources::{base_id, rights_subject};
 
 use crate::log::{Log, OPERATORS, left};

@@ -9,7 +9,7 @@ use kedge_protocol::resource::{Object, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id};
 use kedge_rules::TemplateRules;
 use kedge_rules::fold::{FoldError, FoldSource, FoldState};
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 use kedge_rules::world::{CountedResource, ResourceCount, StateUnavailable, World};
 
 /// A state as a source that allows a limited number of reads.

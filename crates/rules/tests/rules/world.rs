@@ -14,7 +14,7 @@ use kedge_protocol::signature::Signature;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::TemplateRules;
 use kedge_rules::fold::FoldState;
-use kedge_rules::image::ResourceState;
+use kedge_rules::resource_state::ResourceState;
 
 /// Far ahead of every time in the tests.
 const DEADLINE_S: u64 = 1 << 40;

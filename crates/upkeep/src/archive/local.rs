@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kedge_config::durable;
 use kedge_config::secrets::make_private_dir;
+use kedge_config::state_file;
 use tempfile::NamedTempFile;
 
 use super::{Archive, ArchiveError, at};
@@ -45,7 +45,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     match file.persist_noclobber(to) {
         Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
-        _ => durable::sync_directory(directory),
+        _ => state_file::sync_directory(directory),
     }
 }
 

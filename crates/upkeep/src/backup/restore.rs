@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_config::durable;
 use kedge_config::secrets::make_private_dir;
+use kedge_config::state_file;
 use kedge_log::env::{Env, RealEnv};
 use kedge_log::{CutError, CutPoint, cut};
 use kedge_protocol::time::rfc3339;
@@ -83,7 +83,7 @@ pub fn restore<E: From<BackupError>>(
     let put = || {
         std::fs::rename(&making, to)?;
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-        durable::sync_directory(parent.unwrap_or(Path::new(".")))
+        state_file::sync_directory(parent.unwrap_or(Path::new(".")))
     };
     put().map_err(at(to))?;
     Ok(())

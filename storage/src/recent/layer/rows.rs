@@ -7,7 +7,7 @@ use std::ops::RangeBounds;
 use kedge_protocol::ids::IdMap;
 
 use super::bytes::InlineBytes;
-use super::ordered::OrderedRows;
+use super::ordered_rows::OrderedRows;
 use super::versions::{RowVersion, RowVersions, VersionWriter};
 use super::{KeyRange, ShardDelta};
 use crate::tables::{Table, first_8};

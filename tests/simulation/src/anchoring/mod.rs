@@ -6,6 +6,7 @@
 //! - `node`: nodes that are unreachable, slow, behind, forgetful or lying. `answers`: their JSON-RPC answers.
 //! - `rates`: fault rates. `oracle`, `watch`: checks against the true chain, not a node's answers.
 
+mod answer_watch;
 mod answers;
 mod bond;
 mod bond_actions;
@@ -17,7 +18,6 @@ mod lost_time;
 mod node;
 mod oracle;
 mod rates;
-mod watch;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,18 +37,18 @@ use kedge_runtime::env::Env;
 use kedge_storage::{AnchorProgress, RowPage, StoreMode, StoreSnapshot};
 use parking_lot::Mutex;
 
+use self::answer_watch::{AnswerWatch, KNOWN_WITHIN_BLOCKS};
 use self::bond::{BOND, SimulatedBond};
 use self::chain::{SimulatedChain, SimulatedTransaction};
 use self::challenger::Challenger;
 use self::contract::CONTRACT;
 use self::node::{NodeState, SimulatedNode};
 use self::rates::ChainFaultRates;
-use self::watch::{AnswerWatch, KNOWN_WITHIN_BLOCKS};
 use crate::client::{self, DOMAIN};
+use crate::directory::SEQUENCER;
 use crate::machine::{START_MS, SimulatedMachine};
 use crate::plan::Violation;
 use crate::random::SimulationRandom;
-use crate::rows::SEQUENCER;
 use crate::schedule::SeededSchedule;
 
 /// Payer of the anchors.

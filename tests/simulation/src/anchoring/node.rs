@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::answers::{self, RpcRefusal, bytes, quantity};
 use super::chain::{BlockView, SimulatedTransaction};
-use super::{AnchorWorld, TIMEOUT_MS, bond, watch};
+use super::{AnchorWorld, TIMEOUT_MS, answer_watch, bond};
 use crate::machine::SimulatedMachine;
 use crate::random::SimulationRandom;
 use crate::schedule::SeededSchedule;
@@ -228,7 +228,7 @@ impl AnchorWorld {
     fn note_shown(&mut self, (method, params): (&str, &Value), answer: Option<&Value>) {
         let data = || bytes(&params[0]["data"]);
         let case = match (method, answer) {
-            ("eth_estimateGas", None) => data().and_then(|data| watch::answered_case(&data)),
+            ("eth_estimateGas", None) => data().and_then(|data| answer_watch::answered_case(&data)),
             ("eth_getTransactionReceipt", Some(receipt)) if receipt["status"] == "0x0" => {
                 answers::hash(&params[0]).and_then(|hash| self.watch.case_of(hash))
             }

@@ -8,8 +8,8 @@ use kedge_protocol::log_tree;
 use kedge_runtime::env::Env;
 use kedge_storage::{AnchorProgress, AnchorRow, RowPage, StoreMode, StoreSnapshot};
 
+use super::answer_watch::{self, AnswerWatch, BLOCKS_NEEDED};
 use super::chain::IncludedTransaction;
-use super::watch::{self, AnswerWatch, BLOCKS_NEEDED};
 use super::{AnchorWorld, SimulatedAnchoring};
 use crate::plan::Violation;
 
@@ -169,7 +169,7 @@ impl SimulatedAnchoring {
             AnswerWatch::answerable(&world.chain, BLOCKS_NEEDED)
         };
         loop {
-            let rows = watch::rows(&engine.published().snapshot)?;
+            let rows = answer_watch::rows(&engine.published().snapshot)?;
             let is_idle = {
                 let mut world = self.world.lock();
                 world.advance(self.machine.passed_ms());

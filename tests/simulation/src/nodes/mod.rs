@@ -10,7 +10,7 @@
 //! - `anchored`: anchors and data losses. `callers`: requests. `rates`: fault rates. `watch`: checks between nodes.
 //!   `run`: a whole run.
 
-mod anchored;
+mod anchoring;
 mod callers;
 mod link;
 mod node;

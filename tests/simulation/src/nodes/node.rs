@@ -13,15 +13,15 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, advance, sleep_until};
 
-use super::anchored::{NodeDataLoss, SharedContract};
+use super::anchoring::{NodeDataLoss, SharedContract};
 use super::callers::{CallerTarget, NodesCallers};
 use super::process::{NodeProcess, NodeSettings, NodeStartError, begin};
 use super::servers::SimulatedServers;
+use crate::directory::{EarlierLog, RunDirectory};
 use crate::faults;
 use crate::machine::SimulatedMachine;
 use crate::plan::Violation;
 use crate::random::SimulationRandom;
-use crate::rows::{EarlierLog, RunDirectory};
 use crate::schedule::SeededSchedule;
 
 /// Time limit of a regular end.

@@ -18,18 +18,18 @@ use kedge_storage::{LogReplicator, Store, StoreMode, StoreOptions};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::anchored::SharedContract;
+use super::anchoring::SharedContract;
 use super::callers::NodesCallers;
 use super::link::ServersLink;
 use super::servers::SimulatedServers;
 use crate::audit;
 use crate::client::{self, DOMAIN};
+use crate::directory::SEQUENCER;
 use crate::ledger::LedgerExtent;
 use crate::machine::SimulatedMachine;
 use crate::options::options;
 use crate::plan::Violation;
 use crate::random::SimulationRandom;
-use crate::rows::SEQUENCER;
 use crate::schedule::SeededSchedule;
 
 /// Pause before a node tries again to connect.

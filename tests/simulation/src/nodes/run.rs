@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kedge_runtime::env::simulated::DiskFault;
 use parking_lot::Mutex;
 
-use super::anchored::NodesAnchoring;
+use super::anchoring::NodesAnchoring;
 use super::callers::{CallerTarget, NodesCallers};
 use super::node::{NodeCrash, SimulatedMember};
 use super::process::NodeSettings;
@@ -15,10 +15,10 @@ use super::rates::{ClusterFault, ClusterFaultRates, trouble};
 use super::servers::SimulatedServers;
 use super::watch::NodesWatch;
 use crate::client;
+use crate::directory::SEQUENCER;
 use crate::faults;
 use crate::plan::{SimulationPlan, Violation};
 use crate::random::{RunTrace, SimulationRandom};
-use crate::rows::SEQUENCER;
 use crate::schedule::{self, SeededSchedule};
 
 /// Length of a node's turn, milliseconds.

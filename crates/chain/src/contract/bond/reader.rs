@@ -6,7 +6,7 @@ use kedge_protocol::{Address, Hash};
 use super::events::{self, BondEvent};
 use super::{BondTerms, CaseState};
 use crate::contract::artifact::BOND;
-use crate::contract::deployed::{ContractInstance, ContractReadError};
+use crate::contract::instance::{ContractInstance, ContractReadError};
 use crate::contract::{account, to_address, to_number, to_wei, word};
 use crate::rpc::{BlockTag, RpcClient};
 
