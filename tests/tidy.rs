@@ -13,6 +13,8 @@ mod layout;
 mod links;
 #[path = "tidy/lists.rs"]
 mod lists;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/order.rs"]
 mod order;
 #[path = "tidy/words.rs"]
@@ -24,8 +26,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Longest source file: about 500 lines. A few more are no reason to split a file.
-const LINES_MAX: usize = 510;
+/// Most lines of a source file. An idea is not cut for a number, so this is far above what most files have.
+const LINES_MAX: usize = 800;
 /// Folders with generated files only.
 const MADE: &[&str] = &[
     "target",

@@ -47,7 +47,6 @@ pub(crate) struct LoadBench {
 /// The closed loop that a rate refers to: results, and requests a second.
 type ClosedLoopResult = (PhaseResult, f64);
 
-/// A completed phase.
 struct CompletedPhase {
     part: PhaseResult,
     collected: LoadFigures,

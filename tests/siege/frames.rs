@@ -22,7 +22,6 @@ pub(crate) const END_HEADERS: u8 = 4;
 
 /// SETTINGS_INITIAL_WINDOW_SIZE.
 const INITIAL_WINDOW_SIZE: u16 = 4;
-/// CANCEL.
 const CANCEL: u32 = 8;
 
 pub(crate) fn frame(to: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {

@@ -1,15 +1,39 @@
-//! How large a crate may be, how many test programs it has, how many files a folder may hold, and how long a function
-//! may be.
+//! What stands on the top level, how many test programs a package has, and how long a function may be.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use super::{is_test_file, root, sources, without_tests};
 
-/// Most lines of a crate's Rust, without tests.
-const CRATE_LINES_MAX: usize = 13_000;
-
-/// Most Rust files of a folder, without those of its subfolders.
-const FOLDER_FILES_MAX: usize = 25;
+/// What stands on the top level: it fits on one screen. A new entry needs an ADR.
+const TOP_LEVEL: &[&str] = &[
+    ".ci",
+    ".git-blame-ignore-revs",
+    ".gitignore",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "actors",
+    "bench",
+    "build.rs",
+    "clippy.toml",
+    "contracts",
+    "crates",
+    "dashboards",
+    "deny.toml",
+    "docs",
+    "loadtest",
+    "rustfmt.toml",
+    "scripts",
+    "sdk",
+    "src",
+    "storage",
+    "tests",
+];
 
 /// Most programs of integration tests of the root package; every other package has one. Each is linked with the whole
 /// server, which takes longer than most tests.
@@ -43,36 +67,17 @@ const LONG_FUNCTIONS: &[&str] = &[
 ];
 
 #[test]
-fn crates_are_small() {
-    let mut crates: BTreeMap<String, usize> = BTreeMap::new();
-    for (path, text) in sources(&[".rs"]) {
-        let of = path.split_once("src/").map(|(folder, _)| folder);
-        if let Some(folder) = of.filter(|_| !is_test_file(&path)) {
-            *crates.entry(folder.to_owned()).or_default() += without_tests(&text).lines().count();
-        }
-    }
-    assert!(crates.len() > 10, "{crates:?}");
-    for (folder, lines) in crates {
-        assert!(
-            lines <= CRATE_LINES_MAX,
-            "{folder}src holds {lines} lines: move what stands for itself to a crate of its own"
-        );
-    }
-}
-
-#[test]
-fn folders_are_small() {
-    let mut folders: BTreeMap<String, usize> = BTreeMap::new();
-    for path in sources(&[".rs"]).keys() {
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        *folders.entry(folder.to_owned()).or_default() += 1;
-    }
-    for (folder, files) in folders {
-        assert!(
-            files <= FOLDER_FILES_MAX,
-            "{folder} holds {files} Rust files: group them in folders by what they are for"
-        );
-    }
+fn the_top_level_fits_on_one_screen() {
+    let listed = Command::new("git")
+        .args(["ls-tree", "--name-only", "HEAD"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let mut found: Vec<&str> = listed.lines().collect();
+    found.sort_unstable();
+    assert_eq!(found, TOP_LEVEL);
 }
 
 /// The package's folder, if cargo makes a test program of this file.

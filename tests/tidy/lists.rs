@@ -57,3 +57,21 @@ fn the_code_map_names_every_crate_once() {
     crates.sort_unstable();
     assert_eq!(mapped, crates);
 }
+
+#[test]
+fn the_table_of_libraries_names_every_one_once() {
+    let page = std::fs::read_to_string(root().join("crates/README.md")).unwrap();
+    let rows = page
+        .lines()
+        .filter_map(|line| line.split_once(" | [")?.1.split_once("]("));
+    let mut listed: Vec<&str> = rows.map(|(name, _)| name).collect();
+    listed.sort_unstable();
+    let entries = std::fs::read_dir(root().join("crates")).unwrap();
+    let folders = entries.map(|entry| entry.unwrap().path());
+    let libraries = folders.filter(|folder| folder.join("Cargo.toml").exists());
+    let mut libraries: Vec<String> = libraries
+        .map(|folder| folder.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    libraries.sort_unstable();
+    assert_eq!(listed, libraries);
+}

@@ -23,7 +23,6 @@ pub(crate) enum Auth {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Signs {
     Nothing,
-    /// Its body.
     Body,
     /// Its body's digest.
     Digest,

@@ -19,7 +19,6 @@ use crate::metric_definitions as metric;
 /// Concurrent attempts for one webhook with a healthy receiver.
 const ATTEMPTS_MAX: usize = 8;
 
-/// Result of an attempt.
 pub(super) struct AttemptResult {
     number: u64,
     began_ms: u64,

@@ -98,7 +98,6 @@ impl ClusterOptions {
         format!("KEDGE_{}", self.name)
     }
 
-    /// The subject of the frames.
     pub(crate) fn frames_subject(&self) -> String {
         format!("kedge.{}.frames", self.name)
     }

@@ -48,7 +48,6 @@ pub struct ClaimChecker {
     turns: Arc<FairQueue<Id>>,
 }
 
-/// A verified claim.
 pub struct VerifiedClaim {
     pub file: ClaimFile,
     pub shown: ClaimSummary,

@@ -92,28 +92,19 @@ macro_rules! images {
 // Variations have no trace because they never change, and invitations have none because they are used once.
 images! {
     traced {
-        /// An object.
         Object,
-        /// A wallet.
         Wallet,
-        /// An organization.
         Organization,
-        /// A template.
         Template,
         /// An API key.
         ApiKey,
-        /// A webhook.
         Webhook,
         FileRecord,
-        /// A dispute.
         Dispute,
-        /// A key of the sequencer.
         SequencerKey,
     }
     made_once {
-        /// A variation.
         Variation,
-        /// An invitation.
         Invitation,
     }
 }

@@ -198,11 +198,9 @@ const CUT: u8 = 2;
 /// A JSON value that is neither an array nor an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum JsonScalar<'a> {
-    /// `null`
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number.
     Number(ExactDecimal),
     /// A string, unescaped.
     Text(Cow<'a, str>),

@@ -16,7 +16,6 @@ use crate::template_rules::TemplateRules;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caller {
     pub wallet_id: Id,
-    /// Its organization.
     pub organization_id: Id,
     /// Role in the organization.
     pub role: Role,
@@ -54,7 +53,6 @@ pub struct RecipientWallet {
 pub enum CountedResource {
     /// API keys.
     ApiKeys,
-    /// Webhooks.
     Webhooks,
 }
 

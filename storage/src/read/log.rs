@@ -146,7 +146,6 @@ impl StoreSnapshot {
         }
     }
 
-    /// The sequence of an action.
     pub fn action_sequence(&self, id: Id) -> Result<Option<u64>, StoreReadError> {
         if id.prefix != Prefix::Action {
             return Ok(None);

@@ -126,7 +126,6 @@ pub(crate) fn deliveries_prefix(webhook: &Id) -> Vec<u8> {
     kind_key(DELIVERY, &webhook.bytes)
 }
 
-/// The key of a delivery.
 pub(crate) fn delivery_key(webhook: &Id, number: u64) -> Vec<u8> {
     let mut key = deliveries_prefix(webhook);
     key.extend_from_slice(&number.to_be_bytes());

@@ -36,7 +36,6 @@ const GIVES_UP_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) enum ProcessEnd {
     /// Power failure.
     Power,
-    /// Killed.
     Killed,
     /// Failed, for this reason.
     Failed(String),

@@ -24,7 +24,6 @@ pub struct TransactionRequest {
     /// The sender's transaction count before this one.
     pub nonce: u64,
     pub fees: Fees,
-    /// Gas limit.
     pub gas_limit: u64,
     /// The called contract; `None` deploys `data`.
     pub to: Option<Address>,

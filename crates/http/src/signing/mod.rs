@@ -44,11 +44,8 @@ pub struct SignedActionText {
 
 /// The words of an action, as signed.
 pub struct SignedWords<'a> {
-    /// Its kind.
     pub kind: &'a str,
-    /// Its target.
     pub target: &'a str,
-    /// Its payload.
     pub payload: &'a str,
 }
 

@@ -24,7 +24,6 @@ struct MintTarget<'a> {
 /// Context that determines the signed texts besides the body.
 pub struct SigningContext<'a> {
     pub session: Option<CallerSession>,
-    /// `{id}` of the path.
     pub path_id: &'a str,
     pub invitations: &'a InvitationCodes,
 }

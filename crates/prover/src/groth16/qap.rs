@@ -10,7 +10,6 @@ use ark_poly::EvaluationDomain;
 use ark_relations::gr1cs::{ConstraintSystemRef, Matrix, SynthesisError};
 use rayon::prelude::*;
 
-/// snarkjs' reduction.
 pub(crate) struct SnarkjsReduction;
 
 /// A QAP evaluated at one point: a, b, c, the vanishing polynomial, and two sizes.

@@ -34,7 +34,6 @@ struct SentAnswer {
     sent_at: u64,
 }
 
-/// Evidence of an answer.
 enum AnswerEvidence {
     /// The signed action, in the batch with this hash.
     Action(Hash, LogLeaf, UntrustedOpening),

@@ -96,7 +96,6 @@ fn domain_words(domain: &Domain) -> Vec<[u8; 32]> {
     words
 }
 
-/// A call of `anchor`.
 struct AnchorCall {
     signed: SignedCheckpoint,
     proof: Vec<Hash>,

@@ -22,7 +22,6 @@ const ANCHORS: usize = 0;
 /// Longest time of a request without faults.
 const USUAL_MS_MAX: u64 = 4;
 
-/// State of a node.
 pub(super) struct NodeState {
     random: SimulationRandom,
     /// Whether the node knows the tag `finalized`.

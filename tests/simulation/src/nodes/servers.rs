@@ -20,7 +20,6 @@ use crate::random::{RunTrace, SimulationRandom};
 /// A consumer whose servers are out of reach for this long fails.
 const HEARTBEATS_MS: u64 = 1_000;
 
-/// A delayed effect.
 type DelayedEffect = Box<dyn FnOnce(&mut SimulatedServers) + Send>;
 
 /// Kind of a request, as faults distinguish them.
