@@ -8,7 +8,7 @@
 # its name, the seed that found it, and what that seed found.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-cd "$here/../.."
+cd "$here/../../.."
 seeds="${SEEDS:-1000000}"
 seconds=$((60 * ${MINUTES:-10}))
 target="${CARGO_TARGET_DIR:-$PWD/target}"
