@@ -64,10 +64,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("telemetry", "net actors config"),
     ("webhooks", "actors storage rules net config protocol"),
     ("watchtower", "client chain protocol"),
-    ("upkeep", "http replay storage log config protocol"),
+    ("upkeep", "replay storage log config protocol"),
     (
         "cli",
-        "upkeep watchtower cluster http client devchain storage rules prover chain log net config protocol",
+        "upkeep watchtower cluster client devchain storage rules prover chain log net config protocol runtime",
     ),
     ("load", "client protocol"),
     (

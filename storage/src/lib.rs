@@ -16,6 +16,7 @@
 mod action_index;
 mod check;
 mod codec;
+mod contents;
 mod copies;
 mod creation_lock;
 mod group;
@@ -38,6 +39,7 @@ pub mod verify;
 
 pub use check::StoreFault;
 pub use codec::CodecError;
+pub use contents::{CONTENTS_FOLDER, content_path};
 pub use copies::{LogCopy, StoreCopyError};
 pub use group::{SideWrite, WriteGroup};
 pub use high_water::{HighWater, HighWaterError, HighWaterMark, ReleasedHead};

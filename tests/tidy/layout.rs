@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use super::{is_test_file, root, sources, without_tests};
+use super::{root, sources};
 
 /// What stands on the top level: it fits on one screen. A new entry needs an ADR.
 const TOP_LEVEL: &[&str] = &[

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kedge_http::files;
 use kedge_log::LogReader;
 use kedge_log::env::RealEnv;
 use kedge_log::verify::LogVerifyPlan;
 use kedge_protocol::time::{parse_rfc3339, rfc3339};
+use kedge_storage::CONTENTS_FOLDER;
 use kedge_storage::{HighWater, HighWaterMark};
 use kedge_upkeep::archive::{self, ArchiveRecord, LocalArchive};
 use kedge_upkeep::backup::{self, BackupError, BackupManifest, RestorePoint};
@@ -235,7 +235,7 @@ fn verify(
         .map_err(CommandFailure::refused)?;
     bar.finish_and_clear();
     let mut wrong = Vec::new();
-    let folder = data.join(files::FOLDER);
+    let folder = data.join(CONTENTS_FOLDER);
     let found = verifier.contents(&folder, |file, what| {
         wrong.push(format!("file {} ({:?}): {what}", file.id, file.name));
     });

@@ -9,8 +9,8 @@ use kedge_chain::rpc::{RpcClient, RpcOptions};
 use kedge_chain::transaction::FeePolicy;
 use kedge_config::state_file;
 use kedge_devchain::{self as embedded, EmbeddedOptions};
-use kedge_http::clock;
 use kedge_protocol::Address;
+use kedge_runtime::env::{Env as _, RealEnv};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::output::{CommandFailure, print};
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: DevChainArgs) -> Result<(), CommandFailure> {
         chain_id: embedded::DEFAULT_CHAIN_ID,
         journal_path: args.data.join("chain.journal"),
         listen: args.listen,
-        clock: Arc::new(clock::now_s),
+        clock: Arc::new(|| RealEnv.unix_ms() / 1_000),
     });
     let handle = handle.await.map_err(|error| failed("the chain", &error))?;
     let url = handle.url();

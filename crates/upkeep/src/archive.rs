@@ -287,8 +287,7 @@ pub fn archive(
         return Ok(Vec::new());
     };
     let key_proofs = named.proofs_before(last.next_sequence);
-    let key_proofs =
-        key_proofs.map_err(|error| ArchiveError::KeyProofs(error.message.into_owned()))?;
+    let key_proofs = key_proofs.map_err(ArchiveError::KeyProofs)?;
     let archived = files.iter().map(|file| put(to, file));
     let archived = archived.collect::<Result<Vec<_>, _>>()?;
     let mut record = ArchiveRecord::read(&log)?;

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 
 use kedge_config::secrets::{SecretError, make_private_dir};
 use kedge_config::state_file;
-use kedge_http::files;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Hash};
+use kedge_storage::CONTENTS_FOLDER;
 use kedge_storage::{ARCHIVED_LIST, Store, StoreCopyError, StoreReadError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -243,14 +243,14 @@ fn copy_contents(
     copy: &Path,
     mut older: Option<&mut BaseBackup>,
 ) -> Result<(), BackupError> {
-    let (from, to) = (data.join(files::FOLDER), copy.join(files::FOLDER));
+    let (from, to) = (data.join(CONTENTS_FOLDER), copy.join(CONTENTS_FOLDER));
     make_private_dir(&to)?;
     for shelf in std::fs::read_dir(&from).map_err(at(&from))? {
         let shelf = shelf.map_err(at(&from))?.file_name();
         let (Some(name), 2) = (shelf.to_str(), shelf.len()) else {
             continue;
         };
-        let folder = format!("{}/{name}", files::FOLDER);
+        let folder = format!("{CONTENTS_FOLDER}/{name}");
         make_private_dir(&copy.join(&folder))?;
         let path = from.join(name);
         for content in std::fs::read_dir(&path).map_err(at(&path))? {

@@ -5,7 +5,6 @@ use std::io;
 use std::path::Path;
 
 use kedge_config::secrets::SecretError;
-use kedge_http::files::place;
 use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::record::RequestRecord;
@@ -13,6 +12,7 @@ use kedge_protocol::resource::FileRecord;
 use kedge_protocol::{Hash, SequencerKeys};
 use kedge_replay::apply::{ApplyError, LogApplier};
 use kedge_replay::catch_up::open_store_within;
+use kedge_storage::content_path;
 use kedge_storage::verify::{self as log, StoreVerifyPlan, StoreVerifyProgress};
 use kedge_storage::{CommitError, MissingMark, Store, StoreAccess, StoreOpenError, StoreOptions};
 use sha2::{Digest as _, Sha256};
@@ -222,7 +222,7 @@ impl StoreVerifier {
         for file in snapshot.every::<FileRecord>() {
             let file = file?;
             count += 1;
-            match digest_of(&place(folder, &file.sha256)) {
+            match digest_of(&content_path(folder, &file.sha256)) {
                 Ok(digest) if digest == file.sha256 => {}
                 Ok(digest) => finding(&file, &format!("its content has the digest {digest}")),
                 Err(error) => finding(&file, &format!("its content cannot be read: {error}")),

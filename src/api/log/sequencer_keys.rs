@@ -117,12 +117,16 @@ fn proof(
 }
 
 impl KeyActionSource for ServerApp {
-    fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, ApiError> {
+    fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, String> {
         let published = self.published();
-        let named = published.snapshot.named_sequencer_keys()?;
+        let named = published.snapshot.named_sequencer_keys();
+        let named = named.map_err(|error| ApiError::from(error).message.into_owned())?;
         let sequences = named.iter().map(|named| named.trace.sequence);
         let before = sequences.filter(|named| *named < sequence);
-        before.map(|named| proof(self, &published, named)).collect()
+        let proofs = before.map(|named| proof(self, &published, named));
+        proofs
+            .map(|proof| proof.map_err(|error| error.message.into_owned()))
+            .collect()
     }
 
     fn keep(&self, proofs: Vec<ProofFile>) {

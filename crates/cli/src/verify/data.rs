@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use kedge_config::secrets;
 use kedge_devchain::DEFAULT_CHAIN_ID;
-use kedge_http::files;
 use kedge_protocol::Address;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::signature::SigningKey;
+use kedge_storage::CONTENTS_FOLDER;
 use kedge_upkeep::verify::{StoreVerifier, StoreVerifySummary};
 
 use super::super::output::{CommandFailure, columns, print, print_error, print_json, progress_bar};
@@ -87,7 +87,7 @@ pub(crate) async fn run(args: VerifyDataArgs) -> Result<(), CommandFailure> {
     let verifier = verifier.map_err(CommandFailure::refused)?;
     let (summary, actions_per_s) = check(&verifier, args.checks)?;
     let mut wrong = 0u64;
-    let folder = args.dir.join(files::FOLDER);
+    let folder = args.dir.join(CONTENTS_FOLDER);
     let files = verifier.contents(&folder, |file, what| {
         wrong += 1;
         print_error(&format!("file {} ({:?}): {what}", file.id, file.name));

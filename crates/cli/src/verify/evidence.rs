@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use kedge_chain::rpc::BlockTag;
-use kedge_http::clock::now_s;
 use kedge_protocol::Hash;
 use kedge_protocol::evidence::{self, EvidenceFile};
+use kedge_runtime::env::{Env as _, RealEnv};
 use serde_json::json;
 
 use super::super::output::CommandFailure;
@@ -68,7 +68,12 @@ async fn trust_of(
 ) -> Result<evidence::ContractView, CommandFailure> {
     let (domain, keys) = trust.of(file.domain).await?;
     if let Some(contract) = trust.contract() {
-        let reported = contract.trust_for(&file.evidence, domain, BlockTag::Finalized, now_s());
+        let reported = contract.trust_for(
+            &file.evidence,
+            domain,
+            BlockTag::Finalized,
+            RealEnv.unix_ms() / 1_000,
+        );
         return reported.await.map_err(read_failure);
     }
     let mut known = evidence::ContractView::of_known_keys(domain, &keys);

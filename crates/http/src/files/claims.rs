@@ -8,7 +8,9 @@ use std::sync::Arc;
 use kedge_protocol::Hash;
 use parking_lot::Mutex;
 
-use super::{NamingOutcome, place};
+use kedge_storage::content_path;
+
+use super::NamingOutcome;
 
 #[derive(Clone)]
 pub(super) struct ContentClaims {
@@ -56,7 +58,7 @@ impl ContentClaims {
             let under_way = contents.under_way.entry(sha256);
             let under_way = under_way.or_insert_with(|| ClaimCount {
                 uploads: 0,
-                stays: place(&self.folder, &sha256).exists(),
+                stays: content_path(&self.folder, &sha256).exists(),
             });
             under_way.uploads += 1;
         });
@@ -87,7 +89,7 @@ impl ContentClaims {
     }
 
     fn remove(&self, sha256: &Hash) -> bool {
-        let removed = std::fs::remove_file(place(&self.folder, sha256));
+        let removed = std::fs::remove_file(content_path(&self.folder, sha256));
         if let Err(error) = &removed {
             tracing::warn!(%sha256, %error, "the content of an unused file could not be removed");
         }
@@ -133,13 +135,13 @@ mod tests {
     use super::*;
 
     fn content(claims: &ContentClaims, sha256: Hash) {
-        let place = place(&claims.folder, &sha256);
+        let place = content_path(&claims.folder, &sha256);
         std::fs::create_dir_all(place.parent().unwrap()).unwrap();
         std::fs::write(place, "content").unwrap();
     }
 
     fn is_there(claims: &ContentClaims, sha256: Hash) -> bool {
-        place(&claims.folder, &sha256).exists()
+        content_path(&claims.folder, &sha256).exists()
     }
 
     #[test]

@@ -32,6 +32,7 @@ use kedge_config::Config;
 use kedge_config::secrets::{SecretError, make_private_dir};
 use kedge_protocol::Hash;
 use kedge_rules::file::FileMetadata;
+use kedge_storage::{CONTENTS_FOLDER, content_path};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
@@ -39,20 +40,12 @@ use crate::error::ApiError;
 use claims::{ContentClaim, ContentClaims};
 use quota::{QuotaReservation, UploadQuotas};
 
-/// Folder of contents, inside the data directory.
-pub const FOLDER: &str = "files";
 /// Folder of incomplete contents, inside that.
 const RECEIVED_FOLDER: &str = "tmp";
 /// `Retry-After` when the content could not be shared.
 const RETRY_SHARED_S: u64 = 2;
 /// `Retry-After` when the disk is full.
 const RETRY_DISK_S: u64 = 60;
-
-/// Path of a content.
-pub fn place(folder: &Path, sha256: &Hash) -> PathBuf {
-    let digits = const_hex::encode(sha256.0);
-    folder.join(&digits[..2]).join(&digits[2..])
-}
 
 pub type ContentFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -125,7 +118,7 @@ impl PendingContent {
 impl FileContents {
     /// Creates the folders, and empties the one of incomplete contents.
     pub fn open(config: &Config, engine: Engine) -> Result<Self, SecretError> {
-        let folder = config.data_dir.join(FOLDER);
+        let folder = config.data_dir.join(CONTENTS_FOLDER);
         make_private_dir(&folder)?;
         let received = folder.join(RECEIVED_FOLDER);
         if let Err(error) = std::fs::remove_dir_all(&received)
@@ -163,7 +156,7 @@ impl FileContents {
         let placed = task.await.map_err(|error| ApiError::internal(&error))?;
         let claim = placed.map_err(|error| of_disk(&error))?;
         if let Some(shared) = self.shared.get() {
-            let from = place(&self.folder, &stored.sha256);
+            let from = content_path(&self.folder, &stored.sha256);
             if let Err(error) = shared.put(stored.sha256, from).await {
                 tracing::warn!(%error, "a content could not be shared with the other nodes");
                 claim.settle(NamingOutcome::Refused);
@@ -176,7 +169,7 @@ impl FileContents {
 
     /// Opens a content; one that another node accepted is fetched first.
     pub async fn content(&self, sha256: &Hash) -> io::Result<tokio::fs::File> {
-        let at = place(&self.folder, sha256);
+        let at = content_path(&self.folder, sha256);
         match (tokio::fs::File::open(&at).await, self.shared.get()) {
             (Err(error), Some(shared)) if error.kind() == io::ErrorKind::NotFound => {
                 self.fetch(&**shared, *sha256).await?;
@@ -212,7 +205,7 @@ impl FileContents {
 /// Moves a content to its place and makes its name durable. An existing content is replaced by the same bytes, which
 /// repairs a damaged one.
 fn put(content: NamedTempFile, folder: &Path, sha256: &Hash) -> io::Result<()> {
-    let place = place(folder, sha256);
+    let place = content_path(folder, sha256);
     let shelf = place.parent().unwrap_or(folder);
     match std::fs::create_dir(shelf) {
         Ok(()) => File::open(folder)?.sync_all()?,

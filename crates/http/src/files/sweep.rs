@@ -79,7 +79,7 @@ fn digest(first: &str, rest: &str) -> Option<Hash> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::place;
+    use kedge_storage::content_path;
 
     #[test]
     fn what_no_row_names_goes_and_nothing_else() {
@@ -87,7 +87,7 @@ mod tests {
         let claims = ContentClaims::new(dir.path().to_owned());
         let (named, orphan) = (Hash([0xab; 32]), Hash([0xac; 32]));
         for sha256 in [named, orphan] {
-            let place = place(dir.path(), &sha256);
+            let place = content_path(dir.path(), &sha256);
             std::fs::create_dir_all(place.parent().unwrap()).unwrap();
             std::fs::write(place, "content").unwrap();
         }
@@ -96,7 +96,7 @@ mod tests {
         std::fs::create_dir(dir.path().join("tmp")).unwrap();
         let removed = sweep(dir.path(), &claims, &HashSet::from([named])).unwrap();
         assert_eq!(removed, 1);
-        assert!(place(dir.path(), &named).exists() && stranger.exists());
-        assert!(!place(dir.path(), &orphan).exists());
+        assert!(content_path(dir.path(), &named).exists() && stranger.exists());
+        assert!(!content_path(dir.path(), &orphan).exists());
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kedge_http::error::ApiError;
 use kedge_protocol::proof::ProofFile;
 
 /// Provider of the actions that name the sequencer's keys.
@@ -11,8 +10,8 @@ pub trait KeyActionSource {
     /// Proof files of the actions before a sequence, in the log's order, including archived ones.
     ///
     /// # Errors
-    /// [`ApiError`] if an action is neither in the log nor kept.
-    fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, ApiError>;
+    /// The reason, if an action is neither in the log nor kept.
+    fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, String>;
 
     /// Keeps proof files for the time when the log no longer holds the actions.
     fn keep(&self, proofs: Vec<ProofFile>);
