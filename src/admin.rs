@@ -21,7 +21,7 @@ use kedge_upkeep::side_keys;
 use serde_json::{Map, Value, json};
 
 use self::command::AdminRequest;
-use crate::app::ServerApp;
+use crate::api::services::Services;
 use crate::console::socket;
 use crate::console::socket::{OperatorSocket, SocketError};
 use crate::start::AnchoringTask;
@@ -41,7 +41,7 @@ pub enum AdminError {
 }
 
 pub struct AdminSocket {
-    app: Arc<ServerApp>,
+    services: Arc<Services>,
     anchoring: AnchoringTask,
     copied: AdminBackupSource,
 }
@@ -57,13 +57,13 @@ pub struct AdminBackupSource {
 /// operator's page and the token of its commands.
 pub async fn serve(
     path: &Path,
-    app: Arc<ServerApp>,
+    services: Arc<Services>,
     anchoring: AnchoringTask,
     copied: AdminBackupSource,
     page: Option<(SocketAddr, String)>,
 ) -> Result<OperatorSocket, AdminError> {
     let operator = Arc::new(AdminSocket {
-        app,
+        services,
         anchoring,
         copied,
     });
@@ -118,7 +118,7 @@ impl AdminSocket {
             AdminRequest::RotateSideKey => self.rotate_side_key().await,
             AdminRequest::RetireTokenKey { id } => self.retire_token_key(id).await,
             AdminRequest::Recover => {
-                let anchored = self.app.engine.recover().await?;
+                let anchored = self.services.engine.recover().await?;
                 let mut status = self.status();
                 status.insert("batches_on_chain".to_owned(), json!(anchored));
                 Ok(status)
@@ -128,7 +128,7 @@ impl AdminSocket {
                     .await
             }
             AdminRequest::ReadSequencerKeys => {
-                self.app.engine.read_contract_keys().await?;
+                self.services.engine.read_contract_keys().await?;
                 Ok(self.status())
             }
             AdminRequest::Backup { directory, since } => self.back_up(directory, since).await,
@@ -156,14 +156,18 @@ impl AdminSocket {
     }
 
     fn rotate_token_key(&self, now: bool) -> Result<Map<String, Value>, String> {
-        if self.app.replica.get().is_some() && self.app.engine.leads() {
+        if self.services.node.replica.get().is_some() && self.services.engine.leads() {
             let why = "this node leads: the others would lack its key, and be out of service until they have it. Run this on a \
                        node that follows, and copy the file as docs/operations/keys.md says (Keys of several nodes)";
             return Err(why.to_owned());
         }
         let now_s = now_s();
         let from_s = now_s + SIGNS_AFTER_S;
-        let path = self.app.access.rotate(if now { 0 } else { from_s });
+        let path = self
+            .services
+            .access
+            .tokens
+            .rotate(if now { 0 } else { from_s });
         let path = path.map_err(|error| error.to_string())?;
         let signs_from = rfc3339(1000 * if now { now_s } else { from_s });
         Ok(members(json!({
@@ -174,7 +178,7 @@ impl AdminSocket {
 
     /// Names the key in the log, unless the log has it already.
     async fn name_sequencer_key(&self, entry: KeyActivation) -> Result<Map<String, Value>, String> {
-        let engine = &self.app.engine;
+        let engine = &self.services.engine;
         let known = |error: StoreReadError| error.to_string();
         let snapshot = &engine.published().snapshot;
         let named = snapshot.named_sequencer_keys().map_err(known)?;
@@ -192,7 +196,7 @@ impl AdminSocket {
     async fn name_new_key(&self, entry: KeyActivation) -> Result<Option<u64>, String> {
         self.check_leads()?;
         let operator = self.operator()?;
-        if !self.app.engine.holds(entry.key) {
+        if !self.services.engine.holds(entry.key) {
             return Err(format!(
                 "this server does not hold the key {}: set next_sequencer_key_file, or \
                  KEDGE_NEXT_SEQUENCER_KEY, and restart it first",
@@ -211,7 +215,7 @@ impl AdminSocket {
     }
 
     fn operator(&self) -> Result<&kedge_http::operator::OperatorKey, String> {
-        let operator = self.app.operator.as_ref().ok_or(
+        let operator = self.services.changes.operator.as_ref().ok_or(
             "this server has no operator's key: set operator_key_file, or KEDGE_OPERATOR_KEY",
         )?;
         Ok(operator)
@@ -225,7 +229,7 @@ impl AdminSocket {
         if directory.is_relative() || since.as_deref().is_some_and(Path::is_relative) {
             return Err("the directory must be an absolute path".to_owned());
         }
-        let engine = self.app.engine.clone();
+        let engine = self.services.engine.clone();
         let AdminBackupSource { store, data } = self.copied.clone();
         let sequencer = engine.published().snapshot.sequencer_keys();
         let sequencer = sequencer.map_err(|error| error.to_string())?.first();
@@ -283,10 +287,10 @@ impl AdminSocket {
             return Err("the directory must be an absolute path".to_owned());
         }
         let AdminBackupSource { store, data } = self.copied.clone();
-        let app = Arc::clone(&self.app);
+        let services = Arc::clone(&self.services);
         let archived = tokio::task::spawn_blocking(move || {
             let to = LocalArchive::make(&directory, &data)?;
-            archive::archive(&store, &data, &to, older, &*app)
+            archive::archive(&store, &data, &to, older, &*services)
         });
         let archived = archived.await.map_err(|error| error.to_string())?;
         let archived = archived.map_err(|error| error.to_string())?;
@@ -301,7 +305,7 @@ impl AdminSocket {
 
     /// Reports the state of the clock. The clock becomes trusted if it agrees with a time stated by the operator.
     fn clock(&self, confirm: Option<&str>) -> Result<Map<String, Value>, String> {
-        let keeper = self.app.engine.time();
+        let keeper = self.services.engine.time();
         if let Some(reported) = confirm {
             let stated_ms =
                 parse_rfc3339(reported).ok_or("the time must look like 2026-01-31T08:15:00Z")?;
@@ -312,9 +316,9 @@ impl AdminSocket {
             tracing::warn!(reported, "the operator confirms the clock");
         }
         let standing = keeper.standing();
-        let head = self.app.engine.published().head;
+        let head = self.services.engine.published().head;
         let last_ms = (head.batches > 0).then_some(head.last_sealed_at_ms);
-        let refused = self.app.engine.check_clock().err();
+        let refused = self.services.engine.check_clock().err();
         Ok(members(json!({
             "clock": rfc3339(standing.clock_ms),
             "expected": standing.expected_ms.map(rfc3339),
@@ -326,7 +330,7 @@ impl AdminSocket {
     }
 
     fn status(&self) -> Map<String, Value> {
-        let engine = &self.app.engine;
+        let engine = &self.services.engine;
         let published = engine.published();
         let head = published.head;
         let sequencer = published
@@ -344,7 +348,7 @@ impl AdminSocket {
             "disk_full": engine.disk_full(),
             "requests_under_way": engine.requests_under_way(),
             "requests_max": engine.requests_max(),
-            "url": self.app.public_url,
+            "url": self.services.node.public_url,
             "chain_id": engine.domain().chain_id,
             "domain_contract": engine.domain().verifying_contract,
             "sequencer": sequencer.ok(),

@@ -3,21 +3,15 @@
 //! this crate joins the two, and writes the answers.
 //!
 //! - One request: `server` (its way is in `server/dispatch.rs`), `api` (the endpoints, one folder a heading).
-//! - Who calls: `callers`.
 //! - Other processes and pages: `edge` (`kedge edge`), `console`.
-//! - Features: `webhooks`, `disputes`.
 //! - The operator's side: `start`, `admin`, `metrics`.
 //!
 //! The command line is `kedge-cli`; the program (`main.rs`) passes it the server.
 
 pub mod admin;
 pub mod api;
-pub mod app;
-pub mod callers;
 pub mod console;
-pub mod disputes;
 pub mod edge;
 pub mod metrics;
 pub mod server;
 pub mod start;
-pub mod webhooks;

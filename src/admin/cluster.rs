@@ -7,7 +7,7 @@ use kedge_storage::StoreMode;
 use serde_json::{Map, Value, json};
 
 use super::{AdminSocket, members};
-use crate::callers::LAG_MAX;
+use crate::api::services::LAG_MAX;
 
 const NO_CLUSTER: &str = "this server is a single node: cluster_servers is not set";
 /// A node that reported within this time counts as running.
@@ -16,9 +16,9 @@ const RUNNING: Duration = Duration::from_secs(4);
 impl AdminSocket {
     /// This node's part in the cluster.
     fn replica(&self) -> Result<&Replica, String> {
-        match self.app.replica.get() {
+        match self.services.node.replica.get() {
             Some(replica) => Ok(replica),
-            None if self.app.is_shared => Err(format!(
+            None if self.services.node.is_shared => Err(format!(
                 "this node takes no part in the cluster: {}",
                 self.why_read_only()
             )),
@@ -28,7 +28,7 @@ impl AdminSocket {
 
     /// Reason why this node takes no part.
     fn why_read_only(&self) -> String {
-        match self.app.engine.mode() {
+        match self.services.engine.mode() {
             StoreMode::ReadOnly(why) => format!("its store is read-only: {why}"),
             StoreMode::ReadWrite => "it is still starting".to_owned(),
         }
@@ -36,8 +36,8 @@ impl AdminSocket {
 
     /// Whether this node may lack parts of the log.
     pub(super) fn lags(&self) -> bool {
-        let Some(replica) = self.app.replica.get() else {
-            return self.app.is_shared;
+        let Some(replica) = self.services.node.replica.get() else {
+            return self.services.node.is_shared;
         };
         let standing = replica.standing();
         let is_current = standing
@@ -56,8 +56,8 @@ impl AdminSocket {
 
     /// Reports of all nodes, and this node's view of the stream.
     pub(super) async fn cluster_status(&self) -> Result<Map<String, Value>, String> {
-        let replica = match self.app.replica.get() {
-            None if self.app.is_shared => return Ok(self.read_only_status()),
+        let replica = match self.services.node.replica.get() {
+            None if self.services.node.is_shared => return Ok(self.read_only_status()),
             _ => self.replica()?,
         };
         let standing = replica.standing();
@@ -105,7 +105,7 @@ impl AdminSocket {
 
     /// Refuses commands of the leader on other nodes, and names the leader.
     pub(super) fn check_leads(&self) -> Result<(), String> {
-        if self.app.engine.leads() {
+        if self.services.engine.leads() {
             return Ok(());
         }
         let leader = self.replica()?.standing().leader;
@@ -125,7 +125,7 @@ impl AdminSocket {
 
     /// Refuses to make a key on this node alone: the other nodes could not read the log any more.
     pub(super) fn check_single_node(&self) -> Result<(), String> {
-        if self.app.is_shared {
+        if self.services.node.is_shared {
             return Err(
                 "several nodes share this log, and a key made here would be unknown to the others, \
                  which stop then: see \"Keys of several nodes\" in docs/operations/keys.md"
@@ -141,17 +141,17 @@ impl AdminSocket {
         &self,
         id: Option<String>,
     ) -> Result<Map<String, Value>, String> {
-        let access = &self.app.access;
+        let access = &self.services.access.tokens;
         let keys = access.public_keys().keys.into_iter();
         let ids: Vec<_> = keys.filter_map(|key| key.common.key_id).collect();
-        if self.app.is_shared && id.as_ref().is_some_and(|id| ids == [id.as_str()]) {
+        if self.services.node.is_shared && id.as_ref().is_some_and(|id| ids == [id.as_str()]) {
             return Err(
                 "it is the only token key, and each node would make another key in its place: run `kedge admin \
                  rotate-token-key` on one node first, and copy the new key to the others"
                     .to_owned(),
             );
         }
-        if self.app.is_shared && id.is_none() {
+        if self.services.node.is_shared && id.is_none() {
             return Err(format!(
                 "several nodes share the token keys, so name the one to retire, here and on each of the others: {}. See \
                  \"Keys of several nodes\" in docs/operations/keys.md",
@@ -161,7 +161,7 @@ impl AdminSocket {
         let retired = access.retire(id.as_deref());
         let retired = retired.map_err(|error| error.to_string())?;
         let mut answer = members(json!({ "retired": retired.join(", ") }));
-        if let Some(replica) = self.app.replica.get() {
+        if let Some(replica) = self.services.node.replica.get() {
             let seen = replica.cluster().members().await;
             let seen = seen.map_err(|error| {
                 format!("the key was retired on this node; which others hold it still is unknown: {error}")

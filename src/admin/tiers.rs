@@ -40,7 +40,7 @@ impl AdminSocket {
             .act(organization_id, kind, target, &payload, None)
             .await
             .map_err(|error| error.message.into_owned())?;
-        self.app.limits.count_again();
+        self.services.limits.rates.count_again();
         let placement = outcome.placement.as_ref();
         Ok(members(json!({
             "organization_id": organization_id,
@@ -54,9 +54,14 @@ impl AdminSocket {
         if nearest > NEAREST_MAX {
             return Err(format!("nearest must be at most {NEAREST_MAX}"));
         }
-        let (app, AdminBackupSource { store, data }) = (Arc::clone(&self.app), self.copied.clone());
+        let (services, AdminBackupSource { store, data }) =
+            (Arc::clone(&self.services), self.copied.clone());
         let reading = move || {
-            let overview = app.limits.overview(now_s(), nearest).map_err(text)?;
+            let overview = services
+                .limits
+                .rates
+                .overview(now_s(), nearest)
+                .map_err(text)?;
             let forms = archive::forms(&store, &data).map_err(text)?;
             let mut answer = members(serde_json::to_value(overview).map_err(text)?);
             answer.insert("log".to_owned(), json!(forms));

@@ -17,10 +17,10 @@ use kedge_rules::Caller;
 use kedge_storage::{StoreSnapshot, StoredResource};
 
 use crate::api::EndpointRow;
-use crate::app::ServerApp;
+use crate::api::services::Services;
 
 pub struct HandlerCall {
-    pub app: Arc<ServerApp>,
+    pub services: Arc<Services>,
     /// The table of endpoints.
     pub table: &'static [EndpointRow],
     /// The matching row.
@@ -77,7 +77,7 @@ impl HandlerCall {
 
     /// The last published state.
     pub fn published(&self) -> Arc<PublishedState> {
-        self.app.published()
+        self.services.published()
     }
 
     /// The path's id if it is of this kind; any other id is answered like an unknown one.

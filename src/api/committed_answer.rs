@@ -85,7 +85,7 @@ impl HandlerCall {
         let answer = ResourceChange {
             resource,
             action_id: ResourceIdText(position.id()),
-            receipt: position.receipt(self.app.verifier.domain()),
+            receipt: position.receipt(self.services.access.verifier.domain()),
         };
         self.answered(committed, position.done.sequence, &answer)
     }

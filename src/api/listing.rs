@@ -159,7 +159,7 @@ impl ListRequest {
         parts.extend(filters);
         let scope = CursorScope::of(&parts);
         let open = |cursor: &str| {
-            let place = call.app.cursors.open(&scope, cursor)?;
+            let place = call.services.reads.cursors.open(&scope, cursor)?;
             let place = place
                 .try_into()
                 .map_err(|_| ApiError::internal(&"a list's cursor without its number"))?;
@@ -230,7 +230,12 @@ impl ListRequest {
                 break !piece.ended;
             }
         };
-        let cursor = |place: u128| call.app.cursors.make(&self.scope, &place.to_be_bytes());
+        let cursor = |place: u128| {
+            call.services
+                .reads
+                .cursors
+                .make(&self.scope, &place.to_be_bytes())
+        };
         Ok(ListPage {
             items,
             cursor: after.filter(|_| has_more).map(cursor),
@@ -310,7 +315,7 @@ impl ListRequest {
             return Ok(reply);
         }
         let path = call.endpoint.path.replace("{id}", &call.id);
-        let next = format!("{}{path}?cursor=", call.app.public_url);
+        let next = format!("{}{path}?cursor=", call.services.node.public_url);
         Ok(reply.deprecated(&next))
     }
 }

@@ -30,6 +30,7 @@ pub mod organization;
 mod router;
 mod row;
 pub mod service;
+pub mod services;
 mod table;
 pub mod templates;
 pub mod view_conversion;

@@ -21,7 +21,7 @@ use kedge_http::auth::CallerSession;
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::body::{self, BodyText, IncomingBody};
 use kedge_http::clock::now_s;
-use kedge_http::cors::CorsAnswer;
+use kedge_http::cors::{CorsAnswer, CorsPolicy};
 use kedge_http::envelope::ErrorForm;
 use kedge_http::error::ApiError;
 use kedge_http::limits::{BudgetReservation, LimitCharge, LimitClass};
@@ -31,7 +31,7 @@ use kedge_http::server::response_body::SentBody;
 use kedge_http::server::{RequestHandler, ServerError, malformed_request};
 use kedge_http::signing::SignatureHeaders;
 use kedge_http::signing::SigningScheme;
-use kedge_http::v2;
+use kedge_http::v2::{self, LegacyLayer};
 use kedge_net::connection::{ConnectionState, OpenRequest};
 use kedge_net::refusals::RefusalSchedule;
 use kedge_net::request_ids::RequestIds;
@@ -45,15 +45,17 @@ use super::http_metrics::{HttpMetrics, traced_method};
 use super::response::undocumented;
 use crate::api::endpoint::EndpointAuth;
 use crate::api::idempotency;
+use crate::api::services::Services;
 use crate::api::{EndpointRouter, EndpointRow, TABLE, documented};
-use crate::app::ServerApp;
 use crate::console::ConsoleFiles;
 
 /// Time that a follower waits for the leader's answer beyond the leader's own limit.
 const FORWARD_MARGIN: Duration = Duration::from_secs(2);
 
 pub(super) struct RequestDispatcher {
-    pub(super) app: Arc<ServerApp>,
+    pub(super) services: Arc<Services>,
+    pub(super) cors: CorsPolicy,
+    legacy: LegacyLayer,
     pub(super) router: EndpointRouter,
     console: ConsoleFiles,
     pub(super) metrics: HttpMetrics,
@@ -100,13 +102,15 @@ impl RequestDispatcher {
     /// `tls` if callers connect by TLS.
     pub(super) fn new(
         config: &Config,
-        app: Arc<ServerApp>,
+        services: Arc<Services>,
         shedding: Arc<LoadShedder>,
         tls: bool,
     ) -> Result<Self, ServerError> {
         Ok(Self {
-            app,
+            services,
             router: EndpointRouter::default(),
+            cors: CorsPolicy::new(config.cors_origins.clone()),
+            legacy: LegacyLayer::new(config),
             console: ConsoleFiles::new(config.console),
             metrics: HttpMetrics::new(),
             ids: RequestIds::new()?,
@@ -130,14 +134,14 @@ impl RequestHandler for RequestDispatcher {
         let _under_way = self.metrics.begin();
         let (mut parts, incoming) = request.into_parts();
         let is_http2 = parts.version == Version::HTTP_2;
-        let body = self.app.bodies.arriving(&parts.headers, incoming);
+        let body = self.services.bodies.arriving(&parts.headers, incoming);
         let line = using.line();
         let mut context = self.context(&parts, body, line.peer, line.is_reserve);
         let replying = self.replied(&mut parts, &mut context, is_http2, begun);
         let (reply, held, readers) = replying.await;
         // The body may take long, and there may be very many header fields.
         drop(parts);
-        let is_read = self.app.bodies.pass_over(&mut context.body).await;
+        let is_read = self.services.bodies.pass_over(&mut context.body).await;
         let mut response = self.finish(reply, &context).map(|body| (body, held));
         readers.write(response.headers_mut());
         if !is_http2 && (!is_read || context.is_reserve) {
@@ -167,7 +171,7 @@ impl RequestDispatcher {
         is_reserve: bool,
     ) -> RequestContext {
         let headers = &parts.headers;
-        let tracer = self.app.tracer.as_ref();
+        let tracer = self.services.tracer.as_ref();
         RequestContext {
             traced: tracer.and_then(|tracer| tracer.begin(headers, traced_method(&parts.method))),
             request_id: self.ids.of(headers),
@@ -176,7 +180,7 @@ impl RequestDispatcher {
             } else {
                 ErrorForm::of(headers)
             },
-            tally: self.app.limits.begin(peer, headers, now_s()),
+            tally: self.services.limits.rates.begin(peer, headers, now_s()),
             body,
             peer,
             is_reserve,
@@ -196,7 +200,7 @@ impl RequestDispatcher {
         is_http2: bool,
         begun: Instant,
     ) -> (HttpReply, Option<BudgetReservation>, CorsAnswer) {
-        let readers = self.app.cors.readers(&parts.headers);
+        let readers = self.cors.readers(&parts.headers);
         let span = match &context.traced {
             None => tracing::info_span!("request", id = %context.request_id),
             Some(traced) => {
@@ -252,7 +256,7 @@ impl RequestDispatcher {
         readers: &CorsAnswer,
         context: &mut RequestContext,
     ) -> Result<HttpReply, ApiError> {
-        let limits = &self.app.limits;
+        let limits = &self.services.limits.rates;
         if let Some(fault) = malformed_request::fault(parts, self.header_bytes_max) {
             limits.count_address(&mut context.tally)?;
             return Err(fault);
@@ -260,17 +264,17 @@ impl RequestDispatcher {
         let (method, path) = (&parts.method, parts.uri.path());
         if v2::covers(path) {
             limits.count_address(&mut context.tally)?;
-            let sequence = self.app.published().head.sequence;
-            return self.app.v2.answer(method, &parts.uri, sequence);
+            let sequence = self.services.published().head.sequence;
+            return self.legacy.answer(method, &parts.uri, sequence);
         }
         if crate::console::covers(path) {
-            let sequence = self.app.published().head.sequence;
+            let sequence = self.services.published().head.sequence;
             return self.console.answer(method, path, &parts.headers, sequence);
         }
         let found = match self.router.find(method, path) {
             Ok(found) => found,
             Err(error) => {
-                let sequence = self.app.published().head.sequence;
+                let sequence = self.services.published().head.sequence;
                 if let Some(reply) = readers.preflight(method, &parts.headers, &error, sequence) {
                     return Ok(reply);
                 }
@@ -297,12 +301,12 @@ impl RequestDispatcher {
         parts: &mut Parts,
         context: &mut RequestContext,
     ) -> Result<HttpReply, ApiError> {
-        let app = &self.app;
+        let services = &self.services;
         if let Some(answered) = self.by_leader(endpoint, parts, context).await {
             return answered;
         }
         if let Err(error) = self.check_room(endpoint) {
-            app.bodies.pass_over(&mut context.body).await;
+            services.bodies.pass_over(&mut context.body).await;
             self.refusals.turn().await;
             return Err(error);
         }
@@ -342,10 +346,10 @@ impl RequestDispatcher {
         parts: &Parts,
         context: &RequestContext,
     ) -> Result<RequestQuery, ApiError> {
-        let app = &self.app;
+        let services = &self.services;
         let signs = endpoint.signs != SigningScheme::Nothing;
         if endpoint.limit != LimitClass::Free && !signs {
-            app.answers.check(&context.tally.holder())?;
+            services.limits.answers.check(&context.tally.holder())?;
         }
         let query = RequestQuery::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
         endpoint.check_numbers(&query)?;
@@ -354,7 +358,7 @@ impl RequestDispatcher {
             session.check(endpoint.right())?;
             // The result of an earlier request with the same idempotency key is returned even so.
             if signs && idempotency::key_of(&parts.headers)?.is_none() {
-                app.limits.check_log(session.organization_id)?;
+                services.limits.rates.check_log(session.organization_id)?;
             }
         }
         Ok(query)
@@ -366,27 +370,31 @@ impl RequestDispatcher {
         headers: &HeaderMap,
         context: &mut RequestContext,
     ) -> Result<BodyText, ApiError> {
-        let app = &self.app;
+        let services = &self.services;
         let holder = context.tally.holder();
         let is_public = endpoint.auth == EndpointAuth::Public;
         if endpoint.request.is_some() {
             context.phase("read body");
         }
         match (endpoint.request, &endpoint.signs, context.session) {
-            (None, ..) if app.bodies.pass_over(&mut context.body).await => Ok(BodyText::default()),
+            (None, ..) if services.bodies.pass_over(&mut context.body).await => {
+                Ok(BodyText::default())
+            }
             // It would fill windows for as long as the request takes, without counting on a caller.
             (None, ..) => Err(body::unwanted()),
             (Some(_), SigningScheme::File, Some(session)) => {
                 let organization_id = session.organization_id;
                 // Even if its key is known: the upload is written before the key is looked up.
-                let tier = app.limits.check_log(organization_id)?;
-                let may_write = || app.limits.check_disk(&tier);
-                app.files
+                let tier = services.limits.rates.check_log(organization_id)?;
+                let may_write = || services.limits.rates.check_disk(&tier);
+                services
+                    .files
                     .receive(headers, &mut context.body, (organization_id, &may_write))
                     .await
             }
             (Some(_), ..) => {
-                app.bodies
+                services
+                    .bodies
                     .read(headers, &mut context.body, holder, is_public)
                     .await
             }
@@ -400,14 +408,14 @@ impl RequestDispatcher {
             return Ok(());
         }
         if endpoint.signs != SigningScheme::Nothing {
-            self.app.engine.check_clock()?;
-            self.app.engine.check_room()?;
+            self.services.engine.check_clock()?;
+            self.services.engine.check_room()?;
             if self.shedding.refuses() {
                 metrics::counter!(OVERLOADED).increment(1);
                 return Err(ApiError::overloaded());
             }
         }
-        self.app.check_room()
+        self.services.limits.check_room()
     }
 
     /// Identifies the caller, and counts the request even if it will be refused for lack of a token. A public read with
@@ -419,13 +427,13 @@ impl RequestDispatcher {
         now_s: u64,
         context: &mut RequestContext,
     ) -> Result<Option<CallerSession>, ApiError> {
-        let (app, headers) = (&self.app, &parts.headers);
+        let (services, headers) = (&self.services, &parts.headers);
         let shows_something = headers.contains_key(AUTHORIZATION) || headers.contains_key(API_KEY);
         let may_show_token =
             endpoint.method == Method::GET && endpoint.limit != LimitClass::Free && shows_something;
         let (organization, session) = match endpoint.auth {
             EndpointAuth::Bearer => {
-                let session = app.authenticate_at(headers, now_s, || seen(endpoint, parts));
+                let session = services.authenticate_at(headers, now_s, || seen(endpoint, parts));
                 let organization = match &session {
                     Ok(session) => Some(session.organization_id),
                     Err(error) => self.organization_of_unread(error, headers, now_s),
@@ -433,7 +441,7 @@ impl RequestDispatcher {
                 (organization, session.map(Some))
             }
             EndpointAuth::Public if may_show_token => {
-                let session = app.authenticate(headers, now_s);
+                let session = services.authenticate(headers, now_s);
                 (
                     session.ok().map(|session| session.organization_id),
                     Ok(None),
@@ -442,7 +450,7 @@ impl RequestDispatcher {
             EndpointAuth::Public => (None, Ok(None)),
         };
         context.session = session.as_ref().ok().copied().flatten();
-        let limits = &self.app.limits;
+        let limits = &self.services.limits.rates;
         let counting = limits.count(&mut context.tally, endpoint.limit, organization);
         counting.await?;
         match session {

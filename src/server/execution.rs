@@ -81,11 +81,11 @@ impl RequestDispatcher {
             overdue,
             mut body,
         } = arrived;
-        let app = &self.app;
+        let services = &self.services;
         // Taken only now, so that a slow body does not block others.
         let permit = match endpoint.limit {
             LimitClass::Free => None,
-            _ => Some(app.enter(context.tally.holder())?),
+            _ => Some(services.limits.enter(context.tally.holder())?),
         };
         let mut submission = match signature {
             Some(headers) => {
@@ -106,7 +106,7 @@ impl RequestDispatcher {
             .await?;
         let call = HandlerCall {
             table: &TABLE,
-            app: Arc::clone(app),
+            services: Arc::clone(services),
             endpoint,
             method: parts.method.clone(),
             id,
@@ -148,15 +148,18 @@ impl RequestDispatcher {
         let circumstances = SigningContext {
             session: context.session,
             path_id: id,
-            invitations: &self.app.invitations,
+            invitations: &self.services.access.invitations,
         };
         let bytes = body.text.len();
         let read = || request::read(&endpoint.signs, &circumstances, body);
-        let read = self.app.work_in_place(bytes, read).await??;
+        let read = self.services.limits.work_in_place(bytes, read).await??;
         let Some((asker, signed)) = read else {
             return Ok(None);
         };
-        let submission = self.app.check(asker, headers, signed).await?;
+        let submission = self
+            .services
+            .check_signature(asker, headers, signed)
+            .await?;
         context.signer_is_known = true;
         Ok(Some(submission))
     }
@@ -174,7 +177,7 @@ impl RequestDispatcher {
         }
         let runtime = tokio::runtime::Handle::current();
         let read = move || runtime.block_on(answer);
-        self.app.read_page(holder, read).await
+        self.services.reads.read_page(holder, read).await
     }
 
     /// Waits until the sequence named in the query can be read.
@@ -186,12 +189,12 @@ impl RequestDispatcher {
         let Some(wanted) = query.number(MIN_SEQUENCE.name)? else {
             return Ok(());
         };
-        let engine = &self.app.engine;
+        let engine = &self.services.engine;
         if engine.published().head.sequence >= wanted {
             return Ok(());
         }
         // Waiting uses only a part of the permits, so others get theirs.
-        let wait = self.app.wait(holder)?;
+        let wait = self.services.limits.wait(holder)?;
         if engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await {
             return Ok(());
         }
@@ -227,7 +230,7 @@ impl RequestDispatcher {
         if refused.code != Code::Unavailable {
             return None;
         }
-        let holder = self.app.token_holder(headers, now_s)?;
+        let holder = self.services.token_holder(headers, now_s)?;
         Some(holder.organization_id)
     }
 
@@ -245,10 +248,12 @@ impl RequestDispatcher {
             return Err(unread);
         }
         let holder = context.tally.holder();
-        let place = self.app.enter(holder)?;
+        let place = self.services.limits.enter(holder)?;
         self.wait_for_sequence(&query, holder).await?;
         drop(place);
-        let session = self.app.authenticate_at(&parts.headers, now_s(), || seen)?;
+        let session = self
+            .services
+            .authenticate_at(&parts.headers, now_s(), || seen)?;
         context.session = Some(session);
         Ok(session)
     }

@@ -34,7 +34,7 @@ impl RequestDispatcher {
         (status, code): (StatusCode, Option<Code>),
         took: Duration,
     ) {
-        let (Some(tracer), Some(traced)) = (&self.app.tracer, context.traced.take()) else {
+        let (Some(tracer), Some(traced)) = (&self.services.tracer, context.traced.take()) else {
             return;
         };
         let (route, method) = labels(context.index);

@@ -41,8 +41,8 @@ impl RequestDispatcher {
         parts: &Parts,
         context: &mut RequestContext,
     ) -> Option<Result<HttpReply, ApiError>> {
-        let replica = self.app.replica.get()?;
-        if !endpoint.changes() || self.app.engine.leads() {
+        let replica = self.services.node.replica.get()?;
+        if !endpoint.changes() || self.services.engine.leads() {
             return None;
         }
         let judged = match self.judge(endpoint, &parts.headers, context) {
@@ -75,7 +75,7 @@ impl RequestDispatcher {
 
     fn redirect(&self, leader: &str, parts: &Parts) -> HttpReply {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let sequence = self.app.published().head.sequence;
+        let sequence = self.services.published().head.sequence;
         let media_type = HeaderValue::from_static("text/plain; charset=utf-8");
         let text = "This node follows the log; the leader takes changes.\n";
         HttpReply::bytes(
@@ -94,13 +94,14 @@ impl RequestDispatcher {
         (parts, (holder, refused)): (&Parts, ChangeJudgement),
         context: &mut RequestContext,
     ) -> Result<HttpReply, ApiError> {
-        let app = &self.app;
-        app.check_room()?;
+        let services = &self.services;
+        services.limits.check_room()?;
         let body = if endpoint.request.is_some() {
             let is_public = endpoint.auth == EndpointAuth::Public || refused.is_some();
-            let reading = app
-                .bodies
-                .read(&parts.headers, &mut context.body, holder, is_public);
+            let reading =
+                services
+                    .bodies
+                    .read(&parts.headers, &mut context.body, holder, is_public);
             match (reading.await, refused) {
                 (Ok(read), _) => Bytes::from(read.text),
                 // Without credentials there is no body of that size.
@@ -112,7 +113,7 @@ impl RequestDispatcher {
         } else {
             Bytes::new()
         };
-        let _place = app.enter(holder)?;
+        let _place = services.limits.enter(holder)?;
         let mut passed = parts.clone();
         if let Ok(id) = HeaderValue::from_str(&context.request_id) {
             passed.headers.insert(REQUEST_ID, id);
@@ -124,7 +125,7 @@ impl RequestDispatcher {
         match sent.await {
             Ok(response) => {
                 context.is_forwarded = true;
-                Ok(reply_of(response, app.published().head.sequence))
+                Ok(reply_of(response, services.published().head.sequence))
             }
             Err(ForwardError::Unreached(why)) => {
                 tracing::debug!(why, "a change was not forwarded");
@@ -149,7 +150,7 @@ impl RequestDispatcher {
         context: &mut RequestContext,
     ) -> Result<ChangeJudgement, ApiError> {
         let refused = if endpoint.auth == EndpointAuth::Bearer {
-            let session = self.app.authenticate(headers, now_s());
+            let session = self.services.authenticate(headers, now_s());
             let allowed = session.and_then(|session| {
                 session.check(endpoint.right())?;
                 Ok(session.organization_id)
@@ -162,18 +163,21 @@ impl RequestDispatcher {
             None
         };
         if endpoint.limit != LimitClass::Free {
-            self.app.limits.count_address(&mut context.tally)?;
+            self.services
+                .limits
+                .rates
+                .count_address(&mut context.tally)?;
         }
         Ok((context.tally.holder(), refused))
     }
 
     /// States this node's role in a cluster.
     pub(super) fn state_role(&self, headers: &mut HeaderMap) {
-        let Some(replica) = self.app.replica.get() else {
+        let Some(replica) = self.services.node.replica.get() else {
             return;
         };
         let standing = replica.standing();
-        let role = if self.app.engine.leads() {
+        let role = if self.services.engine.leads() {
             ReplicaRole::Leader
         } else {
             ReplicaRole::Follower

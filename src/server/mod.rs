@@ -15,24 +15,24 @@ use kedge_config::Config;
 use kedge_http::server::{BoundListener, ServerError};
 use kedge_net::shedding::LoadShedder;
 
-use crate::app::ServerApp;
+use crate::api::services::Services;
 use dispatch::RequestDispatcher;
 
 /// Serves until `stop` resolves; then lets requests in flight finish, for a bounded time.
 pub async fn serve(
     bound: BoundListener,
     config: &Config,
-    app: Arc<ServerApp>,
+    services: Arc<Services>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServerError> {
-    let streams = Arc::clone(&app.streams);
+    let streams = Arc::clone(&services.streams);
     let wait_target = Duration::from_millis(config.wait_target_ms);
     let shedding =
         LoadShedder::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
     let tls = bound.tls().is_some();
     let dispatch = Arc::new(RequestDispatcher::new(
         config,
-        app,
+        services,
         Arc::clone(&shedding),
         tls,
     )?);

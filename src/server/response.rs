@@ -77,7 +77,7 @@ impl RequestDispatcher {
             return (result, None);
         }
         let is_read = endpoint.is_none_or(|endpoint| endpoint.signs == SigningScheme::Nothing);
-        let (budget, holder) = (&self.app.answers, context.tally.holder());
+        let (budget, holder) = (&self.services.limits.answers, context.tally.holder());
         match budget.hold(holder, bytes) {
             Ok(held) => (result, Some(held)),
             Err(error) if is_read => (Err(error), None),
@@ -115,7 +115,7 @@ impl RequestDispatcher {
             return Ok(None);
         };
         let is_known = context.signer_is_known || self.is_callers(signer, context)?;
-        let published = self.app.published();
+        let published = self.services.published();
         is_known
             .then(|| Ok(published.snapshot.nonces(signer)?.highest()))
             .transpose()
@@ -130,7 +130,7 @@ impl RequestDispatcher {
         let Some(session) = context.session else {
             return Ok(false);
         };
-        let published = self.app.published();
+        let published = self.services.published();
         let wallet = published.snapshot.wallet_by_address(address)?;
         Ok(wallet.is_some_and(|wallet| {
             wallet.organization_id == session.organization_id
@@ -142,7 +142,7 @@ impl RequestDispatcher {
     pub(super) fn refuse(&self, form: ErrorForm, error: &ApiError, request_id: &str) -> HttpReply {
         let body = form.write(error, request_id);
         let media_type = HeaderValue::from_static(form.media_type());
-        let sequence = self.app.published().head.sequence;
+        let sequence = self.services.published().head.sequence;
         let reply = HttpReply::bytes(error.status(), sequence, media_type, body);
         // Every 401 states how to authenticate (RFC 9110, 15.5.2).
         let reply = if reply.status == StatusCode::UNAUTHORIZED {
@@ -188,7 +188,7 @@ impl RequestDispatcher {
         let coded = if is_short {
             encode()
         } else {
-            let encoding = self.app.read_page(holder, encode);
+            let encoding = self.services.reads.read_page(holder, encode);
             if is_read {
                 encoding.await
             } else {
@@ -226,8 +226,9 @@ impl RequestDispatcher {
         let headers = response.headers_mut();
         headers.insert(SEQUENCE, HeaderValue::from(reply.sequence));
         self.state_role(headers);
-        self.app
+        self.services
             .limits
+            .rates
             .finish(tally, reply.is_known, headers, now_s());
         for (name, value) in SECURITY_HEADERS {
             // A page and a file's content have their own policy.
@@ -251,16 +252,20 @@ impl RequestDispatcher {
 
     /// The answer, as bytes, to a request that hyper could not parse.
     pub(super) fn unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes {
-        let mut tally = self.app.limits.begin(line.peer, &HeaderMap::new(), now_s());
+        let mut tally = self
+            .services
+            .limits
+            .rates
+            .begin(line.peer, &HeaderMap::new(), now_s());
         let fault = malformed_request::error_of(status, self.header_bytes_max);
-        let counted = self.app.limits.count_address(&mut tally);
+        let counted = self.services.limits.rates.count_address(&mut tally);
         let error = counted.err().unwrap_or(fault);
         let request_id = self.ids.next();
         let reply = self.refuse(ErrorForm::Envelope, &error, &request_id);
         self.metrics
             .end(None, reply.status, Some(error.code), Duration::ZERO);
         let mut response = self.with_headers(reply, &request_id, &tally);
-        let readers = self.app.cors.readers_of_unparsed(line.origin());
+        let readers = self.cors.readers_of_unparsed(line.origin());
         readers.write(response.headers_mut());
         let (parts, body) = response.into_parts();
         malformed_request::write(parts.status, &parts.headers, &body.into_whole())

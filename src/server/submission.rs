@@ -65,7 +65,7 @@ async fn submit(
     submission: Arc<Submission>,
 ) -> Result<SubmissionOutcome, ApiError> {
     match call.body.upload.take() {
-        Some(upload) => files::submit(Arc::clone(&call.app), *upload, submission).await,
-        None => call.app.submit(submission).await,
+        Some(upload) => files::submit(Arc::clone(&call.services), *upload, submission).await,
+        None => call.services.changes.submit(submission).await,
     }
 }

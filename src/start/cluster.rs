@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 use super::AnchoringTask;
 use super::shared_contents::StreamContents;
 use super::shared_keys;
-use crate::app::ServerApp;
-use crate::webhooks;
+use crate::api::services::Services;
+use crate::api::webhooks::transport;
 
 /// Time for requests in flight when leadership is handed over.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -82,8 +82,8 @@ impl StreamConnection {
     ) -> Option<Replica> {
         let log = self.log.lock().take()?;
         let shared: Arc<dyn SharedContents> = Arc::new(StreamContents(self.cluster.clone()));
-        duties.app.files.shared.set(shared).ok();
-        let limits = Arc::clone(&duties.app.limits);
+        duties.services.files.shared.set(shared).ok();
+        let limits = Arc::clone(&duties.services.limits.rates);
         let options = ReplicaOptions {
             node: config.cluster_node.clone().unwrap_or_default(),
             url: config.cluster_url.clone().unwrap_or_else(|| url.to_owned()),
@@ -91,15 +91,15 @@ impl StreamConnection {
             drain: DRAIN,
             first_key,
         };
-        let (engine, contract) = (duties.app.engine.clone(), duties.anchoring.witness());
+        let (engine, contract) = (duties.services.engine.clone(), duties.anchoring.witness());
         tokio::spawn(async move { engine.watch_anchored(contract).await });
         let parts = ReplicaParts {
-            engine: duties.app.engine.clone(),
+            engine: duties.services.engine.clone(),
             store,
             cluster: self.cluster,
             log,
             keys: shared_keys::own(
-                &duties.app,
+                &duties.services,
                 config,
                 duties.operator,
                 duties.anchoring.payer(),
@@ -132,20 +132,20 @@ fn share_limits(replica: &Replica, limits: &Arc<RateLimits>) {
 /// Tasks of the server while it leads.
 pub(super) struct LeaderDuties {
     pub(super) config: Config,
-    pub(super) app: Arc<ServerApp>,
+    pub(super) services: Arc<Services>,
     pub(super) anchoring: AnchoringTask,
     pub(super) operator: Option<Address>,
 }
 
 impl Duties for LeaderDuties {
     fn begin(&self) -> ReplicaFuture<Result<(), String>> {
-        let (app, config) = (Arc::clone(&self.app), self.config.clone());
+        let (services, config) = (Arc::clone(&self.services), self.config.clone());
         let (anchoring, operator) = (self.anchoring.clone(), self.operator);
         Box::pin(async move {
             let anchored = anchoring.begin().await;
-            let served = webhooks::start(&config, &app).await;
+            let served = transport::start(&config, &services).await;
             if let Some(operator) = operator {
-                name_operator(&app, operator).await;
+                name_operator(&services, operator).await;
             }
             anchored.map_err(|error| format!("anchoring: {error}"))?;
             served.map_err(|error| format!("webhooks: {error}"))
@@ -159,8 +159,8 @@ impl Duties for LeaderDuties {
 }
 
 /// Stores the operator's address, if it is not known yet.
-async fn name_operator(app: &ServerApp, operator: Address) {
-    let known = app.engine.published().snapshot.operators();
+async fn name_operator(services: &Services, operator: Address) {
+    let known = services.engine.published().snapshot.operators();
     let mut known = match known {
         Ok(known) => known,
         Err(error) => {
@@ -168,11 +168,15 @@ async fn name_operator(app: &ServerApp, operator: Address) {
             return;
         }
     };
-    if known.contains(&operator) || app.engine.mode() != StoreMode::ReadWrite {
+    if known.contains(&operator) || services.engine.mode() != StoreMode::ReadWrite {
         return;
     }
     known.push(operator);
-    if let Err(error) = app.engine.side_write(SideWrite::Operators(known)).await {
+    if let Err(error) = services
+        .engine
+        .side_write(SideWrite::Operators(known))
+        .await
+    {
         tracing::warn!(%error, "the operator's address could not be stored");
     }
 }

@@ -40,9 +40,9 @@ use kedge_upkeep::private_files::{PrivateFileError, make_private_from_now_on, ti
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{self, AdminBackupSource, AdminError};
-use crate::app::{AppError, ServerApp};
+use crate::api::services::{Services, ServicesError};
+use crate::api::webhooks::transport;
 use crate::metrics::{self, MetricsError};
-use crate::webhooks;
 use kedge_http::claims::{ClaimChecker, ClaimsKeyError};
 
 pub use anchoring::AnchoringTask;
@@ -114,7 +114,7 @@ pub enum RunError {
     #[error(transparent)]
     Claims(#[from] ClaimsKeyError),
     #[error(transparent)]
-    App(#[from] AppError),
+    App(#[from] ServicesError),
     /// The operator's socket.
     #[error(transparent)]
     Admin(#[from] AdminError),
@@ -243,26 +243,26 @@ async fn serve(config: &Config, engine: &Engine, parts: StartParts<'_>) -> Resul
     } else {
         parts.operator_key
     };
-    let app = ServerApp::new(
+    let services = Services::new(
         config,
         engine.clone(),
         operator_key,
         parts.claims,
         (public_url, parts.tracer),
     )?;
-    app.key_proofs.replace(parts.archived.key_proofs);
+    services.reads.key_proofs.replace(parts.archived.key_proofs);
     // A store that is read-only, or that the chain may still contradict, may lack rows that a newer copy of it has. So
     // may that of a cluster's node.
     if is_single && parts.opened.chain_agrees && engine.mode() == StoreMode::ReadWrite {
-        app.files.sweep()?;
+        services.files.sweep()?;
     }
-    let app = Arc::new(app);
-    if let Some(overdue) = app.v2.overdue(now_s()) {
+    let services = Arc::new(services);
+    if let Some(overdue) = kedge_http::v2::LegacyLayer::new(config).overdue(now_s()) {
         tracing::warn!("{overdue}");
     }
     let duties = LeaderDuties {
         config: config.clone(),
-        app: Arc::clone(&app),
+        services: Arc::clone(&services),
         anchoring: anchoring.clone(),
         operator,
     };
@@ -276,18 +276,25 @@ async fn serve(config: &Config, engine: &Engine, parts: StartParts<'_>) -> Resul
     };
     let page = operator_page(config)?;
     let path = config.admin_socket();
-    let socket = admin::serve(&path, Arc::clone(&app), anchoring.clone(), copied, page).await?;
-    reload_on_hangup(parts.hangups, bound.tls(), Arc::clone(&app));
-    let counting = Arc::clone(&app);
-    tokio::spawn(async move { counting.limits.keep_stored().await });
+    let socket = admin::serve(
+        &path,
+        Arc::clone(&services),
+        anchoring.clone(),
+        copied,
+        page,
+    )
+    .await?;
+    reload_on_hangup(parts.hangups, bound.tls(), Arc::clone(&services));
+    let counting = Arc::clone(&services);
+    tokio::spawn(async move { counting.limits.rates.keep_stored().await });
     // Before the announcement, so that a stop right after it is noticed.
     let stop = stop_signal::signal()?;
     drop(parts.ends_at_once);
     announce(&url, chain, config)?;
-    crate::server::serve(bound, config, Arc::clone(&app), stop).await?;
+    crate::server::serve(bound, config, Arc::clone(&services), stop).await?;
 
     tracing::info!("stopping");
-    app.limits.store().await;
+    services.limits.rates.store().await;
     if let Some(replica) = &replica {
         replica.stop().await;
     }
@@ -319,15 +326,15 @@ async fn take_part(
     url: &str,
     duties: LeaderDuties,
 ) -> Result<Option<Replica>, RunError> {
-    let (config, app) = (duties.config.clone(), Arc::clone(&duties.app));
+    let (config, services) = (duties.config.clone(), Arc::clone(&duties.services));
     let Some((connected, (store, first_key))) = joined else {
-        webhooks::start(&config, &app).await?;
+        transport::start(&config, &services).await?;
         return Ok(None);
     };
     let replica = connected.start(&config, url, first_key, store, duties);
     if let Some(replica) = &replica {
         // This runs once.
-        let _ = app.replica.set(replica.clone());
+        let _ = services.node.replica.set(replica.clone());
     }
     Ok(replica)
 }
@@ -412,7 +419,11 @@ fn engine_options(
 }
 
 /// Reads certificate and token keys again on SIGHUP; unreadable ones change nothing.
-fn reload_on_hangup(mut hangups: Signal, tls: Option<Arc<ServerCertificate>>, app: Arc<ServerApp>) {
+fn reload_on_hangup(
+    mut hangups: Signal,
+    tls: Option<Arc<ServerCertificate>>,
+    services: Arc<Services>,
+) {
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {
             match tls.as_ref().map(|tls| tls.reload()) {
@@ -422,7 +433,7 @@ fn reload_on_hangup(mut hangups: Signal, tls: Option<Arc<ServerCertificate>>, ap
                 }
                 None => {}
             }
-            match app.access.reload() {
+            match services.access.tokens.reload() {
                 Ok(()) => tracing::info!("the token keys were reloaded"),
                 Err(error) => tracing::error!(%error, "the token keys could not be reloaded"),
             }

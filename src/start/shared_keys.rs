@@ -10,7 +10,7 @@ use kedge_http::auth::bearer::AccessTokens;
 use kedge_protocol::Address;
 use kedge_protocol::hash::{keccak, to_hex};
 
-use crate::app::ServerApp;
+use crate::api::services::Services;
 
 /// Separates these hashes from all others.
 const DOMAIN: &[u8] = b"kedge: fingerprint of a shared key\0";
@@ -22,16 +22,16 @@ const SHARED: [&str; 3] = ["api-key.key", "cursor.key", "invitation.key"];
 const SIDE_ENTRIES: (&str, &str) = ("side-entries-", ".key");
 
 pub(super) fn own(
-    app: &Arc<ServerApp>,
+    services: &Arc<Services>,
     config: &Config,
     operator: Option<Address>,
     payer: Address,
 ) -> FingerprintReader {
-    let (app, folder) = (Arc::downgrade(app), config.keys_dir());
+    let (services, folder) = (Arc::downgrade(services), config.keys_dir());
     Arc::new(move || {
         let mut keys = of_files(&folder);
-        if let Some(app) = app.upgrade() {
-            keys.extend(of_tokens(&app.access));
+        if let Some(services) = services.upgrade() {
+            keys.extend(of_tokens(&services.access.tokens));
         }
         keys.insert("anchor_key_file".to_owned(), payer.to_string());
         if let Some(operator) = operator {

@@ -12,7 +12,7 @@
 //! wait in the log. A worker has at most 8 attempts in flight, and one while its receiver fails; all workers together
 //! share `webhook_attempts_max`. Of the deliveries for one object only the first pending one is tried.
 //!
-//! The [`DeliveryTransport`] sends; the server provides it (`src/webhooks.rs`). A 410 becomes the action `system.webhook_off`,
+//! The [`DeliveryTransport`] sends; the server provides it (`src/api/webhooks/transport.rs`). A 410 becomes the action `system.webhook_off`,
 //! signed by the operator's key; without that key the webhook pauses until it is changed.
 
 mod activation;

@@ -56,15 +56,15 @@ pub async fn check_registration(
     call: &mut HandlerCall,
     submission: &mut Submission,
 ) -> Result<(), ApiError> {
-    call.naming = (call.app.limits).begin_naming(call.client_address, now_s())?;
+    call.naming = (call.services.limits.rates).begin_naming(call.client_address, now_s())?;
     let registration: RegisterBody = body::parse(&call.body.text)?;
     check_invitation(call, &registration)?;
     if registration.invitation.is_none() {
-        call.app.limits.check_disk(&Tier::Free)?;
+        call.services.limits.rates.check_disk(&Tier::Free)?;
     }
     // Checking and hashing a password is expensive: only for callers that have signed.
     registration.check_password()?;
-    let hashed = (call.app.passwords).hash(call.client_address, registration.password);
+    let hashed = (call.services.access.passwords).hash(call.client_address, registration.password);
     submission.secret = Some(NewSecret::Password(hashed.await?));
     Ok(())
 }
@@ -80,7 +80,7 @@ pub async fn registered(
     if call.earlier.is_some() {
         // A replay logs in again, which needs the current password.
         let registration: RegisterBody = body::parse(&call.body.text)?;
-        let (passwords, address) = (&call.app.passwords, call.client_address);
+        let (passwords, address) = (&call.services.access.passwords, call.client_address);
         let verified = passwords.verify(address, registration.password, Some(phc.clone()));
         if !verified.await? {
             let message = "the wallet's password was changed since it registered; log in";
@@ -95,14 +95,14 @@ pub async fn registered(
 /// Checks what the rules cannot: that the invitation has not expired, and that it is for the named organization.
 fn check_invitation(call: &HandlerCall, registration: &RegisterBody) -> Result<(), ApiError> {
     let code = registration.invitation.as_deref();
-    let Some(id) = code.and_then(|code| call.app.invitations.open(code)) else {
+    let Some(id) = code.and_then(|code| call.services.access.invitations.open(code)) else {
         return Ok(());
     };
     let forbidden = |message: &'static str| Err(ApiError::new(Code::Forbidden, message));
     let Some(invitation) = call.published().snapshot.resource::<Invitation>(id)? else {
         return forbidden("the invitation does not exist; ask for a new one");
     };
-    if invitation.expires_at_ms() <= call.app.engine.now_ms() {
+    if invitation.expires_at_ms() <= call.services.engine.now_ms() {
         return forbidden("the invitation has expired; ask for a new one");
     }
     let named = registration.organization_id;
@@ -113,11 +113,16 @@ fn check_invitation(call: &HandlerCall, registration: &RegisterBody) -> Result<(
 }
 
 async fn begin(call: &HandlerCall, wallet: &Wallet, phc: &str) -> Result<TokensView, ApiError> {
-    let app = &call.app;
-    app.limits.note_owner(call.client_address, &wallet.email);
+    let services = &call.services;
+    services
+        .limits
+        .rates
+        .note_owner(call.client_address, &wallet.email);
     let holder = (wallet.id, wallet.organization_id);
-    app.sessions
-        .begin(&app.engine, &app.access, holder, phc)
+    services
+        .access
+        .sessions
+        .begin(&services.engine, &services.access.tokens, holder, phc)
         .await
 }
 
@@ -144,12 +149,13 @@ pub async fn login(call: HandlerCall) -> Result<HttpReply, ApiError> {
     // Guesses count for the account's own form of the address, however it was given.
     let account = wallet.as_ref().map(|wallet| &wallet.email);
     let account = account.or(form.as_ref()).unwrap_or(&email);
-    let attempt = (call.app.limits).begin_login(call.client_address, account, false, now_s())?;
+    let attempt =
+        (call.services.limits.rates).begin_login(call.client_address, account, false, now_s())?;
     let phc = match &wallet {
         Some(wallet) => published.snapshot.password_hash(wallet.id)?,
         None => None,
     };
-    let passwords = &call.app.passwords;
+    let passwords = &call.services.access.passwords;
     let verified = passwords.verify(call.client_address, login.password, phc.clone());
     let right = verified.await?;
     let (Some(wallet), Some(phc), true) = (wallet, phc, right) else {
@@ -172,14 +178,19 @@ pub async fn login(call: HandlerCall) -> Result<HttpReply, ApiError> {
 /// `POST /wallets/token/refresh`
 pub async fn refresh(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
-    let app = &call.app;
-    let refreshed = app
-        .sessions
-        .refresh(&app.engine, &app.access, &refresh_token);
+    let services = &call.services;
+    let refreshed =
+        services
+            .access
+            .sessions
+            .refresh(&services.engine, &services.access.tokens, &refresh_token);
     let (wallet_id, tokens) = refreshed.await?;
     let published = call.published();
     let wallet = own_wallet(&call, wallet_id)?;
-    app.limits.note_owner(call.client_address, &wallet.email);
+    services
+        .limits
+        .rates
+        .note_owner(call.client_address, &wallet.email);
     let answer = LoginView {
         wallet: wallet.into(),
         tokens,
@@ -246,7 +257,7 @@ pub async fn check_password(
     submission: &mut Submission,
 ) -> Result<(), ApiError> {
     if names_email(submission) {
-        call.naming = (call.app.limits).begin_naming(call.client_address, now_s())?;
+        call.naming = (call.services.limits.rates).begin_naming(call.client_address, now_s())?;
     }
     let discloses = |action: &SubmittedAction| action.disclosed.is_some();
     if submission.actions.iter().any(discloses) {
@@ -264,10 +275,10 @@ async fn new_password(call: &HandlerCall, signer: Address) -> Result<NewSecret, 
     if !wallet.keys.contains(&signer) {
         return Err(SubmissionError::SignerNotOfWallet.into());
     }
-    let (limits, address) = (&call.app.limits, call.client_address);
+    let (limits, address) = (&call.services.limits.rates, call.client_address);
     // Token and signature identify the owner; guesses from elsewhere do not lock it out.
     let attempt = limits.begin_login(address, &wallet.email, true, now_s())?;
-    let passwords = &call.app.passwords;
+    let passwords = &call.services.access.passwords;
     let current = patch.current_password.unwrap_or_default();
     let phc = call.published().snapshot.password_hash(wallet.id)?;
     let right = passwords.verify(address, current, phc).await?;
@@ -300,7 +311,11 @@ pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<Http
 /// `POST /wallets/logout`
 pub async fn logout(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
-    let app = &call.app;
-    app.sessions.end(&app.engine, &refresh_token).await?;
+    let services = &call.services;
+    services
+        .access
+        .sessions
+        .end(&services.engine, &refresh_token)
+        .await?;
     HttpReply::ok(call.published().head.sequence, &LogoutView { ended: true })
 }

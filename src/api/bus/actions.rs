@@ -22,8 +22,8 @@ use crate::api::bus::views::ActionView;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource};
 use crate::api::objects::handlers::sees;
+use crate::api::services::Services;
 use crate::api::view_conversion;
-use crate::app::ServerApp;
 
 pub const FORM: &[RequestParameter] = &[RequestParameter {
     name: "form",
@@ -50,7 +50,11 @@ pub(in crate::api) fn view(
     snapshot: &StoreSnapshot,
     placed: PlacedAction,
 ) -> Result<ActionView<'static>, ApiError> {
-    let batch = call.app.batches.get(snapshot, placed.batch_number)?;
+    let batch = call
+        .services
+        .reads
+        .batches
+        .get(snapshot, placed.batch_number)?;
     view_in(&batch, placed)
 }
 
@@ -101,19 +105,19 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let placed = seen_action(&call, &published.snapshot)?;
-    let batches = &call.app.batches;
+    let batches = &call.services.reads.batches;
     let batch = batches.get(&published.snapshot, placed.batch_number)?;
-    let receipt = receipt(&call.app, &placed, &batch);
+    let receipt = receipt(&call.services, &placed, &batch);
     let mut view = view_in(&batch, placed)?;
     view.receipt = Some(receipt);
     Ok(HttpReply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
 }
 
-fn receipt(app: &ServerApp, placed: &PlacedAction, batch: &CachedBatch) -> Receipt {
+fn receipt(services: &Services, placed: &PlacedAction, batch: &CachedBatch) -> Receipt {
     let leaf_index = placed.leaf_index;
     Receipt {
         version: RECEIPT_VERSION,
-        domain: *app.verifier.domain(),
+        domain: *services.access.verifier.domain(),
         leaf: opened_leaf(placed),
         leaf_index,
         path: batch.tree.proof(&[leaf_index as usize]),
@@ -122,14 +126,14 @@ fn receipt(app: &ServerApp, placed: &PlacedAction, batch: &CachedBatch) -> Recei
 }
 
 /// The receipt of the action at a sequence.
-pub fn receipt_of(app: &ServerApp, sequence: u64) -> Result<Option<Receipt>, ApiError> {
-    let published = app.published();
+pub fn receipt_of(services: &Services, sequence: u64) -> Result<Option<Receipt>, ApiError> {
+    let published = services.published();
     let snapshot = &published.snapshot;
     let Some(placed) = snapshot.action_at(sequence)? else {
         return Ok(None);
     };
-    let batch = app.batches.get(snapshot, placed.batch_number)?;
-    Ok(Some(receipt(app, &placed, &batch)))
+    let batch = services.reads.batches.get(snapshot, placed.batch_number)?;
+    Ok(Some(receipt(services, &placed, &batch)))
 }
 
 fn opened_leaf(placed: &PlacedAction) -> ReceiptLeaf {
@@ -167,7 +171,7 @@ pub async fn proof(call: HandlerCall) -> Result<HttpReply, ApiError> {
         // It reads and hashes the whole request, which may have 16 MiB.
         let state = Arc::clone(&published);
         let read = move || Ok((authorship(&state.snapshot, &placed)?, placed));
-        let (authorship, placed) = call.app.read_long(call.holder, read).await?;
+        let (authorship, placed) = call.services.reads.read_long(call.holder, read).await?;
         (placed, Some(authorship))
     } else {
         (placed, None)
@@ -175,7 +179,7 @@ pub async fn proof(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let file = ProofFile {
         anchor,
         authorship,
-        ..proof_file(&call.app, &published, placed)?
+        ..proof_file(&call.services, &published, placed)?
     };
     let reply = HttpReply::ok(published.head.sequence, &file)?;
     Ok(reply.etagged(&call.headers, PRIVATE))
@@ -183,15 +187,15 @@ pub async fn proof(call: HandlerCall) -> Result<HttpReply, ApiError> {
 
 /// The proof file of an action, without its anchor and its signature.
 pub fn proof_file(
-    app: &ServerApp,
+    services: &Services,
     published: &PublishedState,
     placed: PlacedAction,
 ) -> Result<ProofFile, ApiError> {
     let snapshot = &published.snapshot;
-    let batch = app.batches.get(snapshot, placed.batch_number)?;
+    let batch = services.reads.batches.get(snapshot, placed.batch_number)?;
     Ok(ProofFile {
         version: PROOF_VERSION,
-        domain: *app.verifier.domain(),
+        domain: *services.access.verifier.domain(),
         sequencer: snapshot.sequencer_keys()?.key_of(placed.batch_number),
         leaf: opened_leaf(&placed),
         inclusion: BatchPath {

@@ -23,7 +23,7 @@ pub fn single(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpR
     let position = call.position(committed);
     let position = position.map_err(|error| error.under(PAYLOAD))?;
     let mut view = position.view(call.submission()?);
-    view.receipt = Some(position.receipt(call.app.verifier.domain()));
+    view.receipt = Some(position.receipt(call.services.access.verifier.domain()));
     call.answered(committed, position.done.sequence, &view)
 }
 
@@ -117,7 +117,7 @@ fn results<'a>(
     }
     let receipt = committed.placement.as_ref().map(|placement| BatchReceipt {
         version: RECEIPT_VERSION,
-        domain: *call.app.verifier.domain(),
+        domain: *call.services.access.verifier.domain(),
         batch: placement.batch.signed,
         actions: receipts,
         proof: placement.proof(),

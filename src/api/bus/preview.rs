@@ -29,7 +29,7 @@ use crate::api::bus::preview_views::{
 use crate::api::bus::views::RefusedAction;
 use crate::api::call::HandlerCall;
 use crate::api::listing::PAGE_BYTES_MAX;
-use crate::app::ServerApp;
+use crate::api::services::Services;
 
 /// Seconds until the deadline that a preview proposes: time to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;
@@ -64,7 +64,7 @@ async fn read(call: &mut HandlerCall) -> Result<PreviewBody, ApiError> {
     let text = std::mem::take(&mut call.body.text);
     let bytes = text.len();
     let read = || bus::preview(text);
-    call.app.work_in_place(bytes, read).await?
+    call.services.limits.work_in_place(bytes, read).await?
 }
 
 /// `POST /ebus/actions/preview`
@@ -105,7 +105,13 @@ pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
         atomic: body.atomic,
     };
     let body = Arc::new(body);
-    let decided = decide((&call.app, call.holder), &wallet, Arc::clone(&body), many).await?;
+    let decided = decide(
+        (&call.services, call.holder),
+        &wallet,
+        Arc::clone(&body),
+        many,
+    )
+    .await?;
     let done = decided.results.iter().filter(|result| result.is_ok());
     let done = done.count();
     let would_commit = if body.atomic {
@@ -128,7 +134,12 @@ pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
     let answer = PreviewAnswer {
         results: results.collect::<Result<_, ApiError>>()?,
         would_commit,
-        typed_data: TypedData::of(call.app.verifier.domain(), &head, &salt_seed, body.words()),
+        typed_data: TypedData::of(
+            call.services.access.verifier.domain(),
+            &head,
+            &salt_seed,
+            body.words(),
+        ),
         headers: SignedHeaders {
             address: AddressText(signer),
             nonce: DecimalText(head.nonce),
@@ -147,7 +158,7 @@ struct PreviewDecision {
 
 /// Decides the actions in order, each on the state left by the earlier ones.
 async fn decide(
-    (app, holder): (&ServerApp, ShareHolder),
+    (services, holder): (&Services, ShareHolder),
     wallet: &Wallet,
     body: Arc<SignedTexts>,
     many: bool,
@@ -158,7 +169,7 @@ async fn decide(
         role: wallet.role,
         address: wallet.address,
     };
-    let mut preview = app.engine.preview();
+    let mut preview = services.engine.preview();
     let decide = move || {
         let mut results = Vec::with_capacity(body.actions.len());
         let (allowance, mut bytes) = (StepAllowance::default(), 0);
@@ -198,7 +209,7 @@ async fn decide(
         })
     };
     // However short the request is, the objects may be large.
-    app.read_long(holder, decide).await
+    services.reads.read_long(holder, decide).await
 }
 
 fn split(results: Vec<Result<Object, ApiError>>) -> (Vec<Option<Object>>, Vec<Option<ApiError>>) {

@@ -18,11 +18,11 @@ use serde::de::DeserializeOwned;
 
 use crate::api::PRIVATE;
 use crate::api::call::HandlerCall;
+use crate::api::disputes::recorder::{DisputeRecord, answer_at, check, of_claim};
 use crate::api::disputes::views::DisputeView;
 use crate::api::idempotency::unsigned_requests;
 use crate::api::idempotency::unsigned_requests::UnsignedStart;
 use crate::api::listing::list_own;
-use crate::disputes::{DisputeRecord, answer_at, check, of_claim};
 
 /// Size limit of a submitted file.
 const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {
@@ -68,15 +68,16 @@ async fn fault(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<Disput
     let organization_id = call.session()?.organization_id;
     let text = call.body.text.as_str();
     let file = EvidenceFile::parse(text).map_err(|error| no_evidence(text, &error))?;
-    let app = Arc::clone(&call.app);
+    let services = Arc::clone(&call.services);
     let (file, verdict) = call
-        .app
+        .services
+        .reads
         .read_long(call.holder, move || {
-            let verdict = check(&app.engine, &app.published(), &file)?;
+            let verdict = check(&services.engine, &services.published(), &file)?;
             Ok((file, verdict))
         })
         .await?;
-    let recorder = &call.app.disputes;
+    let recorder = &call.services.disputes;
     let recorded = recorder.fault(organization_id, &file, verdict, kept);
     recorded.await
 }
@@ -87,7 +88,7 @@ async fn claim(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<Disput
     let wallet_id = session.wallet()?;
     let text = call.body.text.as_str();
     let file = ClaimFile::parse(text).map_err(|error| no_claim(text, &error))?;
-    call.app.claims.key()?;
+    call.services.claims.key()?;
     let published = call.published();
     let wallet = published.snapshot.wallet(wallet_id)?;
     let claimant = file.binding.claimant;
@@ -104,15 +105,15 @@ async fn claim(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<Disput
             dispute,
             is_new: false,
         };
-        recorded.keep(&call.app.engine, kept).await?;
+        recorded.keep(&call.services.engine, kept).await?;
         return Ok(recorded);
     }
     let checking = call
-        .app
+        .services
         .claims
-        .check(&call.app.engine, organization_id, file);
+        .check(&call.services.engine, organization_id, file);
     let claim = checking.await?;
-    let recorder = &call.app.disputes;
+    let recorder = &call.services.disputes;
     let recorded = recorder.claim(organization_id, &claim, kept);
     recorded.await
 }

@@ -2,5 +2,6 @@
 
 pub mod bodies;
 pub mod handlers;
+pub mod recorder;
 pub mod rows;
 pub mod views;

@@ -106,10 +106,10 @@ pub async fn stream(call: HandlerCall) -> Result<HttpReply, ApiError> {
             return Err(ApiError::new(Code::SequenceNotReached, message));
         }
     }
-    let body = call.app.streams.open(StreamRequest {
+    let body = call.services.streams.open(StreamRequest {
         organization: session.organization_id,
         wallet: session.wallet_id,
-        key: PresentedKey::of(&call.app.api_keys, &call.headers),
+        key: PresentedKey::of(&call.services.access.api_keys, &call.headers),
         filter,
         after,
         address: call.client_address,

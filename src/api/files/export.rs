@@ -25,7 +25,7 @@ use kedge_storage::StoreSnapshot;
 
 use crate::api::PLACE_LOST;
 use crate::api::call::HandlerCall;
-use crate::app::ServerApp;
+use crate::api::services::Services;
 
 pub const LINES: &str = "application/x-ndjson";
 /// Size at which collected lines are sent.
@@ -40,7 +40,7 @@ pub const FROM: &[RequestParameter] = &[RequestParameter {
 
 /// Extent of an export, fixed at the start.
 struct ExportPlan {
-    app: Arc<ServerApp>,
+    services: Arc<Services>,
     holder: ShareHolder,
     checkpoint: SignedCheckpoint,
     organization_id: Option<Id>,
@@ -48,19 +48,19 @@ struct ExportPlan {
 
 /// `GET /export`
 pub async fn export(call: HandlerCall) -> Result<HttpReply, ApiError> {
-    let app = &call.app;
+    let services = &call.services;
     let shows = |name: &str| call.headers.contains_key(name);
     let organization_id = if shows(AUTHORIZATION.as_str()) || shows(API_KEY) {
-        let session = app.authenticate(&call.headers, now_s())?;
+        let session = services.authenticate(&call.headers, now_s())?;
         session.check(Some(READS_ACTIONS))?;
         Some(session.organization_id)
     } else {
         None
     };
     // The checkpoint comes first: the state published after it covers it.
-    let checkpoint = app.engine.checkpoint()?;
+    let checkpoint = services.engine.checkpoint()?;
     let export = Arc::new(ExportPlan {
-        app: Arc::clone(app),
+        services: Arc::clone(services),
         holder: call.holder,
         checkpoint,
         organization_id,
@@ -71,12 +71,12 @@ pub async fn export(call: HandlerCall) -> Result<HttpReply, ApiError> {
         let message = format!("may be at most {batches}, the number of batches");
         return Err(ApiError::parameter("from", message));
     }
-    let place = app.download(call.holder, call.client_address)?;
+    let place = services.reads.download(call.holder, call.client_address)?;
     let first = export.first_line(from)?;
     let coding = ContentCoding::preferred(&AcceptedCodings::of(&call.headers));
     let encoder = coding.map(CodingEncoder::new).transpose();
     let encoder = encoder.map_err(|error| ApiError::internal(&error))?;
-    let (writer, body) = ReplyBody::written(app.write_timeout);
+    let (writer, body) = ReplyBody::written(services.reads.write_timeout);
     tokio::spawn(async move {
         let written = tokio::select! {
             written = write(export, (from, first, encoder), (&writer, &place)) => written,
@@ -116,7 +116,7 @@ async fn write(
 ) -> Result<(), String> {
     let (mut next, mut gathered) = (from, first);
     loop {
-        let (app, holder) = (Arc::clone(&export.app), export.holder);
+        let (services, holder) = (Arc::clone(&export.services), export.holder);
         let export = Arc::clone(&export);
         let piece = move || {
             let (number, bytes, is_last) = export.piece(next, gathered)?;
@@ -125,7 +125,7 @@ async fn write(
             let (bytes, encoder) = coded.map_err(|error| ApiError::internal(&error))?;
             Ok((number, bytes, encoder, count, is_last))
         };
-        let piece = app.read_page(holder, piece).await;
+        let piece = services.reads.read_page(holder, piece).await;
         let (number, bytes, rest, count, is_last) =
             piece.map_err(|error| error.message.into_owned())?;
         let written = writer.write(bytes).await;
@@ -146,9 +146,9 @@ fn push(out: &mut Vec<u8>, line: &ExportLine) -> Result<(), ApiError> {
 
 impl ExportPlan {
     fn first_line(&self, from: u64) -> Result<Vec<u8>, ApiError> {
-        let published = self.app.published();
+        let published = self.services.published();
         let snapshot = &published.snapshot;
-        let engine = &self.app.engine;
+        let engine = &self.services.engine;
         // The first batch states what is before it, because the previous batch may be archived.
         let (sequence, head) = match snapshot.batch(from)? {
             Some(batch) => (batch.header.first_sequence - 1, batch.header.previous_head),
@@ -177,7 +177,7 @@ impl ExportPlan {
 
     /// Appends lines to `out`, starting at a batch; returns the next batch, and whether that was all.
     fn piece(&self, from: u64, mut out: Vec<u8>) -> Result<(u64, Vec<u8>, bool), ApiError> {
-        let published = self.app.published();
+        let published = self.services.published();
         let mut number = from;
         while number < self.checkpoint.checkpoint.batches {
             if out.len() >= PIECE_BYTES {

@@ -26,8 +26,8 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use crate::api::call::HandlerCall;
 use crate::api::files::views::FileView;
 use crate::api::listing::list_own;
+use crate::api::services::Services;
 use crate::api::{PLACE_LOST, PRIVATE};
-use crate::app::ServerApp;
 
 /// Bytes of a content read in one step.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -40,17 +40,17 @@ const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 /// Submits an upload: the content is stored before the log names it.
 pub async fn submit(
-    app: Arc<ServerApp>,
+    services: Arc<Services>,
     upload: FileUpload,
     submission: Arc<Submission>,
 ) -> Result<SubmissionOutcome, ApiError> {
     // A caller that disconnects must not stop this between the content and the log.
     let task = tokio::spawn(async move {
         if let Some(organization) = submission.asker.organization_id() {
-            app.limits.check_log(organization)?;
+            services.limits.rates.check_log(organization)?;
         }
-        let kept = app.files.keep(upload).await?;
-        let committed = app.submit(submission).await;
+        let kept = services.files.keep(upload).await?;
+        let committed = services.changes.submit(submission).await;
         kept.settle(match &committed {
             Ok(committed) if committed.placement.is_some() => NamingOutcome::Named,
             Ok(_) => NamingOutcome::Refused,
@@ -124,9 +124,17 @@ async fn send(
     reply: HttpReply,
     part: Option<(u64, u64)>,
 ) -> Result<HttpReply, ApiError> {
-    let place = call.app.download(call.holder, call.client_address)?;
+    let place = call
+        .services
+        .reads
+        .download(call.holder, call.client_address)?;
     let failed = |error| unreadable(file, &error);
-    let mut content = call.app.files.content(&file.sha256).await.map_err(failed)?;
+    let mut content = call
+        .services
+        .files
+        .content(&file.sha256)
+        .await
+        .map_err(failed)?;
     let (length, digest) = match part {
         None => (file.size_bytes, file.sha256),
         Some((first, last)) => {
@@ -138,7 +146,7 @@ async fn send(
             (length, digest)
         }
     };
-    let (writer, body) = ReplyBody::written(call.app.write_timeout);
+    let (writer, body) = ReplyBody::written(call.services.reads.write_timeout);
     let id = file.id;
     tokio::spawn(async move {
         let copied = tokio::select! {
@@ -205,7 +213,8 @@ async fn digest_of(
         let content = Arc::clone(&content);
         let hash = move || Ok(hash(&content, count, hasher));
         hasher = call
-            .app
+            .services
+            .reads
             .read_long(call.holder, hash)
             .await?
             .map_err(failed)?;

@@ -75,7 +75,7 @@ pub fn begin(
     key: &str,
     submission: &mut Submission,
 ) -> Result<Option<SubmissionOutcome>, ApiError> {
-    let app = &call.app;
+    let services = &call.services;
     // A registering caller has no organization yet, but has an address.
     let caller: &[u8] = match &call.session {
         Some(session) => &session.organization_id.bytes,
@@ -84,13 +84,18 @@ pub fn begin(
     let text = key;
     let key = scope(caller, call.endpoint, path, text);
     let request = request_hash(call.session, submission);
-    let claimed = claim(&app.idempotency, &app.engine, key, request);
+    let claimed = claim(
+        &services.changes.in_progress,
+        &services.engine,
+        key,
+        request,
+    );
     let (held, published) = match claimed {
         Ok(KeyState::New { held, published }) => (held, published),
         // Only callers with the right to the request learn that the key is known.
         Err(known) => {
             if call.session.is_some() {
-                rights::check(&app.published().snapshot, submission)?;
+                rights::check(&services.published().snapshot, submission)?;
             }
             return Err(known);
         }
@@ -107,7 +112,7 @@ pub fn begin(
     submission.keep = Some(Arc::new(IdempotencyClaim {
         key,
         request,
-        until_s: now_s() + app.idempotency_key_s,
+        until_s: now_s() + services.changes.key_lifetime_s,
         request_id: Arc::clone(&call.request_id),
         minted: minted(&published.snapshot, submission)?,
         shows_resources: !matches!(

@@ -41,7 +41,11 @@ pub fn keep(
         return Ok(());
     };
     let scope = SecretScope::of(call, submission, path, key);
-    let sealed = call.app.shown_once.seal(&scope.parts(), secret);
+    let sealed = call
+        .services
+        .access
+        .one_time_secrets
+        .seal(&scope.parts(), secret);
     let sealed = sealed.map_err(|error| ApiError::internal(&error))?;
     // It is set once: the request has just begun.
     let _first = keep.sealed_secret.set(sealed);
@@ -57,5 +61,8 @@ pub(super) fn opened(
     sealed: &[u8],
 ) -> Option<String> {
     let scope = SecretScope::of(call, again, path, key);
-    call.app.shown_once.open(&scope.parts(), sealed)
+    call.services
+        .access
+        .one_time_secrets
+        .open(&scope.parts(), sealed)
 }

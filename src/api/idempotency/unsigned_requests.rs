@@ -44,12 +44,17 @@ pub fn begin_logged(
     let key = scope(&organization.bytes, call.endpoint, &named, text);
     let asker = session.asker().bytes;
     let request = keccak_parts(&[&asker, call.body.text.as_bytes()]).0;
-    match claim(&call.app.idempotency, &call.app.engine, key, request)? {
+    match claim(
+        &call.services.changes.in_progress,
+        &call.services.engine,
+        key,
+        request,
+    )? {
         KeyState::New { held, .. } => Ok(UnsignedStart::New(Some(IdempotentKey {
             key,
             request,
             request_id: Arc::clone(&call.request_id),
-            until_s: now_s() + call.app.idempotency_key_s,
+            until_s: now_s() + call.services.changes.key_lifetime_s,
             held,
         }))),
         KeyState::Before { row, published } => {

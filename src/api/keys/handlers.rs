@@ -57,7 +57,7 @@ fn check_body(call: &HandlerCall, submission: &Submission) -> Result<(), ApiErro
     let granted = Rights::of(&body.permissions);
     call.session()?.check_grant(granted)?;
     let expires_at = body.expires_at.and_then(|time| parse_rfc3339(&time));
-    if expires_at.is_some_and(|at_ms| at_ms <= call.app.engine.now_ms()) {
+    if expires_at.is_some_and(|at_ms| at_ms <= call.services.engine.now_ms()) {
         let message = "must be in the future";
         return Err(ApiError::field("/expires_at", "range", message));
     }
@@ -66,7 +66,7 @@ fn check_body(call: &HandlerCall, submission: &Submission) -> Result<(), ApiErro
 
 /// Adds a key's new secret, shown once the action is done.
 fn add_secret(call: &mut HandlerCall, submission: &mut Submission, id: Id) -> Result<(), ApiError> {
-    let issued = call.app.api_keys.issue(id);
+    let issued = call.services.access.api_keys.issue(id);
     let (text, hash) = issued.map_err(|error| ApiError::internal(&error))?;
     submission.secret = Some(NewSecret::Token(hash));
     call.shown_once = Some(text);
@@ -105,7 +105,7 @@ fn changed_view(call: &HandlerCall, key: ApiKey) -> Result<ApiKeyView, ApiError>
 }
 
 fn view(call: &HandlerCall, snapshot: &StoreSnapshot, key: ApiKey) -> Result<ApiKeyView, ApiError> {
-    let last_used_ms = call.app.api_keys.last_used(snapshot, key.id)?;
+    let last_used_ms = call.services.access.api_keys.last_used(snapshot, key.id)?;
     Ok(ApiKeyView::of(key, last_used_ms))
 }
 

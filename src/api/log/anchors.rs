@@ -63,7 +63,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
 
 /// `GET /checkpoint`
 pub async fn checkpoint(call: HandlerCall) -> Result<HttpReply, ApiError> {
-    let engine = &call.app.engine;
+    let engine = &call.services.engine;
     let signed = engine.checkpoint()?;
     let key = engine
         .sequencer_keys()?

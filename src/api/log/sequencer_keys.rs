@@ -14,7 +14,7 @@ use crate::api::bus::actions::proof_file;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource, part_of};
 use crate::api::log::sequencer_key_view::SequencerKeyView;
-use crate::app::ServerApp;
+use crate::api::services::Services;
 
 struct SequencerKeyEntry {
     entry: KeyActivation,
@@ -35,7 +35,7 @@ impl SequencerKeyEntry {
 pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let listing = ListRequest::of(&call, &[])?;
-    let contract = call.app.engine.contract_keys();
+    let contract = call.services.engine.contract_keys();
     let named = named(&published, contract.as_deref())?;
     listing.answer(
         &call,
@@ -45,7 +45,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
             place: |named: &&SequencerKeyEntry| named.place(),
             keep: |_: &&SequencerKeyEntry| Ok(Some(0)),
         },
-        |named| view(&call.app, &published, named),
+        |named| view(&call.services, &published, named),
     )
 }
 
@@ -103,20 +103,20 @@ fn named(
 
 /// The proof file of an action that names a key, even if the action is archived.
 fn proof(
-    app: &ServerApp,
+    services: &Services,
     published: &PublishedState,
     sequence: u64,
 ) -> Result<ProofFile, ApiError> {
     let from_log = || {
         let placed = published.snapshot.action_at(sequence)?;
         let missing = || ApiError::internal(&"an action that names a key is missing");
-        proof_file(app, published, placed.ok_or_else(missing)?)
+        proof_file(services, published, placed.ok_or_else(missing)?)
     };
     // In this order, because a proof is kept before its action leaves the log.
-    from_log().or_else(|error| app.key_proofs.of(sequence).ok_or(error))
+    from_log().or_else(|error| services.reads.key_proofs.of(sequence).ok_or(error))
 }
 
-impl KeyActionSource for ServerApp {
+impl KeyActionSource for Services {
     fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, String> {
         let published = self.published();
         let named = published.snapshot.named_sequencer_keys();
@@ -130,19 +130,19 @@ impl KeyActionSource for ServerApp {
     }
 
     fn keep(&self, proofs: Vec<ProofFile>) {
-        self.key_proofs.replace(proofs);
+        self.reads.key_proofs.replace(proofs);
     }
 }
 
 fn view(
-    app: &ServerApp,
+    services: &Services,
     published: &PublishedState,
     named: &SequencerKeyEntry,
 ) -> Result<SequencerKeyView, ApiError> {
     let by = named.by.as_ref();
-    let proof = by.map(|by| proof(app, published, by.trace.sequence));
+    let proof = by.map(|by| proof(services, published, by.trace.sequence));
     let proof = proof.transpose()?;
-    let contract = app.engine.contract().filter(|_| named.in_contract);
+    let contract = services.engine.contract().filter(|_| named.in_contract);
     Ok(SequencerKeyView {
         key: AddressText(named.entry.key),
         from_batch: named.entry.from_batch,

@@ -82,14 +82,14 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
                 format!("the log is at sequence {head}, not yet at {sequence}"),
             ));
         }
-        let (world, published) = (call.app.engine.world(), Arc::clone(&published));
+        let (world, published) = (call.services.engine.world(), Arc::clone(&published));
         let mut rebuild = ObjectRebuild::begin(published, world, object, sequence)?;
         object = loop {
             match rebuild {
                 ControlFlow::Break(object) => break object,
                 ControlFlow::Continue(more) => {
                     let turn = move || more.turn();
-                    rebuild = call.app.read_long(call.holder, turn).await?;
+                    rebuild = call.services.reads.read_long(call.holder, turn).await?;
                 }
             }
         };

@@ -54,7 +54,11 @@ fn read_count(text: &str) -> Result<SearchFilter, ApiError> {
 pub async fn search(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let text = &call.body.text;
     let read = || read_search(text);
-    let asked = call.app.work_in_place(text.len(), read).await??;
+    let asked = call
+        .services
+        .limits
+        .work_in_place(text.len(), read)
+        .await??;
     let (filter, sort) = (asked.filter, asked.sort);
     let viewer = call.viewer()?;
     let scope = CursorScope::of(&[
@@ -63,7 +67,7 @@ pub async fn search(call: HandlerCall) -> Result<HttpReply, ApiError> {
         &asked.text,
         &format!("{sort:?}"),
     ]);
-    let open = |cursor: &String| call.app.cursors.open(&scope, cursor);
+    let open = |cursor: &String| call.services.reads.cursors.open(&scope, cursor);
     let wanted = SearchPageRequest {
         sort,
         limit: asked.limit,
@@ -71,7 +75,7 @@ pub async fn search(call: HandlerCall) -> Result<HttpReply, ApiError> {
         after: asked.cursor.as_ref().map(open).transpose()?,
     };
     let published = call.published();
-    let (app, route) = (Arc::clone(&call.app), call.endpoint.path);
+    let (services, route) = (Arc::clone(&call.services), call.endpoint.path);
     // A large page is encoded on the thread that reads it.
     let read = move || {
         let found = kedge_search::search(&published.snapshot, &viewer, &filter, &wanted);
@@ -80,23 +84,29 @@ pub async fn search(call: HandlerCall) -> Result<HttpReply, ApiError> {
         let page = ListPage {
             items: found.objects.into_iter().map(ObjectView::from).collect(),
             has_more: found.place.is_some(),
-            cursor: found.place.map(|place| app.cursors.make(&scope, &place)),
+            cursor: found
+                .place
+                .map(|place| services.reads.cursors.make(&scope, &place)),
         };
         HttpReply::json(StatusCode::OK, published.head.sequence, &page)
     };
-    call.app.read_long(call.holder, read).await
+    call.services.reads.read_long(call.holder, read).await
 }
 
 /// `POST /objects/count`
 pub async fn count(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let text = &call.body.text;
     let filter = || read_count(text);
-    let filter = call.app.work_in_place(text.len(), filter).await??;
+    let filter = call
+        .services
+        .limits
+        .work_in_place(text.len(), filter)
+        .await??;
     let viewer = call.viewer()?;
     let published = call.published();
     let sequence = published.head.sequence;
     let read = move || kedge_search::count(&published.snapshot, &viewer, &filter).map_err(refused);
-    let counted = call.app.read_long(call.holder, read).await?;
+    let counted = call.services.reads.read_long(call.holder, read).await?;
     count_rows(call.endpoint.path, counted.rows);
     let count = counted.count;
     HttpReply::json(StatusCode::OK, sequence, &CountView { count })

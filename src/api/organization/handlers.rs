@@ -196,8 +196,8 @@ pub async fn me(call: HandlerCall) -> Result<HttpReply, ApiError> {
         )
     })?;
     let now_ms = now_ms();
-    let usage = call.app.limits.used(id, now_ms / 1000)?;
-    let log = call.app.limits.log_use(id)?;
+    let usage = call.services.limits.rates.used(id, now_ms / 1000)?;
+    let log = call.services.limits.rates.log_use(id)?;
     // The count of this request is given back if the answer is 304. So the caller's cached answer is compared with the
     // answer as it would be without this request.
     if call.headers.contains_key(IF_NONE_MATCH) {

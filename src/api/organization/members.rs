@@ -55,7 +55,7 @@ pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<Http
 pub fn invited(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
     let invitation: Invitation = call.made(committed)?;
     let shown = NewInvitationView {
-        code: call.app.invitations.of(invitation.id),
+        code: call.services.access.invitations.of(invitation.id),
         invitation: InvitationView::from(invitation),
     };
     call.changed(committed, shown)

@@ -26,7 +26,7 @@ const fn member(name: &'static str, type_name: &'static str) -> TypeMember {
 
 /// `GET /.well-known/eip712-domain.json`
 pub async fn domain(call: HandlerCall) -> Result<HttpReply, ApiError> {
-    let domain = call.app.verifier.domain();
+    let domain = call.services.access.verifier.domain();
     let published = call.published();
     let next = published.head.batches;
     let view = DomainView {
@@ -71,7 +71,7 @@ pub struct KeysView {
 
 /// `GET /.well-known/jwks.json`
 pub async fn keys(call: HandlerCall) -> Result<HttpReply, ApiError> {
-    let reply = HttpReply::ok(sequence(&call), &call.app.access.public_keys())?;
+    let reply = HttpReply::ok(sequence(&call), &call.services.access.tokens.public_keys())?;
     Ok(reply.etagged(&call.headers, PUBLIC_CACHE))
 }
 
@@ -143,14 +143,14 @@ const ANCHORS_LOOKED_AT: usize = 64;
 /// `GET /readyz`
 pub async fn ready(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
-    let engine = &call.app.engine;
+    let engine = &call.services.engine;
     let reason = match (engine.failure().reason(), engine.mode()) {
         (Some(why), _) => Some(format!("the engine has failed and the process ends: {why}")),
         (None, StoreMode::ReadOnly(why)) => Some(why),
         (None, StoreMode::ReadWrite) if engine.disk_full() => Some("the disk is full".to_owned()),
         (None, StoreMode::ReadWrite) => engine.check_clock().err().map(|why| why.to_string()),
     };
-    let replica = call.app.replica.get();
+    let replica = call.services.node.replica.get();
     let cluster = replica.map(|replica| {
         let node = &replica.cluster().options().node;
         cluster_of(node, replica.standing())

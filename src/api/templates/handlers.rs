@@ -54,7 +54,7 @@ pub fn varied(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpR
         items,
         template: TemplateView::of(template, minted),
         action_id: ResourceIdText(position.id()),
-        receipt: position.receipt(call.app.verifier.domain()),
+        receipt: position.receipt(call.services.access.verifier.domain()),
     };
     call.answered(committed, position.done.sequence, &answer)
 }

@@ -48,7 +48,7 @@ impl WebhookChecks {
         let Some(url) = &self.url else {
             return Ok(());
         };
-        let checked = call.app.webhooks.guard().check_url(url);
+        let checked = call.services.webhooks.guard().check_url(url);
         checked.map_err(|error| ApiError::field("/url", "address", error.to_string()))
     }
 }
@@ -188,18 +188,18 @@ pub async fn test(call: HandlerCall) -> Result<HttpReply, ApiError> {
         UnsignedStart::Before(reply) => return Ok(reply),
     };
     let sequence = published.head.sequence;
-    let app = &call.app;
-    let turn = app.webhooks.begin_test(webhook.organization_id);
+    let services = &call.services;
+    let turn = services.webhooks.begin_test(webhook.organization_id);
     let _turn = turn.map_err(|full| match full {
-        QueueFull::Share => ShareKind::WebhookTests.refused(app.webhooks.tests_share()),
+        QueueFull::Share => ShareKind::WebhookTests.refused(services.webhooks.tests_share()),
         QueueFull::All => ApiError::overloaded(),
     })?;
     let random = secrets::random().map_err(|error| ApiError::internal(&error))?;
     let event_id = message::test_event_id(random);
     let id = Id::of_delivery(&event_id, &webhook.id);
-    let began_ms = app.engine.now_ms();
+    let began_ms = services.engine.now_ms();
     let body = message::test_body(&webhook, event_id, sequence, began_ms);
-    let (status, response_status, error) = match app
+    let (status, response_status, error) = match services
         .webhooks
         .send(&webhook, id, body, HeaderMap::new())
         .await
@@ -229,7 +229,7 @@ pub async fn test(call: HandlerCall) -> Result<HttpReply, ApiError> {
     };
     let answer = answer(StatusCode::OK, &delivery)?;
     if let Some(kept) = kept {
-        app.engine.side_write(kept.write(&answer)).await?;
+        services.engine.side_write(kept.write(&answer)).await?;
     }
     answer.reply(sequence)
 }
@@ -265,7 +265,7 @@ pub async fn redeliver(call: HandlerCall) -> Result<HttpReply, ApiError> {
             (write, held)
         })
     });
-    let row = call.app.engine.redeliver(webhook.id, id, also).await;
+    let row = call.services.engine.redeliver(webhook.id, id, also).await;
     let row = row.map_err(|error| match error {
         RedeliverError::NotFound => missing(),
         RedeliverError::Off => ApiError::new(Code::StateViolation, error.to_string()),

@@ -3,4 +3,5 @@
 pub mod bodies;
 pub mod handlers;
 pub mod rows;
+pub mod transport;
 pub mod views;

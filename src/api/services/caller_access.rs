@@ -6,21 +6,30 @@
 //! - **API keys** prove nothing without the log: a text of that form is easily made. An unknown key is refused, unless
 //!   the node is known to lag or the request names a sequence that the node does not have.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::HeaderMap;
-use kedge_actors::PublishedState;
+use kedge_actors::{Engine, PublishedState};
 use kedge_cluster::node::{NodeStatus, ReplicaRole};
-use kedge_http::auth::api_key::API_KEY;
-use kedge_http::auth::bearer::TokenHolder;
+use kedge_config::Config;
+use kedge_config::secrets;
+use kedge_http::auth::api_key::{API_KEY, ApiKeys};
+use kedge_http::auth::bearer::{AccessTokens, TokenHolder};
+use kedge_http::auth::code::{InvitationCodes, MacKey};
+use kedge_http::auth::one_time_secrets::OneTimeSecrets;
+use kedge_http::auth::password::PasswordChecker;
+use kedge_http::auth::session::RefreshSessions;
 use kedge_http::auth::{self, CallerSession};
 use kedge_http::error::ApiError;
+use kedge_http::signing::RequestVerifier;
 use kedge_protocol::Code;
 
-use crate::app::ServerApp;
+use super::{Services, ServicesError};
 
 /// With a larger lag anything may be missing.
-pub(crate) const LAG_MAX: Duration = Duration::from_secs(1);
+pub const LAG_MAX: Duration = Duration::from_secs(1);
 /// `Retry-After` for credentials that this node has not read: most nodes lag by less.
 const UNREAD_RETRY_S: u64 = 1;
 
@@ -59,13 +68,55 @@ fn unread() -> ApiError {
     ApiError::unavailable(message, UNREAD_RETRY_S)
 }
 
-impl ServerApp {
+pub struct CallerAccess {
+    pub verifier: Arc<RequestVerifier>,
+    pub tokens: AccessTokens,
+    pub api_keys: Arc<ApiKeys>,
+    pub one_time_secrets: OneTimeSecrets,
+    pub invitations: InvitationCodes,
+    /// Refresh tokens.
+    pub sessions: RefreshSessions,
+    pub passwords: PasswordChecker,
+}
+
+impl CallerAccess {
+    /// Creates missing keys in `keys_dir`.
+    ///
+    /// # Errors
+    /// A key cannot be read or written.
+    pub fn open(
+        config: &Config,
+        engine: &Engine,
+        keys_dir: &Path,
+        public_url: &str,
+    ) -> Result<Self, ServicesError> {
+        let api_key = secrets::read_or_make_32(&keys_dir.join("api-key.key"))?;
+        let api_keys = ApiKeys::new(api_key, config.token_cache_entries, engine.clone());
+        let invitation_key = secrets::read_or_make_32(&keys_dir.join("invitation.key"))?;
+        Ok(Self {
+            verifier: Arc::new(RequestVerifier::new(*engine.domain())),
+            tokens: AccessTokens::open(
+                keys_dir.to_owned(),
+                public_url.to_owned(),
+                config.access_token_s,
+                config.token_cache_entries,
+            )?,
+            api_keys: Arc::new(api_keys),
+            one_time_secrets: OneTimeSecrets::new(api_key),
+            invitations: InvitationCodes::new(MacKey::new(invitation_key)),
+            sessions: RefreshSessions::new(config.refresh_token_s),
+            passwords: PasswordChecker::new(config.password_hashes_max)?,
+        })
+    }
+}
+
+impl Services {
     fn held(&self) -> LogCompleteness {
-        match self.replica.get() {
+        match self.node.replica.get() {
             Some(replica) => {
-                LogCompleteness::of(self.engine.leads(), &replica.standing(), self.lease)
+                LogCompleteness::of(self.engine.leads(), &replica.standing(), self.node.lease)
             }
-            None if self.is_shared => LogCompleteness::Less,
+            None if self.node.is_shared => LogCompleteness::Less,
             None => LogCompleteness::Everything,
         }
     }
@@ -84,7 +135,7 @@ impl ServerApp {
     ) -> Result<CallerSession, ApiError> {
         let judged = self.judge(&self.published(), headers, now_s);
         match judged {
-            Err(refused) if self.is_shared && refused.code == Code::Unauthenticated => {
+            Err(refused) if self.node.is_shared && refused.code == Code::Unauthenticated => {
                 self.judge_again(headers, now_s, seen(), refused)
             }
             judged => judged,
@@ -97,7 +148,13 @@ impl ServerApp {
         headers: &HeaderMap,
         now_s: u64,
     ) -> Result<CallerSession, ApiError> {
-        auth::authenticate(&self.access, &self.api_keys, published, headers, now_s)
+        auth::authenticate(
+            &self.access.tokens,
+            &self.access.api_keys,
+            published,
+            headers,
+            now_s,
+        )
     }
 
     /// Judges a refused caller by how much of the log the node has.
@@ -130,14 +187,14 @@ impl ServerApp {
         }
         let sequence = published.head.sequence;
         let lacks = held == LogCompleteness::Less || seen.is_some_and(|seen| seen > sequence);
-        let is_unread = lacks && self.api_keys.may_be_new(headers, snapshot)?;
+        let is_unread = lacks && self.access.api_keys.may_be_new(headers, snapshot)?;
         Err(if is_unread { unread() } else { refused })
     }
 
     /// The holder of the token in these headers, if this service signed it and it has not expired. The log is not
     /// consulted.
     pub fn token_holder(&self, headers: &HeaderMap, now_s: u64) -> Option<TokenHolder> {
-        self.access.authenticate(headers, now_s).ok()
+        self.access.tokens.authenticate(headers, now_s).ok()
     }
 }
 

@@ -23,11 +23,11 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::api::bus::actions::receipt_of;
-use crate::app::ServerApp;
+use crate::api::services::Services;
 
-fn body(app: &ServerApp, event: Event) -> Result<Vec<u8>, ApiError> {
+fn body(services: &Services, event: Event) -> Result<Vec<u8>, ApiError> {
     let receipt = match event.action_id {
-        Some(_) => receipt_of(app, event.position.sequence)?,
+        Some(_) => receipt_of(services, event.position.sequence)?,
         None => None,
     };
     message::body(event, receipt.as_ref()).map_err(|error| ApiError::internal(&error))
@@ -58,14 +58,14 @@ impl DeliveryRuntime {
 
 /// Carries out the engine's deliveries.
 struct DeliveryExecutor {
-    app: Arc<ServerApp>,
+    services: Arc<Services>,
     /// Lives as long as webhooks are served.
     _apart: DeliveryRuntime,
 }
 
 impl DeliveryTransport for DeliveryExecutor {
     fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict> {
-        let app = Arc::clone(&self.app);
+        let services = Arc::clone(&self.services);
         Box::pin(async move {
             let DeliveryRequest {
                 webhook,
@@ -75,16 +75,16 @@ impl DeliveryTransport for DeliveryExecutor {
             let name = event.event_type.text();
             let sequence = event.action_id.map(|_| event.position.sequence);
             // The failure is already logged.
-            let Ok(body) = body(&app, event) else {
+            let Ok(body) = body(&services, event) else {
                 return not_made();
             };
-            let tracer = app.tracer.as_ref().zip(sequence);
+            let tracer = services.tracer.as_ref().zip(sequence);
             let traced = tracer.and_then(|(tracer, sequence)| tracer.delivery(sequence));
             let headers = traced
                 .as_ref()
                 .map(TracedDelivery::headers)
                 .unwrap_or_default();
-            let sent = app.webhooks.send(&webhook, delivery_id, body, headers);
+            let sent = services.webhooks.send(&webhook, delivery_id, body, headers);
             let verdict = sent.await;
             if let Some(traced) = traced {
                 let (webhook, delivery) = (webhook.id.to_string(), delivery_id.to_string());
@@ -95,9 +95,9 @@ impl DeliveryTransport for DeliveryExecutor {
     }
 
     fn switch_off(&self, webhook: Arc<Webhook>) -> DeliveryFuture<bool> {
-        let app = Arc::clone(&self.app);
+        let services = Arc::clone(&self.services);
         Box::pin(async move {
-            let Some(operator) = &app.operator else {
+            let Some(operator) = &services.changes.operator else {
                 return false;
             };
             let payload = json!({ "reason": "the receiver answered 410" }).to_string();
@@ -116,7 +116,7 @@ impl DeliveryTransport for DeliveryExecutor {
     }
 }
 
-pub async fn start(config: &Config, app: &Arc<ServerApp>) -> Result<(), StartError> {
+pub async fn start(config: &Config, services: &Arc<Services>) -> Result<(), StartError> {
     let apart = DeliveryRuntime::start()?;
     let options = WebhookOptions {
         runtime: apart.runtime.clone(),
@@ -127,9 +127,9 @@ pub async fn start(config: &Config, app: &Arc<ServerApp>) -> Result<(), StartErr
             config.organization_share_percent,
         ),
         courier: Arc::new(DeliveryExecutor {
-            app: Arc::clone(app),
+            services: Arc::clone(services),
             _apart: apart,
         }),
     };
-    app.engine.start_webhooks(options).await
+    services.engine.start_webhooks(options).await
 }
