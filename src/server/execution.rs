@@ -1,6 +1,4 @@
-//! Requests whose body has arrived: permit, signature, handler. Also callers with a valid token whose wallet this node
-//! has not read yet: the request waits for the sequence that it names before its caller is looked up. Only such tokens
-//! may wait, with permits of their organization.
+//! Steps of a request whose body has arrived: permit, signature, the wait for a sequence, and its handler.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +7,7 @@ use hyper::HeaderMap;
 use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use kedge_actors::api::Submission;
+use kedge_actors::fair::FairPermit;
 use kedge_http::auth::CallerSession;
 use kedge_http::body::BodyText;
 use kedge_http::clock::now_s;
@@ -16,32 +15,19 @@ use kedge_http::error::ApiError;
 use kedge_http::limits::{LimitClass, ShareHolder};
 use kedge_http::query::RequestQuery;
 use kedge_http::reply::HttpReply;
-use kedge_http::signing::SignatureHeaders;
 use kedge_http::signing::request::{self, SigningContext};
+use kedge_http::signing::{SignatureHeaders, SigningScheme};
 use kedge_protocol::Code;
-use kedge_protocol::Id;
 
-use super::dispatch::{RequestContext, RequestDispatcher};
-use super::faults::CheckedBody;
-use super::submission::carry_out;
+use super::active_request::ActiveRequest;
+use super::dispatch::RequestDispatcher;
 use crate::api::call::HandlerCall;
-use crate::api::endpoint::{AnswerMode, MIN_SEQUENCE, ReplyFuture};
-use crate::api::{EndpointRow, TABLE};
+use crate::api::endpoint::{MIN_SEQUENCE, ReplyFuture};
+use crate::api::idempotency;
+use crate::api::{EndpointRow, RouteMatch, TABLE};
 
 /// Time limit of the wait for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
-
-pub(super) struct ArrivedRequest {
-    pub(super) endpoint: &'static EndpointRow,
-    pub(super) id: String,
-    pub(super) sub_id: String,
-    pub(super) session: Option<CallerSession>,
-    pub(super) query: RequestQuery,
-    pub(super) signature: Option<SignatureHeaders>,
-    /// The deadline has passed: only an earlier outcome is answered.
-    pub(super) overdue: Option<ApiError>,
-    pub(super) body: BodyText,
-}
 
 /// Takes the headers for the handler. The headers that select the answer's form stay, since it is selected later.
 fn taken(headers: &mut HeaderMap) -> HeaderMap {
@@ -52,65 +38,67 @@ fn taken(headers: &mut HeaderMap) -> HeaderMap {
     all
 }
 
+/// The signature of a request, as its headers state it.
+pub(super) struct RequestSignature {
+    /// `None` if the endpoint signs nothing.
+    pub(super) headers: Option<SignatureHeaders>,
+    /// The deadline has passed: only an earlier outcome is answered.
+    pub(super) overdue: Option<ApiError>,
+}
+
+impl RequestSignature {
+    /// Reads the headers and checks the deadline.
+    pub(super) fn read(endpoint: &EndpointRow, headers: &HeaderMap) -> Result<Self, ApiError> {
+        if endpoint.signs == SigningScheme::Nothing {
+            return Ok(Self {
+                headers: None,
+                overdue: None,
+            });
+        }
+        let now_s = now_s();
+        let signature = SignatureHeaders::read(headers, now_s)?;
+        let overdue = signature.check_deadline(now_s).err();
+        match overdue {
+            // An answer stored before the deadline is looked up once the signer's right to it is known.
+            Some(late) if idempotency::key_of(headers)?.is_none() => Err(late),
+            overdue => Ok(Self {
+                headers: Some(signature),
+                overdue,
+            }),
+        }
+    }
+}
+
 impl RequestDispatcher {
-    /// Answers a request; a malformed body gets all its faults.
-    pub(super) async fn answer_arrived(
+    /// Takes a permit, which the request holds until it is answered.
+    pub(super) fn admit(
         &self,
-        arrived: ArrivedRequest,
-        parts: &mut Parts,
-        context: &mut RequestContext,
-    ) -> Result<HttpReply, ApiError> {
-        let sent = CheckedBody::of(context.index, &arrived.body);
-        let reply = self.carried_out(arrived, parts, context).await;
-        reply.map_err(|error| sent.with_all_faults(error))
+        endpoint: &EndpointRow,
+        active: &ActiveRequest,
+    ) -> Result<Option<FairPermit<ShareHolder>>, ApiError> {
+        if endpoint.limit == LimitClass::Free {
+            return Ok(None);
+        }
+        let permit = self.services.limits.enter(active.charge.holder())?;
+        Ok(Some(permit))
     }
 
-    async fn carried_out(
+    /// What the handler gets.
+    pub(super) fn call(
         &self,
-        arrived: ArrivedRequest,
+        endpoint: &'static EndpointRow,
+        ids: RouteMatch,
+        (session, query, body): (Option<CallerSession>, RequestQuery, BodyText),
         parts: &mut Parts,
-        context: &mut RequestContext,
-    ) -> Result<HttpReply, ApiError> {
-        let ArrivedRequest {
-            endpoint,
-            id,
-            sub_id,
-            session,
-            query,
-            signature,
-            overdue,
-            mut body,
-        } = arrived;
-        let services = &self.services;
-        // Taken only now, so that a slow body does not block others.
-        let permit = match endpoint.limit {
-            LimitClass::Free => None,
-            _ => Some(services.limits.enter(context.tally.holder())?),
-        };
-        let mut submission = match signature {
-            Some(headers) => {
-                context.phase("verify");
-                self.verify(endpoint, headers, &id, &mut body, context)
-                    .await?
-            }
-            None => None,
-        };
-        match (&mut context.traced, &mut submission) {
-            (None, _) => {}
-            (Some(traced), None) => traced.phase("handle"),
-            (Some(traced), Some(submission)) => {
-                submission.timing = Some(traced.engine("submit", submission.actions.len()));
-            }
-        }
-        self.wait_for_sequence(&query, context.tally.holder())
-            .await?;
-        let call = HandlerCall {
+        active: &ActiveRequest,
+    ) -> HandlerCall {
+        HandlerCall {
             table: &TABLE,
-            services: Arc::clone(services),
+            services: Arc::clone(&self.services),
             endpoint,
             method: parts.method.clone(),
-            id,
-            sub_id,
+            id: ids.id,
+            sub_id: ids.sub_id,
             query,
             headers: taken(&mut parts.headers),
             body,
@@ -119,53 +107,50 @@ impl RequestDispatcher {
             earlier: None,
             naming: None,
             shown_once: None,
-            client_address: context.tally.client_address(),
-            holder: context.tally.holder(),
-            request_id: Arc::clone(&context.request_id),
-        };
-        let reply = match (&endpoint.answer, submission) {
-            (AnswerMode::Committed(answer), Some(submission)) => {
-                let path = parts.uri.path();
-                carry_out(call, path, submission, overdue, *answer).await
-            }
-            (AnswerMode::Handler(handler), None) => self.read(call, *handler).await,
-            _ => Err(ApiError::internal(&"a row signs, and has a handler")),
-        };
-        drop(permit);
-        reply
+            client_address: active.charge.client_address(),
+            holder: active.charge.holder(),
+            request_id: Arc::clone(&active.request_id),
+        }
     }
 
-    /// Reads the signed texts and checks the signature.
-    async fn verify(
+    /// Reads the signed texts and checks the signature. `None` if the request signs nothing.
+    pub(super) async fn verify(
         &self,
         endpoint: &EndpointRow,
-        headers: SignatureHeaders,
+        signature: &RequestSignature,
         id: &str,
         body: &mut BodyText,
-        context: &mut RequestContext,
+        active: &mut ActiveRequest,
     ) -> Result<Option<Submission>, ApiError> {
-        context.signer = Some(headers.signer);
-        let circumstances = SigningContext {
-            session: context.session,
+        let Some(headers) = signature.headers else {
+            active.phase("handle");
+            return Ok(None);
+        };
+        active.phase("verify");
+        active.signer = Some(headers.signer);
+        let context = SigningContext {
+            session: active.session,
             path_id: id,
             invitations: &self.services.access.invitations,
         };
         let bytes = body.text.len();
-        let read = || request::read(&endpoint.signs, &circumstances, body);
+        let read = || request::read(&endpoint.signs, &context, body);
         let read = self.services.limits.work_in_place(bytes, read).await??;
-        let Some((asker, signed)) = read else {
+        let Some((principal, signed)) = read else {
+            active.phase("handle");
             return Ok(None);
         };
-        let submission = self
-            .services
-            .check_signature(asker, headers, signed)
-            .await?;
-        context.signer_is_known = true;
+        let checking = self.services.check_signature(principal, headers, signed);
+        let mut submission = checking.await?;
+        active.signer_is_known = true;
+        if let Some(traced) = &mut active.traced {
+            submission.timing = Some(traced.engine("submit", submission.actions.len()));
+        }
         Ok(Some(submission))
     }
 
     /// Runs a handler; pages are read on separate threads.
-    async fn read(
+    pub(super) async fn read(
         &self,
         call: HandlerCall,
         handler: fn(HandlerCall) -> ReplyFuture<'static>,
@@ -204,57 +189,5 @@ impl RequestDispatcher {
             Code::SequenceNotReached,
             format!("the log is at sequence {reached}, not yet at {wanted}"),
         ))
-    }
-}
-
-fn query_of(endpoint: &EndpointRow, parts: &Parts) -> Result<RequestQuery, ApiError> {
-    let query = RequestQuery::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
-    endpoint.check_numbers(&query)?;
-    Ok(query)
-}
-
-/// The sequence that the caller has seen, according to the request.
-pub(super) fn seen(endpoint: &EndpointRow, parts: &Parts) -> Option<u64> {
-    let query = query_of(endpoint, parts).ok()?;
-    query.number(MIN_SEQUENCE.name).ok().flatten()
-}
-
-impl RequestDispatcher {
-    /// The organization of a valid token, if it was refused only because this node may not have read its wallet.
-    pub(super) fn organization_of_unread(
-        &self,
-        refused: &ApiError,
-        headers: &HeaderMap,
-        now_s: u64,
-    ) -> Option<Id> {
-        if refused.code != Code::Unavailable {
-            return None;
-        }
-        let holder = self.services.token_holder(headers, now_s)?;
-        Some(holder.organization_id)
-    }
-
-    /// The caller, once this node has read the sequence that the request names; `unread` if it names none.
-    pub(super) async fn caller_once_read(
-        &self,
-        endpoint: &EndpointRow,
-        parts: &Parts,
-        context: &mut RequestContext,
-        unread: ApiError,
-    ) -> Result<CallerSession, ApiError> {
-        let query = query_of(endpoint, parts)?;
-        let seen = query.number(MIN_SEQUENCE.name)?;
-        if seen.is_none() {
-            return Err(unread);
-        }
-        let holder = context.tally.holder();
-        let place = self.services.limits.enter(holder)?;
-        self.wait_for_sequence(&query, holder).await?;
-        drop(place);
-        let session = self
-            .services
-            .authenticate_at(&parts.headers, now_s(), || seen)?;
-        context.session = Some(session);
-        Ok(session)
     }
 }

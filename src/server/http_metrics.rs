@@ -8,7 +8,8 @@ use kedge_protocol::Code;
 use kedge_telemetry::AnswerSummary;
 use metrics::{Gauge, Histogram, counter, gauge, histogram};
 
-use super::dispatch::{RequestContext, RequestDispatcher};
+use super::active_request::ActiveRequest;
+use super::dispatch::RequestDispatcher;
 use crate::api::TABLE;
 use crate::metrics::{ERRORS, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT};
 
@@ -29,22 +30,22 @@ impl RequestDispatcher {
     /// Ends the trace of an answered request, if it has one, and adds the exemplar to its histogram.
     pub(super) fn end_trace(
         &self,
-        context: &mut RequestContext,
+        active: &mut ActiveRequest,
         parts: &Parts,
         (status, code): (StatusCode, Option<Code>),
         took: Duration,
     ) {
-        let (Some(tracer), Some(traced)) = (&self.services.tracer, context.traced.take()) else {
+        let (Some(tracer), Some(traced)) = (&self.services.tracer, active.traced.take()) else {
             return;
         };
-        let (route, method) = labels(context.index);
+        let (route, method) = labels(active.index);
         let labels = [("route", route), ("method", method)];
         tracer.exemplify(REQUEST_SECONDS, &labels, took.as_secs_f64(), traced.span());
         traced.end(&AnswerSummary {
             status: status.as_u16(),
             code: code.map(Code::text),
             version: parts.version,
-            request_id: &context.request_id,
+            request_id: &active.request_id,
             scheme: if self.tls { "https" } else { "http" },
             path: parts.uri.path(),
         });

@@ -16,7 +16,8 @@ use kedge_http::signing::SigningScheme;
 use kedge_net::request_ids::REQUEST_ID;
 use kedge_protocol::Code;
 
-use super::dispatch::{RequestContext, RequestDispatcher};
+use super::active_request::ActiveRequest;
+use super::dispatch::RequestDispatcher;
 use super::response::SEQUENCE;
 use crate::api::EndpointRow;
 use crate::api::endpoint::EndpointAuth;
@@ -35,17 +36,17 @@ type ChangeJudgement = (ShareHolder, Option<ApiError>);
 
 impl RequestDispatcher {
     /// The leader's answer, if this node follows and the request changes something.
-    pub(super) async fn by_leader(
+    pub(super) async fn answer_by_leader(
         &self,
         endpoint: &EndpointRow,
         parts: &Parts,
-        context: &mut RequestContext,
+        active: &mut ActiveRequest,
     ) -> Option<Result<HttpReply, ApiError>> {
         let replica = self.services.node.replica.get()?;
         if !endpoint.changes() || self.services.engine.leads() {
             return None;
         }
-        let judged = match self.judge(endpoint, &parts.headers, context) {
+        let judged = match self.judge(endpoint, &parts.headers, active) {
             Ok(judged) => judged,
             Err(error) => return Some(Err(error)),
         };
@@ -57,7 +58,7 @@ impl RequestDispatcher {
         };
         // An upload goes to a file rather than memory, so its caller sends it to the leader itself.
         if self.writes == ClusterWrites::Redirect || endpoint.signs == SigningScheme::File {
-            context.index = None;
+            active.index = None;
             return Some(Ok(self.redirect(&leader.url, parts)));
         }
         let leading = replica.led_by_another(&leader.url);
@@ -65,7 +66,7 @@ impl RequestDispatcher {
             leading.await;
             tokio::time::sleep(LATE_ANSWER).await;
         };
-        let forwarding = self.forward(endpoint, &leader.url, (parts, judged), context);
+        let forwarding = self.forward(endpoint, &leader.url, (parts, judged), active);
         Some(tokio::select! {
             biased;
             answered = forwarding => answered,
@@ -92,16 +93,15 @@ impl RequestDispatcher {
         endpoint: &EndpointRow,
         leader: &str,
         (parts, (holder, refused)): (&Parts, ChangeJudgement),
-        context: &mut RequestContext,
+        active: &mut ActiveRequest,
     ) -> Result<HttpReply, ApiError> {
         let services = &self.services;
         services.limits.check_room()?;
         let body = if endpoint.request.is_some() {
             let is_public = endpoint.auth == EndpointAuth::Public || refused.is_some();
-            let reading =
-                services
-                    .bodies
-                    .read(&parts.headers, &mut context.body, holder, is_public);
+            let reading = services
+                .bodies
+                .read(&parts.headers, &mut active.body, holder, is_public);
             match (reading.await, refused) {
                 (Ok(read), _) => Bytes::from(read.text),
                 // Without credentials there is no body of that size.
@@ -115,16 +115,16 @@ impl RequestDispatcher {
         };
         let _place = services.limits.enter(holder)?;
         let mut passed = parts.clone();
-        if let Ok(id) = HeaderValue::from_str(&context.request_id) {
+        if let Ok(id) = HeaderValue::from_str(&active.request_id) {
             passed.headers.insert(REQUEST_ID, id);
         }
-        if let Some(traced) = &mut context.traced {
+        if let Some(traced) = &mut active.traced {
             traced.call("forward", &mut passed.headers);
         }
-        let sent = self.forwarder.forward(leader, &passed, body, context.peer);
+        let sent = self.forwarder.forward(leader, &passed, body, active.peer);
         match sent.await {
             Ok(response) => {
-                context.is_forwarded = true;
+                active.is_forwarded = true;
                 Ok(reply_of(response, services.published().head.sequence))
             }
             Err(ForwardError::Unreached(why)) => {
@@ -147,7 +147,7 @@ impl RequestDispatcher {
         &self,
         endpoint: &EndpointRow,
         headers: &HeaderMap,
-        context: &mut RequestContext,
+        active: &mut ActiveRequest,
     ) -> Result<ChangeJudgement, ApiError> {
         let refused = if endpoint.auth == EndpointAuth::Bearer {
             let session = self.services.authenticate(headers, now_s());
@@ -166,9 +166,9 @@ impl RequestDispatcher {
             self.services
                 .limits
                 .rates
-                .count_address(&mut context.tally)?;
+                .count_address(&mut active.charge)?;
         }
-        Ok((context.tally.holder(), refused))
+        Ok((active.charge.holder(), refused))
     }
 
     /// States this node's role in a cluster.

@@ -1,9 +1,11 @@
 //! Serving of requests on the connections of [`kedge_http::server`].
 
+mod active_request;
 mod dispatch;
 mod execution;
 mod faults;
 mod http_metrics;
+mod identification;
 mod leader_forwarding;
 mod response;
 mod submission;

@@ -25,7 +25,8 @@ use kedge_net::request_ids::REQUEST_ID;
 use kedge_protocol::Address;
 use kedge_storage::StoreReadError;
 
-use super::dispatch::{RequestContext, RequestDispatcher};
+use super::active_request::ActiveRequest;
+use super::dispatch::RequestDispatcher;
 use crate::api::TABLE;
 
 pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
@@ -58,7 +59,7 @@ impl RequestDispatcher {
         &self,
         result: Result<HttpReply, ApiError>,
         parts: &Parts,
-        context: &RequestContext,
+        active: &ActiveRequest,
         is_http2: bool,
     ) -> (Result<HttpReply, ApiError>, Option<BudgetReservation>) {
         let bytes = match &result {
@@ -71,13 +72,13 @@ impl RequestDispatcher {
         if bytes == 0 || !response_body::is_watched(bytes, is_http2) {
             return (result, None);
         }
-        let endpoint = context.index.map(|index| &TABLE[index]);
+        let endpoint = active.index.map(|index| &TABLE[index]);
         if endpoint.is_some_and(|endpoint| endpoint.limit == LimitClass::Free) {
             // They are short, or one text that all of them share.
             return (result, None);
         }
         let is_read = endpoint.is_none_or(|endpoint| endpoint.signs == SigningScheme::Nothing);
-        let (budget, holder) = (&self.services.limits.answers, context.tally.holder());
+        let (budget, holder) = (&self.services.limits.answers, active.charge.holder());
         match budget.hold(holder, bytes) {
             Ok(held) => (result, Some(held)),
             Err(error) if is_read => (Err(error), None),
@@ -91,16 +92,16 @@ impl RequestDispatcher {
         &self,
         error: ApiError,
         headers: &HeaderMap,
-        context: &RequestContext,
+        active: &ActiveRequest,
     ) -> ApiError {
-        let is_signed = context
+        let is_signed = active
             .index
             .is_some_and(|index| TABLE[index].signs != SigningScheme::Nothing);
         let is_stated = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
         if !is_signed || is_stated || error.status().is_server_error() {
             return error;
         }
-        match self.known_nonce(headers, context) {
+        match self.known_nonce(headers, active) {
             Ok(Some(highest)) => error.with_header(NONCE_HIGHEST, highest.to_string()),
             _ => error,
         }
@@ -109,12 +110,12 @@ impl RequestDispatcher {
     fn known_nonce(
         &self,
         headers: &HeaderMap,
-        context: &RequestContext,
+        active: &ActiveRequest,
     ) -> Result<Option<u64>, StoreReadError> {
-        let Some(signer) = context.signer.or_else(|| SignatureHeaders::signer(headers)) else {
+        let Some(signer) = active.signer.or_else(|| SignatureHeaders::signer(headers)) else {
             return Ok(None);
         };
-        let is_known = context.signer_is_known || self.is_callers(signer, context)?;
+        let is_known = active.signer_is_known || self.is_callers(signer, active)?;
         let published = self.services.published();
         is_known
             .then(|| Ok(published.snapshot.nonces(signer)?.highest()))
@@ -122,12 +123,8 @@ impl RequestDispatcher {
     }
 
     /// Whether an address is the caller's: of its wallet, or, for an API key, of its organization.
-    fn is_callers(
-        &self,
-        address: Address,
-        context: &RequestContext,
-    ) -> Result<bool, StoreReadError> {
-        let Some(session) = context.session else {
+    fn is_callers(&self, address: Address, active: &ActiveRequest) -> Result<bool, StoreReadError> {
+        let Some(session) = active.session else {
             return Ok(false);
         };
         let published = self.services.published();
@@ -155,10 +152,10 @@ impl RequestDispatcher {
     }
 
     /// The holder whose share pays for compressing the answer; `None` if it is sent uncompressed.
-    pub(super) fn coding_holder(context: &RequestContext) -> Option<ShareHolder> {
-        let endpoint = context.index.map(|index| &TABLE[index]);
+    pub(super) fn coding_holder(active: &ActiveRequest) -> Option<ShareHolder> {
+        let endpoint = active.index.map(|index| &TABLE[index]);
         let shows_secret = endpoint.is_some_and(|endpoint| endpoint.shows_secret);
-        (!context.is_forwarded && !shows_secret).then(|| context.tally.holder())
+        (!active.is_forwarded && !shows_secret).then(|| active.charge.holder())
     }
 
     /// Compresses an answer for a caller that accepts it; a large one needs a permit for pages. Without a permit it is
@@ -202,15 +199,15 @@ impl RequestDispatcher {
         }
     }
 
-    pub(super) fn finish(&self, reply: HttpReply, context: &RequestContext) -> Response<ReplyBody> {
-        let endpoint = context.index.map(|index| &TABLE[index]);
+    pub(super) fn finish(&self, reply: HttpReply, active: &ActiveRequest) -> Response<ReplyBody> {
+        let endpoint = active.index.map(|index| &TABLE[index]);
         let reply = match endpoint {
             Some(endpoint) if self.router.states_patch(endpoint, reply.status) => {
                 reply.with(ACCEPT_PATCH, PATCH_TYPES)
             }
             _ => reply,
         };
-        self.with_headers(reply, &context.request_id, &context.tally)
+        self.with_headers(reply, &active.request_id, &active.charge)
     }
 
     fn with_headers(

@@ -20,7 +20,7 @@ use crate::api::idempotency::{REPLAYED, secrets};
 
 /// Carries out a request and answers it. If its key was used for the same request before, only the answer is made
 /// again, even if the request is `overdue`.
-pub(super) async fn carry_out(
+pub(super) async fn change(
     mut call: HandlerCall,
     path: &str,
     mut submission: Submission,
