@@ -1,9 +1,9 @@
 //! The engine: everything between a verified request and its durable outcome. [`Engine::start`] spawns the actors and
 //! the committer; the handle is cheap to clone.
 //!
-//! Reading needs only the store and works as long as the process runs. The write path (`leading.rs`) is separate: a
+//! Reading needs only the store and works as long as the process runs. The write path (`leader.rs`) is separate: a
 //! single node always has it, a node of a cluster only while it leads the log. A node that follows applies the leader's
-//! frames with [`Follower`](following::Follower).
+//! frames with [`LogFollower`](follower::LogFollower).
 
 mod clock;
 pub(crate) mod follower;

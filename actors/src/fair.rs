@@ -4,7 +4,8 @@
 //!
 //! The queue serves requests at the edge, sends of event streams, long reads, pages of lists, claims, webhook attempts
 //! and name look-ups: each ends by itself after a bounded time. Downloads and event streams do not, so another rule
-//! allots their places (`places.rs`). Signed requests in flight have the same shares in `pipeline/room.rs`.
+//! allots their slots (`slots.rs`). Signed requests in flight have the same shares in
+//! `pipeline/admission_pool.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;

@@ -1,11 +1,11 @@
 //! The engine of the server: ractor actors around the pure rules of `rules`, the committer around `storage`, and
-//! anchoring around `chain`. A request becomes a unit; the organization's actor admits it, object actors decide its
+//! anchoring around `chain`. A request becomes a proposal; the organization's actor admits it, object actors decide its
 //! actions, the Sequencer places them, the committer makes them durable, and only then is anything answered.
 //!
 //! Each folder uses only the ones above it:
 //!
 //! - In this folder: `api` (input and output of the engine), `overlay` (decisions in flight), `messages` (to the actors
-//!   that are started on the engine), `fair`, `places`, `failure`, `metric_definitions`.
+//!   that are started on the engine), `fair`, `slots`, `failure`, `metric_definitions`.
 //! - `events`: listeners, and the events outside the log.
 //! - `pipeline`: from a request to its place in the log.
 //! - `commit`: from a place in the log to a durable answer.

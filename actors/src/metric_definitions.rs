@@ -5,9 +5,9 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 /// Decisions by actors, labelled `actor` (object, organization) and `basis` (committed, overlay,
 /// new, any).
 pub const DECISIONS: &str = "kedge_decisions_total";
-/// Units decided again because a state they depended on had changed.
+/// Proposals decided again because a state they depended on had changed.
 pub const STALE_UNITS: &str = "kedge_stale_units_total";
-/// Units that wait in the sequencer for an earlier ticket.
+/// Proposals that wait in the sequencer for an earlier ticket.
 pub const SEQUENCER_EARLY: &str = "kedge_sequencer_early_units";
 /// Live object actors, labelled `shard`.
 pub const OBJECT_ACTORS_LIVE: &str = "kedge_object_actors_live";

@@ -80,12 +80,12 @@ impl<T> Overlay<T> {
         self.tail.is_empty()
     }
 
-    /// Number of units with pending decisions.
+    /// Number of proposals with pending decisions.
     pub(crate) fn depth(&self) -> usize {
         self.tail.len()
     }
 
-    /// Adds a decision. Only the last decision of each unit is kept: a unit's decisions commit and are dropped
+    /// Adds a decision. Only the last decision of each proposal is kept: a proposal's decisions commit and are dropped
     /// together, so nothing depends on the earlier ones. Otherwise a batch that changes a resource fifty times would
     /// leave fifty versions of it until the next action on it.
     pub(crate) fn push(&mut self, ticket: u64, next: Arc<StateVersion<T>>) {
@@ -95,9 +95,9 @@ impl<T> Overlay<T> {
         }
     }
 
-    /// Drops the states before the newest committed decision: tickets commit in order. A refused unit's decision has no
-    /// sequence; it stays until the refusal arrives here. Returns the last state that was dropped, for reuse of its
-    /// memory.
+    /// Drops the states before the newest committed decision: tickets commit in order. A refused proposal's decision
+    /// has no sequence; it stays until the refusal arrives here. Returns the last state that was dropped, for reuse of
+    /// its memory.
     pub(crate) fn settle(&mut self, committed_ticket: u64) -> Option<Arc<StateVersion<T>>> {
         let mut dropped = None;
         while let Some((ticket, decided)) = self.tail.front() {
@@ -111,8 +111,8 @@ impl<T> Overlay<T> {
         dropped
     }
 
-    /// Drops a refused unit's decisions and all decisions that depend on them. If the unit's decisions were dropped
-    /// before, nothing else is dropped.
+    /// Drops a refused proposal's decisions and all decisions that depend on them. If the proposal's decisions were
+    /// dropped before, nothing else is dropped.
     pub(crate) fn drop_unit(&mut self, refused: u64) {
         if let Some(place) = self.tail.iter().position(|(ticket, _)| *ticket == refused) {
             self.tail.truncate(place);

@@ -1,23 +1,23 @@
-//! Places for long transfers: downloads and event streams. Fair permits (`fair.rs`) come back within milliseconds; a
-//! place is kept as long as its caller likes.
+//! Slots for long transfers: downloads and event streams. Fair permits (`fair.rs`) come back within milliseconds; a
+//! slot is kept as long as its caller likes.
 //!
-//! A share for each organization does not protect such places: organizations are free, so a few of them could hold
-//! every place with their shares and lock all others out. A bound for each address does not protect them either:
+//! A share for each organization does not protect such slots: organizations are free, so a few of them could hold
+//! every slot with their shares and lock all others out. A bound for each address does not protect them either:
 //! callers of one network share an address, and some callers have many. A smaller share, or a faster lowest pace, would
-//! only hurt callers who need many places while there are plenty.
+//! only hurt callers who need many slots while there are plenty.
 //!
-//! So a caller may have its share as long as places are free, and once all are taken, a newcomer takes over a place
+//! So a caller may have its share as long as slots are free, and once all are taken, a newcomer takes over a slot
 //! from a larger holder:
 //!
 //! 1. from the address that holds the most, if that is at least two more than the newcomer's. All organizations that
 //!    one address signs up count as one.
 //! 2. otherwise from the organization that holds the most, by the same rule. This rule works where an untrusted proxy
 //!    hides all addresses.
-//! 3. otherwise from the slowest of all, if that has had its place for a while and moves little. Otherwise many
-//!    addresses with one organization each could hold all places by reading nearly nothing.
+//! 3. otherwise from the slowest of all, if that has had its slot for a while and moves little. Otherwise many
+//!    addresses with one organization each could hold all slots by reading nearly nothing.
 //!
-//! Among the candidates the slowest loses its place, and of equally slow ones the oldest. The first two rules only ever
-//! make the numbers more equal, so no place moves back and forth. Callers can continue where they were: an event stream
+//! Among the candidates the slowest loses its slot, and of equally slow ones the oldest. The first two rules only ever
+//! make the numbers more equal, so no slot moves back and forth. Callers can continue where they were: an event stream
 //! resumes after its last event, a download with a range, an export with `from`.
 
 use std::collections::{BTreeMap, HashMap};
@@ -34,11 +34,11 @@ use crate::fair::QueueFull;
 /// Pace below which a caller moves little: far below any network on which a download makes sense.
 const SLOW_BYTES_PER_S: u64 = 32 * 1024;
 
-/// Limited number of places for holders (organizations) at addresses.
+/// Limited number of slots for holders (organizations) at addresses.
 pub struct SlotPool<H: Eq + Hash + Copy, A: Eq + Hash + Copy> {
     all: usize,
     share: usize,
-    /// How long a caller that holds no more than others keeps its place at least.
+    /// How long a caller that holds no more than others keeps its slot at least.
     patience: Duration,
     taken: Mutex<SlotUsage<H, A>>,
 }
@@ -51,11 +51,11 @@ struct SlotUsage<H, A> {
     addresses: HashMap<A, Arc<AtomicUsize>>,
 }
 
-/// Holder of a place.
+/// Holder of a slot.
 struct SlotOccupant<H, A> {
     holder: H,
     address: A,
-    /// How many places the same holder and the same address have.
+    /// How many slots the same holder and the same address have.
     of_holder: Arc<AtomicUsize>,
     of_address: Arc<AtomicUsize>,
     since: Instant,
@@ -63,7 +63,7 @@ struct SlotOccupant<H, A> {
     lost: Notify,
 }
 
-/// Place, held until it is dropped or lost to another caller.
+/// Slot, held until it is dropped or lost to another caller.
 pub struct PoolSlot<H: Eq + Hash + Copy, A: Eq + Hash + Copy> {
     places: Arc<SlotPool<H, A>>,
     number: u64,
@@ -82,7 +82,7 @@ impl<H, A> SlotOccupant<H, A> {
 }
 
 impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> SlotPool<H, A> {
-    /// `all` places, at most `share` of them for each holder. A caller that holds no more than others keeps its place
+    /// `all` slots, at most `share` of them for each holder. A caller that holds no more than others keeps its slot
     /// for `patience` at least.
     pub fn new(all: usize, share: usize, patience: Duration) -> Arc<Self> {
         Arc::new(Self {
@@ -98,16 +98,16 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> SlotPool<H, A> {
         })
     }
 
-    /// How many places one holder may have.
+    /// How many slots one holder may have.
     pub fn share(&self) -> usize {
         self.share
     }
 
-    /// Takes a free place or, if there is none, one of a larger holder.
+    /// Takes a free slot or, if there is none, one of a larger holder.
     ///
     /// # Errors
-    /// [`QueueFull::Share`] if the holder has its share, [`QueueFull::All`] if all places are taken and no holder must give one
-    /// up.
+    /// [`QueueFull::Share`] if the holder has its share, [`QueueFull::All`] if all slots are taken and no holder must
+    /// give one up.
     pub fn try_take(
         self: &Arc<Self>,
         holder: H,
@@ -117,7 +117,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> SlotPool<H, A> {
         let mut taken = self.taken.lock();
         let is_full = taken.occupants.len() >= self.all;
         if taken.of_holder(&holder) >= self.share {
-            // A holder that may have every place, and has them, leaves none for others.
+            // A holder that may have every slot, and has them, leaves none for others.
             return Err(if is_full {
                 QueueFull::All
             } else {
@@ -150,7 +150,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> SlotUsage<H, A> {
         count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    /// Number of the place that a newcomer takes over; none if the newcomer holds as much as every other caller.
+    /// Number of the slot that a newcomer takes over; none if the newcomer holds as much as every other caller.
     fn loser(&self, (holder, address): (H, A), now: Instant, patience: Duration) -> Option<u64> {
         let (of_holder, of_address) = (self.of_holder(&holder), self.of_address(&address));
         let most = |of: fn(&SlotOccupant<H, A>) -> &AtomicUsize| {
@@ -160,7 +160,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> SlotUsage<H, A> {
         };
         let most_of_address = most(|occupant| &occupant.of_address);
         if most_of_address > of_address + 1 {
-            // The address's organization with the most places: the others may be well-behaved.
+            // The address's organization with the most slots: the others may be well-behaved.
             let of_most = |occupant: &SlotOccupant<H, A>| {
                 occupant.of_address.load(Ordering::Relaxed) == most_of_address
             };
@@ -237,7 +237,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> PoolSlot<H, A> {
             .fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Resolves when another caller has taken the place over.
+    /// Resolves when another caller has taken the slot over.
     pub async fn lost(&self) {
         self.occupant.lost.notified().await;
     }
@@ -245,7 +245,7 @@ impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> PoolSlot<H, A> {
 
 impl<H: Eq + Hash + Copy, A: Eq + Hash + Copy> Drop for PoolSlot<H, A> {
     fn drop(&mut self) {
-        // A lost place has another occupant by now, under another number.
+        // A lost slot has another occupant by now, under another number.
         self.places.taken.lock().remove(self.number);
     }
 }
@@ -274,7 +274,7 @@ mod tests {
         let (places, now) = (places(8, 2), Instant::now());
         let take = |of, from| places.try_take(of, from, now);
         let held: Vec<PoolSlot<u8, u8>> = (0..8).map(|of| take(of, 1).unwrap()).collect();
-        // The oldest of equally slow ones gives its place up.
+        // The oldest of equally slow ones gives its slot up.
         let _ann = take(100, 2).unwrap();
         assert!(is_lost(&held[0]) && !held[1..].iter().any(is_lost));
         let _ben = take(101, 3).unwrap();

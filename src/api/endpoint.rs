@@ -65,7 +65,7 @@ pub enum AnswerMode {
     /// By a handler; nothing is signed.
     Handler(fn(HandlerCall) -> ReplyFuture<'static>),
     /// From the committed outcome, now or when the request is repeated with its idempotency key. The server submits
-    /// such requests (`server/submitting.rs`).
+    /// such requests (`src/server/submission.rs`).
     Committed(CommittedAnswer),
 }
 

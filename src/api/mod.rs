@@ -1,15 +1,15 @@
 //! The API, one folder a heading of its document: `rows` (its endpoints and their words), `handlers` (what they do),
 //! `views` (the JSON of answers) and `bodies` (the JSON Schema of requests).
 //!
-//! - An endpoint: [`endpoint`] (what a row of the table is), `row` (values that most rows share), [`TABLE`], [`EndpointRouter`],
-//!   `codes` (the errors that a row can give), [`document`] (the OpenAPI document).
-//! - A request: [`call`], [`idempotency`]. Handlers answer what is not signed. A signed request has what it needs before
-//!   it is submitted, and its answer ([`committed_answer`]).
-//! - An answer: [`listing`] (pages), [`shown`] (what the engine and the store hold, as views).
+//! - An endpoint: [`endpoint`] (what a row of the table is), `row` (values that most rows share), [`TABLE`],
+//!   [`EndpointRouter`], `codes` (the errors that a row can give), [`document`] (the OpenAPI document).
+//! - A request: [`call`], [`idempotency`]. Handlers answer what is not signed. A signed request has what it needs
+//!   before it is submitted, and its answer ([`committed_answer`]).
+//! - An answer: [`listing`] (pages), [`view_conversion`] (what the engine and the store hold, as views).
 //!
 //! Reads use the published snapshot and wait for no actor. Pages of lists and pieces of exports are read and written on
-//! threads for blocking work, never on the runtime's workers. Every row has a counterpart in `tests/walk/`, written from
-//! the documents and not from the code: it is called well and in every way wrong.
+//! threads for blocking work, never on the runtime's workers. Every row has a counterpart in `tests/walk/`, written
+//! from the documents and not from the code: it is called well and in every way wrong.
 
 pub mod accounts;
 pub mod bus;

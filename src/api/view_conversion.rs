@@ -1,4 +1,4 @@
-//! Conversion of engine and store values into the API's views ([`kedge_api`]).
+//! Conversion of engine and store values into the API's views (`views` of each heading).
 
 use kedge_actors::api::{BatchPlacement, CommittedAction, Submission, SubmittedAction};
 use kedge_http::scalars::{

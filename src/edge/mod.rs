@@ -3,9 +3,9 @@
 //! answers are passed on unchanged. The nodes check tokens, signatures and limits as if callers had come to them; they
 //! trust an edge only for the caller's address (adr/0028).
 //!
-//! - [`run`]: the process. `answering`: handling of one request.
-//! - `nodes`: which nodes are ready, and which one leads; `passing`: a request to a node and its answer.
-//! - `own`: the edge's own answers: its health, and that no node could be reached.
+//! - [`run`]: the process. `handler`: handling of one request.
+//! - `nodes`: which nodes are ready, and which one leads; `forwarding`: a request to a node and its answer.
+//! - `local_answers`: the edge's own answers: its health, and that no node could be reached.
 
 mod forwarding;
 mod handler;

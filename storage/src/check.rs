@@ -1,5 +1,5 @@
 //! Checks of the log's batches, recomputed from their requests. Opening checks the last ones, `verify` all. Each batch
-//! is checked alone ([`own`]), by several threads if need be; a [`BatchWalk`] then joins batch to batch.
+//! is checked alone ([`own_batch`]), by several threads if need be; a [`BatchWalk`] then joins batch to batch.
 
 mod fault;
 pub(crate) mod own_batch;

@@ -33,7 +33,7 @@ impl Store {
     /// the log.
     ///
     /// # Errors
-    /// [`CopyError`] if a file cannot be read or written.
+    /// [`StoreCopyError`] if a file cannot be read or written.
     pub fn copy_log_to(&self, to: &Path, older: Option<&Path>) -> Result<LogCopy, StoreCopyError> {
         let log = self.database.log().ok_or(StoreCopyError::NoLog)?;
         let copied = log.copy_to(to, older)?;

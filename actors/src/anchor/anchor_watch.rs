@@ -1,7 +1,7 @@
 //! Comparison with the chain while a node of a cluster follows. Its log may end before the newest anchor, because the
 //! node was away or is new, so the start does not judge it. The node reads the stream first, and leads only once its
 //! log leads to the contract's checkpoint. The check is repeated whenever it is needed, so a longer log or another
-//! answer ends the refusal. On a leader the anchor actor does this (`doubt`).
+//! answer ends the refusal. On a leader the anchor actor does this (`chain_conflict`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,11 +2,11 @@
 //!
 //! - `actor`: anchors the log's growth at every interval. `state`: its state. `rows`: its rows in the store.
 //! - `commands`: requests of the server and its operator. `checkpoint`: the signed checkpoint that is anchored.
-//! - `adopting`: anchors sent by other accounts. `doubt`: a chain that contradicts the log.
-//! - `anchored`: the comparison on a node that follows. `seen`: the contract's checkpoints as last read.
+//! - `adoption`: anchors sent by other accounts. `chain_conflict`: a chain that contradicts the log.
+//! - `anchor_watch`: the comparison on a node that follows. `anchor_source`: the contract's checkpoints as last read.
 //! - `bond_answers`: answers to the bond's cases against the operator.
 //! - `contract_keys`: the sequencer's keys according to the contract. `node`: whether the chain's node answers.
-//! - `outcome`: the outcome of a requested anchor. `trouble`: what stands in the way of anchors.
+//! - `outcome`: the outcome of a requested anchor. `obstacles`: what stands in the way of anchors.
 
 mod actor;
 mod adoption;

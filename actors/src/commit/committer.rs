@@ -1,6 +1,6 @@
-//! The committer: it takes placed units in order, seals them into batches, signs the headers, extends the log tree, and
-//! forms the group that becomes durable next. Meanwhile the threads after it (`writer.rs`) write the previous group,
-//! make it durable, publish it and answer. Together these OS threads are the only writer of the store.
+//! The committer: it takes placed proposals in order, seals them into batches, signs the headers, extends the log tree,
+//! and forms the group that becomes durable next. Meanwhile the threads after it (`writer.rs`) write the previous
+//! group, make it durable, publish it and answer. Together these OS threads are the only writer of the store.
 //!
 //! A *commit group* is the unit of one sync: a frame of the log, and the rows that follow from it. A *batch* is at most
 //! 500 actions under one Merkle root and one signature. It closes at 500 or with its commit group, so every answer
@@ -56,7 +56,7 @@ pub(crate) struct Committer {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) domain_separator: Hash,
     pub(crate) signing: Arc<BatchSigner>,
-    /// Units that wait while no batch is signed (`waiting.rs`).
+    /// Proposals that wait while no batch is signed (`parking.rs`).
     pub(crate) parked: VecDeque<CommitterMessage>,
     pub(crate) time: Arc<Timekeeper>,
     pub(crate) published: Arc<ArcSwap<PublishedState>>,
@@ -78,7 +78,7 @@ pub(crate) struct Committer {
 pub(crate) struct OpenGroup {
     group: WriteGroup,
     afterwards: GroupCompletion,
-    /// Units of the batch that is open.
+    /// Proposals of the batch that is open.
     open: Vec<SequencedProposal>,
     open_count: usize,
     /// The key that signs the open batch.
@@ -267,7 +267,7 @@ impl Committer {
         }
     }
 
-    /// Seals the open units as one batch and adds their writes to the group.
+    /// Seals the open proposals as one batch and adds their writes to the group.
     fn seal(&mut self, forming: &mut OpenGroup) -> Result<(), CommitterError> {
         let units = std::mem::take(&mut forming.open);
         forming.open_count = 0;
@@ -454,7 +454,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Stores the secret for the resource that the unit's only action created or renewed.
+    /// Stores the secret for the resource that the proposal's only action created or renewed.
     fn put_secret(
         &mut self,
         group: &mut WriteGroup,

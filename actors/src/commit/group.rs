@@ -15,7 +15,7 @@ use crate::pipeline::sequenced_proposal::SequencedProposal;
 /// Answers and notifications once a group is durable.
 #[derive(Default)]
 pub(crate) struct GroupCompletion {
-    /// Units of the sealed batches, each with its place.
+    /// Proposals of the sealed batches, each with its place.
     pub(crate) placed: Vec<(SequencedProposal, BatchPlacement)>,
     pub(crate) refusals: Vec<(Arc<Proposal>, SubmissionOutcome)>,
     pub(crate) acknowledgements: Vec<oneshot::Sender<()>>,

@@ -1,10 +1,10 @@
 //! From a place in the log to a durable answer.
 //!
-//! - `committer`: forms batches and commit groups. `record`: the record of a unit. `signing`: the key of a batch.
+//! - `committer`: forms batches and commit groups. `record`: the record of a proposal. `signing`: the key of a batch.
 //!   `pace`: when a group is handed over.
 //! - `group`: the group that the committer hands to the writer.
 //! - `writer`: appends groups to the log, syncs, publishes and answers. `agreement` checks a sample of them.
-//! - `keeper`, `disk`, `store_health`: maintenance of the store, and conditions under which it accepts no writes.
+//! - `sealer`, `disk`, `store_health`: maintenance of the store, and conditions under which it accepts no writes.
 
 pub(crate) mod agreement;
 pub(crate) mod committer;

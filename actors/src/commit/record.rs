@@ -1,4 +1,4 @@
-//! Log record of a placed unit, and the row that answers a repeated idempotency key.
+//! Log record of a placed proposal, and the row that answers a repeated idempotency key.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::pipeline::decision::ActionDecision;
 use crate::pipeline::effect::ActionEffect;
 use crate::pipeline::sequenced_proposal::SequencedProposal;
 
-/// The record of a placed unit, and the contents of its done actions.
+/// The record of a placed proposal, and the contents of its done actions.
 pub(crate) fn record(
     placed: &SequencedProposal,
     batch_number: u64,

@@ -1,6 +1,6 @@
 //! Maintenance threads, which work while commits continue. The flusher writes recent rows to RocksDB, each once and all
 //! in one piece, before they fill their memory or a start would have too much to apply. The preparer makes the file of
-//! the log's next segment ahead of time. The keeper compresses closed segments.
+//! the log's next segment ahead of time. The sealer compresses closed segments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,13 +15,13 @@ use crate::failure::FailureSink;
 
 /// Time between looks for work.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The keeper's nice value. While the processor is busy, closed segments stay raw for longer.
+/// The sealer's nice value. While the processor is busy, closed segments stay raw for longer.
 const NICE: i32 = 10;
-/// How long the keeper works before it pauses. Low priority alone does not make room: the keeper was measured at half a
+/// How long the sealer works before it pauses. Low priority alone does not make room: the sealer was measured at half a
 /// core to a whole one for a second while request threads waited.
 const WORK: Duration = Duration::from_micros(500);
 const PAUSE: Duration = Duration::from_millis(2);
-/// Number of waiting closed segments above which the keeper does not pause.
+/// Number of waiting closed segments above which the sealer does not pause.
 const WAITING_MAX: usize = 2;
 /// Pause before a failed step is retried.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);

@@ -1,9 +1,9 @@
 //! The two threads after the committer. The writer appends each group to the log and makes all appended groups durable
-//! with one sync. The releaser then adds their rows to memory, where snapshots see them (`storage/src/recent.rs`),
+//! with one sync. The publisher then adds their rows to memory, where snapshots see them (`storage/src/recent.rs`),
 //! publishes and answers. So the disk, the forming of the next group and the rows of the previous one overlap, and the
 //! store never holds rows of frames that the log could still lose (adr/0015).
 //!
-//! Both are steps (`appending.rs`, `releaser.rs`) without thread, channel or pause. A step that finds no room returns
+//! Both are steps (`appender.rs`, `publisher.rs`) without thread, channel or pause. A step that finds no room returns
 //! how long to pause, and is called again. The threads around them (`threads.rs`) receive, step, pause and send.
 //! `tests.rs` takes the same steps on one thread and a simulated disk, in orders that a seed chooses.
 

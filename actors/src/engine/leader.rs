@@ -19,7 +19,7 @@ use crate::pipeline::PipelineActors;
 use crate::pipeline::messages::DirectoryMessage;
 use crate::pipeline::sequenced_proposal::CommitterMessage;
 
-/// Least time that the writing threads get to end, however short the requests' timeout: placed units are written.
+/// Least time that the writing threads get to end, however short the requests' timeout: placed proposals are written.
 const WRITING_MIN: Duration = Duration::from_secs(5);
 
 /// Time between looks of a simulator's task.
@@ -80,7 +80,7 @@ impl LeaderState {
         self.work.lock().clone()
     }
 
-    /// Stops the actors, and lets the writing threads finish the placed units. False if they did not end in time. A
+    /// Stops the actors, and lets the writing threads finish the placed proposals. False if they did not end in time. A
     /// stopping supervisor kills its children in the order of a map, so they are killed here first.
     async fn end(&self, timeout: Duration) -> bool {
         self.ending.store(true, Ordering::Relaxed);

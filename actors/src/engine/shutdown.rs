@@ -1,4 +1,4 @@
-//! Orderly shutdown: placed units are written, and every thread that uses the store ends.
+//! Orderly shutdown: placed proposals are written, and every thread that uses the store ends.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Engine;
 
 impl Engine {
-    /// Accepts no more requests, waits for the ones in flight (at most `timeout`), and stops. False if placed units are
-    /// not on the disk at the end.
+    /// Accepts no more requests, waits for the ones in flight (at most `timeout`), and stops. False if placed proposals
+    /// are not on the disk at the end.
     pub async fn shutdown(&self, timeout: Duration) -> bool {
         let inner = &self.inner;
         inner.closing.store(true, Ordering::Relaxed);

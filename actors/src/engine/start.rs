@@ -33,7 +33,7 @@ use crate::pipeline::sequenced_proposal::CommitterMessage;
 use crate::pipeline::supervisor::SupervisorOptions;
 use crate::pipeline::{PipelineParts, PipelineSizes};
 
-/// Placed units that may wait for the committer.
+/// Placed proposals that may wait for the committer.
 const WORK_QUEUE: usize = 4_096;
 
 impl Engine {

@@ -1,8 +1,8 @@
 //! Admission of signed requests to the engine. ractor's mailboxes are unbounded, so there are permits for requests and
 //! for their actions. The number of permits follows the requests' latency (`admission.rs`), and each organization has a
-//! share of it, so that one organization's requests leave room for others. The permits travel with the unit and come
-//! back when it ends. Without one a request is refused with 503 before any other work. The permits are the one account:
-//! the metrics are read from them.
+//! share of it, so that one organization's requests leave room for others. The permits travel with the proposal and
+//! come back when it ends. Without one a request is refused with 503 before any other work. The permits are the one
+//! account: the metrics are read from them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

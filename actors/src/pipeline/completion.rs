@@ -1,10 +1,11 @@
-//! Completion of a unit, exactly once. Its obligations (answer, nonce, rights, supply, permit, the lock of its
-//! idempotency key) are kept in one place, shared by the unit and its caller.
+//! Completion of a proposal, exactly once. Its obligations (answer, nonce, rights, supply, permit, the lock of its
+//! idempotency key) are kept in one place, shared by the proposal and its caller.
 //!
-//! A unit waits for a change of rights, for supply that others reserved, for a request that is decided alone, or for
-//! its shard. It can wait forever in none of these places. A unit that has not begun ends with its caller, at its
-//! deadline or when the caller goes away: its reservations and places are free at that moment, and the queue later
-//! finds an empty shell. A unit that has begun ends with its outcome; `fate.rs` determines its caller's answer.
+//! A proposal waits for a change of rights, for supply that others reserved, for a request that is decided alone, or
+//! for its shard. It can wait forever in none of these places. A proposal that has not begun ends with its caller, at
+//! its deadline or when the caller goes away: its reservations and permits are free at that moment, and the queue later
+//! finds an empty shell. A proposal that has begun ends with its outcome; `placement_state.rs` determines its caller's
+//! answer.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::messages::{OrganizationMessage, ProposalSettlement};
 use super::proposal::MintGrant;
 use crate::api::{IdempotencyClaim, Submission, SubmissionError, SubmissionOutcome};
 
-/// Progress of a unit.
+/// Progress of a proposal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum CompletionStage {
     /// Waiting: nothing is decided.
@@ -29,7 +30,7 @@ enum CompletionStage {
     Ended,
 }
 
-/// Obligations at a unit's end: the answer, the nonce's settlement, supply, permits.
+/// Obligations at a proposal's end: the answer, the nonce's settlement, supply, permits.
 struct CompletionState {
     stage: CompletionStage,
     abandoned: bool,
@@ -40,13 +41,13 @@ struct CompletionState {
     wallet: Option<Id>,
     subject: Option<Id>,
     grants: Vec<MintGrant>,
-    /// The organization's actor that holds the waiting unit.
+    /// The organization's actor that holds the waiting proposal.
     waits_at: Option<ActorRef<OrganizationMessage>>,
     keep: Option<Arc<IdempotencyClaim>>,
     place: Option<AdmissionPermit>,
 }
 
-/// Completion of a unit, shared by the unit and its caller.
+/// Completion of a proposal, shared by the proposal and its caller.
 pub(crate) struct Completion(Mutex<CompletionState>);
 
 impl Completion {
@@ -75,17 +76,17 @@ impl Completion {
         self.0.lock()
     }
 
-    /// The obligations; `None` once the unit has ended.
+    /// The obligations; `None` once the proposal has ended.
     fn open(&self) -> Option<MutexGuard<'_, CompletionState>> {
         Some(self.owed()).filter(|owed| owed.stage != CompletionStage::Ended)
     }
 
-    /// True once the unit has ended.
+    /// True once the proposal has ended.
     pub(crate) fn is_ended(&self) -> bool {
         self.open().is_none()
     }
 
-    /// Notes the sender, and that `organization` is notified of the end. False if the unit has ended.
+    /// Notes the sender, and that `organization` is notified of the end. False if the proposal has ended.
     pub(crate) fn admit(
         &self,
         wallet: Option<Id>,
@@ -100,7 +101,7 @@ impl Completion {
         true
     }
 
-    /// Notes supply that `organization` reserves. False if the unit has ended: then nothing may be reserved.
+    /// Notes supply that `organization` reserves. False if the proposal has ended: then nothing may be reserved.
     pub(crate) fn grant(
         &self,
         grants: &[MintGrant],
@@ -114,7 +115,7 @@ impl Completion {
         true
     }
 
-    /// Notes that the unit waits at `organization`. False if it has ended.
+    /// Notes that the proposal waits at `organization`. False if it has ended.
     pub(crate) fn wait_at(&self, organization: &ActorRef<OrganizationMessage>) -> bool {
         let Some(mut owed) = self.open() else {
             return false;
@@ -123,7 +124,7 @@ impl Completion {
         true
     }
 
-    /// Notes that deciding begins. False if the unit has ended.
+    /// Notes that deciding begins. False if the proposal has ended.
     pub(crate) fn begin(&self) -> bool {
         let open = self.open();
         open.is_some_and(|mut owed| {
@@ -132,7 +133,7 @@ impl Completion {
         })
     }
 
-    /// Returns the unit to waiting after its decisions were dropped. False if no caller waits for it.
+    /// Returns the proposal to waiting after its decisions were dropped. False if no caller waits for it.
     pub(crate) fn wait_again(&self) -> bool {
         let open = self.open();
         open.is_some_and(|mut owed| {
@@ -188,7 +189,7 @@ impl CompletionState {
         }
     }
 
-    /// Returns everything that the unit holds. Only the answer remains.
+    /// Returns everything that the proposal holds. Only the answer remains.
     fn close(
         &mut self,
         minted: Option<Vec<MintGrant>>,
@@ -217,7 +218,7 @@ impl CompletionState {
     }
 }
 
-/// A caller's wait for a unit; dropping it gives the unit up.
+/// A caller's wait for a proposal; dropping it gives the proposal up.
 pub(crate) struct CompletionWaiter(pub(crate) Arc<Completion>);
 
 impl Drop for CompletionWaiter {

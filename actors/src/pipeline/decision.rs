@@ -1,4 +1,4 @@
-//! Decisions about a unit's actions: whether the states they depend on are placed, their writes, and the caller's
+//! Decisions about a proposal's actions: whether the states they depend on are placed, their writes, and the caller's
 //! outcomes.
 
 use kedge_rules::Refusal;
@@ -17,8 +17,8 @@ fn own(decisions: &[ActionDecision]) -> impl Iterator<Item = &ActionEffect> {
     latest_first.filter_map(|(_, decided)| decided.as_ref().ok())
 }
 
-/// Whether every state that a unit's decisions depend on is placed, or is the unit's own. Called when everything before
-/// the unit has had its turn: a state without a place will never get one.
+/// Whether every state that a proposal's decisions depend on is placed, or is the proposal's own. Called when
+/// everything before the proposal has had its turn: a state without a place will never get one.
 pub(crate) fn all_stand(decisions: &[ActionDecision]) -> bool {
     let mut indexed = decisions.iter().enumerate();
     indexed.all(|(index, (_, decided))| match decided {
@@ -30,7 +30,7 @@ pub(crate) fn all_stand(decisions: &[ActionDecision]) -> bool {
     })
 }
 
-/// Outcomes of a unit's actions.
+/// Outcomes of a proposal's actions.
 pub(crate) fn outcomes(
     decisions: impl Iterator<Item = ActionDecision>,
     placed: &[SequencedAction],
@@ -72,7 +72,7 @@ pub(crate) fn writes(decisions: &[ActionDecision]) -> Option<Vec<KeyWrite>> {
             decided.add_writes(&mut writes);
             continue;
         }
-        // A state without a place is right only if the unit itself produced it.
+        // A state without a place is right only if the proposal itself produced it.
         let own = done[..i]
             .iter()
             .rev()
@@ -109,7 +109,7 @@ pub(crate) fn link(decisions: &[ActionDecision], placed: &[SequencedAction]) -> 
         .collect()
 }
 
-/// Outcome of a unit that is refused as a whole.
+/// Outcome of a proposal that is refused as a whole.
 pub(crate) fn refusal(
     decisions: Vec<ActionDecision>,
     first_refused: Option<usize>,

@@ -1,11 +1,11 @@
 //! The directory: knows every shard and organization actor, spawns the latter on demand and lets idle ones end. It
-//! gives each unit its ticket in the same step in which it sends the unit's parts to be decided, so every actor sees
-//! the units in the order of their tickets.
+//! gives each proposal its ticket in the same step in which it sends the proposal's parts to be decided, so every actor
+//! sees the proposals in the order of their tickets.
 //!
-//! Some units are decided alone: one that went stale too often, one that changes a template (which concerns every
-//! organization that mints from it), and one that names a sequencer key. No other unit is in flight before such a unit,
-//! and for the latter two no unit is dispatched until it is committed. Units held meanwhile go next, before another
-//! unit is decided alone.
+//! Some proposals are decided alone: one that went stale too often, one that changes a template (which concerns every
+//! organization that mints from it), and one that names a sequencer key. No other proposal is in flight before such a
+//! proposal, and for the latter two no proposal is dispatched until it is committed. Proposals held meanwhile go next,
+//! before another proposal is decided alone.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -47,8 +47,8 @@ enum DirectoryEntry {
     },
 }
 
-/// Queue of waiting units. As it grows, units that have ended are dropped, so that it holds few more than there are
-/// callers.
+/// Queue of waiting proposals. As it grows, proposals that have ended are dropped, so that it holds few more than there
+/// are callers.
 #[derive(Default)]
 struct ProposalQueue {
     units: VecDeque<Arc<Proposal>>,
@@ -84,12 +84,13 @@ pub(crate) struct DirectoryState {
     options: DirectoryOptions,
     organizations: HashMap<Option<Id>, DirectoryEntry>,
     next_ticket: u64,
-    /// The step that waits for earlier commits. Until then no unit is dispatched, because it would make this one stale
-    /// again.
+    /// The step that waits for earlier commits. Until then no proposal is dispatched, because it would make this one
+    /// stale again.
     turn: Option<FlushWaiter>,
-    /// Requests to be decided alone. Held units go between two of them, so that no unit waits for more than one.
+    /// Requests to be decided alone. Held proposals go between two of them, so that no proposal waits for more than
+    /// one.
     alone: ProposalQueue,
-    /// Units that wait for the exclusive one to end.
+    /// Proposals that wait for the exclusive one to end.
     held: ProposalQueue,
     /// Message counter, for the age of entries.
     clock: u64,
@@ -240,7 +241,7 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Asks the sequencer to report when every dispatched unit is committed or refused.
+    /// Asks the sequencer to report when every dispatched proposal is committed or refused.
     fn flush(&self) -> Result<(), ActorProcessingErr> {
         let ticket = self.next_ticket - 1;
         self.options
@@ -260,7 +261,7 @@ impl DirectoryState {
         Ok(())
     }
 
-    /// Dispatches the exclusive request, then the units held meanwhile: nothing is in flight.
+    /// Dispatches the exclusive request, then the proposals held meanwhile: nothing is in flight.
     async fn flushed(
         &mut self,
         myself: &ActorRef<DirectoryMessage>,

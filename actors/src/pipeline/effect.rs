@@ -52,7 +52,7 @@ pub(crate) struct NameClaims {
 pub(crate) struct DecisionBase {
     pub(crate) version: u64,
     pub(crate) integrity: Hash,
-    /// The images of that state; their sequence is zero until they are placed.
+    /// The resources in that state; their sequence is zero until they are placed.
     pub(crate) images: Arc<StateVersion<Vec<ResourceState>>>,
 }
 
@@ -173,7 +173,7 @@ impl ActionEffect {
         }
     }
 
-    /// Adds its writes to a unit's writes, and extends those with the same key.
+    /// Adds its writes to a proposal's writes, and extends those with the same key.
     pub(crate) fn add_writes(&self, writes: &mut Vec<KeyWrite>) {
         let (id, version, _) = self.resource();
         match self {

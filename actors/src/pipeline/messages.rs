@@ -33,7 +33,7 @@ pub(crate) enum OrganizationMessage {
     Reserve(Box<Proposal>),
     /// Decide an action on one of its resources, or a registration.
     Decide(ProposalPart),
-    /// A unit was refused after it was decided.
+    /// A proposal was refused after it was decided.
     Drop { ticket: u64 },
     /// A request of one of its wallets, or one that reserved supply, has ended.
     Settle(ProposalSettlement),
@@ -43,7 +43,7 @@ pub(crate) enum OrganizationMessage {
     Retire,
 }
 
-/// Settlement of a finished unit with the organization's actor.
+/// Settlement of a finished proposal with the organization's actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProposalSettlement {
     pub(crate) signer: Address,
@@ -61,21 +61,21 @@ pub(crate) struct ProposalSettlement {
 }
 
 pub(crate) enum ShardMessage {
-    /// Decide these actions of a unit, in order.
+    /// Decide these actions of a proposal, in order.
     Decide {
         part: ProposalPart,
         indices: Vec<u16>,
     },
-    /// A unit was refused after it was decided.
+    /// A proposal was refused after it was decided.
     Drop { ticket: u64, unit: Arc<Proposal> },
 }
 
 pub(crate) enum SequencerMessage {
-    /// All parts of a unit have reported.
+    /// All parts of a proposal have reported.
     Propose { ticket: u64, unit: Arc<Proposal> },
-    /// Report when every unit up to this ticket is committed or refused.
+    /// Report when every proposal up to this ticket is committed or refused.
     Flush { ticket: u64 },
-    /// The actors that decide, and the one that dispatches stale units again; sent once, before any unit.
+    /// The actors that decide, and the one that dispatches stale proposals again; sent once, before any proposal.
     Wire {
         directory: ActorRef<DirectoryMessage>,
         shards: Vec<ActorRef<ShardMessage>>,

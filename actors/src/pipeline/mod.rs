@@ -1,13 +1,13 @@
 //! From a request to its place in the log: the actors that decide and place requests.
 //!
-//! - A request: `unit`, with its `ending` and its `fate`; `placed` is its form for the committer. `world` is the state
-//!   that decisions look up, with a `catalog` in front of it.
+//! - A request: `proposal`, with its `completion` and its `placement_state`; `sequenced_proposal` is its form for the
+//!   committer. `published_state` is the state that decisions look up, with a `catalog` in front of it.
 //! - The actors: `directory`, `organization`, `shard` and `sequencer`, under their `supervisor`. They send each other
 //!   `messages`.
-//! - Deciding: `parts` divides a request among the shards, and a shard orders its part in `rounds`. `object` and
-//!   `resources` decide; `decided`, `refused` and `decision` are the result. `rights` and `supply` keep concurrent
+//! - Deciding: `shard_split` divides a request among the shards, and a shard orders its part in `rounds`. `object` and
+//!   `resources` decide; `effect`, `refusal` and `decision` are the result. `rights` and `supply` keep concurrent
 //!   requests from disturbing each other.
-//! - Bounds: `room`, `admission` and `in_flight`.
+//! - Bounds: `admission_pool`, `admission` and `decision_memory`.
 
 pub(crate) mod admission;
 pub(crate) mod admission_pool;

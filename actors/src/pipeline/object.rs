@@ -14,7 +14,7 @@ use super::refusal::ActionRefusal;
 use crate::api::ExpectedVersion;
 use crate::overlay::{Overlay, StateVersion};
 
-/// Bound on units in flight with decisions on one object: no caller would wait for a longer queue.
+/// Bound on proposals in flight with decisions on one object: no caller would wait for a longer queue.
 const DEPTH_MAX: usize = 4_096;
 /// Size of a prefetch.
 const CACHE_LINE_BYTES: usize = 64;
@@ -110,7 +110,7 @@ impl ObjectActor {
         Ok((decided, basis))
     }
 
-    /// Drops a refused unit's decisions and everything that depends on them.
+    /// Drops a refused proposal's decisions and everything that depends on them.
     pub(crate) fn drop_unit(&mut self, ticket: u64) {
         self.overlay.drop_unit(ticket);
     }

@@ -269,8 +269,8 @@ impl OrganizationState {
         })
     }
 
-    /// Passes a unit on: to the organization whose supply it needs next, or to be decided. If that organization is this
-    /// one, reserves first.
+    /// Passes a proposal on: to the organization whose supply it needs next, or to be decided. If that organization is
+    /// this one, reserves first.
     fn reserve_and_pass_on(&mut self, unit: Box<Proposal>, myself: &ActorRef<OrganizationMessage>) {
         let next = |unit: &Proposal| unit.needs.front().map(|need| need.organization);
         let own = self.options.id;

@@ -1,6 +1,6 @@
-//! Race between placing a unit and giving it up. It is decided once: the Sequencer places the unit, or its caller stops
-//! waiting and gives it up. The caller gets `nothing_done` for a unit that was given up, because it is never placed
-//! then, and `unknown` for one that was placed and not answered.
+//! Race between placing a proposal and giving it up. It is decided once: the Sequencer places the proposal, or its
+//! caller stops waiting and gives it up. The caller gets `nothing_done` for a proposal that was given up, because it is
+//! never placed then, and `unknown` for one that was placed and not answered.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -19,17 +19,17 @@ impl PlacementState {
         settled == Ok(OPEN) || settled == Err(as_what)
     }
 
-    /// Marks the unit as placed; false if it was given up.
+    /// Marks the proposal as placed; false if it was given up.
     pub(crate) fn place(&self) -> bool {
         self.settle(PLACED)
     }
 
-    /// Gives the unit up: true if it is not placed, and now never will be.
+    /// Gives the proposal up: true if it is not placed, and now never will be.
     pub(crate) fn abandon(&self) -> bool {
         self.settle(ABANDONED)
     }
 
-    /// True if the unit was given up.
+    /// True if the proposal was given up.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.0.load(Ordering::Acquire) == ABANDONED
     }

@@ -27,7 +27,7 @@ use crate::api::{
     SubmittedAction,
 };
 
-/// Mints of a bounded template that a unit may make.
+/// Mints of a bounded template that a proposal may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MintGrant {
     pub(crate) template: Id,
@@ -35,13 +35,13 @@ pub(crate) struct MintGrant {
     pub(crate) count: u64,
 }
 
-/// Supply of a bounded template that a unit needs.
+/// Supply of a bounded template that a proposal needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct MintNeed {
     /// The template's owner.
     pub(crate) organization: Id,
     pub(crate) template: Id,
-    /// Mints that the unit makes.
+    /// Mints that the proposal makes.
     pub(crate) count: u64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct MintNeed {
 #[derive(Default)]
 struct ProposalDecisions {
     decisions: Vec<ActionDecision>,
-    /// Set if a part was lost or ran out of time: the unit cannot be placed.
+    /// Set if a part was lost or ran out of time: the proposal cannot be placed.
     failed: Option<SubmissionError>,
     /// Sequence of the oldest snapshot in which a part looked up absent names.
     read_sequence: Option<u64>,
@@ -99,7 +99,7 @@ impl Proposal {
         }
     }
 
-    /// The caller's handle: dropping it ends a unit that has not begun.
+    /// The caller's handle: dropping it ends a proposal that has not begun.
     pub(crate) fn waiter(&self) -> CompletionWaiter {
         CompletionWaiter(Arc::clone(&self.ending))
     }
@@ -109,7 +109,7 @@ impl Proposal {
         self.ending.is_ended()
     }
 
-    /// Notes that `organization` is notified of the unit's end. False if it has ended.
+    /// Notes that `organization` is notified of the proposal's end. False if it has ended.
     pub(crate) fn admit(
         &mut self,
         caller: Option<Caller>,
@@ -145,20 +145,20 @@ impl Proposal {
         begun
     }
 
-    /// Notes the time of a step, if the unit is sampled; otherwise does not read the clock.
+    /// Notes the time of a step, if the proposal is sampled; otherwise does not read the clock.
     pub(crate) fn note(&self, step: RequestStage, now: impl FnOnce() -> Instant) {
         if let Some(timing) = &self.submission.timing {
             timing.note(step, now());
         }
     }
 
-    /// Returns the unit to waiting after its decisions were dropped. False if no caller waits for another round.
+    /// Returns the proposal to waiting after its decisions were dropped. False if no caller waits for another round.
     pub(crate) fn wait_again(&self) -> bool {
         self.ending.wait_again()
     }
 
-    /// True for a unit that changes other actors' look-ups without a listed read: it is decided with no earlier unit in
-    /// flight, and no unit is dispatched before it is committed.
+    /// True for a proposal that changes other actors' look-ups without a listed read: it is decided with no earlier
+    /// proposal in flight, and no proposal is dispatched before it is committed.
     pub(crate) fn is_exclusive(&self) -> bool {
         let mut actions = self.submission.actions.iter();
         actions.any(|action| spec(&action.kind).is_exclusive)
@@ -183,7 +183,7 @@ impl Proposal {
         }
     }
 
-    /// True if shards decide the unit; otherwise an organization's actor does.
+    /// True if shards decide the proposal; otherwise an organization's actor does.
     pub(crate) fn is_on_objects(&self) -> bool {
         !self.parts.of_shards.is_empty()
     }
@@ -250,7 +250,7 @@ impl Proposal {
 
 impl Drop for Proposal {
     fn drop(&mut self) {
-        // A placed unit without an answer was on its way to the disk when the engine failed or ended.
+        // A placed proposal without an answer was on its way to the disk when the engine failed or ended.
         self.complete(Err(if self.fate.abandon() {
             SubmissionError::Unavailable
         } else {
@@ -259,8 +259,8 @@ impl Drop for Proposal {
     }
 }
 
-/// One shard's or actor's part of a unit. Dropped without a report it counts as failed, because the sequencer takes
-/// units strictly by ticket and would wait for a lost one.
+/// One shard's or actor's part of a proposal. Dropped without a report it counts as failed, because the sequencer takes
+/// proposals strictly by ticket and would wait for a lost one.
 pub(crate) struct ProposalPart {
     ticket: u64,
     unit: Option<Arc<Proposal>>,

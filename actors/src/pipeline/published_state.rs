@@ -1,6 +1,6 @@
-//! State that decisions look up, read from the published snapshot. A unit that waits for a commit waits without bound
-//! (`PublishProgress::reach`): an earlier decision would follow old rules, and stand in the log after the new ones. The
-//! callers' patience is bounded instead.
+//! State that decisions look up, read from the published snapshot. A proposal that waits for a commit waits without
+//! bound (`PublishProgress::reach`): an earlier decision would follow old rules, and stand in the log after the new
+//! ones. The callers' patience is bounded instead.
 
 use std::sync::Arc;
 use std::time::Duration;

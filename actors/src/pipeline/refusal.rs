@@ -61,7 +61,7 @@ impl ActionRefusal {
         }
     }
 
-    /// True if the state it depends on is placed by now, or comes from an `earlier` action of its unit.
+    /// True if the state it depends on is placed by now, or comes from an `earlier` action of its proposal.
     pub(crate) fn stands<'a>(&self, mut earlier: impl Iterator<Item = &'a ActionEffect>) -> bool {
         let is_placed = match &self.ground {
             None => return true,

@@ -29,7 +29,7 @@ pub(crate) struct ResourceOverlays {
 }
 
 impl ResourceOverlays {
-    /// Decides a unit's only action.
+    /// Decides a proposal's only action.
     pub(crate) fn decide(
         &mut self,
         unit: &Proposal,
@@ -103,7 +103,7 @@ impl ResourceOverlays {
         Ok(Some(overlay))
     }
 
-    /// Drops a refused unit's decisions, and everything that depends on them.
+    /// Drops a refused proposal's decisions, and everything that depends on them.
     pub(crate) fn drop_unit(&mut self, ticket: u64) {
         for overlay in self.overlays.values_mut() {
             overlay.drop_unit(ticket);

@@ -13,7 +13,7 @@ use super::effect::ActionEffect;
 use super::proposal::Proposal;
 use crate::api::SubmissionOutcome;
 
-/// A unit with its place in the log.
+/// A proposal with its place in the log.
 pub(crate) struct SequencedProposal {
     pub(crate) ticket: u64,
     pub(crate) unit: Arc<Proposal>,
@@ -29,7 +29,7 @@ pub(crate) struct SequencedProposal {
 }
 
 impl SequencedProposal {
-    /// Webhooks that the unit creates, changes or ends. A request with such an action has no other.
+    /// Webhooks that the proposal creates, changes or ends. A request with such an action has no other.
     pub(crate) fn webhooks(&self) -> impl Iterator<Item = Id> {
         let images = match self.decisions.first() {
             Some((_, Ok(ActionEffect::Resources { next, .. }))) => next.as_slice(),

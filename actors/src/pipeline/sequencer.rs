@@ -1,14 +1,14 @@
-//! The Sequencer: one actor that takes decided units strictly in the order of their tickets, places them in the log,
-//! and passes them to the committer, whose bounded channel makes it wait. The last part of a unit to finish proposes
-//! it. The Sequencer checks that every state that a decision depends on is placed and has not changed since, then
-//! assigns sequence and time, leaf and head. It never reads the store.
+//! The Sequencer: one actor that takes decided proposals strictly in the order of their tickets, places them in the
+//! log, and passes them to the committer, whose bounded channel makes it wait. The last part to finish passes the
+//! proposal on. The Sequencer checks that every state that a decision depends on is placed and has not changed since,
+//! then assigns sequence and time, leaf and head. It never reads the store.
 //!
 //! # When a decision goes stale
 //!
 //! A refusal after the decision is rare: an atomic request whose last action fails, a deadline that passes in the
 //! queue, two requests that claim one name. The Sequencer then makes the shards drop the request's decisions. Decisions
 //! that depend on them have a base without a sequence, and are found stale when their turn comes. So is a refusal that
-//! depends on a decision without a place (`refused.rs`).
+//! depends on a decision without a place (`refusal.rs`).
 //!
 //! A stale request waits until everything placed so far can be read, however long the disk takes, and is dispatched
 //! again under a new ticket. After three rounds it is decided alone: the directory dispatches nothing until everything
@@ -35,9 +35,9 @@ use crate::api::{SubmissionError, SubmissionOutcome};
 use crate::metric_definitions as metric;
 use crate::timekeeper::Timekeeper;
 
-/// Rounds after which a stale unit is decided alone.
+/// Rounds after which a stale proposal is decided alone.
 const ROUNDS_SHARED: u32 = 3;
-/// Rounds after which a unit is given up; reached only by a decision that reads a key without a writer.
+/// Rounds after which a proposal is given up; reached only by a decision that reads a key without a writer.
 const ROUNDS_MAX: u32 = 8;
 
 /// Dependencies of the sequencer.
@@ -56,7 +56,7 @@ pub(crate) struct SequencerState {
     options: SequencerOptions,
     directory: Option<ActorRef<DirectoryMessage>>,
     shards: Vec<ActorRef<ShardMessage>>,
-    /// Proposed units whose ticket is not next.
+    /// Decided proposals whose ticket is not next.
     early: BTreeMap<u64, Arc<Proposal>>,
     next_ticket: u64,
     /// The ticket that the directory waits for.
@@ -115,14 +115,14 @@ impl Actor for SequencerActor {
     }
 }
 
-/// Result of a unit's check.
+/// Result of a proposal's check.
 enum PlacementVerdict {
     Place {
         decisions: Vec<ActionDecision>,
         writes: Vec<KeyWrite>,
         timestamp_ms: u64,
     },
-    /// Nothing is done: every action was refused, or one of an atomic unit.
+    /// Nothing is done: every action was refused, or one of an atomic proposal.
     Refuse {
         outcome: SubmissionOutcome,
         /// Whether some actions were decided nevertheless, and must be dropped.
@@ -255,7 +255,7 @@ impl SequencerState {
         sent.map_err(|_| ActorProcessingErr::from("the committer has ended"))
     }
 
-    /// Makes every actor with decisions of the unit drop them.
+    /// Makes every actor with decisions of the proposal drop them.
     fn drop_decisions(&self, ticket: u64, unit: &Arc<Proposal>) {
         for (shard, _) in &unit.parts.of_shards {
             let unit = Arc::clone(unit);
@@ -290,7 +290,7 @@ impl SequencerState {
         });
     }
 
-    /// Dispatches a stale unit again, once everything placed so far can be read.
+    /// Dispatches a stale proposal again, once everything placed so far can be read.
     fn decide_again(&self, unit: Arc<Proposal>) {
         metrics::counter!(metric::STALE_UNITS).increment(1);
         let Some(directory) = self.directory.clone() else {

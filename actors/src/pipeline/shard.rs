@@ -261,7 +261,7 @@ impl ShardState {
         if template.is_some_and(|template| template.max_supply.is_some()) {
             let mut grants = unit.grants.iter();
             let granted = grants.find(|grant| grant.template == next.template_id);
-            // The template was not bounded yet when the unit was admitted.
+            // The template was not bounded yet when the proposal was admitted.
             let granted = granted.ok_or(Refusal::Unavailable)?.count;
             let used = minted.entry(next.template_id).or_default();
             if *used >= granted {

@@ -16,7 +16,7 @@ use super::proposal::{MintGrant, MintNeed, Proposal};
 use super::published_state::{StateReader, gone};
 use crate::api::SubmissionError;
 
-/// The supply that the unit's mints need, in the order of reservation.
+/// The supply that the proposal's mints need, in the order of reservation.
 pub(crate) fn needs(
     unit: &Proposal,
     reader: &StateReader,
@@ -69,8 +69,8 @@ pub(crate) struct SupplyLedger {
 }
 
 impl SupplyLedger {
-    /// Reserves all of the unit's next need, which is supply of the organization of `myself`, or nothing. Returns the
-    /// unit unless it waits here or has ended.
+    /// Reserves all of the proposal's next need, which is supply of the organization of `myself`, or nothing. Returns
+    /// the proposal unless it waits here or has ended.
     pub(crate) fn reserve(
         &mut self,
         mut unit: Box<Proposal>,
@@ -145,7 +145,8 @@ impl SupplyLedger {
         Ok(())
     }
 
-    /// Returns the reservations of a finished unit, and counts its mints. Returns the units that waited for supply.
+    /// Returns the reservations of a finished proposal, and counts its mints. Returns the proposals that waited for
+    /// supply.
     pub(crate) fn settle(&mut self, settlement: &ProposalSettlement) -> VecDeque<Box<Proposal>> {
         for grant in &settlement.grants {
             if let Some(supply) = self.supplies.get_mut(&grant.template) {
@@ -163,7 +164,7 @@ impl SupplyLedger {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Drops waiting units that have ended.
+    /// Drops waiting proposals that have ended.
     pub(crate) fn sweep(&mut self) {
         self.waiting.retain(|unit| !unit.is_ended());
     }

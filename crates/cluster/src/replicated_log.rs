@@ -87,7 +87,7 @@ impl LeadTerm {
     }
 }
 
-/// Only the first one is published: see `publishing.rs`.
+/// Only the first one is published: see `publication.rs`.
 struct UnacknowledgedFrame {
     position: LogPosition,
     frame: OutgoingFrame,

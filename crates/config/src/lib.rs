@@ -1,5 +1,5 @@
 //! Configuration: a TOML file, then the environment, then flags; checked before anything starts. Also keys and secrets
-//! in files (`secrets`), and small state files (`durable`).
+//! in files (`secrets`), and small state files (`state_file`).
 
 mod cluster;
 mod edge;

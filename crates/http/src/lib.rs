@@ -1,11 +1,11 @@
 //! HTTP and access control of the server, independent of its routes.
 //!
 //! - Connections: `server`, on top of [`kedge_net`].
-//! - Requests: `auth`, `limits`, `body`, `signing`, `files`, `query`, `conditional`, `cors`, and redirects of v2 paths
-//!   (`v2`).
-//! - Answers: `reply`, `fixed` (immutable bodies), `batches` (sealed batches with their trees), `stream`, `events`,
-//!   `range`, `cursor`, `error` and its encoding (`envelope`).
-//! - Changes: `submit` (to the engine), `idempotency`, `operator` (the operator's own actions), `claims`, `trust`
+//! - Requests: `auth`, `limits`, `body`, `signing`, `files`, `query`, `field` and `scalars` (values of members),
+//!   `preconditions`, `cors`, and redirects of v2 paths (`v2`).
+//! - Answers: `reply`, `fixed_body` (immutable bodies), `batches` (sealed batches with their trees), `stream`,
+//!   `events`, `range`, `cursor`, `redaction`, `error` and its encoding (`envelope`).
+//! - Changes: `submitter` (to the engine), `idempotency`, `operator` (the operator's own actions), `claims`, `trust`
 //!   (facts that evidence is judged by).
 //! - `clock` and `metric_definitions`.
 

@@ -6,10 +6,10 @@
 //! Inbound, with the feature `listener`:
 //! - Who connects: `addresses` (also behind trusted proxies), `room` and `seats` (how many at one time, and which give
 //!   way), `window` (counts in windows of time), `tls`.
-//! - What arrives: `line` (the state of a connection), `heads` (the time of each wait), `flood` (frames that serve no
-//!   request), `shedding` (requests that wait unseen), `refusals` and `request_ids`.
+//! - What arrives: `connection` (its state), `heads` (the time of each wait), `flood` (frames that serve no request),
+//!   `shedding` (requests that wait unseen), `refusals` and `request_ids`.
 //! - What leaves: `coding` (compressed forms).
-//! - Small listeners for the operator: `page`.
+//! - Small listeners for the operator: `local_listener`.
 
 pub mod outbound;
 pub mod trust;

@@ -218,7 +218,7 @@ impl<S: FoldSource> FoldState<S> {
             .filter_map(|image| image.try_into().ok())
     }
 
-    /// Applies a request's done actions. Returns the images of each action, in order.
+    /// Applies a request's done actions. Returns the resource states of each action, in order.
     pub fn apply(
         &mut self,
         record: &RequestRecord<'_>,
@@ -233,7 +233,7 @@ impl<S: FoldSource> FoldState<S> {
     }
 
     /// [`Self::apply`] for a record that was hashed already: `leaves` is the result of [`RequestRecord::placed`].
-    /// `each` is called with every action's images, and the state before them.
+    /// `each` is called with every action's resource states, and the state before them.
     pub fn apply_placed(
         &mut self,
         record: &RequestRecord<'_>,

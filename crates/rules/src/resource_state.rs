@@ -110,7 +110,7 @@ images! {
 }
 
 impl ResourceState {
-    /// Places an action's images: the first one, and the new ones made with it.
+    /// Places an action's resource states: the first one, and the new ones made with it.
     pub fn place_all(images: &mut [Self], sequence: u64, timestamp_ms: u64) {
         for (i, image) in images.iter_mut().enumerate() {
             let keeps_place = match image {

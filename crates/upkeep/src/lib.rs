@@ -1,5 +1,5 @@
 //! Maintenance of a data directory: `backup` and `archive` of a running server, `verify` and `rebuild` of a stopped
-//! one, the keys of sealed side entries (`side_keys`), and file permissions (`private`).
+//! one, the keys of sealed side entries (`side_keys`), and file permissions (`private_files`).
 
 pub mod archive;
 pub mod backup;

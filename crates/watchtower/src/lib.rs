@@ -2,8 +2,8 @@
 //! events), keeps signed statements of the sequencer and supplied files, and proves the faults that it finds. With a
 //! key it also files disputes. It runs at third parties: it shares no state with a server and trusts only the contract.
 //!
-//! `tower` holds memory and judgement, without I/O. `watch` is the loop, with `memory` and `anchored` on disk, `chain`
-//! for the contracts' state, and `file` and `dispute` for disputes.
+//! `tower` holds memory and judgement, without I/O. `watch` is the loop, with `memory` and `anchored_log` on disk,
+//! `chain` for the contracts' state, and `dispute_filer` and `dispute` for disputes.
 
 mod anchored_log;
 mod chain;

@@ -1,4 +1,5 @@
-//! Streaming export of the log, with memory for one line. A [`Checker`](kedge_protocol::export::Checker) verifies it.
+//! Streaming export of the log, with memory for one line. An [`ExportChecker`](kedge_protocol::export::ExportChecker)
+//! verifies it.
 
 use std::time::Duration;
 

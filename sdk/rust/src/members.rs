@@ -54,7 +54,7 @@ pub struct ApiKeyResource {
 /// An API key with its new secret. The server shows the secret only once.
 #[derive(Clone, PartialEq, Deserialize)]
 pub struct CreatedApiKey {
-    /// The secret, for [`crate::Builder::api_key`].
+    /// The secret, for [`crate::ClientBuilder::api_key`].
     pub key: String,
     /// When the previous secret stops working, RFC 3339.
     pub previous_until: Option<String>,

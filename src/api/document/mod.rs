@@ -1,8 +1,8 @@
 //! The OpenAPI 3.1 document (`/openapi.json`), generated once from the
 //! table of endpoints. Each row refers to its words in the same file, the errors that it
-//! can give follow from the row (`codes.rs`), and its examples are recorded. A row without words or examples fails a test
-//! of the table. An answer that its row does not document is logged as an error and fails the test that caused it;
-//! schemathesis looks for more of them in `make test`.
+//! can give follow from the row (`src/api/codes.rs`), and its examples are recorded. A row without words or examples
+//! fails a test of the table. An answer that its row does not document is logged as an error and fails the test that
+//! caused it; schemathesis looks for more of them in `make test`.
 
 pub mod component;
 pub mod doc;

@@ -15,7 +15,7 @@ impl WriteGroup {
         self.put(Table::LogBytes, &organization.bytes, &bytes.to_be_bytes());
     }
 
-    /// Writes an object after the requests of the group: each image in turn, or the last alone if no other is a
+    /// Writes an object after the requests of the group: each version in turn, or the last alone if no other is a
     /// milestone. `previous_owner` is the owner before, if it changed.
     pub fn put_object(&mut self, object: &Object, previous_owner: Option<Id>) {
         self.put_object_placed(object, &object.trace, previous_owner);

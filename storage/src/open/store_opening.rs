@@ -44,7 +44,7 @@ impl Store {
     /// Opens a store whose rows do not lag its log, or creates one in empty directories.
     ///
     /// # Errors
-    /// [`OpenError`]; [`OpenError::Behind`] if frames have to be applied first ([`Store::begin`]).
+    /// [`StoreOpenError`]; [`StoreOpenError::Behind`] if frames have to be applied first ([`Store::begin`]).
     pub fn open(options: StoreOptions) -> Result<Self, StoreOpenError> {
         Self::begin(options, MissingMark::ReadOnly)?.finish()
     }
@@ -84,7 +84,7 @@ impl Store {
     /// not a byte of it is changed.
     ///
     /// # Errors
-    /// [`OpenError`]; nothing was changed then.
+    /// [`StoreOpenError`]; nothing was changed then.
     pub fn begin(
         options: StoreOptions,
         missing: MissingMark,
@@ -229,8 +229,8 @@ impl StoreOpening {
     /// Checks the log's end and opens the store.
     ///
     /// # Errors
-    /// [`OpenError::Behind`] if frames were not applied; [`OpenError::Tampered`] if the log's end is wrong. A log whose
-    /// end holds an action that its author did not sign, and is whole otherwise, accepts nothing.
+    /// [`StoreOpenError::Behind`] if frames were not applied; [`StoreOpenError::Tampered`] if the log's end is wrong. A
+    /// log whose end holds an action that its author did not sign, and is whole otherwise, accepts nothing.
     pub fn finish(mut self) -> Result<Store, StoreOpenError> {
         let mut snapshot = self.snapshot();
         let path = self.options.path.clone();

@@ -159,8 +159,8 @@ pub struct IdempotencyRow {
     pub request: [u8; 32],
     /// The sequence of its first done action.
     pub first_sequence: u64,
-    /// The part of its answer that is not in the log: for a signed request a [`Residue`](super::residue::Residue),
-    /// otherwise the answer itself. Never a secret.
+    /// The part of its answer that is not in the log: for a signed request an
+    /// [`IdempotencyResidue`](super::residue::IdempotencyResidue), otherwise the answer itself. Never a secret.
     pub residue: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Seeded simulator of the core: the engine with its actors, sequencer, committer, writer and releaser, the store and
+//! Seeded simulator of the core: the engine with its actors, sequencer, committer, writer and publisher, the store and
 //! the log, on one thread. Time stands until nothing can run, and every choice follows from one seed: the callers'
 //! requests, the order of steps, the disk operations that fail, the power failures. So a seed repeats its fault
 //! (adr/0025).
@@ -13,8 +13,8 @@
 //! - `ledger`: answers. `model`: a second implementation of the rules. `audit`: the checks after each start.
 //! - `anchoring`: the anchor actor, with a simulated Ethereum chain.
 //! - `webhooks`: the webhook workers, with simulated receivers.
-//! - `sides`: side writes of callers.
-//! - `process`: one process of the core. `rows`: data on the disk after a crash. `run`: a whole run.
+//! - `side_writes`: side writes of callers.
+//! - `process`: one process of the core. `directory`: data on the disk after a crash. `run`: a whole run.
 //!
 //! Out of its reach are faults that need two threads inside one step, RocksDB's own files, and everything above the
 //! engine (docs/TESTING.md).

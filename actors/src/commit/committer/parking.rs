@@ -1,5 +1,5 @@
-//! Placed units that wait, in order, because the key of the next batch is unknown or not at hand. Side writes overtake
-//! them. `Engine::mode` refuses new requests with the reason.
+//! Placed proposals that wait, in order, because the key of the next batch is unknown or not at hand. Side writes
+//! overtake them. `Engine::mode` refuses new requests with the reason.
 
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_rules::resource_state::ResourceState;
@@ -10,8 +10,8 @@ use crate::commit::error::CommitterError;
 use crate::pipeline::sequenced_proposal::{CommitterMessage, SequencedProposal};
 
 impl Committer {
-    /// Puts a unit into the open batch. If no batch can be signed, the unit waits, and so does everything after it that
-    /// may depend on it.
+    /// Puts a proposal into the open batch. If no batch can be signed, the proposal waits, and so does everything after
+    /// it that may depend on it.
     pub(super) fn take(
         &mut self,
         forming: &mut OpenGroup,
@@ -38,7 +38,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Retries the waiting units in order, after a change of the known keys.
+    /// Retries the waiting proposals in order, after a change of the known keys.
     pub(super) fn take_parked(
         &mut self,
         forming: &mut OpenGroup,
@@ -61,7 +61,7 @@ impl Committer {
         Ok(())
     }
 
-    /// If the image is a sequencer key, notes that it signs from its first batch on. The rules ensure that this is a
+    /// If the resource is a sequencer key, notes that it signs from its first batch on. The rules ensure that this is a
     /// later batch. If it is not, no batch may be signed any more.
     pub(super) fn note_key(&self, image: &ResourceState) -> Result<(), CommitterError> {
         let number = self.head.batches;

@@ -1,4 +1,5 @@
-//! The committer's thread: it receives placed units, decides how long a group stays open, waits, and hands groups over.
+//! The committer's thread: it receives placed proposals, decides how long a group stays open, waits, and hands groups
+//! over.
 
 use std::time::Instant;
 

@@ -53,7 +53,7 @@ pub(super) struct LogAppender {
     waiting: WriteRetry,
     /// Groups in the log that are not durable yet.
     appended: Vec<LoggedGroup>,
-    /// Durable groups for the releaser.
+    /// Durable groups for the publisher.
     durable: Vec<LoggedGroup>,
 }
 
@@ -83,10 +83,10 @@ impl LogAppender {
 
     /// Appends the first waiting group or, if there is none, syncs the appended ones. `None` if there is nothing to do.
     ///
-    /// If the disk is full, the group waits: placed units cannot be withdrawn, and new requests are refused meanwhile.
-    /// The same holds for a store that accepts no commits for now, because the chain contradicts it: nothing of the
-    /// group was released. Groups that were appended before do not wait with it. Once the server ends, it does not wait
-    /// for the chain any more.
+    /// If the disk is full, the group waits: placed proposals cannot be withdrawn, and new requests are refused
+    /// meanwhile. The same holds for a store that accepts no commits for now, because the chain contradicts it: nothing
+    /// of the group was released. Groups that were appended before do not wait with it. Once the server ends, it does
+    /// not wait for the chain any more.
     pub(super) fn step(&mut self) -> Result<Option<WriterStep<(), WriterWait>>, CommitterError> {
         let Some(next) = self.given.front_mut() else {
             let is_any = !self.appended.is_empty();
@@ -146,7 +146,7 @@ impl LogAppender {
         Ok(())
     }
 
-    /// Takes the groups that became durable, in order. They go to the releaser whatever the last step's result.
+    /// Takes the groups that became durable, in order. They go to the publisher whatever the last step's result.
     pub(super) fn durable(&mut self) -> impl Iterator<Item = LoggedGroup> {
         self.durable.drain(..)
     }

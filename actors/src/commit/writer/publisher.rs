@@ -1,4 +1,4 @@
-//! The releaser's steps: each applies the rows of one durable group and publishes it. After the sync, never before,
+//! The publisher's steps: each applies the rows of one durable group and publishes it. After the sync, never before,
 //! come the high-water mark of released headers, one published (head, snapshot) pair, and the replies.
 
 use std::collections::VecDeque;

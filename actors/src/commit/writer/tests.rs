@@ -34,7 +34,7 @@ fn is_answered(reply: &mut Reply) -> bool {
 }
 
 impl Bench {
-    /// Takes a step of the writer, and gives the releaser the durable groups; also returns their number.
+    /// Takes a step of the writer, and gives the publisher the durable groups; also returns their number.
     fn write(&mut self) -> (Option<WriterStep<(), WriterWait>>, usize) {
         let step = self.writer.step().unwrap();
         let mut count = 0;

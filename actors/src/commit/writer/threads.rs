@@ -1,5 +1,5 @@
-//! The threads of writer and releaser. Each receives a group, runs its steps, pauses where a step asks for it, and
-//! sends the result on. In a simulator they are tasks (`running.rs`).
+//! The threads of writer and publisher. Each receives a group, runs its steps, pauses where a step asks for it, and
+//! sends the result on. In a simulator they are tasks (`kedge_runtime::executor`).
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) struct WriterThreads {
     releaser: EnginePart,
 }
 
-/// Starts writer and releaser; they end when the committer drops its end. If one of them fails, it ends early and
+/// Starts writer and publisher; they end when the committer drops its end. If one of them fails, it ends early and
 /// reports that itself, because the committer would notice only with the next group. `sampler` selects groups for
 /// comparison. The channels need no bounds: the committer hands over only a few groups ahead of the published ones.
 pub(crate) fn start(
@@ -78,7 +78,7 @@ struct WriterThread {
     writer: LogAppender,
     formed: mpsc::UnboundedReceiver<CommitGroup>,
     logged: mpsc::UnboundedSender<LoggedGroup>,
-    /// How many groups the releaser has received, and how many of them are published.
+    /// How many groups the publisher has received, and how many of them are published.
     given: u64,
     published: watch::Receiver<u64>,
 }
@@ -110,7 +110,7 @@ impl WriterThread {
         Ok(true)
     }
 
-    /// Gives the durable groups to the releaser.
+    /// Gives the durable groups to the publisher.
     fn hand_on(&mut self) -> Result<(), CommitterError> {
         for logged in self.writer.durable() {
             self.given += 1;
@@ -120,7 +120,7 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Waits until the store has applied every group that the releaser has received.
+    /// Waits until the store has applied every group that the publisher has received.
     async fn settle(&mut self, waits: &StepWait) -> Result<(), CommitterError> {
         while *self.published.borrow() < self.given {
             self.published

@@ -1,8 +1,8 @@
 //! Lifecycle of anchor transactions, from intent to finality.
 //!
-//! One key, one nonce in flight. The owner calls [`AnchorSender::step`] every few seconds. A step reads the chain, applies
-//! the pure rules of [`decide`], acts, and returns what changed. There is no hidden task and no clock: tests drive it
-//! as the server does.
+//! One key, one nonce in flight. The owner calls [`AnchorSender::step`] every few seconds. A step reads the chain,
+//! applies the pure rules of `decision`, acts, and returns what changed. There is no hidden task and no clock: tests
+//! drive it as the server does.
 //!
 //! Guarantees, for any behaviour of the node:
 //! - a transaction's hash is stored before it is sent, so a restart continues with it instead of making a second one;

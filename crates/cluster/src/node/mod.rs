@@ -3,7 +3,7 @@
 //! the one that its writer saw. The lease only decides who tries (adr/0021).
 //!
 //! - [`Replica`]: the handle; [`NodeStatus`] is the node's status.
-//! - `node`: the task that alternates between following and leading, through `campaign` and `lead`.
+//! - `runner`: the task that alternates between following and leading, through `campaign` and `lead`.
 //! - [`Replica::ask`], [`Replica::listen`]: requests to the leader.
 //! - [`Forwarder`]: forwards changes to the leader.
 //! - `fitness`: whether a node may lead; `keys`: whether it holds the shared keys.

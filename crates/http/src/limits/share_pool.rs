@@ -1,4 +1,4 @@
-//! Places for downloads and event streams. `kedge_actors::places` decides who gets one and who gives one up.
+//! Slots for downloads and event streams. `kedge_actors::slots` decides who gets one and who gives one up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,21 +15,21 @@ pub struct SharePool {
     places: Arc<kedge_actors::slots::SlotPool<ShareHolder, ClientAddress>>,
 }
 
-/// A place, until it is dropped or reassigned.
+/// A slot, until it is dropped or reassigned.
 pub type ShareSlot = kedge_actors::slots::PoolSlot<ShareHolder, ClientAddress>;
 
 impl SharePool {
-    /// `all` places, at most `share` of them for each holder while others wait. A holder with no more than others keeps
-    /// its place for at least `patience`.
+    /// `all` slots, at most `share` of them for each holder while others wait. A holder with no more than others keeps
+    /// its slot for at least `patience`.
     pub fn new(of: ShareKind, all: usize, share: usize, patience: Duration) -> Self {
         let places = kedge_actors::slots::SlotPool::new(all, share, patience);
         Self { of, places }
     }
 
-    /// Takes a place; if all are taken, one of a holder with more.
+    /// Takes a slot; if all are taken, one of a holder with more.
     ///
     /// # Errors
-    /// 429 if the holder has its share, 503 if all places are taken and none can be reassigned.
+    /// 429 if the holder has its share, 503 if all slots are taken and none can be reassigned.
     pub fn take(&self, holder: ShareHolder, address: ClientAddress) -> Result<ShareSlot, ApiError> {
         let taken = self.places.try_take(holder, address, Instant::now());
         let place = taken.map_err(|full| match full {

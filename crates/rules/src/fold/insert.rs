@@ -1,4 +1,4 @@
-//! Applies an action's images to the fold's memory.
+//! Applies an action's resource states to the fold's memory.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ const STEPS_PER_EFFORT: u64 = 512;
 /// Steps for each byte of a schema, in addition.
 const STEPS_PER_BYTE: u64 = 16;
 
-/// Steps of an [`Allowance`](crate::world::Allowance) that compiling a schema takes.
+/// Steps of a [`StepAllowance`](crate::world::StepAllowance) that compiling a schema takes.
 pub(crate) fn compile_steps(text: &str) -> u64 {
     let value = parse(text).ok();
     let graph = value.as_ref().and_then(|value| SchemaGraph::of(value).ok());

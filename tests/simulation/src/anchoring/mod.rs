@@ -4,7 +4,7 @@
 //! - `bond`: the bond, a second implementation, in half of these seeds. `bond_calls`: its calls. `bond_actions`: proofs
 //!   that an action was requested. `challenger`: opens cases.
 //! - `node`: nodes that are unreachable, slow, behind, forgetful or lying. `answers`: their JSON-RPC answers.
-//! - `rates`: fault rates. `oracle`, `watch`: checks against the true chain, not a node's answers.
+//! - `rates`: fault rates. `oracle`, `answer_watch`: checks against the true chain, not a node's answers.
 
 mod answer_watch;
 mod answers;

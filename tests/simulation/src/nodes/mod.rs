@@ -1,4 +1,4 @@
-//! Cluster simulation. Each node has a separate machine and runs the production engine, log, cluster and replica;
+//! Cluster simulation. Each node has a separate machine and runs the production engine, log and cluster;
 //! simulated servers carry their log (adr/0021, adr/0025).
 //!
 //! Each process has a separate runtime and clock, which stands until the others have had their turn: all run on one
@@ -7,7 +7,7 @@
 //!
 //! - `servers`: the stream, the bucket, and messages in transit. `link`: a node's access to them.
 //! - `node`: a machine, and its process. `process`: start and checks of a process.
-//! - `anchored`: anchors and data losses. `callers`: requests. `rates`: fault rates. `watch`: checks between nodes.
+//! - `anchoring`: anchors and data losses. `callers`: requests. `rates`: fault rates. `watch`: checks between nodes.
 //!   `run`: a whole run.
 
 mod anchoring;

@@ -1,4 +1,4 @@
-//! Units that wait because no batch may be signed.
+//! Proposals that wait because no batch may be signed.
 
 use std::sync::Arc;
 
