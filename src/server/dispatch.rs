@@ -104,7 +104,7 @@ impl RequestHandler for RequestDispatcher {
         let body = self.services.bodies.arriving(&parts.headers, incoming);
         let line = using.line();
         let mut active = ActiveRequest::of(self, &parts, body, line.peer, line.is_reserve);
-        let replying = self.replied(&mut parts, &mut active, is_http2, begun);
+        let replying = self.respond(&mut parts, &mut active, is_http2, begun);
         let (reply, held, readers) = replying.await;
         // The body may take long, and there may be very many header fields.
         drop(parts);
@@ -130,7 +130,7 @@ impl RequestHandler for RequestDispatcher {
 
 impl RequestDispatcher {
     /// The reply to a request, its share of the answers' budget, and its CORS headers.
-    async fn replied(
+    async fn respond(
         &self,
         parts: &mut Parts,
         active: &mut ActiveRequest,
