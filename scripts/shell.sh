@@ -39,10 +39,12 @@ find_cargo() {
 
 step_number=0
 step_summary=()
+# Seconds that a step may take, by its title. A step that takes longer is marked, and passes.
+declare -A budget_s=()
 
 # step <title> <command…>: runs a command with a header and its duration; the first failure ends the script.
 step() {
-  local title="$1" start=$SECONDS
+  local title="$1" start=$SECONDS took budget mark=""
   shift
   step_number=$((step_number + 1))
   printf '\n==> %d. %s\n' "$step_number" "$title"
@@ -50,8 +52,14 @@ step() {
   step_title="$title"
   "$@"
   step_title=""
-  step_summary+=("$(printf '%5ds  %s' "$((SECONDS - start))" "$title")")
-  printf '    done in %ds\n' "$((SECONDS - start))"
+  took=$((SECONDS - start))
+  budget="${budget_s[$title]:-}"
+  if [[ -n "$budget" ]]; then
+    ((took <= budget)) || mark="  over its budget"
+    budget=" of ${budget}s"
+  fi
+  step_summary+=("$(printf '%5ds%-9s  %s%s' "$took" "$budget" "$title" "$mark")")
+  printf '    done in %ds%s%s\n' "$took" "$budget" "$mark"
 }
 
 step_title=""

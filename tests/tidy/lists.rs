@@ -75,3 +75,26 @@ fn the_table_of_libraries_names_every_one_once() {
     libraries.sort_unstable();
     assert_eq!(listed, libraries);
 }
+
+#[test]
+fn every_step_has_its_budget_and_all_of_them_fit_into_half_an_hour() {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let (script, page) = (read("scripts/test.sh"), read("docs/TESTING.md"));
+    let budgets = script.lines().filter_map(|line| {
+        let (title, seconds) = line.trim().strip_prefix("[\"")?.split_once("\"]=")?;
+        Some((title, seconds.parse::<u32>().unwrap()))
+    });
+    let budgets: Vec<(&str, u32)> = budgets.collect();
+    let steps = script.lines().filter_map(|line| {
+        let (title, _) = line.trim().strip_prefix("step \"")?.split_once('"')?;
+        Some(title)
+    });
+    let titles: Vec<&str> = budgets.iter().map(|(title, _)| *title).collect();
+    assert_eq!(steps.collect::<Vec<_>>(), titles);
+    for (title, seconds) in &budgets {
+        let row = format!("| {title} | {seconds} |");
+        assert!(page.contains(&row), "TESTING.md has not: {row}");
+    }
+    let sum: u32 = budgets.iter().map(|(_, seconds)| seconds).sum();
+    assert!(sum <= 30 * 60, "the budgets are {sum} s in all");
+}
