@@ -84,7 +84,7 @@ mod tests {
         let running = EngineRuntime::Threads { actors: 1 };
         let failing = sink.start(&running, "writer", |_| async { Err::<(), _>("the disk") });
         failing.unwrap().ended().await;
-        let ended = sink.start(&running, "releaser", |_| async { Ok::<(), &str>(()) });
+        let ended = sink.start(&running, "publisher", |_| async { Ok::<(), &str>(()) });
         ended.unwrap().ended().await;
         let panicking = sink.start(&running, "committer", |_| async {
             assert!(std::hint::black_box(false), "on purpose");

@@ -30,7 +30,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(5);
 pub(crate) struct StoreThreads {
     flusher: EnginePart,
     preparer: EnginePart,
-    keeper: EnginePart,
+    sealer: EnginePart,
 }
 
 /// One step of a thread; returns whether there may be more to do right away. It calls the closure after each small
@@ -63,7 +63,7 @@ pub(crate) fn start(
     Ok(StoreThreads {
         flusher: spawn("flusher", flush, false)?,
         preparer: spawn("preparer", prepare, false)?,
-        keeper: spawn("keeper", Store::maintain, true)?,
+        sealer: spawn("sealer", Store::maintain, true)?,
     })
 }
 
@@ -73,7 +73,7 @@ impl StoreThreads {
         // The next start finishes their work.
         self.flusher.ended().await;
         self.preparer.ended().await;
-        self.keeper.ended().await;
+        self.sealer.ended().await;
     }
 }
 
@@ -81,7 +81,7 @@ impl StoreThreads {
 fn give_way() {
     let thread = rustix::thread::gettid();
     if let Err(error) = rustix::process::setpriority_process(Some(thread), NICE) {
-        tracing::debug!(%error, "the keeper's priority could not be lowered");
+        tracing::debug!(%error, "the sealer's priority could not be lowered");
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
             let thread = scope.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread().build();
                 let parts = (&ending, &StepWait::Thread);
-                let run = run("keeper", step, &weak, &disk, &env, parts);
+                let run = run("sealer", step, &weak, &disk, &env, parts);
                 runtime.unwrap().block_on(run)
             });
             let is_taken = reaches(1);

@@ -16,7 +16,7 @@ use crate::random::{RunTrace, SimulationRandom};
 const FOREVER: Duration = Duration::from_hours(1);
 
 /// The parts that all stored data goes through.
-const COMMIT_PATH: [&str; 3] = ["committer", "writer", "releaser"];
+const COMMIT_PATH: [&str; 3] = ["committer", "writer", "publisher"];
 
 /// Payload of an injected panic.
 struct DeliberatePanic;

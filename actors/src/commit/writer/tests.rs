@@ -39,7 +39,7 @@ impl Bench {
         let step = self.writer.step().unwrap();
         let mut count = 0;
         for logged in self.writer.durable() {
-            self.releaser.give(logged);
+            self.publisher.give(logged);
             count += 1;
         }
         (step, count)
@@ -47,7 +47,7 @@ impl Bench {
 
     /// Applies and publishes one group.
     fn release(&mut self) -> PublishedGroup {
-        match self.releaser.step().unwrap() {
+        match self.publisher.step().unwrap() {
             Some(WriterStep::Done(released)) => released,
             Some(WriterStep::Blocked(_)) | None => panic!("there is a group to release"),
         }
@@ -67,7 +67,7 @@ fn groups_are_appended_synced_applied_and_only_then_answered() {
     assert_eq!(bench.write(), (DONE, 0));
     assert_eq!(bench.write(), (DONE, 0));
     assert_eq!(bench.env.syncs(), syncs, "nothing is durable yet");
-    assert!(bench.releaser.step().unwrap().is_none());
+    assert!(bench.publisher.step().unwrap().is_none());
     assert_eq!(bench.write(), (DONE, 2), "one sync for both");
     assert_eq!(bench.env.syncs(), syncs + 1);
     assert_eq!(bench.write(), (None, 0));
@@ -83,8 +83,8 @@ fn groups_are_appended_synced_applied_and_only_then_answered() {
     bench.release().answer();
     assert!(is_answered(&mut second_reply));
     assert_eq!(bench.published_batches(), 2);
-    assert!(bench.releaser.step().unwrap().is_none());
-    bench.releaser.end().unwrap();
+    assert!(bench.publisher.step().unwrap().is_none());
+    bench.publisher.end().unwrap();
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn at_the_end_the_rows_are_brought_to_the_disk() {
     while bench.write().0.is_some() {}
     bench.release().answer();
     let before = tables(place.path());
-    bench.releaser.end().unwrap();
+    bench.publisher.end().unwrap();
     assert!(tables(place.path()) > before);
 }
 
@@ -293,7 +293,7 @@ impl Run {
                 let step = self.bench.writer.step();
                 for logged in self.bench.writer.durable() {
                     self.durable += 1;
-                    self.bench.releaser.give(logged);
+                    self.bench.publisher.give(logged);
                 }
                 match step {
                     Ok(step) => {
@@ -302,7 +302,7 @@ impl Run {
                     Err(_) => return false,
                 }
             }
-            6 => match self.bench.releaser.step() {
+            6 => match self.bench.publisher.step() {
                 Ok(Some(WriterStep::Done(released))) => {
                     self.published += 1;
                     self.released.push_back(released);

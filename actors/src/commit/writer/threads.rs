@@ -20,7 +20,7 @@ const SETTLING_PAUSE: Duration = Duration::from_micros(200);
 /// The threads that follow the committer.
 pub(crate) struct WriterThreads {
     writer: EnginePart,
-    releaser: EnginePart,
+    publisher: EnginePart,
 }
 
 /// Starts writer and publisher; they end when the committer drops its end. If one of them fails, it ends early and
@@ -43,8 +43,8 @@ pub(crate) fn start(
         published: published.clone(),
     };
     let failed = outlet.failed.clone();
-    let mut releaser = PublisherThread {
-        releaser: PublishQueue::new(outlet),
+    let mut publisher = PublisherThread {
+        publisher: PublishQueue::new(outlet),
         logged,
         count,
         spent: spent_sender,
@@ -53,8 +53,8 @@ pub(crate) fn start(
         writer: failed.start(running, "writer", move |waits| async move {
             writer.run(&waits).await
         })?,
-        releaser: failed.start(running, "releaser", move |waits| async move {
-            releaser.run(&waits).await
+        publisher: failed.start(running, "publisher", move |waits| async move {
+            publisher.run(&waits).await
         })?,
     };
     let writing = WriterLink {
@@ -70,7 +70,7 @@ impl WriterThreads {
     /// Waits until both have ended. A thread that calls this is blocked meanwhile.
     pub(crate) async fn ended(self) {
         self.writer.joined().await;
-        self.releaser.joined().await;
+        self.publisher.joined().await;
     }
 }
 
@@ -133,7 +133,7 @@ impl WriterThread {
 }
 
 struct PublisherThread {
-    releaser: PublishQueue,
+    publisher: PublishQueue,
     logged: mpsc::UnboundedReceiver<LoggedGroup>,
     /// Number of published groups.
     count: watch::Sender<u64>,
@@ -144,14 +144,14 @@ struct PublisherThread {
 impl PublisherThread {
     async fn run(&mut self, waits: &StepWait) -> Result<(), CommitterError> {
         while let Some(logged) = waits.receive(&mut self.logged).await {
-            self.releaser.give(logged);
-            waits.before("releaser").await;
-            while let Some(step) = self.releaser.step()? {
+            self.publisher.give(logged);
+            waits.before("publisher").await;
+            while let Some(step) = self.publisher.step()? {
                 match step {
                     WriterStep::Done(released) => {
                         // Before the answers, so that the next group is handed over while they are sent.
                         self.count.send_modify(|count| *count += 1);
-                        waits.before("releaser").await;
+                        waits.before("publisher").await;
                         if let Some(group) = released.answer() {
                             // The committer may have ended and need no group.
                             let _ = self.spent.send(group);
@@ -161,6 +161,6 @@ impl PublisherThread {
                 }
             }
         }
-        self.releaser.end()
+        self.publisher.end()
     }
 }

@@ -36,7 +36,7 @@ pub const DESCRIPTIONS: [(&str, &str, &str); 5] = [
         "integer",
     ),
     (
-        "RateLimit-LimitPolicy",
+        "RateLimit-Policy",
         "All limits that apply to the request (draft-ietf-httpapi-ratelimit-headers)",
         "string",
     ),
