@@ -13,7 +13,7 @@ use kedge_http::v2;
 use kedge_protocol::Address;
 use kedge_telemetry::RequestTrace;
 
-use super::dispatch::RequestDispatcher;
+use super::dispatcher::RequestDispatcher;
 use super::http_metrics::traced_method;
 
 /// State of a request while it is answered.

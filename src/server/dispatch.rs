@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -14,86 +14,29 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Request, Response, StatusCode, Version};
 use kedge_actors::metric_definitions::OVERLOADED;
-use kedge_cluster::node::Forwarder;
-use kedge_config::{ClusterWrites, Config};
 use kedge_http::auth::CallerSession;
 use kedge_http::body::{self, BodyText};
-use kedge_http::cors::{CorsAnswer, CorsPolicy};
+use kedge_http::cors::CorsAnswer;
 use kedge_http::error::ApiError;
 use kedge_http::limits::{BudgetReservation, LimitClass};
 use kedge_http::query::RequestQuery;
 use kedge_http::reply::HttpReply;
 use kedge_http::server::response_body::SentBody;
-use kedge_http::server::{RequestHandler, ServerError, malformed_request};
+use kedge_http::server::{RequestHandler, malformed_request};
 use kedge_http::signing::SigningScheme;
-use kedge_http::v2::{self, LegacyLayer};
+use kedge_http::v2::{self};
 use kedge_net::connection::{ConnectionState, OpenRequest};
-use kedge_net::refusals::RefusalSchedule;
-use kedge_net::request_ids::RequestIds;
-use kedge_net::shedding::LoadShedder;
 use tracing::Instrument as _;
 
 use super::active_request::ActiveRequest;
+use super::dispatcher::RequestDispatcher;
 use super::execution::RequestSignature;
 use super::faults::CheckedBody;
-use super::http_metrics::HttpMetrics;
 use super::response::undocumented;
 use super::submission;
 use crate::api::endpoint::{AnswerMode, EndpointAuth};
 use crate::api::idempotency;
-use crate::api::services::Services;
-use crate::api::{EndpointRouter, EndpointRow, RouteMatch, TABLE, documented};
-use crate::console::ConsoleFiles;
-
-/// Time that a follower waits for the leader's answer beyond the leader's own limit.
-const FORWARD_MARGIN: Duration = Duration::from_secs(2);
-
-pub(super) struct RequestDispatcher {
-    pub(super) services: Arc<Services>,
-    pub(super) cors: CorsPolicy,
-    legacy: LegacyLayer,
-    pub(super) router: EndpointRouter,
-    console: ConsoleFiles,
-    pub(super) metrics: HttpMetrics,
-    pub(super) ids: RequestIds,
-    refusals: RefusalSchedule,
-    shedding: Arc<LoadShedder>,
-    pub(super) header_bytes_max: usize,
-    pub(super) tls: bool,
-    /// Handling of changes while this node follows.
-    pub(super) writes: ClusterWrites,
-    pub(super) forwarder: Forwarder,
-}
-
-impl RequestDispatcher {
-    /// `tls` if callers connect by TLS.
-    pub(super) fn new(
-        config: &Config,
-        services: Arc<Services>,
-        shedding: Arc<LoadShedder>,
-        tls: bool,
-    ) -> Result<Self, ServerError> {
-        Ok(Self {
-            services,
-            router: EndpointRouter::default(),
-            cors: CorsPolicy::new(config.cors_origins.clone()),
-            legacy: LegacyLayer::new(config),
-            console: ConsoleFiles::new(config.console),
-            metrics: HttpMetrics::new(),
-            ids: RequestIds::new()?,
-            refusals: RefusalSchedule::default(),
-            shedding,
-            header_bytes_max: config.header_bytes_max,
-            tls,
-            writes: config.cluster_writes,
-            forwarder: Forwarder::new(
-                config.cluster_node.as_deref().unwrap_or_default(),
-                Duration::from_secs(config.request_timeout_s) + FORWARD_MARGIN,
-            )
-            .map_err(|error| ServerError::Forwarding(error.to_string()))?,
-        })
-    }
-}
+use crate::api::{EndpointRow, RouteMatch, TABLE, documented};
 
 impl RequestHandler for RequestDispatcher {
     async fn answer(&self, request: Request<Incoming>, using: OpenRequest) -> Response<SentBody> {

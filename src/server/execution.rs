@@ -20,7 +20,7 @@ use kedge_http::signing::{SignatureHeaders, SigningScheme};
 use kedge_protocol::Code;
 
 use super::active_request::ActiveRequest;
-use super::dispatch::RequestDispatcher;
+use super::dispatcher::RequestDispatcher;
 use crate::api::call::HandlerCall;
 use crate::api::endpoint::{MIN_SEQUENCE, ReplyFuture};
 use crate::api::idempotency;

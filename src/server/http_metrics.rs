@@ -9,7 +9,7 @@ use kedge_telemetry::AnswerSummary;
 use metrics::{Gauge, Histogram, counter, gauge, histogram};
 
 use super::active_request::ActiveRequest;
-use super::dispatch::RequestDispatcher;
+use super::dispatcher::RequestDispatcher;
 use crate::api::TABLE;
 use crate::metrics::{ERRORS, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT};
 

@@ -13,7 +13,7 @@ use kedge_http::query::RequestQuery;
 use kedge_protocol::{Code, Id};
 
 use super::active_request::ActiveRequest;
-use super::dispatch::RequestDispatcher;
+use super::dispatcher::RequestDispatcher;
 use crate::api::EndpointRow;
 use crate::api::endpoint::{EndpointAuth, MIN_SEQUENCE};
 

@@ -17,7 +17,7 @@ use kedge_net::request_ids::REQUEST_ID;
 use kedge_protocol::Code;
 
 use super::active_request::ActiveRequest;
-use super::dispatch::RequestDispatcher;
+use super::dispatcher::RequestDispatcher;
 use super::response::SEQUENCE;
 use crate::api::EndpointRow;
 use crate::api::endpoint::EndpointAuth;

@@ -2,6 +2,7 @@
 
 mod active_request;
 mod dispatch;
+mod dispatcher;
 mod execution;
 mod faults;
 mod http_metrics;
@@ -18,7 +19,7 @@ use kedge_http::server::{BoundListener, ServerError};
 use kedge_net::shedding::LoadShedder;
 
 use crate::api::services::Services;
-use dispatch::RequestDispatcher;
+use dispatcher::RequestDispatcher;
 
 /// Serves until `stop` resolves; then lets requests in flight finish, for a bounded time.
 pub async fn serve(

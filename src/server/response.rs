@@ -26,7 +26,7 @@ use kedge_protocol::Address;
 use kedge_storage::StoreReadError;
 
 use super::active_request::ActiveRequest;
-use super::dispatch::RequestDispatcher;
+use super::dispatcher::RequestDispatcher;
 use crate::api::TABLE;
 
 pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");

@@ -102,9 +102,9 @@ fn types() -> BTreeMap<String, Vec<String>> {
 
 /// The simulator and the fuzzer are programs that stand with the tests.
 fn is_library_of_tests(path: &str) -> bool {
-    let is_program =
-        path.starts_with("tests/simulation/src/") || path.starts_with("tests/fuzz/src/");
-    is_program && !path.ends_with("/tests.rs") && !path.contains("/tests/simulation/src/tests/")
+    let programs = ["tests/simulation/src/", "tests/fuzz/src/"];
+    let inside = programs.iter().find_map(|folder| path.strip_prefix(folder));
+    inside.is_some_and(|inside| !inside.contains("tests/") && !inside.ends_with("tests.rs"))
 }
 
 #[test]

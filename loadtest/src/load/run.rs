@@ -203,14 +203,11 @@ pub(crate) fn drive(
         (None, limit) | (limit, None) => limit,
         (Some(one), Some(other)) => Some(one.min(other)),
     };
+    let organizations = workload.organizations.iter();
     let load = Arc::new(LoadState {
         pace: LoadPace::new(start, measure_from + duration, phase.rate, slots),
         sampler: AnswerSampler::new(measure_from, duration, phase.samples),
-        waits_until_ms: workload
-            .organizations
-            .iter()
-            .map(|_| AtomicU64::new(0))
-            .collect(),
+        waits_until_ms: organizations.map(|_| AtomicU64::new(0)).collect(),
         workload: Arc::clone(workload),
         prepared,
         authority: authority.to_owned(),
