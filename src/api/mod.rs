@@ -1,5 +1,5 @@
 //! The API, one folder a heading of its document: `rows` (its endpoints and their words), `handlers` (what they do),
-//! `views` (the JSON of answers) and `bodies` (the JSON Schema of requests).
+//! `views` (the JSON of answers), `bodies` (the JSON Schema of requests) and recorded examples.
 //!
 //! - An endpoint: [`endpoint`] (what a row of the table is), `row` (values that most rows share), [`TABLE`],
 //!   [`EndpointRouter`], `codes` (the errors that a row can give), [`document`] (the OpenAPI document).

@@ -1,8 +1,9 @@
 """The examples of the document: requests that are really sent, in one sequence, with real answers.
 
-`python story.py record` sends the story of src/api/document/examples.json to a new server and rewrites the file;
-test_examples.py sends it and compares. A new example is an entry without an answer; a value of an earlier
-answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded. Evidence of a fault is
+`python story.py record` sends the story of src/api/<heading>/examples.json to a new server and rewrites the files;
+test_examples.py sends it and compares. The entries of all headings are one story, in the order of `step`. A new
+example is an entry without an answer and with the step of the entry before it; recording numbers all again. A value of
+an earlier answer is `{{operation.name/member/…}}`, or `{{operation.name#Header}}`, until it is recorded. Evidence of a fault is
 forged each time, by `forged` milliseconds. A claim is proved each time, about the action of the proof file that
 `claimed` names. The body of a key that joins a wallet is made each time, for the key that `consents` names.
 """
@@ -21,7 +22,7 @@ import multipart
 from server import PATIENCE_S, Receiver, Server
 from signing import Circumstances, Key, compact, domain_of, signed_actions
 
-EXAMPLES = Path(__file__).parents[2] / "crates" / "openapi" / "src" / "examples.json"
+HEADINGS = Path(__file__).parents[2] / "src" / "api"
 # Longer answers are not shown.
 SHOWN_BYTES_MAX = 20_000
 # Headers of answers that later requests of the story use.
@@ -252,7 +253,7 @@ def stand_in(name: str, value: object) -> object:
 
 def recorded(story: Story, entry: dict, sent: dict, answer: requests.Response) -> dict:
     """An entry as it was sent and answered in this run."""
-    new = {name: entry[name] for name in ("operation", "name", "summary", "as", "forged", "claimed", "consents") if name in entry}
+    new = {name: entry[name] for name in ("step", "operation", "name", "summary", "as", "forged", "claimed", "consents") if name in entry}
     new |= {name: sent[name] for name in ("path", "query", "headers", "signature") if name in sent}
     if "body" in sent:
         new["body"] = json.loads(json.dumps(without_tokens(sent["body"])).replace(story.receiver.url, HOOK))
@@ -266,17 +267,26 @@ def recorded(story: Story, entry: dict, sent: dict, answer: requests.Response) -
     return new
 
 
+def examples() -> list[tuple[Path, dict]]:
+    """The story, each entry with the file that it is kept in."""
+    entries = []
+    for file in sorted(HEADINGS.glob("*/examples.json")):
+        entries += [(file, entry) for entry in json.loads(file.read_text())]
+    return sorted(entries, key=lambda kept: kept[1]["step"])
+
+
 def record() -> None:
-    entries = json.loads(EXAMPLES.read_text())
-    written = []
+    written: dict[Path, list[dict]] = {}
     with Server() as server, Receiver() as receiver:
         story = Story(server, receiver)
-        for entry in entries:
+        for step, (file, entry) in enumerate(examples(), 1):
             sent, answer = story.step(entry)
-            written.append(entry if answer is None else recorded(story, entry, sent, answer))
+            new = entry if answer is None else recorded(story, entry, sent, answer)
+            written.setdefault(file, []).append({**new, "step": step})
             if answer is not None:
                 print(answer.status_code, entry["operation"], entry["name"])
-    EXAMPLES.write_text(json.dumps(written, ensure_ascii=False, indent=1) + "\n")
+    for file, entries in written.items():
+        file.write_text(json.dumps(entries, ensure_ascii=False, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
 """The examples against a server: it accepts their requests, and answers as they show."""
 
-import json
-
 from schema import Schemas, pointer
-from story import EXAMPLES, differences, without_tokens
+from story import differences, examples, without_tokens
 
 
 # All answers state the limits.
@@ -46,7 +44,7 @@ def told(document: dict, method: str, path: str, answer) -> list[str]:
 
 
 def test_the_story(story, document):
-    entries = json.loads(EXAMPLES.read_text())
+    entries = [entry for _, entry in examples()]
     wrong = []
     for entry in entries:
         _, answer = story.step(entry)

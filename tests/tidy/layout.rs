@@ -80,6 +80,19 @@ fn the_top_level_fits_on_one_screen() {
     assert_eq!(found, TOP_LEVEL);
 }
 
+/// Features answer calls; what starts, serves and administers them is above.
+#[test]
+fn no_arrow_in_the_api_runs_up() {
+    for (path, text) in sources(&[".rs"]) {
+        for above in ["start", "server", "admin", "edge", "console"] {
+            assert!(
+                !path.starts_with("src/api/") || !text.contains(&format!("crate::{above}")),
+                "{path} imports from {above}: a feature borrows what it needs from services"
+            );
+        }
+    }
+}
+
 /// The package's folder, if cargo makes a test program of this file.
 fn package_of_program(path: &str) -> Option<&str> {
     let (folder, name) = path.rsplit_once("tests/")?;

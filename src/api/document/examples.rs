@@ -1,5 +1,5 @@
 //! Recorded requests with real answers: one story from a new wallet to a proof. `make examples` sends them again and
-//! rewrites the file. A test sends them and fails if an answer's form differs from the file.
+//! rewrites the files. A test sends them and fails if an answer's form differs from the file.
 
 use std::sync::LazyLock;
 
@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoryExample {
+    /// Position in the story, which the headings share.
+    step: u32,
     /// `operationId`; empty if this part of the story is not a request.
     #[serde(default)]
     pub operation: String,
@@ -54,8 +56,29 @@ pub struct StoryExample {
     _operator: String,
 }
 
+/// The recorded entries of each heading.
+const RECORDED: [&str; 12] = [
+    include_str!("../accounts/examples.json"),
+    include_str!("../bus/examples.json"),
+    include_str!("../disputes/examples.json"),
+    include_str!("../events/examples.json"),
+    include_str!("../files/examples.json"),
+    include_str!("../keys/examples.json"),
+    include_str!("../log/examples.json"),
+    include_str!("../objects/examples.json"),
+    include_str!("../organization/examples.json"),
+    include_str!("../service/examples.json"),
+    include_str!("../templates/examples.json"),
+    include_str!("../webhooks/examples.json"),
+];
+
 static STORY: LazyLock<Vec<StoryExample>> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("examples.json")).expect("a test reads the file")
+    let read = |text: &&str| -> Vec<StoryExample> {
+        serde_json::from_str(text).expect("a test reads the files")
+    };
+    let mut story: Vec<StoryExample> = RECORDED.iter().flat_map(read).collect();
+    story.sort_by_key(|example| example.step);
+    story
 });
 
 /// The examples of an operation, in the story's order.
