@@ -21,7 +21,7 @@ use kedge_upkeep::side_keys;
 use serde_json::{Map, Value, json};
 
 use self::command::AdminRequest;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 use crate::console::socket;
 use crate::console::socket::{OperatorSocket, SocketError};
 use crate::start::AnchoringTask;
@@ -41,7 +41,7 @@ pub enum AdminError {
 }
 
 pub struct AdminSocket {
-    services: Arc<Services>,
+    services: Arc<ApiServices>,
     anchoring: AnchoringTask,
     copied: AdminBackupSource,
 }
@@ -57,7 +57,7 @@ pub struct AdminBackupSource {
 /// operator's page and the token of its commands.
 pub async fn serve(
     path: &Path,
-    services: Arc<Services>,
+    services: Arc<ApiServices>,
     anchoring: AnchoringTask,
     copied: AdminBackupSource,
     page: Option<(SocketAddr, String)>,

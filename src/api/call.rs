@@ -17,10 +17,10 @@ use kedge_rules::Caller;
 use kedge_storage::{StoreSnapshot, StoredResource};
 
 use crate::api::EndpointRow;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 
 pub struct HandlerCall {
-    pub services: Arc<Services>,
+    pub services: Arc<ApiServices>,
     /// The table of endpoints.
     pub table: &'static [EndpointRow],
     /// The matching row.

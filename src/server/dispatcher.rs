@@ -14,14 +14,14 @@ use kedge_net::shedding::LoadShedder;
 
 use super::http_metrics::HttpMetrics;
 use crate::api::EndpointRouter;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 use crate::console::ConsoleFiles;
 
 /// Time that a follower waits for the leader's answer beyond the leader's own limit.
 const FORWARD_MARGIN: Duration = Duration::from_secs(2);
 
 pub(super) struct RequestDispatcher {
-    pub(super) services: Arc<Services>,
+    pub(super) services: Arc<ApiServices>,
     pub(super) cors: CorsPolicy,
     pub(super) legacy: LegacyLayer,
     pub(super) router: EndpointRouter,
@@ -41,7 +41,7 @@ impl RequestDispatcher {
     /// `tls` if callers connect by TLS.
     pub(super) fn new(
         config: &Config,
-        services: Arc<Services>,
+        services: Arc<ApiServices>,
         shedding: Arc<LoadShedder>,
         tls: bool,
     ) -> Result<Self, ServerError> {

@@ -18,14 +18,14 @@ use kedge_config::Config;
 use kedge_http::server::{BoundListener, ServerError};
 use kedge_net::shedding::LoadShedder;
 
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 use dispatcher::RequestDispatcher;
 
 /// Serves until `stop` resolves; then lets requests in flight finish, for a bounded time.
 pub async fn serve(
     bound: BoundListener,
     config: &Config,
-    services: Arc<Services>,
+    services: Arc<ApiServices>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServerError> {
     let streams = Arc::clone(&services.streams);

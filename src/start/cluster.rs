@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use super::AnchoringTask;
 use super::shared_contents::StreamContents;
 use super::shared_keys;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 use crate::api::webhooks::transport;
 
 /// Time for requests in flight when leadership is handed over.
@@ -132,7 +132,7 @@ fn share_limits(replica: &Replica, limits: &Arc<RateLimits>) {
 /// Tasks of the server while it leads.
 pub(super) struct LeaderDuties {
     pub(super) config: Config,
-    pub(super) services: Arc<Services>,
+    pub(super) services: Arc<ApiServices>,
     pub(super) anchoring: AnchoringTask,
     pub(super) operator: Option<Address>,
 }
@@ -159,7 +159,7 @@ impl Duties for LeaderDuties {
 }
 
 /// Stores the operator's address, if it is not known yet.
-async fn name_operator(services: &Services, operator: Address) {
+async fn name_operator(services: &ApiServices, operator: Address) {
     let known = services.engine.published().snapshot.operators();
     let mut known = match known {
         Ok(known) => known,

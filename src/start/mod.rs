@@ -40,7 +40,7 @@ use kedge_upkeep::private_files::{PrivateFileError, make_private_from_now_on, ti
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{self, AdminBackupSource, AdminError};
-use crate::api::services::{Services, ServicesError};
+use crate::api::services::{ApiServices, ServicesError};
 use crate::api::webhooks::transport;
 use crate::metrics::{self, MetricsError};
 use kedge_http::claims::{ClaimChecker, ClaimsKeyError};
@@ -243,7 +243,7 @@ async fn serve(config: &Config, engine: &Engine, parts: StartParts<'_>) -> Resul
     } else {
         parts.operator_key
     };
-    let services = Services::new(
+    let services = ApiServices::new(
         config,
         engine.clone(),
         operator_key,
@@ -422,7 +422,7 @@ fn engine_options(
 fn reload_on_hangup(
     mut hangups: Signal,
     tls: Option<Arc<ServerCertificate>>,
-    services: Arc<Services>,
+    services: Arc<ApiServices>,
 ) {
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {

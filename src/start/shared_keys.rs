@@ -10,7 +10,7 @@ use kedge_http::auth::bearer::AccessTokens;
 use kedge_protocol::Address;
 use kedge_protocol::hash::{keccak, to_hex};
 
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 
 /// Separates these hashes from all others.
 const DOMAIN: &[u8] = b"kedge: fingerprint of a shared key\0";
@@ -22,7 +22,7 @@ const SHARED: [&str; 3] = ["api-key.key", "cursor.key", "invitation.key"];
 const SIDE_ENTRIES: (&str, &str) = ("side-entries-", ".key");
 
 pub(super) fn own(
-    services: &Arc<Services>,
+    services: &Arc<ApiServices>,
     config: &Config,
     operator: Option<Address>,
     payer: Address,

@@ -22,7 +22,7 @@ use crate::api::bus::views::ActionView;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource};
 use crate::api::objects::handlers::sees;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 use crate::api::view_conversion;
 
 pub const FORM: &[RequestParameter] = &[RequestParameter {
@@ -113,7 +113,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     Ok(HttpReply::ok(published.head.sequence, &view)?.etagged(&call.headers, PRIVATE))
 }
 
-fn receipt(services: &Services, placed: &PlacedAction, batch: &CachedBatch) -> Receipt {
+fn receipt(services: &ApiServices, placed: &PlacedAction, batch: &CachedBatch) -> Receipt {
     let leaf_index = placed.leaf_index;
     Receipt {
         version: RECEIPT_VERSION,
@@ -126,7 +126,7 @@ fn receipt(services: &Services, placed: &PlacedAction, batch: &CachedBatch) -> R
 }
 
 /// The receipt of the action at a sequence.
-pub fn receipt_of(services: &Services, sequence: u64) -> Result<Option<Receipt>, ApiError> {
+pub fn receipt_of(services: &ApiServices, sequence: u64) -> Result<Option<Receipt>, ApiError> {
     let published = services.published();
     let snapshot = &published.snapshot;
     let Some(placed) = snapshot.action_at(sequence)? else {
@@ -187,7 +187,7 @@ pub async fn proof(call: HandlerCall) -> Result<HttpReply, ApiError> {
 
 /// The proof file of an action, without its anchor and its signature.
 pub fn proof_file(
-    services: &Services,
+    services: &ApiServices,
     published: &PublishedState,
     placed: PlacedAction,
 ) -> Result<ProofFile, ApiError> {

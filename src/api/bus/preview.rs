@@ -29,7 +29,7 @@ use crate::api::bus::preview_views::{
 use crate::api::bus::views::RefusedAction;
 use crate::api::call::HandlerCall;
 use crate::api::listing::PAGE_BYTES_MAX;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 
 /// Seconds until the deadline that a preview proposes: time to read and sign.
 const DEADLINE_AHEAD_S: u64 = 5 * 60;
@@ -82,11 +82,7 @@ pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
     }))?;
     let published = call.published();
     let wallet = wallet_of(&call, &published.snapshot, signer)?;
-    let signer = match signer {
-        Some(signer) => signer,
-        None if wallet.keys.contains(&wallet.address) => wallet.address,
-        None => wallet.keys.first().copied().unwrap_or(wallet.address),
-    };
+    let signer = signer.unwrap_or_else(|| usual_signer(&wallet));
     if !wallet.keys.contains(&signer) {
         return Err(SubmissionError::SignerNotOfWallet.into());
     }
@@ -120,17 +116,8 @@ pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
         done > 0
     };
     let (objects, errors) = split(decided.results);
-    let results = objects.into_iter().zip(&errors).map(|(object, error)| {
-        if let Some(error) = error {
-            let request_id = &call.request_id;
-            let error = ErrorEnvelope { error, request_id };
-            let error = Cow::Owned(error.to_raw()?);
-            return Ok(PreviewOutcome::Refused(RefusedAction { error }));
-        }
-        let object = object.ok_or_else(|| ApiError::internal(&"a preview without a result"))?;
-        let object = PreviewObject::from(object);
-        Ok(PreviewOutcome::Done(Box::new(PreviewActionView { object })))
-    });
+    let results = objects.into_iter().zip(&errors);
+    let results = results.map(|(object, error)| outcome(object, error.as_ref(), &call.request_id));
     let answer = PreviewAnswer {
         results: results.collect::<Result<_, ApiError>>()?,
         would_commit,
@@ -150,6 +137,30 @@ pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
     HttpReply::ok(decided.sequence, &answer)
 }
 
+/// The key that a wallet signs with unless it says otherwise: the one that registered it, while it has it.
+fn usual_signer(wallet: &Wallet) -> Address {
+    if wallet.keys.contains(&wallet.address) {
+        return wallet.address;
+    }
+    wallet.keys.first().copied().unwrap_or(wallet.address)
+}
+
+/// One action's part of the answer.
+fn outcome<'a>(
+    object: Option<Object>,
+    error: Option<&ApiError>,
+    request_id: &str,
+) -> Result<PreviewOutcome<'a>, ApiError> {
+    if let Some(error) = error {
+        let error = ErrorEnvelope { error, request_id };
+        let error = Cow::Owned(error.to_raw()?);
+        return Ok(PreviewOutcome::Refused(RefusedAction { error }));
+    }
+    let object = object.ok_or_else(|| ApiError::internal(&"a preview without a result"))?;
+    let object = PreviewObject::from(object);
+    Ok(PreviewOutcome::Done(Box::new(PreviewActionView { object })))
+}
+
 /// The expected outcome of each action, and the sequence of the state it is based on.
 struct PreviewDecision {
     results: Vec<Result<Object, ApiError>>,
@@ -158,7 +169,7 @@ struct PreviewDecision {
 
 /// Decides the actions in order, each on the state left by the earlier ones.
 async fn decide(
-    (services, holder): (&Services, ShareHolder),
+    (services, holder): (&ApiServices, ShareHolder),
     wallet: &Wallet,
     body: Arc<SignedTexts>,
     many: bool,

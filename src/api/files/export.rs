@@ -25,7 +25,7 @@ use kedge_storage::StoreSnapshot;
 
 use crate::api::PLACE_LOST;
 use crate::api::call::HandlerCall;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 
 pub const LINES: &str = "application/x-ndjson";
 /// Size at which collected lines are sent.
@@ -40,7 +40,7 @@ pub const FROM: &[RequestParameter] = &[RequestParameter {
 
 /// Extent of an export, fixed at the start.
 struct ExportPlan {
-    services: Arc<Services>,
+    services: Arc<ApiServices>,
     holder: ShareHolder,
     checkpoint: SignedCheckpoint,
     organization_id: Option<Id>,

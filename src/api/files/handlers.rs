@@ -26,7 +26,7 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use crate::api::call::HandlerCall;
 use crate::api::files::views::FileView;
 use crate::api::listing::list_own;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 use crate::api::{PLACE_LOST, PRIVATE};
 
 /// Bytes of a content read in one step.
@@ -40,7 +40,7 @@ const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 /// Submits an upload: the content is stored before the log names it.
 pub async fn submit(
-    services: Arc<Services>,
+    services: Arc<ApiServices>,
     upload: FileUpload,
     submission: Arc<Submission>,
 ) -> Result<SubmissionOutcome, ApiError> {

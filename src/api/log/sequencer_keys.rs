@@ -14,7 +14,7 @@ use crate::api::bus::actions::proof_file;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource, part_of};
 use crate::api::log::sequencer_key_view::SequencerKeyView;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 
 struct SequencerKeyEntry {
     entry: KeyActivation,
@@ -103,7 +103,7 @@ fn named(
 
 /// The proof file of an action that names a key, even if the action is archived.
 fn proof(
-    services: &Services,
+    services: &ApiServices,
     published: &PublishedState,
     sequence: u64,
 ) -> Result<ProofFile, ApiError> {
@@ -116,7 +116,7 @@ fn proof(
     from_log().or_else(|error| services.reads.key_proofs.of(sequence).ok_or(error))
 }
 
-impl KeyActionSource for Services {
+impl KeyActionSource for ApiServices {
     fn proofs_before(&self, sequence: u64) -> Result<Vec<ProofFile>, String> {
         let published = self.published();
         let named = published.snapshot.named_sequencer_keys();
@@ -135,7 +135,7 @@ impl KeyActionSource for Services {
 }
 
 fn view(
-    services: &Services,
+    services: &ApiServices,
     published: &PublishedState,
     named: &SequencerKeyEntry,
 ) -> Result<SequencerKeyView, ApiError> {

@@ -26,7 +26,7 @@ use kedge_http::error::ApiError;
 use kedge_http::signing::RequestVerifier;
 use kedge_protocol::Code;
 
-use super::{Services, ServicesError};
+use super::{ApiServices, ServicesError};
 
 /// With a larger lag anything may be missing.
 pub const LAG_MAX: Duration = Duration::from_secs(1);
@@ -110,7 +110,7 @@ impl CallerAccess {
     }
 }
 
-impl Services {
+impl ApiServices {
     fn held(&self) -> LogCompleteness {
         match self.node.replica.get() {
             Some(replica) => {

@@ -1,4 +1,4 @@
-//! Services that calls borrow: the engine, and what features and requests share. Each part owns its state.
+//! ApiServices that calls borrow: the engine, and what features and requests share. Each part owns its state.
 //!
 //! - [`access`](CallerAccess): tokens, keys, passwords, signatures; who calls.
 //! - [`limits`](RequestLimits), [`reads`](ReadServices), [`changes`](ChangeServices): permits and shared state of
@@ -42,7 +42,7 @@ pub use limits::RequestLimits;
 pub use node::NodeIdentity;
 pub use reads::ReadServices;
 
-pub struct Services {
+pub struct ApiServices {
     /// The engine, which accepts changes and answers reads.
     pub engine: Engine,
     pub access: CallerAccess,
@@ -73,7 +73,7 @@ pub enum ServicesError {
     Password(#[from] PasswordError),
 }
 
-impl Services {
+impl ApiServices {
     /// Builds everything around a running engine. Creates the directory of keys if it is missing.
     pub fn new(
         config: &Config,

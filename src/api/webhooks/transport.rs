@@ -23,9 +23,9 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::api::bus::actions::receipt_of;
-use crate::api::services::Services;
+use crate::api::services::ApiServices;
 
-fn body(services: &Services, event: Event) -> Result<Vec<u8>, ApiError> {
+fn body(services: &ApiServices, event: Event) -> Result<Vec<u8>, ApiError> {
     let receipt = match event.action_id {
         Some(_) => receipt_of(services, event.position.sequence)?,
         None => None,
@@ -58,7 +58,7 @@ impl DeliveryRuntime {
 
 /// Carries out the engine's deliveries.
 struct DeliveryExecutor {
-    services: Arc<Services>,
+    services: Arc<ApiServices>,
     /// Lives as long as webhooks are served.
     _apart: DeliveryRuntime,
 }
@@ -116,7 +116,7 @@ impl DeliveryTransport for DeliveryExecutor {
     }
 }
 
-pub async fn start(config: &Config, services: &Arc<Services>) -> Result<(), StartError> {
+pub async fn start(config: &Config, services: &Arc<ApiServices>) -> Result<(), StartError> {
     let apart = DeliveryRuntime::start()?;
     let options = WebhookOptions {
         runtime: apart.runtime.clone(),
