@@ -42,6 +42,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::admin::{self, AdminBackupSource, AdminError};
 use crate::api::services::{ApiServices, ServicesError};
 use crate::api::webhooks::transport;
+use crate::console::socket::OperatorSocket;
 use crate::metrics::{self, MetricsError};
 use kedge_http::claims::{ClaimChecker, ClaimsKeyError};
 
@@ -270,20 +271,8 @@ async fn serve(config: &Config, engine: &Engine, parts: StartParts<'_>) -> Resul
     let joined = parts.connected.map(|log| (log, shared));
     // Boxed because it is large, and awaited only once.
     let replica = Box::pin(take_part(joined, &url, duties)).await?;
-    let copied = AdminBackupSource {
-        store: parts.opened.store,
-        data: config.data_dir.clone(),
-    };
-    let page = operator_page(config)?;
-    let path = config.admin_socket();
-    let socket = admin::serve(
-        &path,
-        Arc::clone(&services),
-        anchoring.clone(),
-        copied,
-        page,
-    )
-    .await?;
+    let store = parts.opened.store;
+    let socket = administer(config, store, &services, &anchoring).await?;
     reload_on_hangup(parts.hangups, bound.tls(), Arc::clone(&services));
     let counting = Arc::clone(&services);
     tokio::spawn(async move { counting.limits.rates.keep_stored().await });
@@ -301,6 +290,22 @@ async fn serve(config: &Config, engine: &Engine, parts: StartParts<'_>) -> Resul
     drop(socket);
     anchor_before_stop(config, engine, &anchoring).await;
     Ok(())
+}
+
+/// Opens the admin socket, and the operator's page if it is configured.
+async fn administer(
+    config: &Config,
+    store: Arc<Store>,
+    services: &Arc<ApiServices>,
+    anchoring: &AnchoringTask,
+) -> Result<OperatorSocket, RunError> {
+    let copied = AdminBackupSource {
+        store,
+        data: config.data_dir.clone(),
+    };
+    let page = operator_page(config)?;
+    let (path, services) = (config.admin_socket(), Arc::clone(services));
+    Ok(admin::serve(&path, services, anchoring.clone(), copied, page).await?)
 }
 
 /// Address of the operator's page, and the token of its commands.

@@ -255,6 +255,10 @@ async fn a_retired_contract_hands_its_log_over() {
     };
     let contract = |address: &str| AnchorContract::new(rpc(&chain.url), address.parse().unwrap());
     let state = async |address: &str| contract(address).state().await.unwrap();
+    let batches = async |address: &str| {
+        let latest = contract(address).latest(BlockTag::Latest).await;
+        latest.unwrap().batches
+    };
     // Only its owner can retire it, and only for a contract that waits for this log.
     refused(&mut retire(&first, &second, 2), 1);
     let stranger = chain.deploy(&sequencer, &[]);
@@ -271,20 +275,9 @@ async fn a_retired_contract_hands_its_log_over() {
     assert_eq!(state(&first).await, AnchorContractState::Retired);
     assert_eq!(state(&second).await, AnchorContractState::Open);
     refused(&mut retire(&first, &second, 0), 1);
-    let handed_over = contract(&first)
-        .latest(BlockTag::Latest)
-        .await
-        .unwrap()
-        .batches;
+    let handed_over = batches(&first).await;
     assert!(handed_over > 0);
-    assert_eq!(
-        contract(&second)
-            .latest(BlockTag::Latest)
-            .await
-            .unwrap()
-            .batches,
-        handed_over
-    );
+    assert_eq!(batches(&second).await, handed_over);
     // The first contract does not accept later batches.
     template(&ann, "after").await;
     server.stop();
@@ -295,20 +288,9 @@ async fn a_retired_contract_hands_its_log_over() {
     let server = setup.start();
     let again = verifies(directory.path(), &chain, &ann, &second).await;
     assert_eq!(again["valid"], true);
-    assert_eq!(
-        contract(&first)
-            .latest(BlockTag::Latest)
-            .await
-            .unwrap()
-            .batches,
-        handed_over
-    );
-    let batches = contract(&second)
-        .latest(BlockTag::Latest)
-        .await
-        .unwrap()
-        .batches;
-    assert!(batches > handed_over, "{batches}");
+    assert_eq!(batches(&first).await, handed_over);
+    let continued = batches(&second).await;
+    assert!(continued > handed_over, "{continued}");
     let old = directory.path().join(format!("{first}.json"));
     assert_eq!(verified(&old, &chain, &first)["valid"], true);
     server.stop();

@@ -103,8 +103,7 @@ impl Store {
             follows(&options, reader.as_ref(), &position, applied)?;
             not_beyond(path, database, &position)?;
         }
-        let mark_path = mark_path(&options);
-        let mark = HighWater::read(&*options.env, &mark_path);
+        let mark = HighWater::read(&*options.env, &mark_path(&options));
         let mut why = refuses(&options, reader.as_ref(), &position, &mark, missing);
         let mut in_memory = None;
         let (head, applied) = match &looked {
@@ -144,8 +143,7 @@ impl Store {
             None
         };
         if options.access != StoreAccess::Read {
-            let snapshot = StoreSnapshot::take(&database);
-            index_actions(&database, &snapshot, &head);
+            index_actions(&database, &StoreSnapshot::take(&database), &head);
         }
         Ok(StoreOpening {
             database,

@@ -123,12 +123,11 @@ pub(crate) fn sign(
     let hashes: Vec<Hash> = actions.iter().map(|action| action.action_hash).collect();
     let digest = head.digest(&DOMAIN.separator(), &hashes);
     let signature = key.sign(&digest);
-    let mut contents = Vec::new();
     for (action, (words, salt)) in actions.iter_mut().zip(&words) {
         let authority = chain::authority(&signature, salt);
         action.content = chain::content(words, &head.signer, &authority);
-        contents.push(action.content);
     }
+    let contents = actions.iter().map(|action| action.content).collect();
     let submission = Submission {
         asker: Principal::Registration,
         head,
