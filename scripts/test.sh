@@ -110,11 +110,11 @@ budget_s=(
   ["Rust tests"]=870
   ["Contract"]=240
   ["JavaScript client"]=60
-  ["TypeScript SDK"]=60
+  ["TypeScript SDK"]=40
   ["Console"]=100
   ["OpenAPI document"]=130
   ["Python client"]=20
-  ["Python SDK"]=90
+  ["Python SDK"]=110
   ["Packages"]=50
 )
 
