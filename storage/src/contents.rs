@@ -1,6 +1,5 @@
 //! Contents of files in a data directory: next to the store, in files named by their digest.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use kedge_protocol::Hash;
@@ -10,10 +9,19 @@ pub const CONTENTS_FOLDER: &str = "files";
 
 /// Path of the content with this SHA-256 digest: `<first two hex digits>/<the other 62>`.
 pub fn content_path(folder: &Path, sha256: &Hash) -> PathBuf {
-    let mut digits = String::with_capacity(64);
-    for byte in sha256.0 {
-        // Writing to a string cannot fail.
-        let _written = write!(digits, "{byte:02x}");
-    }
+    let text = sha256.to_string();
+    let digits = &text["0x".len()..];
     folder.join(&digits[..2]).join(&digits[2..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_is_in_a_folder_of_its_first_two_digits() {
+        let path = content_path(Path::new("files"), &Hash([0xab; 32]));
+        let rest = "ab".repeat(31);
+        assert_eq!(path, Path::new("files").join("ab").join(rest));
+    }
 }
