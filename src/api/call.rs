@@ -8,6 +8,7 @@ use kedge_actors::api::Submission;
 use kedge_http::auth::CallerSession;
 use kedge_http::body;
 use kedge_http::error::ApiError;
+use kedge_http::fixed_body::FixedBody;
 use kedge_http::limits::{ClientAddress, EmailProbe, ShareHolder};
 use kedge_http::query::RequestQuery;
 use kedge_protocol::Code;
@@ -21,8 +22,8 @@ use crate::api::services::ApiServices;
 
 pub struct HandlerCall {
     pub services: Arc<ApiServices>,
-    /// The table of endpoints.
-    pub table: &'static [EndpointRow],
+    /// Gives the OpenAPI document.
+    pub document: fn() -> &'static FixedBody,
     /// The matching row.
     pub endpoint: &'static EndpointRow,
     /// HEAD matches the row of GET.

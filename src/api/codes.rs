@@ -22,51 +22,6 @@ const SIGNED: &[Code] = &[
 /// Errors of every request with a body.
 const WITH_BODY: &[Code] = &[Code::PayloadTooLarge, Code::UnsupportedMediaType];
 
-/// Refusals by the rules of an action on an object, or of a mint.
-const ON_OBJECTS: &[Code] = &[
-    Code::ResourceNotFound,
-    Code::StateViolation,
-    Code::ObjectTooLarge,
-];
-
-/// Refusals by the rules, for a kind of action.
-fn refusals(kind: &Kind) -> &'static [Code] {
-    match kind {
-        Kind::WalletRegister => &[Code::EmailTaken, Code::Conflict],
-        Kind::WalletUpdate => &[Code::EmailTaken],
-        Kind::WalletKeyAdd => &[Code::Conflict, Code::StateViolation],
-        Kind::WalletKeyRemove | Kind::OrgInvitationRevoke => &[Code::StateViolation],
-        Kind::TemplateCreate => &[Code::Conflict, Code::ObjectTooLarge],
-        Kind::TemplateUpdate => &[Code::Conflict, Code::ObjectTooLarge, Code::StateViolation],
-        Kind::TemplateVariations => &[Code::ObjectTooLarge],
-        Kind::Mint
-        | Kind::Update
-        | Kind::Transfer
-        | Kind::Lock
-        | Kind::Unlock
-        | Kind::Burn
-        | Kind::SetAttributes
-        | Kind::DeleteAttributes
-        | Kind::Emit
-        | Kind::Custom(_) => ON_OBJECTS,
-        Kind::KeyCreate
-        | Kind::KeyDelete
-        | Kind::KeyRotate
-        | Kind::FileCreate
-        | Kind::WebhookCreate
-        | Kind::WebhookUpdate
-        | Kind::WebhookDelete
-        | Kind::WebhookRotate
-        | Kind::OrgInvite
-        | Kind::OrgRole
-        | Kind::OrgMemberRemove
-        | Kind::SystemTier
-        | Kind::SystemVerdict
-        | Kind::SystemWebhookOff
-        | Kind::SystemSequencerKey => &[],
-    }
-}
-
 impl EndpointRow {
     /// All codes of its answers.
     pub fn codes(&self) -> BTreeSet<Code> {
@@ -118,11 +73,11 @@ impl EndpointRow {
             SigningScheme::Body(kind, _)
             | SigningScheme::NoBody(kind, _)
             | SigningScheme::PathMember(kind, ..) => {
-                codes.extend(refusals(kind));
+                codes.extend(kind.spec().refusals);
             }
-            SigningScheme::WalletUpdate => codes.extend(refusals(&Kind::WalletUpdate)),
-            SigningScheme::Registration => codes.extend(refusals(&Kind::WalletRegister)),
-            SigningScheme::Action => codes.extend(ON_OBJECTS),
+            SigningScheme::WalletUpdate => codes.extend(Kind::WalletUpdate.spec().refusals),
+            SigningScheme::Registration => codes.extend(Kind::WalletRegister.spec().refusals),
+            SigningScheme::Action => codes.extend(Kind::Update.spec().refusals),
             // Each refused action of a batch is reported in its own result.
             SigningScheme::Batch => codes.extend([Code::BatchTooLarge, Code::StateViolation]),
         }

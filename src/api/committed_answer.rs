@@ -5,7 +5,7 @@ use kedge_http::error::{ApiError, NONCE_HIGHEST};
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::ResourceIdText;
 use kedge_protocol::receipt::Receipt;
-use kedge_replay::resource_rows::read_image;
+use kedge_replay::resource_rows::{is_read_back, read_image};
 use kedge_rules::resource_state::ResourceState;
 use kedge_storage::StoreSnapshot;
 use schemars::JsonSchema;
@@ -116,21 +116,15 @@ impl HandlerCall {
 /// Fills in the creation of a resource. It is missing if the decision used a version whose position was not known then;
 /// by now that version is stored.
 fn settle(image: &mut ResourceState, snapshot: &StoreSnapshot) -> Result<(), ApiError> {
-    if image
+    let is_complete = image
         .trace()
-        .is_none_or(|trace| trace.created_sequence != 0)
-    {
+        .is_none_or(|trace| trace.created_sequence != 0);
+    // An answer about a type that is never read back shows no trace.
+    if is_complete || !is_read_back(image) {
         return Ok(());
     }
-    // An answer about anything else shows no trace.
-    let Some(stored) = read_image(snapshot, image.id())? else {
-        return match image {
-            ResourceState::FileRecord(_)
-            | ResourceState::Dispute(_)
-            | ResourceState::SequencerKey(_) => Ok(()),
-            _ => Err(ApiError::internal(&"a committed resource is missing")),
-        };
-    };
+    let stored = read_image(snapshot, image.id())?
+        .ok_or_else(|| ApiError::internal(&"a committed resource is missing"))?;
     if let (Some(trace), Some(stored)) = (image.trace_mut(), stored.trace()) {
         trace.created_sequence = stored.created_sequence;
         trace.created_at_ms = stored.created_at_ms;

@@ -17,7 +17,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::call::HandlerCall;
 use crate::api::document::doc::EndpointDoc;
-use crate::api::document::headings;
 
 /// A parameter of every read of the log.
 pub const MIN_SEQUENCE: RequestParameter = RequestParameter {
@@ -75,12 +74,10 @@ pub struct EndpointRow {
     pub method: Method,
     /// The path's template.
     pub path: &'static str,
-    /// The heading in the document.
-    pub tag: &'static str,
     /// One line.
     pub summary: &'static str,
     pub auth: EndpointAuth,
-    /// The right that an API key needs, if it does not follow from tag and method.
+    /// The right that an API key needs, if it does not follow from heading and method.
     pub right: Option<EndpointRight>,
     pub signs: SigningScheme,
     /// The limit it counts towards.
@@ -117,7 +114,6 @@ impl EndpointRow {
         Self {
             method,
             path,
-            tag: doc.tag,
             summary: doc.summary,
             auth: EndpointAuth::Bearer,
             right: None,
@@ -153,7 +149,7 @@ impl EndpointRow {
         if self.right.is_some() {
             return self.right;
         }
-        let area = headings::area(self.tag)?;
+        let area = self.doc.heading.area?;
         let access = match (self.method.as_str(), &self.signs) {
             (_, SigningScheme::Nothing) | ("GET", _) => CrudAccess::Read,
             ("PATCH", _) => CrudAccess::Update,

@@ -30,6 +30,17 @@ macro_rules! prepare {
 }
 pub(in crate::api) use prepare;
 
+/// Caching of answers for one caller.
+pub(in crate::api) const PRIVATE: &str = "private, no-cache";
+/// Caching of public answers that may change.
+pub(in crate::api) const PUBLIC: &str = "public, no-cache";
+/// Caching of public answers that never change.
+pub(in crate::api) const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+
+/// Reason for breaking off a download whose place was reassigned.
+pub(in crate::api) const PLACE_LOST: &str =
+    "all downloads are in use, and a caller with fewer got this one's place";
+
 /// A read, with the most common values.
 pub(in crate::api) fn get(
     path: &'static str,

@@ -24,7 +24,7 @@ use super::dispatcher::RequestDispatcher;
 use crate::api::call::HandlerCall;
 use crate::api::endpoint::{MIN_SEQUENCE, ReplyFuture};
 use crate::api::idempotency;
-use crate::api::{EndpointRow, RouteMatch, TABLE};
+use crate::api::{EndpointRow, RouteMatch, served_document};
 
 /// Time limit of the wait for `min_sequence`.
 const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -93,7 +93,7 @@ impl RequestDispatcher {
         active: &ActiveRequest,
     ) -> HandlerCall {
         HandlerCall {
-            table: &TABLE,
+            document: served_document,
             services: Arc::clone(&self.services),
             endpoint,
             method: parts.method.clone(),

@@ -191,11 +191,12 @@ impl WriteGroup {
         self.put(Table::Tree, &node_key(node.level, node.index), &node.hash.0);
     }
 
-    /// Writes a wallet, its e-mail address and its signing addresses. A signing address stays the wallet's for ever;
-    /// `previous_email` is the released address, if it changed. A removed wallet releases its e-mail address too.
-    pub fn put_wallet(&mut self, wallet: &Wallet, previous_email: Option<&str>) {
-        if let Some(previous) = previous_email.filter(|email| *email != wallet.email) {
-            let email = tables::kind_key(lookup::WALLET_EMAIL, previous.as_bytes());
+    /// Writes a wallet, its e-mail address and its signing addresses. A signing address stays the wallet's for ever.
+    /// `before` is its earlier state, whose e-mail address is released if it changed. A removed wallet releases its
+    /// e-mail address too.
+    pub fn put_wallet(&mut self, wallet: &Wallet, before: Option<&Wallet>) {
+        if let Some(before) = before.filter(|before| before.email != wallet.email) {
+            let email = tables::kind_key(lookup::WALLET_EMAIL, before.email.as_bytes());
             self.delete(Table::Lookup, &email);
         }
         self.put_resource(wallet);
@@ -211,11 +212,12 @@ impl WriteGroup {
         }
     }
 
-    /// Writes a template, and its name in its organization; `previous_name` is the released name, if it changed.
-    pub fn put_template(&mut self, template: &Template, previous_name: Option<&str>) {
-        if let Some(previous) = previous_name.filter(|name| *name != template.name) {
+    /// Writes a template, and its name in its organization. `before` is its earlier state: its name is released if it
+    /// changed.
+    pub fn put_template(&mut self, template: &Template, before: Option<&Template>) {
+        if let Some(before) = before.filter(|before| before.name != template.name) {
             let within = &template.organization_id;
-            let name = name_key(lookup::TEMPLATE_NAME, within, previous);
+            let name = name_key(lookup::TEMPLATE_NAME, within, &before.name);
             self.delete(Table::Lookup, &name);
         }
         self.put_resource(template);
@@ -225,7 +227,7 @@ impl WriteGroup {
     }
 
     /// Writes a variation, and its name in its template.
-    pub fn put_variation(&mut self, variation: &Variation) {
+    pub fn put_variation(&mut self, variation: &Variation, _: Option<&Variation>) {
         self.put_resource(variation);
         let within = &variation.template_id;
         let name = name_key(lookup::VARIATION_NAME, within, &variation.name);
@@ -233,7 +235,7 @@ impl WriteGroup {
     }
 
     /// Writes a dispute, its entry in its organization's list, and the evidence or context that leads to it.
-    pub fn put_dispute(&mut self, dispute: &Dispute) {
+    pub fn put_dispute(&mut self, dispute: &Dispute, _: Option<&Dispute>) {
         self.put_resource(dispute);
         let organization = &dispute.organization_id;
         let key = match &dispute.matter {
@@ -246,7 +248,7 @@ impl WriteGroup {
     /// Writes a resource, and its entry in its list.
     pub fn put_resource<T: StoredResource>(&mut self, resource: &T) {
         let id = resource.id().bytes;
-        self.put_with(T::TABLE, &id, |out| encode_into(out, &BincodeRow(resource)));
+        self.put_with(T::TABLE, &id, |out| resource.write(out));
         if let (Some(list), Some((of, number))) = (T::LIST, resource.list_place()) {
             self.put(Table::Lookup, &list_key(list, &of, number), &id);
         }

@@ -68,4 +68,4 @@ pub use tables::records::{IdempotencyRow, SecretRow};
 pub use tables::residue::{IdempotencyResidue, ResourceRow};
 #[doc(hidden)]
 pub use tables::round_trip::rewritten;
-pub use tables::row::StoredResource;
+pub use tables::row::{ResourceWrite, StoredResource};

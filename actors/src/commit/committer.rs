@@ -27,6 +27,7 @@ use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
 use kedge_protocol::log_tree::{self, TreeFrontier};
 use kedge_protocol::merkle::BatchTree;
+use kedge_protocol::registry::CredentialEffect;
 use kedge_protocol::resource::{Object, ObjectStatus};
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::{log_bytes, resource_rows};
@@ -37,7 +38,7 @@ use kedge_storage::{IdempotencyRow, LogHead, SecretRow, SideWrite, WriteGroup};
 use super::error::CommitterError;
 use super::group::{CommitGroup, GroupCompletion};
 use super::pace::GroupPace;
-use super::record::{ends_credentials, record, residue};
+use super::record::{record, residue};
 use super::signing::BatchSigner;
 use crate::api::{BatchPlacement, NewSecret, SealedBatch};
 use crate::events::SideEvents;
@@ -358,6 +359,9 @@ impl Committer {
             .filter_map(|(_, decided)| decided.as_ref().ok());
         for ((decided, at), action) in done.zip(&placed.placed).zip(&record.actions) {
             self.put_decided(group, decided, at.sequence, placed.timestamp_ms)?;
+            if action.kind.spec().credentials == CredentialEffect::Rechecked {
+                self.keys_changed_at = at.sequence;
+            }
             added += decided.counted(&action.payload);
             if let Some(issuer) = decided.issuer().filter(|issuer| *issuer != asker) {
                 group.put_foreign_action(issuer, at.sequence);
@@ -443,9 +447,6 @@ impl Committer {
                 let mut images = Vec::clone(next);
                 ResourceState::place_all(&mut images, sequence, timestamp_ms);
                 for image in &images {
-                    if ends_credentials(image) {
-                        self.keys_changed_at = sequence;
-                    }
                     self.note_key(image)?;
                     resource_rows::put_image(group, image, before);
                 }

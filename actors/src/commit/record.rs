@@ -118,12 +118,3 @@ fn asker(placed: &SequencedProposal) -> (Id, Id) {
         _ => unreachable!("only a registration has no caller, and it makes a wallet"),
     }
 }
-
-/// True for changes that may end credentials that were valid before.
-pub(crate) fn ends_credentials(image: &ResourceState) -> bool {
-    match image {
-        ResourceState::ApiKey(_) => true,
-        ResourceState::Wallet(wallet) => wallet.is_removed(),
-        _ => false,
-    }
-}

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::timing::RequestStage;
 use kedge_protocol::Id;
-use kedge_rules::kinds::spec;
+use kedge_protocol::registry::ActionIsolation;
 use kedge_rules::{ActionInput, Caller};
 use parking_lot::Mutex;
 use ractor::ActorRef;
@@ -161,7 +161,7 @@ impl Proposal {
     /// proposal in flight, and no proposal is dispatched before it is committed.
     pub(crate) fn is_exclusive(&self) -> bool {
         let mut actions = self.submission.actions.iter();
-        actions.any(|action| spec(&action.kind).is_exclusive)
+        actions.any(|action| action.kind.spec().isolation == ActionIsolation::Exclusive)
     }
 
     /// Sends a message to the organization actors that admitted it.

@@ -8,74 +8,8 @@ use crate::hash::{Hash, keccak_parts, text_serde};
 
 mod map;
 
+pub use crate::registry::Prefix;
 pub use map::{IdHashing, IdMap, seed_maps};
-
-macro_rules! prefixes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal, $noun:literal;)*) => {
-        /// Kind of a thing with an identifier. The numbers are permanent: they are stored.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        #[repr(u8)]
-        pub enum Prefix { $($(#[$doc])* $name),* }
-
-        impl Prefix {
-            /// Every prefix, in the order of its stored number.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// The text before the underscore.
-            pub const fn text(self) -> &'static str {
-                match self { $(Self::$name => $text),* }
-            }
-
-            /// The noun in refusals.
-            pub const fn noun(self) -> &'static str {
-                match self { $(Self::$name => $noun),* }
-            }
-
-            /// The prefix with this text.
-            pub fn of_text(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$name),)* _ => None }
-            }
-        }
-    };
-}
-
-prefixes! {
-    /// A wallet.
-    Wallet = "wal", "wallet";
-    /// An organization.
-    Organization = "org", "organization";
-    /// An API key.
-    Key = "key", "api_key";
-    /// A template.
-    Template = "tpl", "template";
-    /// A variation of a template.
-    Variation = "var", "variation";
-    /// An object.
-    Object = "obj", "object";
-    /// An action.
-    Action = "act", "action";
-    /// A batch.
-    Batch = "bat", "batch";
-    /// An anchor.
-    Anchor = "anc", "anchor";
-    /// An event.
-    Event = "evt", "event";
-    /// A file.
-    File = "fil", "file";
-    /// A webhook.
-    Webhook = "whk", "webhook";
-    /// A webhook delivery.
-    Delivery = "dlv", "delivery";
-    /// A dispute.
-    Dispute = "dsp", "dispute";
-}
-
-impl Prefix {
-    /// The prefix with this stored number.
-    pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied()
-    }
-}
 
 /// An identifier: a prefix and 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -23,6 +23,7 @@ mod multiples;
 pub mod percent;
 pub mod proof;
 pub mod receipt;
+pub mod registry;
 mod request;
 pub mod resource;
 #[cfg(feature = "schema")]

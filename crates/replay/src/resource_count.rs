@@ -1,25 +1,30 @@
 //! Counts an organization's resources of a limited type.
 
-use kedge_protocol::Id;
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
 use kedge_protocol::resource::{ApiKey, Webhook};
+use kedge_protocol::{Id, for_each_resource};
 use kedge_rules::{CountedResource, ResourceCount};
 use kedge_storage::{RowPage, StoreReadError, StoreSnapshot, StoredResource};
 
-/// Number of resources of a type that an organization has in a store.
-///
-/// # Errors
-/// [`StoreReadError`] if a row cannot be read.
-pub fn held(
-    snapshot: &StoreSnapshot,
-    organization: Id,
-    of: CountedResource,
-) -> Result<ResourceCount, StoreReadError> {
-    match of {
-        CountedResource::ApiKeys => tally(snapshot, organization, |key: &ApiKey| !key.deleted),
-        CountedResource::Webhooks => tally(snapshot, organization, |hook: &Webhook| !hook.deleted),
-    }
+macro_rules! counts {
+    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident;)*) => {
+        /// Number of resources of a type that an organization has in a store.
+        ///
+        /// # Errors
+        /// [`StoreReadError`] if a row cannot be read.
+        pub fn held(
+            snapshot: &StoreSnapshot,
+            organization: Id,
+            of: CountedResource,
+        ) -> Result<ResourceCount, StoreReadError> {
+            match of {
+                $($(CountedResource::$of => tally(snapshot, organization, |resource: &$type| !resource.deleted),)?)*
+            }
+        }
+    };
 }
+
+for_each_resource!(counts);
 
 fn tally<T: StoredResource>(
     snapshot: &StoreSnapshot,

@@ -1,99 +1,72 @@
 //! Maps each type of resource to its rows in the store.
 
-use kedge_protocol::{Id, Prefix};
+use kedge_protocol::resource::{
+    ApiKey, FileRecord, Invitation, Object, Organization, Template, Variation, Wallet, Webhook,
+};
+use kedge_protocol::{Id, Prefix, for_each_resource};
 use kedge_rules::resource_state::ResourceState;
-use kedge_storage::{CodecError, ResourceRow, StoreReadError, StoreSnapshot, WriteGroup};
+use kedge_storage::{
+    CodecError, ResourceRow, ResourceWrite, StoreReadError, StoreSnapshot, WriteGroup,
+};
 
-/// Writes a resource. `before` is its earlier state, whose names become free.
-pub fn put_image(group: &mut WriteGroup, image: &ResourceState, before: Option<&ResourceState>) {
-    match image {
-        ResourceState::Object(object) => group.put_object(object, None),
-        ResourceState::Wallet(wallet) => {
-            let email = match before {
-                Some(ResourceState::Wallet(before)) => Some(before.email.as_str()),
-                _ => None,
-            };
-            group.put_wallet(wallet, email);
+macro_rules! resource_rows {
+    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident;)*) => {
+        /// Writes a resource. `before` is its earlier state, whose names become free.
+        pub fn put_image(group: &mut WriteGroup, image: &ResourceState, before: Option<&ResourceState>) {
+            match image {
+                $(ResourceState::$type(resource) => {
+                    resource.put_into(group, before.and_then(|before| before.try_into().ok()));
+                })*
+            }
         }
-        ResourceState::Organization(organization) => group.put_resource(organization),
-        ResourceState::Template(template) => {
-            let name = match before {
-                Some(ResourceState::Template(before)) => Some(before.name.as_str()),
-                _ => None,
-            };
-            group.put_template(template, name);
+
+        /// Reads a resource that later actions can change or rules look up.
+        ///
+        /// # Errors
+        /// [`StoreReadError`] if its row cannot be read.
+        pub fn read_image(snapshot: &StoreSnapshot, id: Id) -> Result<Option<ResourceState>, StoreReadError> {
+            $(resource_rows!(@read $read, $type, $prefix, snapshot, id);)*
+            Ok(None)
         }
-        ResourceState::Variation(variation) => group.put_variation(variation),
-        ResourceState::ApiKey(key) => group.put_resource(key),
-        ResourceState::Webhook(webhook) => group.put_resource(webhook),
-        ResourceState::FileRecord(file) => group.put_resource(file),
-        ResourceState::Dispute(dispute) => group.put_dispute(dispute),
-        ResourceState::SequencerKey(key) => group.put_sequencer_key(key),
-        ResourceState::Invitation(invitation) => group.put_resource(invitation),
-    }
-}
 
-/// Reads a resource that later actions can change or rules look up.
-///
-/// # Errors
-/// [`StoreReadError`] if its row cannot be read.
-pub fn read_image(
-    snapshot: &StoreSnapshot,
-    id: Id,
-) -> Result<Option<ResourceState>, StoreReadError> {
-    Ok(match id.prefix {
-        Prefix::Object => snapshot.object(id)?.map(ResourceState::Object),
-        Prefix::Wallet => snapshot.wallet(id)?.map(ResourceState::Wallet),
-        Prefix::Organization => snapshot.organization(id)?.map(ResourceState::Organization),
-        Prefix::Template => snapshot.template(id)?.map(ResourceState::Template),
-        Prefix::Key => snapshot.resource(id)?.map(ResourceState::ApiKey),
-        Prefix::Webhook => snapshot.resource(id)?.map(ResourceState::Webhook),
-        // An invitation has the id of the action that made it.
-        Prefix::Action => snapshot.resource(id)?.map(ResourceState::Invitation),
-        // Immutable, or not a resource.
-        Prefix::Variation
-        | Prefix::File
-        | Prefix::Dispute
-        | Prefix::Batch
-        | Prefix::Anchor
-        | Prefix::Event
-        | Prefix::Delivery => None,
-    })
-}
-
-/// A resource in its stored form; `None` for types that no answer to a signed request shows.
-pub fn row(image: &ResourceState) -> Option<ResourceRow<'_>> {
-    Some(match image {
-        ResourceState::Object(object) => object.into(),
-        ResourceState::Wallet(wallet) => wallet.into(),
-        ResourceState::Template(template) => template.into(),
-        ResourceState::Variation(variation) => variation.into(),
-        ResourceState::ApiKey(key) => key.into(),
-        ResourceState::Webhook(webhook) => webhook.into(),
-        ResourceState::FileRecord(file) => file.into(),
-        ResourceState::Invitation(invitation) => invitation.into(),
-        ResourceState::Organization(organization) => organization.into(),
-        ResourceState::Dispute(_) | ResourceState::SequencerKey(_) => return None,
-    })
-}
-
-/// Reads the result of [`row`].
-///
-/// # Errors
-/// [`CodecError`] if it cannot be read.
-pub fn read_row(row: &ResourceRow<'_>) -> Result<ResourceState, CodecError> {
-    Ok(match row.prefix()? {
-        Prefix::Object => ResourceState::Object(row.object()?),
-        Prefix::Wallet => ResourceState::Wallet(row.read()?),
-        Prefix::Template => ResourceState::Template(row.read()?),
-        Prefix::Variation => ResourceState::Variation(row.read()?),
-        Prefix::Key => ResourceState::ApiKey(row.read()?),
-        Prefix::Webhook => ResourceState::Webhook(row.read()?),
-        Prefix::File => ResourceState::FileRecord(row.read()?),
-        Prefix::Action => ResourceState::Invitation(row.read()?),
-        Prefix::Organization => ResourceState::Organization(row.read()?),
-        Prefix::Dispute | Prefix::Batch | Prefix::Anchor | Prefix::Event | Prefix::Delivery => {
-            return Err(row.unknown());
+        /// Whether [`read_image`] reads resources of this type.
+        pub fn is_read_back(image: &ResourceState) -> bool {
+            match image { $(ResourceState::$type(_) => resource_rows!(@is $read),)* }
         }
-    })
+
+        /// A resource in its stored form; `None` for types that no answer to a signed request shows.
+        pub fn row(image: &ResourceState) -> Option<ResourceRow<'_>> {
+            match image {
+                $(ResourceState::$type(_resource) => resource_rows!(@row $answer, _resource),)*
+            }
+        }
+
+        /// Reads the result of [`row`].
+        ///
+        /// # Errors
+        /// [`CodecError`] if it cannot be read.
+        pub fn read_row(row: &ResourceRow<'_>) -> Result<ResourceState, CodecError> {
+            let prefix = row.prefix()?;
+            $(resource_rows!(@read_row $answer, $type, $prefix, row, prefix);)*
+            Err(row.unknown())
+        }
+    };
+    (@read by_id, $type:ident, $prefix:ident, $snapshot:ident, $id:ident) => {
+        if $id.prefix == Prefix::$prefix {
+            return Ok($snapshot.resource::<$type>($id)?.map(ResourceState::$type));
+        }
+    };
+    (@read never, $type:ident, $prefix:ident, $snapshot:ident, $id:ident) => {};
+    (@is by_id) => { true };
+    (@is never) => { false };
+    (@row shown, $resource:ident) => { Some($resource.into()) };
+    (@row hidden, $resource:ident) => { None };
+    (@read_row shown, $type:ident, $prefix:ident, $row:ident, $found:ident) => {
+        if $found == Prefix::$prefix {
+            return $row.read::<$type>().map(ResourceState::$type);
+        }
+    };
+    (@read_row hidden, $type:ident, $prefix:ident, $row:ident, $found:ident) => {};
 }
+
+for_each_resource!(resource_rows);

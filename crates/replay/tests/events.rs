@@ -249,7 +249,7 @@ impl Log {
                         sequence: *sequence,
                         index: index as u32,
                     },
-                    event_type: kedge_rules::kinds::spec(kind).event,
+                    event_type: kind.spec().event,
                     object: is_object.then_some(*object),
                     seen_by: sees.clone(),
                 });

@@ -14,7 +14,6 @@ use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::kinds::spec;
 use crate::refusal::Refusal;
 
 /// An event, serialized as the API and webhooks show it.
@@ -125,7 +124,7 @@ struct ActionEventBody<'a> {
 
 impl LoggedAction<'_> {
     pub fn event_type(&self) -> EventType {
-        spec(&self.action.kind).event
+        self.action.kind.spec().event
     }
 
     /// Number of its events: one, or one for each variation.

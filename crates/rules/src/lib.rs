@@ -7,7 +7,6 @@ mod field_error;
 pub mod fold;
 pub mod index;
 pub mod json;
-pub mod kinds;
 pub mod object;
 pub mod paths;
 pub mod pointer;

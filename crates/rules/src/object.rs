@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::OBJECT_PROPERTIES_BYTES_MAX;
+use kedge_protocol::registry::{ActionSubject, ObjectChange};
 use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace, Template};
 use kedge_protocol::{Address, Id, Prefix};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json::{self, JsonEdits, JsonMembers, NameIndex};
-use crate::kinds::{ActionSubject, ObjectChange, spec};
 use crate::refusal::Refusal;
 use crate::rights;
 use crate::template_rules::TemplateRules;
@@ -301,9 +301,9 @@ pub(crate) fn edit_again(
 
 /// The change that a kind makes to an object.
 fn change(kind: &Kind) -> Result<ObjectChange, Refusal> {
-    match spec(kind).acts_on {
+    match kind.spec().acts_on {
         ActionSubject::Object(change) => Ok(change),
-        ActionSubject::Nothing | ActionSubject::Resource(_) => Err(Refusal::wrong_way(kind)),
+        ActionSubject::New(_) | ActionSubject::Resource(_) => Err(Refusal::wrong_way(kind)),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Permissions: the template's rules, defaults, and visibility.
 
 use kedge_protocol::action::Kind;
+use kedge_protocol::registry::{ActionAudience, RoleScope};
 use kedge_protocol::resource::{Object, Role, Template, Who};
 use serde::Deserialize;
 
-use crate::kinds::{RoleScope, spec};
 use crate::refusal::Refusal;
 use crate::world::Caller;
 
@@ -13,7 +13,10 @@ pub fn allowed(template: &Template, kind: &Kind) -> Option<Who> {
     if let Some(rule) = template.actions.iter().find(|rule| rule.kind == *kind) {
         return Some(rule.who);
     }
-    spec(kind).by_default
+    match kind.spec().audience {
+        ActionAudience::Bus(by_default) => by_default,
+        ActionAudience::Account(_) | ActionAudience::Operator => None,
+    }
 }
 
 /// Whether the caller is an owner or admin of the template's organization.
@@ -34,7 +37,10 @@ pub fn check_role(kind: &Kind, role: Role, payload: &str) -> Result<(), Refusal>
         role: Option<Role>,
     }
 
-    let needed = match spec(kind).for_role {
+    let ActionAudience::Account(roles) = kind.spec().audience else {
+        return Ok(());
+    };
+    let needed = match roles {
         RoleScope::Any => return Ok(()),
         RoleScope::Admins => Role::Admin,
         RoleScope::AdminsAndOwnersOfOwners => match serde_json::from_str(payload) {

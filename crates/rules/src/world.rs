@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{REQUEST_READ_BYTES_MAX, REQUEST_STEPS_MAX};
+pub use kedge_protocol::registry::CountedResource;
 use kedge_protocol::resource::{Invitation, Organization, ResourceTrace, Role, Variation, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
@@ -46,14 +47,6 @@ pub const OPERATOR: Id = Id {
 pub struct RecipientWallet {
     pub wallet_id: Id,
     pub address: Address,
-}
-
-/// Types of resources whose number per organization is limited.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum CountedResource {
-    /// API keys.
-    ApiKeys,
-    Webhooks,
 }
 
 /// Number of resources of one type in an organization.

@@ -21,9 +21,9 @@ use kedge_rules::registration::normal_email;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::PRIVATE;
 use crate::api::accounts::views::{NonceView, OwnWallet, WalletView};
 use crate::api::call::HandlerCall;
+use crate::api::row::PRIVATE;
 
 /// A wallet and the tokens to act for it.
 #[derive(Debug, Serialize, JsonSchema)]

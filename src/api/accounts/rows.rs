@@ -14,7 +14,7 @@ use crate::api::accounts::bodies::SignerBody;
 use crate::api::accounts::handlers;
 use crate::api::accounts::views::{OwnWallet, WalletView};
 use crate::api::committed_answer::ResourceChange;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::schema;
 use crate::api::row::{
@@ -135,7 +135,12 @@ fn changes() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Accounts";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Accounts",
+    description: "Wallets, their keys, and the tokens to act for them.",
+    area: Some(Area::Wallets),
+    ids: &[("/wallets/me/keys/", PathParameter::Address)],
+};
 
 const TO_REFRESH: AnswerLink = AnswerLink::with_body(
     "refreshToken",
@@ -149,7 +154,7 @@ const TO_LOGOUT: AnswerLink = AnswerLink::with_body(
 
 const REGISTER: EndpointDoc = EndpointDoc {
     id: "registerWallet",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Register a wallet, and its organization",
     description: "Makes a wallet and the organization that it owns, and logs it in. The key of \
         `address` signs the request; that address is the wallet's for ever. The body holds a password, so \
@@ -176,7 +181,7 @@ const REGISTER: EndpointDoc = EndpointDoc {
 
 const LOGIN: EndpointDoc = EndpointDoc {
     id: "login",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Log in",
     description: "Exchanges e-mail address and password for an access token and a refresh token. An \
         unknown address takes as long as a wrong password and gets the same answer.",
@@ -187,7 +192,7 @@ const LOGIN: EndpointDoc = EndpointDoc {
 
 const REFRESH: EndpointDoc = EndpointDoc {
     id: "refreshToken",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Exchange a refresh token for new tokens",
     description: "Exchanges a refresh token for a new pair. Each is valid for one exchange: using \
         one a second time revokes all tokens of that login.",
@@ -202,7 +207,7 @@ const REFRESH: EndpointDoc = EndpointDoc {
 
 const ME: EndpointDoc = EndpointDoc {
     id: "getOwnWallet",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read the caller's wallet",
     description: "The wallet that the access token belongs to, with the highest nonce that each of \
         its keys has spent: continue from there.",
@@ -215,7 +220,7 @@ const ME: EndpointDoc = EndpointDoc {
 
 const LOGOUT: EndpointDoc = EndpointDoc {
     id: "logout",
-    tag: TAG,
+    heading: &HEADING,
     summary: "End a login",
     description: "Ends the login that a refresh token comes from, with every token exchanged from \
         it. Access tokens expire by themselves. An unknown token ends nothing and gets the same \
@@ -225,7 +230,7 @@ const LOGOUT: EndpointDoc = EndpointDoc {
 
 const UPDATE_ME: EndpointDoc = EndpointDoc {
     id: "updateOwnWallet",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Change e-mail address, nickname or password",
     description: "Changes the caller's wallet. A nickname of `null` removes it. A new password needs the \
         current one and `blind`; then the body's digest is signed instead of the body, as when a wallet \
@@ -239,7 +244,7 @@ const UPDATE_ME: EndpointDoc = EndpointDoc {
 
 const ADD_KEY: EndpointDoc = EndpointDoc {
     id: "addWalletKey",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Add a key that signs for the wallet",
     description: "Adds a key that may sign for the caller's wallet, by its address. The request is signed by a key that \
         the wallet already has, and `possession` is the new key's own signature: it consents to belong to this wallet for \
@@ -255,7 +260,7 @@ const ADD_KEY: EndpointDoc = EndpointDoc {
 
 const REMOVE_KEY: EndpointDoc = EndpointDoc {
     id: "removeWalletKey",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Remove a signing key from the wallet",
     description: "Removes a key's right to sign for the caller's wallet. What it signed stays \
         valid. The last key cannot be removed.",

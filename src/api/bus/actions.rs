@@ -17,11 +17,11 @@ use kedge_protocol::receipt::{RECEIPT_VERSION, Receipt, ReceiptLeaf};
 use kedge_protocol::{BatchKeys, Prefix};
 use kedge_storage::{AnchorProgress, PlacedAction, StoreSnapshot};
 
-use crate::api::PRIVATE;
 use crate::api::bus::views::ActionView;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource};
 use crate::api::objects::handlers::sees;
+use crate::api::row::PRIVATE;
 use crate::api::services::ApiServices;
 use crate::api::view_conversion;
 

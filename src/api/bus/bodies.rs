@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use kedge_http::scalars::{AddressInput, ObjectId, TemplateId, VariationId};
 use kedge_protocol::action::Kind;
 use kedge_protocol::limits::BATCH_ACTIONS_MAX;
-use kedge_rules::kinds::{ActionSubject, ObjectChange, spec};
+use kedge_protocol::registry::{ActionSubject, ObjectChange};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -88,9 +88,9 @@ const CUSTOM: &str = "Custom";
 /// The built-in kinds of a form, in the order of their numbers.
 fn kinds_of(form: &str) -> Vec<&'static str> {
     let kinds = Kind::BUILT_IN.iter().filter(|kind| kind.is_bus());
-    let of_form = kinds.filter(|kind| match spec(kind).acts_on {
+    let of_form = kinds.filter(|kind| match kind.spec().acts_on {
         ActionSubject::Object(change) => form_of(change) == form,
-        ActionSubject::Nothing | ActionSubject::Resource(_) => form == MINT,
+        ActionSubject::New(_) | ActionSubject::Resource(_) => form == MINT,
     });
     of_form.map(Kind::text).collect()
 }

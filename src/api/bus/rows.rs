@@ -5,16 +5,16 @@ use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::limits::LimitClass::ActionBatches;
 use kedge_http::query::RequestParameter;
 use kedge_http::signing::SigningScheme;
-use kedge_protocol::Code;
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::resource::Area;
+use kedge_protocol::{Code, Prefix};
 
 use crate::api::EndpointRow;
 use crate::api::bus::bodies::{ActionBody, BatchBody, PreviewRequest};
 use crate::api::bus::preview_views::PreviewAnswer;
 use crate::api::bus::views::{ActionView, BatchAnswer};
 use crate::api::bus::{actions, handlers, preview};
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::schema;
 use crate::api::listing;
 use crate::api::listing::ListPage;
@@ -79,7 +79,15 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Action bus";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Action bus",
+    description: "Signed actions, one by one or in batches, and their proofs.",
+    area: Some(Area::Actions),
+    ids: &[(
+        "/ebus/actions/",
+        PathParameter::IdOr(Prefix::Action, "sequence"),
+    )],
+};
 
 const TO_PROOF: AnswerLink =
     AnswerLink::with_parameters("getActionProof", &[("id", "$response.body#/id")]);
@@ -88,7 +96,7 @@ const TO_BATCH: AnswerLink =
 
 const SUBMIT: EndpointDoc = EndpointDoc {
     id: "submitAction",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Submit one action",
     description: "Does one action. The signed payload is the exact text of the member `payload`, \
         from its first to its last byte, or `{}` if it is absent. The answer means that the action \
@@ -116,7 +124,7 @@ const PREFERENCE_APPLIED: &[RequestParameter] = &[RequestParameter {
 
 const SUBMIT_BATCH: EndpointDoc = EndpointDoc {
     id: "submitBatch",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Submit up to 500 actions under one signature",
     description: "Does up to 500 actions under one signature; the limits count one request. By \
         default they are independent, and the answer has one result for each in order: the action, or \
@@ -141,7 +149,7 @@ const SUBMIT_BATCH: EndpointDoc = EndpointDoc {
 
 const LIST: EndpointDoc = EndpointDoc {
     id: "listActions",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List the organization's actions",
     description: "The actions of the caller's organization, in the log's order.",
     links: &[AnswerLink::with_parameters(
@@ -153,7 +161,7 @@ const LIST: EndpointDoc = EndpointDoc {
 
 const GET: EndpointDoc = EndpointDoc {
     id: "getAction",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read an action, by id or sequence",
     description: "An action with its receipt, by id or sequence: the organization's own, or one on \
         an object visible to the caller.",
@@ -167,7 +175,7 @@ const GET: EndpointDoc = EndpointDoc {
 
 const PROOF: EndpointDoc = EndpointDoc {
     id: "getActionProof",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Get an action's proof file",
     description: "One self-contained file that proves the action without this server: the opened \
         leaf, the path to the signed batch header, and, once the chain has finalized an anchor that \
@@ -183,7 +191,7 @@ const PROOF: EndpointDoc = EndpointDoc {
 
 const PREVIEW: EndpointDoc = EndpointDoc {
     id: "previewActions",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Preview what actions would do",
     description: "Shows what one action or a batch would do if it arrived now, and gives the typed \
         data to sign with the headers to send, so that a wallet can show and sign it. Nothing is \

@@ -16,13 +16,13 @@ use kedge_storage::StoreSnapshot;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::api::PRIVATE;
 use crate::api::call::HandlerCall;
 use crate::api::disputes::recorder::{DisputeRecord, answer_at, check, of_claim};
 use crate::api::disputes::views::DisputeView;
 use crate::api::idempotency::unsigned_requests;
 use crate::api::idempotency::unsigned_requests::UnsignedStart;
 use crate::api::listing::list_own;
+use crate::api::row::PRIVATE;
 
 /// Size limit of a submitted file.
 const FILE_BYTES_MAX: usize = if CLAIM_BYTES_MAX > EVIDENCE_BYTES_MAX {

@@ -14,6 +14,7 @@ use crate::api::document::{AnswerLink, EndpointDoc};
 use crate::api::endpoint::schema;
 use crate::api::listing;
 use crate::api::listing::ListPage;
+use crate::api::log;
 use crate::api::row::{get, handler, unsigned};
 
 /// A submission is unsigned, because it proves itself, but needs more than a right to read.
@@ -50,8 +51,6 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Log";
-
 const LOCATION: &[RequestParameter] = &[RequestParameter {
     name: "Location",
     schema_type: "string",
@@ -60,7 +59,7 @@ const LOCATION: &[RequestParameter] = &[RequestParameter {
 
 const CREATE: EndpointDoc = EndpointDoc {
     id: "bringDispute",
-    tag: TAG,
+    heading: &log::rows::HEADING,
     summary: "Submit evidence of a fault, or a claim",
     description: "Accepts an evidence file: records that the sequencer signed or anchored, and that contradict \
         each other or the protocol. Evidence that shows its fault is recorded in the log with the verdict, an \
@@ -89,7 +88,7 @@ const CREATE: EndpointDoc = EndpointDoc {
 
 const LIST: EndpointDoc = EndpointDoc {
     id: "listDisputes",
-    tag: TAG,
+    heading: &log::rows::HEADING,
     summary: "List the organization's disputes",
     description: "The disputes that the caller's organization submitted, in the order of their \
         verdicts, without the evidence and the claim files.",
@@ -102,7 +101,7 @@ const LIST: EndpointDoc = EndpointDoc {
 
 const GET: EndpointDoc = EndpointDoc {
     id: "getDispute",
-    tag: TAG,
+    heading: &log::rows::HEADING,
     summary: "Read a dispute",
     description: "A dispute with its evidence or claim, which anyone can check again.",
     ..EndpointDoc::MISSING

@@ -3,11 +3,13 @@
 use kedge_http::query::RequestParameter;
 use kedge_protocol::Code;
 
+use super::heading::ApiHeading;
+
 #[derive(Debug)]
 pub struct EndpointDoc {
     /// `operationId`: the name in generated clients. Never changed.
     pub id: &'static str,
-    pub tag: &'static str,
+    pub heading: &'static ApiHeading,
     /// One line.
     pub summary: &'static str,
     /// What it does and what to know about it. Lines between back quotes are shown as code.
@@ -32,7 +34,7 @@ impl EndpointDoc {
     /// Placeholder for a missing description, which a test reports.
     pub const MISSING: Self = Self {
         id: "",
-        tag: "",
+        heading: &ApiHeading::MISSING,
         summary: "",
         description: "",
         errors: &[],

@@ -9,17 +9,14 @@ pub mod doc;
 pub mod error_schema;
 pub mod examples;
 mod generators;
-pub(in crate::api) mod headings;
+mod heading;
 mod introduction;
 mod operation;
 mod parameters;
 mod responses;
 mod webhooks;
 
-use std::sync::OnceLock;
-
 use kedge_http::auth::api_key::API_KEY;
-use kedge_http::fixed_body::FixedBody;
 use kedge_rules::schema::BodySchema;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -30,17 +27,8 @@ use crate::api::endpoint::EndpointRow;
 use responses::ErrorResponses;
 
 pub use doc::{AnswerLink, EndpointDoc};
-pub use headings::is_tag;
+pub use heading::{ApiHeading, PathParameter};
 pub use parameters::schema as parameter_schema;
-
-/// The document of these rows, which must be the same at each call.
-pub fn served(rows: &[EndpointRow]) -> &'static FixedBody {
-    static DOCUMENT: OnceLock<FixedBody> = OnceLock::new();
-    DOCUMENT.get_or_init(|| {
-        let json = serde_json::to_vec(&document(rows)).unwrap_or_default();
-        FixedBody::new("application/json", json)
-    })
-}
 
 pub fn body_schema(endpoint: &EndpointRow) -> Option<BodySchema> {
     let request = endpoint.request?;
@@ -85,7 +73,11 @@ impl SchemaCollector {
     }
 }
 
-pub fn document(rows: &[EndpointRow]) -> Value {
+pub fn document(headings: &[&ApiHeading], rows: &[EndpointRow]) -> Value {
+    let tags = headings.iter();
+    let tags: Value = tags
+        .map(|heading| json!({ "name": heading.name, "description": heading.description }))
+        .collect();
     let mut schemas = SchemaCollector::new();
     let mut responses = ErrorResponses::default();
     let mut paths: Map<String, Value> = Map::new();
@@ -110,7 +102,7 @@ pub fn document(rows: &[EndpointRow]) -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/", "description": "The server that this document came from" }],
-        "tags": headings::tags(),
+        "tags": tags,
         "paths": paths,
         "components": {
             "schemas": schemas.into_definitions(),

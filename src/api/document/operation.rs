@@ -25,7 +25,7 @@ pub(crate) fn of(
     let id = endpoint.operation_id();
     let mut operation = json!({
         "operationId": id,
-        "tags": [endpoint.tag],
+        "tags": [endpoint.doc.heading.name],
         "summary": endpoint.summary,
         "description": endpoint.doc.description,
         "parameters": parameters::of(endpoint),

@@ -6,7 +6,7 @@ use kedge_http::signing::{self, SigningScheme};
 use serde_json::{Map, Value, json};
 
 use crate::api::document::examples;
-use crate::api::document::headings::{PathParameter, named};
+use crate::api::document::heading::PathParameter;
 use crate::api::endpoint::EndpointRow;
 
 /// A parameter's JSON Schema, from a type's name or a whole schema.
@@ -22,7 +22,7 @@ pub(crate) fn of(endpoint: &EndpointRow) -> Vec<Value> {
     for (begin, _) in endpoint.path.match_indices('{') {
         let (before, rest) = endpoint.path.split_at(begin);
         let name = rest[1..].split('}').next().unwrap_or_default();
-        let mut described = path_parameter(name, before);
+        let mut described = path_parameter(name, endpoint.doc.heading.parameter(before));
         if let Some(value) = example.and_then(|example| example.path.get(name)) {
             described["example"] = value.clone();
         }
@@ -70,8 +70,8 @@ fn described(parameter: &RequestParameter, place: &str) -> Value {
     })
 }
 
-fn path_parameter(name: &str, before: &str) -> Value {
-    let (description, pattern) = match named(before) {
+fn path_parameter(name: &str, meaning: Option<PathParameter>) -> Value {
+    let (description, pattern) = match meaning {
         Some(PathParameter::Id(prefix)) => (
             format!("An identifier that begins with `{}_`.", prefix.text()),
             format!("^{}$", id_pattern(prefix)),

@@ -2,9 +2,10 @@
 
 use kedge_http::events::filter;
 use kedge_http::query::RequestParameter;
+use kedge_protocol::resource::Area;
 
 use crate::api::EndpointRow;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc};
 use crate::api::endpoint::{EVENT_STREAM, schema};
 use crate::api::events::handlers;
 use crate::api::events::views::{EventText, EventView};
@@ -28,11 +29,16 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Events";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Events",
+    description: "What happened, as a list and as a stream.",
+    area: Some(Area::Events),
+    ids: &[],
+};
 
 const LIST: EndpointDoc = EndpointDoc {
     id: "listEvents",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List events",
     description: "What happened in the caller's organization, and the batches and anchors of the whole \
         log, in the order of `position`. An API key sees the events of the areas that it may read, or all \
@@ -53,7 +59,7 @@ const LAST_EVENT_ID: &[RequestParameter] = &[RequestParameter {
 
 const STREAM: EndpointDoc = EndpointDoc {
     id: "streamEvents",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Follow events as they happen",
     description: "The same events as the list, one by one as they happen, as server-sent events. Each has its \
         `position` as `id`: a reader that reconnects with it misses nothing and sees nothing twice. A comment \

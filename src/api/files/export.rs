@@ -23,8 +23,8 @@ use kedge_protocol::log_tree::TreeFrontier;
 use kedge_protocol::{BatchKeys, Id};
 use kedge_storage::StoreSnapshot;
 
-use crate::api::PLACE_LOST;
 use crate::api::call::HandlerCall;
+use crate::api::row::PLACE_LOST;
 use crate::api::services::ApiServices;
 
 pub const LINES: &str = "application/x-ndjson";

@@ -26,8 +26,8 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use crate::api::call::HandlerCall;
 use crate::api::files::views::FileView;
 use crate::api::listing::list_own;
+use crate::api::row::{PLACE_LOST, PRIVATE};
 use crate::api::services::ApiServices;
-use crate::api::{PLACE_LOST, PRIVATE};
 
 /// Bytes of a content read in one step.
 const PIECE_BYTES: usize = 64 * 1024;

@@ -4,11 +4,12 @@ use hyper::Method;
 use kedge_http::limits::LimitClass::FileUploads;
 use kedge_http::query::RequestParameter;
 use kedge_http::signing::SigningScheme;
-use kedge_protocol::Code;
+use kedge_protocol::resource::Area;
+use kedge_protocol::{Code, Prefix};
 
 use crate::api::EndpointRow;
 use crate::api::committed_answer::ResourceChange;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::{ANY, schema};
 use crate::api::files::bodies::{ContentBytes, ExportLines, UploadBody};
@@ -16,6 +17,7 @@ use crate::api::files::views::FileView;
 use crate::api::files::{export, handlers};
 use crate::api::listing;
 use crate::api::listing::ListPage;
+use crate::api::log;
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed};
 
 pub(in crate::api) fn rows() -> Vec<EndpointRow> {
@@ -59,7 +61,12 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Files";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Files",
+    description: "Files whose digests are in the log.",
+    area: Some(Area::Files),
+    ids: &[("/files/", PathParameter::Id(Prefix::File))],
+};
 
 const TO_CONTENT: AnswerLink =
     AnswerLink::with_parameters("getFileContent", &[("id", "$response.body#/id")]);
@@ -78,7 +85,7 @@ const CONTENT_DIGEST_SENT: &[RequestParameter] = &[RequestParameter {
 
 const CREATE: EndpointDoc = EndpointDoc {
     id: "uploadFile",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Upload a file",
     description: "Accepts a file as `multipart/form-data`, hashes it as it arrives, and puts its digest \
         into the log. The signature covers that digest, `sha-256=:…:`, as the payload, and the name as \
@@ -97,7 +104,7 @@ const CREATE: EndpointDoc = EndpointDoc {
 
 const LIST: EndpointDoc = EndpointDoc {
     id: "listFiles",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List the organization's files",
     description: "The files of the caller's organization, in the order of upload.",
     links: &[AnswerLink::with_parameters(
@@ -109,7 +116,7 @@ const LIST: EndpointDoc = EndpointDoc {
 
 const GET: EndpointDoc = EndpointDoc {
     id: "getFile",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read a file's description",
     description: "A file's name, size, media type and digest.",
     links: &[TO_CONTENT],
@@ -159,7 +166,7 @@ const OF_CONTENT: &[RequestParameter] = &[
 
 const CONTENT: EndpointDoc = EndpointDoc {
     id: "getFileContent",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Download a file",
     description: "The file's bytes with their detected media type, always as an attachment.",
     errors: &[Code::RangeNotSatisfiable],
@@ -171,7 +178,7 @@ const CONTENT: EndpointDoc = EndpointDoc {
 
 const EXPORT: EndpointDoc = EndpointDoc {
     id: "exportLog",
-    tag: "Log",
+    heading: &log::rows::HEADING,
     summary: "Export the log",
     description: "The log as lines of JSON that anyone can replay: `log` first, then each batch with its \
         leaves, and `checkpoint` at the end. With credentials, each batch is followed by the \

@@ -11,10 +11,10 @@ use kedge_protocol::{Id, Prefix};
 use kedge_storage::StoreSnapshot;
 use serde::Deserialize;
 
-use crate::api::PRIVATE;
 use crate::api::call::HandlerCall;
 use crate::api::keys::views::{ApiKeyView, NewApiKeyView};
 use crate::api::listing::list_own;
+use crate::api::row::PRIVATE;
 
 /// Members of a key's body that are checked here: one needs a clock, the other the caller's own API key.
 #[derive(Deserialize)]

@@ -3,13 +3,13 @@
 use hyper::Method;
 use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::signing::{SigningScheme, TargetSource};
-use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
+use kedge_protocol::{Code, Prefix};
 
 use crate::api::EndpointRow;
 use crate::api::committed_answer::ResourceChange;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::schema;
 use crate::api::keys::bodies::{KeyBody, RotateBody};
 use crate::api::keys::handlers;
@@ -76,7 +76,12 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "API keys";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "API keys",
+    description: "Credentials for programs, with narrow rights.",
+    area: Some(Area::ApiKeys),
+    ids: &[("/api-keys/", PathParameter::Id(Prefix::Key))],
+};
 
 const TO_KEY: AnswerLink =
     AnswerLink::with_parameters("getApiKey", &[("id", "$response.body#/id")]);
@@ -87,7 +92,7 @@ const TO_DELETE: AnswerLink =
 
 const CREATE: EndpointDoc = EndpointDoc {
     id: "createApiKey",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Make an API key",
     description: "Makes an API key of the caller's organization, for its owners and admins. `key` is \
         shown in this answer and its replays alone: send it as `x-api-key`, alone or together with an access \
@@ -101,7 +106,7 @@ const CREATE: EndpointDoc = EndpointDoc {
 
 const LIST: EndpointDoc = EndpointDoc {
     id: "listApiKeys",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List the organization's API keys",
     description: "The API keys of the caller's organization that were not deleted, without their secrets.",
     links: &[AnswerLink::with_parameters(
@@ -113,7 +118,7 @@ const LIST: EndpointDoc = EndpointDoc {
 
 const GET: EndpointDoc = EndpointDoc {
     id: "getApiKey",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read an API key",
     description: "An API key without its secret: what it may do, when it expires, and when it was last used.",
     links: &[TO_ROTATE, TO_DELETE],
@@ -122,7 +127,7 @@ const GET: EndpointDoc = EndpointDoc {
 
 const DELETE: EndpointDoc = EndpointDoc {
     id: "deleteApiKey",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Delete an API key",
     description: "Deletes an API key: from now on it is refused. It stays in the log and leaves the list.",
     links: &[TO_KEY, TO_ACTION, TO_PROOF],
@@ -131,7 +136,7 @@ const DELETE: EndpointDoc = EndpointDoc {
 
 const ROTATE: EndpointDoc = EndpointDoc {
     id: "rotateApiKey",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Replace an API key's secret",
     description: "Gives an API key a new secret, which is shown in this answer and its replays alone. The \
         old secret stays valid for `overlap_s` seconds, a day if that is absent, so that it can be \

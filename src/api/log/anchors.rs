@@ -8,10 +8,10 @@ use kedge_http::scalars::HashText;
 use kedge_protocol::{BatchKeys, Prefix, log_tree};
 use kedge_storage::AnchorRow;
 
-use crate::api::PUBLIC;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource};
 use crate::api::log::views::{CheckpointView, ConsistencyView};
+use crate::api::row::PUBLIC;
 use crate::api::view_conversion;
 
 /// The two sizes of a consistency proof.

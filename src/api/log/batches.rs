@@ -14,8 +14,8 @@ use crate::api::bus::views::{BatchAction, ForeignAction};
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource, part_of};
 use crate::api::log::views::LeavesView;
+use crate::api::row::{IMMUTABLE, PUBLIC};
 use crate::api::view_conversion;
-use crate::api::{IMMUTABLE, PUBLIC};
 
 /// The batch of the path, by id or number.
 fn found_batch(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<SignedBatch, ApiError> {

@@ -1,10 +1,12 @@
 //! Endpoints of the public log.
 
 use kedge_http::limits::LimitClass::Lists;
+use kedge_protocol::Prefix;
+use kedge_protocol::resource::Area;
 
 use crate::api::EndpointRow;
 use crate::api::bus::views::BatchAction;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::schema;
 use crate::api::listing;
@@ -103,11 +105,20 @@ fn anchors() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Log";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Log",
+    description: "Batches, anchors and their proofs. Public.",
+    area: Some(Area::Batches),
+    ids: &[
+        ("/batches/", PathParameter::IdOr(Prefix::Batch, "number")),
+        ("/anchors/", PathParameter::IdOr(Prefix::Anchor, "number")),
+        ("/disputes/", PathParameter::Id(Prefix::Dispute)),
+    ],
+};
 
 const LIST_BATCHES: EndpointDoc = EndpointDoc {
     id: "listBatches",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List batches",
     description: "The batches of the whole log, of all organizations: headers and signatures are public.",
     links: &[AnswerLink::with_parameters(
@@ -119,7 +130,7 @@ const LIST_BATCHES: EndpointDoc = EndpointDoc {
 
 const GET_BATCH: EndpointDoc = EndpointDoc {
     id: "getBatch",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read a batch, by id or number",
     description: "A batch: its signed header, and the state of its anchor on the chain.",
     links: &[
@@ -131,7 +142,7 @@ const GET_BATCH: EndpointDoc = EndpointDoc {
 
 const GET_LEAVES: EndpointDoc = EndpointDoc {
     id: "getBatchLeaves",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read a batch's leaves",
     description: "The leaf hashes of a batch, in order. They show nothing about the actions, and give the \
         root and the head that the header signs.",
@@ -144,7 +155,7 @@ const GET_LEAVES: EndpointDoc = EndpointDoc {
 
 const LIST_BATCH_ACTIONS: EndpointDoc = EndpointDoc {
     id: "listBatchActions",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List a batch's actions",
     description: "The actions of a batch. Those of the caller's organization in full, others only \
         as sequence and leaf. An API key without the right actions.read sees only sequence and leaf \
@@ -154,7 +165,7 @@ const LIST_BATCH_ACTIONS: EndpointDoc = EndpointDoc {
 
 const LIST_ANCHORS: EndpointDoc = EndpointDoc {
     id: "listAnchors",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List anchors",
     description: "The checkpoints that were sent to the chain, in order.",
     links: &[AnswerLink::with_parameters(
@@ -166,7 +177,7 @@ const LIST_ANCHORS: EndpointDoc = EndpointDoc {
 
 const GET_ANCHOR: EndpointDoc = EndpointDoc {
     id: "getAnchor",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read an anchor, by id or number",
     description: "An anchor: what it commits to, its transaction, and the state of that transaction.",
     links: &[AnswerLink::with_parameters(
@@ -178,7 +189,7 @@ const GET_ANCHOR: EndpointDoc = EndpointDoc {
 
 const GET_CHECKPOINT: EndpointDoc = EndpointDoc {
     id: "getCheckpoint",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read the newest signed head",
     description: "The newest head of the log, signed now. Keep it: with the consistency proof, the \
         next one shows that nothing before was rewritten.",
@@ -194,7 +205,7 @@ const GET_CHECKPOINT: EndpointDoc = EndpointDoc {
 
 const LIST_SEQUENCER_KEYS: EndpointDoc = EndpointDoc {
     id: "listSequencerKeys",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List the sequencer's keys",
     description: "The keys that sign batches, each with the number of the first batch that it signs, in order. \
         A header names no key: check it with the key of its number, and a checkpoint with the key of its last \
@@ -209,7 +220,7 @@ const LIST_SEQUENCER_KEYS: EndpointDoc = EndpointDoc {
 
 const GET_CONSISTENCY: EndpointDoc = EndpointDoc {
     id: "getConsistencyProof",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Prove that the log only grew",
     description: "Proves that the log of one size is a prefix of the log of another (RFC 9162, 2.1.4). \
         Sizes are numbers of batches.",

@@ -15,13 +15,13 @@ use kedge_protocol::resource::{Object, Template};
 use kedge_rules::rights::sees_object;
 use kedge_storage::StoreSnapshot;
 
-use crate::api::PRIVATE;
 use crate::api::bus::actions;
 use crate::api::bus::views::HistoryPage;
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListRequest, ListSource, Rows, part_of};
 use crate::api::objects::history::ObjectRebuild;
 use crate::api::objects::views::ObjectView;
+use crate::api::row::PRIVATE;
 
 /// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
 pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {

@@ -5,14 +5,14 @@ use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::limits::LimitClass::{Lists, ObjectWrites};
 use kedge_http::query::RequestParameter;
 use kedge_http::signing::{SigningScheme, TargetSource};
-use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
+use kedge_protocol::{Code, Prefix};
 
 use crate::api::EndpointRow;
 use crate::api::bus::views::HistoryPage;
 use crate::api::committed_answer::ResourceChange;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::{MIN_SEQUENCE, schema};
 use crate::api::listing;
 use crate::api::listing::ListPage;
@@ -119,7 +119,12 @@ fn object() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Objects";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Objects",
+    description: "Minting, reading, changing and transferring objects.",
+    area: Some(Area::Objects),
+    ids: &[("/objects/", PathParameter::Id(Prefix::Object))],
+};
 
 const TO_OBJECT: AnswerLink =
     AnswerLink::with_parameters("getObject", &[("id", "$response.body#/id")]);
@@ -140,7 +145,7 @@ const ETAG: &[RequestParameter] = &[RequestParameter {
 
 const MINT: EndpointDoc = EndpointDoc {
     id: "mintObject",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Mint an object",
     description: "Makes an object of a template, for callers that the template lets mint. The \
         variation's properties override the template's, and the body's override both. The object \
@@ -171,7 +176,7 @@ const MINT: EndpointDoc = EndpointDoc {
 
 const LIST: EndpointDoc = EndpointDoc {
     id: "listObjects",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List objects",
     description: "The objects of the caller's organization; with `template_id` those of a template, \
         with `owner_id` those that a wallet owns, both of any organization as far as the caller may \
@@ -186,7 +191,7 @@ const LIST: EndpointDoc = EndpointDoc {
 
 const SEARCH: EndpointDoc = EndpointDoc {
     id: "searchObjects",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Find objects by a filter",
     description: "The objects visible to the caller that the filter finds: a tree of `and`, `or` and `not` \
         over conditions on members and properties. It uses indexes and reads a bounded number of rows: past \
@@ -201,7 +206,7 @@ const SEARCH: EndpointDoc = EndpointDoc {
 
 const COUNT: EndpointDoc = EndpointDoc {
     id: "countObjects",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Count the objects that a filter finds",
     description: "The exact number of objects visible to the caller that the filter finds. The \
         bound on the rows read is that of the search.",
@@ -210,7 +215,7 @@ const COUNT: EndpointDoc = EndpointDoc {
 
 const GET: EndpointDoc = EndpointDoc {
     id: "getObject",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read an object",
     description: "An object of the caller's organization, of the caller, or of a public template; \
         with `at_sequence` as it was then, as far back as its listed history reaches.",
@@ -224,7 +229,7 @@ const GET: EndpointDoc = EndpointDoc {
 
 const UPDATE: EndpointDoc = EndpointDoc {
     id: "updateObject",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Merge a patch into an object's properties",
     description: "Merges a patch into an object's properties (RFC 7396): members that are null are \
         removed, objects are merged, anything else is replaced. Numbers that the patch does not \
@@ -239,7 +244,7 @@ const UPDATE: EndpointDoc = EndpointDoc {
 
 const TRANSFER: EndpointDoc = EndpointDoc {
     id: "transferObject",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Transfer an object to another wallet",
     description: "Transfers an object to another wallet, named by its id or its address.",
     errors: &[Code::PreconditionFailed],
@@ -251,7 +256,7 @@ const TRANSFER: EndpointDoc = EndpointDoc {
 
 const HISTORY: EndpointDoc = EndpointDoc {
     id: "listObjectHistory",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List an object's last actions",
     description: "The last 1,000 actions on an object, newest first whatever `order` is. Older ones \
         leave this list and stay in the log; `pruned_before` gives the version from which on the \

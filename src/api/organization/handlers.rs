@@ -15,8 +15,8 @@ use kedge_protocol::resource::Organization;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::api::PRIVATE;
 use crate::api::call::HandlerCall;
+use crate::api::row::PRIVATE;
 
 /// An organization, as its members see it.
 #[derive(Serialize, JsonSchema)]

@@ -2,12 +2,14 @@
 
 use hyper::Method;
 use kedge_http::signing::{PathMember, SigningScheme, TargetSource};
+use kedge_protocol::Prefix;
 use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Area;
 
 use crate::api::EndpointRow;
 use crate::api::accounts::views::WalletView;
 use crate::api::committed_answer::ResourceChange;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::schema;
 use crate::api::listing;
 use crate::api::listing::ListPage;
@@ -106,11 +108,25 @@ fn invitations() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Organization";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Organization",
+    description: "The caller's organization: its limits, its members and its invitations.",
+    area: Some(Area::Wallets),
+    ids: &[
+        (
+            "/organizations/me/members/",
+            PathParameter::Id(Prefix::Wallet),
+        ),
+        (
+            "/organizations/me/invitations/",
+            PathParameter::Id(Prefix::Action),
+        ),
+    ],
+};
 
 const ME: EndpointDoc = EndpointDoc {
     id: "getOwnOrganization",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read the caller's organization and its limits",
     description: "The organization with its tier and price, how many requests each limit allows, how \
         many were sent in the current window, and when each limit would run out at that pace. Only the \
@@ -120,7 +136,7 @@ const ME: EndpointDoc = EndpointDoc {
 
 const MEMBERS: EndpointDoc = EndpointDoc {
     id: "listMembers",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List the organization's wallets",
     description: "The wallets of the caller's organization, in the order of registration.",
     links: &[AnswerLink::with_parameters(
@@ -132,7 +148,7 @@ const MEMBERS: EndpointDoc = EndpointDoc {
 
 const SET_ROLE: EndpointDoc = EndpointDoc {
     id: "setMemberRole",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Set a member's role",
     description: "Sets what a member may do: `owner`, `admin` or `member`. Owners and admins set \
         roles; only an owner makes or changes owners, and nobody changes their own role. \
@@ -145,7 +161,7 @@ const SET_ROLE: EndpointDoc = EndpointDoc {
 
 const REMOVE_MEMBER: EndpointDoc = EndpointDoc {
     id: "removeMember",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Remove a member",
     description: "Ends a wallet's membership. From then on none of its keys can sign; its logins, \
         its access tokens and the API keys that it made are refused; its e-mail address is free \
@@ -157,7 +173,7 @@ const REMOVE_MEMBER: EndpointDoc = EndpointDoc {
 
 const INVITE: EndpointDoc = EndpointDoc {
     id: "inviteMember",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Invite someone",
     description: "Makes an invitation to the caller's organization. Its code is shown in this answer \
         and never again; `POST /wallets/register` accepts it as `invitation`. It is valid for one \
@@ -169,7 +185,7 @@ const INVITE: EndpointDoc = EndpointDoc {
 
 const INVITATIONS: EndpointDoc = EndpointDoc {
     id: "listInvitations",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List the organization's invitations",
     description: "The invitations of the caller's organization, including used, revoked and expired \
         ones, without their codes.",
@@ -182,7 +198,7 @@ const INVITATIONS: EndpointDoc = EndpointDoc {
 
 const REVOKE_INVITATION: EndpointDoc = EndpointDoc {
     id: "revokeInvitation",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Revoke an invitation",
     description: "Revokes an unused invitation: nobody can register with its code any more. Owners \
         and admins of the organization may revoke any invitation.",

@@ -13,8 +13,8 @@ use kedge_protocol::{BatchKeys, Hash};
 use kedge_storage::{AnchorProgress, RowPage, StoreMode, StoreReadError};
 use schemars::JsonSchema;
 
-use crate::api::PUBLIC;
 use crate::api::call::HandlerCall;
+use crate::api::row::PUBLIC;
 use crate::api::service::views::{
     AnchoringView, ClusterView, DomainView, HealthView, NodeView, ReadyView, SigningTypesView,
     TypeMember, VersionView,
@@ -197,6 +197,6 @@ pub async fn version(call: HandlerCall) -> Result<HttpReply, ApiError> {
 
 /// `GET /openapi.json`
 pub async fn document(call: HandlerCall) -> Result<HttpReply, ApiError> {
-    let document = crate::api::document::served(call.table);
+    let document = (call.document)();
     Ok(document.reply(&call.headers, sequence(&call), PUBLIC))
 }

@@ -8,8 +8,8 @@ use kedge_http::error::ApiError;
 use kedge_http::fixed_body::FixedBody;
 use kedge_http::reply::HttpReply;
 
-use crate::api::PUBLIC;
 use crate::api::call::HandlerCall;
+use crate::api::row::PUBLIC;
 
 pub const PAGE_TYPE: &str = "text/html; charset=utf-8";
 pub const STYLE_TYPE: &str = "text/css; charset=utf-8";

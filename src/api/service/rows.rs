@@ -4,7 +4,7 @@ use kedge_http::limits::LimitClass::Free;
 use kedge_http::query::RequestParameter;
 
 use crate::api::EndpointRow;
-use crate::api::document::EndpointDoc;
+use crate::api::document::{ApiHeading, EndpointDoc};
 use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::schema;
 use crate::api::row::{get, handler};
@@ -100,7 +100,12 @@ fn document() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Service";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Service",
+    description: "The domain, the keys, the health of the server, this document.",
+    area: None,
+    ids: &[],
+};
 
 /// Headers of answers that are kept in two forms.
 const IN_TWO_FORMS: &[RequestParameter] = &[
@@ -118,7 +123,7 @@ const IN_TWO_FORMS: &[RequestParameter] = &[
 
 const DOMAIN: EndpointDoc = EndpointDoc {
     id: "getDomain",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read the domain of every signature",
     description: "The EIP-712 domain under which everything is signed, with the types, in the shape \
         of EIP-5267, and the address of the sequencer. A careful client compares it with the \
@@ -128,7 +133,7 @@ const DOMAIN: EndpointDoc = EndpointDoc {
 
 const KEYS: EndpointDoc = EndpointDoc {
     id: "getTokenKeys",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read the public keys of access tokens",
     description: "The public keys that access tokens are signed with, as a JWK set (RFC 7517).",
     ..EndpointDoc::MISSING
@@ -136,7 +141,7 @@ const KEYS: EndpointDoc = EndpointDoc {
 
 const HEALTH: EndpointDoc = EndpointDoc {
     id: "getHealth",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Check that the process answers",
     description: "Answers as long as the process runs.",
     ..EndpointDoc::MISSING
@@ -144,7 +149,7 @@ const HEALTH: EndpointDoc = EndpointDoc {
 
 const READY: EndpointDoc = EndpointDoc {
     id: "getReadiness",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Check whether the server accepts changes",
     description: "Whether the server accepts changes, with the log's head. 503 and the reason if it \
         is read-only; reads continue then.",
@@ -154,7 +159,7 @@ const READY: EndpointDoc = EndpointDoc {
 
 const VERSION: EndpointDoc = EndpointDoc {
     id: "getVersion",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read name and version",
     description: "The name and version of the running server.",
     ..EndpointDoc::MISSING
@@ -162,7 +167,7 @@ const VERSION: EndpointDoc = EndpointDoc {
 
 const DOCUMENT: EndpointDoc = EndpointDoc {
     id: "getDocument",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read this document",
     description: "This document, generated from the table that routes requests.",
     response_headers: IN_TWO_FORMS,
@@ -171,7 +176,7 @@ const DOCUMENT: EndpointDoc = EndpointDoc {
 
 const REFERENCE: EndpointDoc = EndpointDoc {
     id: "getReference",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read the reference",
     description: "The reference for people: a page that shows this document and loads nothing from \
         elsewhere.",
@@ -181,7 +186,7 @@ const REFERENCE: EndpointDoc = EndpointDoc {
 
 const REFERENCE_STYLE: EndpointDoc = EndpointDoc {
     id: "getReferenceStyle",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read the reference's style sheet",
     description: "The style sheet of the reference.",
     response_headers: IN_TWO_FORMS,
@@ -190,7 +195,7 @@ const REFERENCE_STYLE: EndpointDoc = EndpointDoc {
 
 const REFERENCE_SCRIPT: EndpointDoc = EndpointDoc {
     id: "getReferenceScript",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read the reference's script",
     description: "The script of the reference.",
     response_headers: IN_TWO_FORMS,

@@ -3,12 +3,13 @@
 use hyper::Method;
 use kedge_http::limits::LimitClass::{Lists, TemplateWrites};
 use kedge_http::signing::{SigningScheme, TargetSource};
-use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
+use kedge_protocol::resource::Area;
+use kedge_protocol::{Code, Prefix};
 
 use crate::api::EndpointRow;
 use crate::api::committed_answer::ResourceChange;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::schema;
 use crate::api::listing;
 use crate::api::listing::ListPage;
@@ -79,11 +80,16 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     ]
 }
 
-const TAG: &str = "Templates";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Templates",
+    description: "What objects are made from.",
+    area: Some(Area::Templates),
+    ids: &[("/templates/", PathParameter::Id(Prefix::Template))],
+};
 
 const CREATE: EndpointDoc = EndpointDoc {
     id: "createTemplate",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Make a template",
     description: "Makes a template in the caller's organization, for its owners and admins. Objects \
         begin with the template's properties. `actions` sets who may do what with them, if the \
@@ -108,7 +114,7 @@ const CREATE: EndpointDoc = EndpointDoc {
 
 const LIST: EndpointDoc = EndpointDoc {
     id: "listTemplates",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List the organization's templates",
     description: "The templates of the caller's organization, in the order of creation.",
     links: &[AnswerLink::with_parameters(
@@ -120,7 +126,7 @@ const LIST: EndpointDoc = EndpointDoc {
 
 const GET: EndpointDoc = EndpointDoc {
     id: "getTemplate",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read a template",
     description: "A template of the caller's organization, or a public one. Templates rarely change: \
         keep the answer with its ETag and ask with `If-None-Match`.",
@@ -133,7 +139,7 @@ const GET: EndpointDoc = EndpointDoc {
 
 const UPDATE: EndpointDoc = EndpointDoc {
     id: "updateTemplate",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Change a template",
     description: "Replaces the named members, each as a whole, for owners and admins of the template's \
         organization. A template with live objects cannot change: make a variation. When all of them are \
@@ -151,7 +157,7 @@ const UPDATE: EndpointDoc = EndpointDoc {
 
 const CREATE_VARIATIONS: EndpointDoc = EndpointDoc {
     id: "createVariations",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Make variations, all or none",
     description: "Makes up to 500 variations of a template, all or none: a name, and properties \
         that are merged over the template's. One bare variation is accepted too.",
@@ -169,7 +175,7 @@ const CREATE_VARIATIONS: EndpointDoc = EndpointDoc {
 
 const LIST_VARIATIONS: EndpointDoc = EndpointDoc {
     id: "listVariations",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List a template's variations",
     description: "A template's variations, in the order of creation.",
     errors: &[Code::ResourceNotFound],

@@ -19,11 +19,11 @@ use kedge_storage::{DeliveryRow, DeliveryStatus, StoreSnapshot};
 use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
-use crate::api::PRIVATE;
 use crate::api::call::HandlerCall;
 use crate::api::idempotency::unsigned_requests;
 use crate::api::idempotency::unsigned_requests::UnsignedStart;
 use crate::api::listing::{ListRequest, ListSource, list_own};
+use crate::api::row::PRIVATE;
 use crate::api::view_conversion;
 use crate::api::webhooks::views::{DeliveryView, WebhookView, WebhookWithSecret};
 

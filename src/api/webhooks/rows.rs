@@ -3,13 +3,13 @@
 use hyper::Method;
 use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::signing::{SigningScheme, TargetSource};
-use kedge_protocol::Code;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::Area;
+use kedge_protocol::{Code, Prefix};
 
 use crate::api::EndpointRow;
 use crate::api::committed_answer::ResourceChange;
-use crate::api::document::{AnswerLink, EndpointDoc};
+use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::schema;
 use crate::api::keys::bodies::RotateBody;
 use crate::api::listing;
@@ -134,7 +134,18 @@ pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     changes().into_iter().chain(looks())
 }
 
-const TAG: &str = "Webhooks";
+pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
+    name: "Webhooks",
+    description: "Events that are sent to a URL.",
+    area: Some(Area::Webhooks),
+    ids: &[
+        ("/webhooks/", PathParameter::Id(Prefix::Webhook)),
+        (
+            "/webhooks/{id}/deliveries/",
+            PathParameter::Id(Prefix::Delivery),
+        ),
+    ],
+};
 
 const TO_WEBHOOK: AnswerLink =
     AnswerLink::with_parameters("getWebhook", &[("id", "$response.body#/id")]);
@@ -151,7 +162,7 @@ const TO_DELIVERIES: AnswerLink =
 
 const CREATE: EndpointDoc = EndpointDoc {
     id: "createWebhook",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Make a webhook",
     description: "Makes a webhook of the caller's organization, for its owners and admins: events of \
         the named types are sent to the URL, at least once each and in order for each object, signed as \
@@ -175,7 +186,7 @@ const CREATE: EndpointDoc = EndpointDoc {
 
 const LIST: EndpointDoc = EndpointDoc {
     id: "listWebhooks",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List the organization's webhooks",
     description: "The webhooks of the caller's organization that were not deleted, without their secrets.",
     links: &[AnswerLink::with_parameters(
@@ -187,7 +198,7 @@ const LIST: EndpointDoc = EndpointDoc {
 
 const GET: EndpointDoc = EndpointDoc {
     id: "getWebhook",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Read a webhook",
     description: "A webhook without its secret.",
     links: &[TO_UPDATE, TO_DELIVERIES],
@@ -196,7 +207,7 @@ const GET: EndpointDoc = EndpointDoc {
 
 const UPDATE: EndpointDoc = EndpointDoc {
     id: "updateWebhook",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Change a webhook",
     description: "Changes the named members; absent ones stay. `active` switches it on again after \
         a receiver's 410.",
@@ -208,7 +219,7 @@ const UPDATE: EndpointDoc = EndpointDoc {
 
 const DELETE: EndpointDoc = EndpointDoc {
     id: "deleteWebhook",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Delete a webhook",
     description: "Deletes a webhook: nothing more is sent. The signed payload is empty. The webhook stays in the log and leaves the list.",
     request_headers: IF_MATCH,
@@ -218,7 +229,7 @@ const DELETE: EndpointDoc = EndpointDoc {
 
 const ROTATE: EndpointDoc = EndpointDoc {
     id: "rotateWebhookSecret",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Give a webhook a new secret",
     description: "Gives a webhook a new secret, which is shown in this answer and its replays alone. For \
         `overlap_s` seconds, a day if that is absent, messages carry signatures of both secrets.",
@@ -228,7 +239,7 @@ const ROTATE: EndpointDoc = EndpointDoc {
 
 const DELIVERIES: EndpointDoc = EndpointDoc {
     id: "listWebhookDeliveries",
-    tag: TAG,
+    heading: &HEADING,
     summary: "List a webhook's deliveries",
     description: "What was sent, with what result, and when the next attempt is due.",
     links: &[AnswerLink::with_parameters(
@@ -243,7 +254,7 @@ const DELIVERIES: EndpointDoc = EndpointDoc {
 
 const TEST: EndpointDoc = EndpointDoc {
     id: "testWebhook",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Send a test event",
     description: "Sends an event of the type `webhook.test`, waits for the receiver's answer and \
         returns it; it is not kept among the deliveries. It changes nothing and is not signed; only \
@@ -253,7 +264,7 @@ const TEST: EndpointDoc = EndpointDoc {
 
 const REDELIVER: EndpointDoc = EndpointDoc {
     id: "redeliver",
-    tag: TAG,
+    heading: &HEADING,
     summary: "Redeliver a message",
     description: "Queues a delivery again, whatever its result was, with the same message and id. \
         It is made in its turn among the object's other deliveries.",

@@ -5,14 +5,14 @@ use kedge_protocol::resource::SequencerKey;
 use super::WriteGroup;
 use crate::codec::encode_into;
 use crate::tables::Table;
-use crate::tables::row::BincodeRow;
+use crate::tables::row::{BincodeRow, ResourceWrite};
 
-impl WriteGroup {
-    /// Writes a sequencer key, under its first batch.
-    pub fn put_sequencer_key(&mut self, named: &SequencerKey) {
-        let key = named.entry.from_batch.to_be_bytes();
-        self.put_with(Table::SequencerKeys, &key, |out| {
-            encode_into(out, &BincodeRow(named));
+impl ResourceWrite for SequencerKey {
+    /// Writes it under its first batch.
+    fn put_into(&self, group: &mut WriteGroup, _: Option<&Self>) {
+        let key = self.entry.from_batch.to_be_bytes();
+        group.put_with(Table::SequencerKeys, &key, |out| {
+            encode_into(out, &BincodeRow(self));
         });
     }
 }

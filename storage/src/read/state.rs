@@ -8,7 +8,8 @@ use kedge_protocol::{Address, Id, Prefix};
 use super::RowPage;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{StoreReadError, StoreSnapshot};
-use crate::tables::objects::{ObjectIndex, milestone_key, read_object};
+use crate::tables::objects::{ObjectIndex, milestone_key};
+use crate::tables::row::StoredResource as _;
 use crate::tables::{Table, burned_key, lookup, name_key, spent_key};
 
 impl StoreSnapshot {
@@ -27,7 +28,7 @@ impl StoreSnapshot {
     }
 
     pub fn object(&self, id: Id) -> Result<Option<Object>, StoreReadError> {
-        self.by_id(Table::Objects, Prefix::Object, id, read_object)
+        self.resource(id)
     }
 
     /// An object at its last milestone at or before `version`, one that its history lists; `None` before the first
@@ -39,7 +40,7 @@ impl StoreSnapshot {
         }
         let key = milestone_key(&id, at);
         let found = self.get(Table::Milestones, &key, |bytes| {
-            read_object(id.bytes, bytes)
+            Object::read(id.bytes, bytes)
         })?;
         let found = found.filter(|found| found.trace.version == at);
         found.map(Some).ok_or_else(|| StoreReadError::Missing {
@@ -60,7 +61,7 @@ impl StoreSnapshot {
         let keys: Vec<_> = ids.iter().map(|id| id.bytes).collect();
         let rows = self.get_many(Table::Objects, &keys).into_iter().zip(ids);
         rows.map(|(value, id)| match value? {
-            Some(value) if id.prefix == Prefix::Object => read_object(id.bytes, &value)
+            Some(value) if id.prefix == Prefix::Object => Object::read(id.bytes, &value)
                 .map(Some)
                 .map_err(StoreReadError::row(Table::Objects, &id.bytes)),
             _ => Ok(None),
@@ -76,7 +77,7 @@ impl StoreSnapshot {
     ) -> Result<Vec<Object>, StoreReadError> {
         let (kind, of) = index.place();
         let ids = self.list_ids(Table::ObjectIndex, kind, of, page)?;
-        self.rows_of(Table::Objects, &ids, read_object)
+        self.rows_of(Table::Objects, &ids, Object::read)
     }
 
     pub fn template(&self, id: Id) -> Result<Option<Template>, StoreReadError> {

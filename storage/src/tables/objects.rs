@@ -5,8 +5,9 @@ use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace};
 use kedge_protocol::{Id, Prefix};
 
-use super::row::{BincodeRow, numbered, stored};
-use super::{id, list_key};
+use super::row::{BincodeRow, ResourceWrite, StoredResource, numbered, stored};
+use super::{Table, id, list_key};
+use crate::WriteGroup;
 use crate::codec::{self, CodecError};
 
 numbered! { ObjectStatus, "status of an object" { Active = 1, Locked = 2, Burned = 3 } }
@@ -32,15 +33,43 @@ pub(crate) fn object_row<'a>(
     (BincodeRow(object), BincodeRow(trace))
 }
 
-/// Reads an object's row.
-pub(crate) fn read_object(key: [u8; 16], bytes: &[u8]) -> Result<Object, CodecError> {
-    let (BincodeRow(object), BincodeRow(trace)) =
-        codec::decode::<(BincodeRow<Object>, BincodeRow<ResourceTrace>)>(bytes)?;
-    Ok(Object {
-        id: id(Prefix::Object, key),
-        trace,
-        ..object
-    })
+impl StoredResource for Object {
+    const TABLE: Table = Table::Objects;
+    const PREFIX: Prefix = Prefix::Object;
+    /// [`ObjectIndex`] lists objects.
+    const LIST: Option<u8> = None;
+
+    fn id(&self) -> Id {
+        self.id
+    }
+
+    fn id_mut(&mut self) -> &mut Id {
+        &mut self.id
+    }
+
+    fn list_place(&self) -> Option<(Id, u64)> {
+        None
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        codec::encode_into(out, &object_row(self, &self.trace));
+    }
+
+    fn read(key: [u8; 16], bytes: &[u8]) -> Result<Self, CodecError> {
+        let (BincodeRow(object), BincodeRow(trace)) =
+            codec::decode::<(BincodeRow<Self>, BincodeRow<ResourceTrace>)>(bytes)?;
+        Ok(Self {
+            id: id(Prefix::Object, key),
+            trace,
+            ..object
+        })
+    }
+}
+
+impl ResourceWrite for Object {
+    fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>) {
+        group.put_object(self, before.map(|before| before.owner_id));
+    }
 }
 
 /// Id ‖ turn. An object is kept again at each version that is a multiple of its listed history; with two turns the last

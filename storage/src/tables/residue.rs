@@ -3,11 +3,9 @@
 use std::borrow::Cow;
 
 use bincode::{BorrowDecode, Encode};
-use kedge_protocol::resource::Object;
-use kedge_protocol::{Id, Prefix};
+use kedge_protocol::Prefix;
 
-use super::objects::{object_row, read_object};
-use super::row::{BincodeRow, StoredResource};
+use super::row::StoredResource;
 use crate::codec::{self, CodecError};
 
 /// The content of [`IdempotencyRow::residue`](super::records::IdempotencyRow::residue) for a signed request.
@@ -48,16 +46,6 @@ pub struct ResourceRow<'a> {
 }
 
 impl ResourceRow<'_> {
-    fn new(id: &Id, row: &impl Encode) -> Self {
-        let mut bytes = Vec::new();
-        codec::encode_into(&mut bytes, row);
-        Self {
-            prefix: id.prefix as u8,
-            id: id.bytes,
-            row: Cow::Owned(bytes),
-        }
-    }
-
     /// The prefix of its id.
     pub fn prefix(&self) -> Result<Prefix, CodecError> {
         Prefix::of_number(self.prefix).ok_or_else(|| self.unknown())
@@ -68,25 +56,20 @@ impl ResourceRow<'_> {
         CodecError::Number(self.prefix, "kind of a resource")
     }
 
-    /// Reads it as an object.
-    pub fn object(&self) -> Result<Object, CodecError> {
-        read_object(self.id, &self.row)
-    }
-
-    /// Reads it as another resource.
+    /// Reads it as a resource of this type.
     pub fn read<T: StoredResource>(&self) -> Result<T, CodecError> {
         T::read(self.id, &self.row)
     }
 }
 
-impl From<&Object> for ResourceRow<'_> {
-    fn from(object: &Object) -> Self {
-        Self::new(&object.id, &object_row(object, &object.trace))
-    }
-}
-
 impl<T: StoredResource> From<&T> for ResourceRow<'_> {
     fn from(resource: &T) -> Self {
-        Self::new(&resource.id(), &BincodeRow(resource))
+        let mut row = Vec::new();
+        resource.write(&mut row);
+        Self {
+            prefix: resource.id().prefix as u8,
+            id: resource.id().bytes,
+            row: Cow::Owned(row),
+        }
     }
 }

@@ -13,6 +13,7 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use super::Table;
 use crate::codec::{self, CodecError};
+use crate::group::WriteGroup;
 
 /// A value with a row format.
 pub trait RowCodec: Sized {
@@ -56,12 +57,23 @@ pub trait StoredResource: RowCodec {
     /// The list's owner, and its number there: a creation sequence or an index.
     fn list_place(&self) -> Option<(Id, u64)>;
 
+    /// Appends the row.
+    fn write(&self, out: &mut Vec<u8>) {
+        codec::encode_into(out, &BincodeRow(self));
+    }
+
     /// Reads the row under this key.
     fn read(key: [u8; 16], bytes: &[u8]) -> Result<Self, CodecError> {
         let BincodeRow(mut resource) = codec::decode::<BincodeRow<Self>>(bytes)?;
         resource.id_mut().bytes = key;
         Ok(resource)
     }
+}
+
+/// A resource whose rows a commit group writes.
+pub trait ResourceWrite: Sized {
+    /// Writes its row and all that leads to it. `before` is its earlier state, whose names become free.
+    fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>);
 }
 
 /// An identifier, or an optional one: the row holds its bytes, the member's meaning determines its prefix.
@@ -113,7 +125,7 @@ macro_rules! stored {
                 &self,
                 encoder: &mut E,
             ) -> Result<(), bincode::error::EncodeError> {
-                $(stored!(@put encoder, &self.$member $(, $prefix)?);)+
+                $(crate::tables::row::stored!(@put encoder, &self.$member $(, $prefix)?);)+
                 Ok(())
             }
 
@@ -121,7 +133,7 @@ macro_rules! stored {
                 decoder: &mut D,
             ) -> Result<Self, bincode::error::DecodeError> {
                 Ok(Self {
-                    $($member: stored!(@take decoder $(, $prefix)?),)+
+                    $($member: crate::tables::row::stored!(@take decoder $(, $prefix)?),)+
                     $($($apart: $until,)+)?
                 })
             }
@@ -145,11 +157,11 @@ macro_rules! stored {
 }
 pub(crate) use stored;
 
-/// As [`stored!`], for a resource with its table and its id's prefix; and with its list: the owner, and its number
-/// there.
+/// As [`stored!`], for a resource: its table, its id's prefix, and whether its id alone leads to it or the method of
+/// [`WriteGroup`](crate::WriteGroup) that writes what else does; and its list: the owner, and its number there.
 macro_rules! resource {
     (
-        $type:ident in $table:ident, $prefix:ident
+        $type:ident in $table:ident, $prefix:ident, found by $found:ident
         $(, listed in $list:ident by $of:ident, $($number:ident).+)?
         { $($members:tt)* }
     ) => {
@@ -159,11 +171,11 @@ macro_rules! resource {
             }
         }
         crate::tables::row::resource! {
-            @row $type in $table, $prefix $(, listed in $list by $of, $($number).+)?
+            @row $type in $table, $prefix, found by $found $(, listed in $list by $of, $($number).+)?
         }
     };
     (
-        @row $type:ident in $table:ident, $prefix:ident
+        @row $type:ident in $table:ident, $prefix:ident, found by $found:ident
         $(, listed in $list:ident by $of:ident, $($number:ident).+)?
     ) => {
         impl crate::tables::row::StoredResource for $type {
@@ -183,6 +195,19 @@ macro_rules! resource {
                 crate::tables::row::resource!(@some $((self.$of, self.$($number).+))?)
             }
         }
+
+        impl crate::tables::row::ResourceWrite for $type {
+            fn put_into(&self, group: &mut crate::WriteGroup, before: Option<&Self>) {
+                crate::tables::row::resource!(@put $found, self, group, before);
+            }
+        }
+    };
+    (@put id, $resource:ident, $group:ident, $before:ident) => {{
+        let _ = $before;
+        $group.put_resource($resource);
+    }};
+    (@put $found:ident, $resource:ident, $group:ident, $before:ident) => {
+        $group.$found($resource, $before)
     };
     (@some) => { None };
     (@some $some:expr) => { Some($some) };

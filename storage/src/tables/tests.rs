@@ -10,7 +10,7 @@ use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace, Role, Wallet
 use kedge_protocol::{Address, Hash, Prefix};
 use proptest::prelude::*;
 
-use super::objects::{object_row, read_object};
+use super::objects::object_row;
 use super::row::{BincodeRow, StoredResource};
 use super::{FORMAT_VERSION, Table};
 use crate::codec::{CodecError, encode_into};
@@ -81,11 +81,11 @@ proptest! {
 
     #[test]
     fn noise_is_never_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = read_object([0; 16], &bytes);
+        let _ = Object::read([0; 16], &bytes);
         if let Some(first) = bytes.first_mut() {
             *first = crate::codec::FORMAT;
         }
-        let _ = read_object([0; 16], &bytes);
+        let _ = Object::read([0; 16], &bytes);
     }
 
     #[test]
@@ -110,7 +110,7 @@ proptest! {
         };
         let mut bytes = Vec::new();
         encode_into(&mut bytes, &object_row(&object, &object.trace));
-        check_damage(&bytes, &object, |bytes| read_object([9; 16], bytes));
+        check_damage(&bytes, &object, |bytes| Object::read([9; 16], bytes));
     }
 
     #[test]

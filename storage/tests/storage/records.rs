@@ -197,7 +197,7 @@ fn an_email_that_is_given_up_leads_nowhere() {
     };
     let mut group = WriteGroup::new();
     group.put_wallet(&before, None);
-    group.put_wallet(&after, Some(&before.email));
+    group.put_wallet(&after, Some(&before));
     let snapshot = store.commit(&group).unwrap();
     assert_eq!(snapshot.wallet_by_email("old@example.com").unwrap(), None);
     let by_email = snapshot.wallet_by_email("new@example.com").unwrap();

@@ -4,11 +4,11 @@ use crate::support::{Log, id, open, plan};
 use kedge_protocol::resource::{ResourceTrace, SequencerKey};
 use kedge_protocol::{Address, KeyActivation, Prefix};
 use kedge_storage::verify::verify;
-use kedge_storage::{StoreFault, Table, WriteGroup};
+use kedge_storage::{ResourceWrite as _, StoreFault, Table, WriteGroup};
 
 fn named(from_batch: u64) -> WriteGroup {
     let mut group = WriteGroup::new();
-    group.put_sequencer_key(&SequencerKey {
+    let named = SequencerKey {
         id: id(Prefix::Action, 1),
         entry: KeyActivation {
             key: Address([9; 20]),
@@ -18,7 +18,8 @@ fn named(from_batch: u64) -> WriteGroup {
             sequence: 2,
             ..ResourceTrace::NEW
         },
-    });
+    };
+    named.put_into(&mut group, None);
     group
 }
 

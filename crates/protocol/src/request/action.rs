@@ -7,7 +7,8 @@ use crate::chain;
 use crate::eip712::{self, word};
 use crate::hash::{Hash, keccak, keccak_parts};
 use crate::lanes::{keccak_each, sha256_each};
-use crate::limits::KIND_BYTES_MAX;
+
+pub use crate::registry::Kind;
 
 /// The EIP-712 type of an action.
 pub const ACTION_TYPE: &str = "Action(string kind,string target,string payload,bytes32 salt)";
@@ -16,165 +17,6 @@ pub const REQUEST_TYPE: &str = "ActionRequest(address signer,uint64 nonce,uint64
 
 static ACTION_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(ACTION_TYPE.as_bytes()));
 static REQUEST_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(REQUEST_TYPE.as_bytes()));
-
-/// Who may request a kind of action, and where.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ActionAudience {
-    /// Callers, by a dedicated endpoint: it changes a resource other than an object.
-    Account,
-    /// Callers, by the action bus: it is about an object.
-    Bus,
-    /// The operator, with the operator's key.
-    Operator,
-}
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal, $audience:ident;)*) => {
-        /// Kind of an action. The numbers are permanent: they are stored.
-        #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-        pub enum Kind {
-            $($(#[$doc])* $name,)*
-            /// A kind that a template defines; its text begins with `x.`.
-            Custom(Box<str>),
-        }
-
-        impl Kind {
-            /// Every kind except custom ones.
-            pub const BUILT_IN: &'static [Self] = &[$(Self::$name),*];
-
-            /// The text that is signed.
-            pub fn text(&self) -> &str {
-                match self { $(Self::$name => $text,)* Self::Custom(text) => text }
-            }
-
-            /// The permanent number; custom kinds have none.
-            pub fn number(&self) -> Option<u8> {
-                match self { $(Self::$name => Some($number),)* Self::Custom(_) => None }
-            }
-
-            /// The kind with this permanent number.
-            pub fn of_number(number: u8) -> Option<Self> {
-                match number { $($number => Some(Self::$name),)* _ => None }
-            }
-
-            /// Reads a kind; `None` if it is neither built in nor a well-formed custom one.
-            pub fn of_text(text: &str) -> Option<Self> {
-                match text {
-                    $($text => Some(Self::$name),)*
-                    _ if is_custom(text) => Some(Self::Custom(text.into())),
-                    _ => None,
-                }
-            }
-
-            /// Who may request the kind.
-            pub fn audience(&self) -> ActionAudience {
-                match self { $(Self::$name => ActionAudience::$audience,)* Self::Custom(_) => ActionAudience::Bus }
-            }
-
-            /// keccak256 of the kind's text.
-            pub fn hash(&self) -> Hash {
-                static HASHES: LazyLock<Vec<Hash>> =
-                    LazyLock::new(|| Kind::BUILT_IN.iter().map(|kind| keccak(kind.text().as_bytes())).collect());
-                let mut position = 0;
-                $(
-                    if matches!(self, Self::$name) { return HASHES[position]; }
-                    position += 1;
-                )*
-                let _ = position;
-                keccak(self.text().as_bytes())
-            }
-        }
-    };
-}
-
-kinds! {
-    /// Registers a wallet, and its organization if that is new.
-    WalletRegister = 1, "wallet.register", Account;
-    /// Changes the caller's wallet: its nickname and its login address.
-    WalletUpdate = 2, "wallet.update", Account;
-    /// Adds a key that signs for the caller's wallet.
-    WalletKeyAdd = 3, "wallet.key_add", Account;
-    /// Removes a key's right to sign.
-    WalletKeyRemove = 4, "wallet.key_remove", Account;
-    /// Creates an API key.
-    KeyCreate = 5, "key.create", Account;
-    /// Deletes an API key.
-    KeyDelete = 6, "key.delete", Account;
-    /// Replaces an API key's secret.
-    KeyRotate = 7, "key.rotate", Account;
-    /// Creates a template.
-    TemplateCreate = 10, "template.create", Account;
-    /// Changes a template that has no live objects.
-    TemplateUpdate = 11, "template.update", Account;
-    /// Creates variations of a template, all or none.
-    TemplateVariations = 12, "template.variations", Account;
-    /// Mints an object from a template.
-    Mint = 20, "mint", Bus;
-    /// Merges a patch into an object's properties (RFC 7396).
-    Update = 21, "update", Bus;
-    /// Transfers an object to another wallet.
-    Transfer = 22, "transfer", Bus;
-    /// Locks an object.
-    Lock = 23, "lock", Bus;
-    /// Unlocks an object.
-    Unlock = 24, "unlock", Bus;
-    /// Burns an object permanently.
-    Burn = 25, "burn", Bus;
-    /// Sets top-level properties.
-    SetAttributes = 26, "set_attributes", Bus;
-    /// Deletes top-level properties.
-    DeleteAttributes = 27, "delete_attributes", Bus;
-    /// Records a statement about an object; its version grows, its properties stay.
-    Emit = 28, "emit", Bus;
-    /// Stores a file.
-    FileCreate = 30, "file.create", Account;
-    /// Creates a webhook.
-    WebhookCreate = 40, "webhook.create", Account;
-    /// Changes a webhook.
-    WebhookUpdate = 41, "webhook.update", Account;
-    /// Deletes a webhook.
-    WebhookDelete = 42, "webhook.delete", Account;
-    /// Replaces a webhook's signing secret.
-    WebhookRotate = 43, "webhook.rotate", Account;
-    /// Invites someone to an organization.
-    OrgInvite = 50, "org.invite", Account;
-    /// Sets what a wallet may do in its organization.
-    OrgRole = 51, "org.role", Account;
-    /// Revokes an invitation.
-    OrgInvitationRevoke = 52, "org.invitation_revoke", Account;
-    /// Removes a wallet from its organization.
-    OrgMemberRemove = 53, "org.member_remove", Account;
-    /// The operator sets an organization's tier.
-    SystemTier = 60, "system.tier", Operator;
-    /// The operator's server records the verdict of a dispute.
-    SystemVerdict = 61, "system.verdict", Operator;
-    /// The operator's server switches a webhook off.
-    SystemWebhookOff = 62, "system.webhook_off", Operator;
-    /// The operator names the key that signs batches from a given number on.
-    SystemSequencerKey = 63, "system.sequencer_key", Operator;
-}
-
-fn is_custom(text: &str) -> bool {
-    text.len() <= KIND_BYTES_MAX
-        && text.strip_prefix("x.").is_some_and(|rest| {
-            !rest.is_empty()
-                && rest
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-        })
-}
-
-impl Kind {
-    /// True for the operator's own kinds, which the operator's key signs.
-    pub fn is_system(&self) -> bool {
-        self.audience() == ActionAudience::Operator
-    }
-
-    /// True for the kinds that the action bus accepts.
-    pub fn is_bus(&self) -> bool {
-        self.audience() == ActionAudience::Bus
-    }
-}
 
 /// The salt of the `index`-th action of a request: keccak(seed ‖ u16 index).
 pub fn salt(seed: &Hash, index: u16) -> Hash {
@@ -429,26 +271,6 @@ mod tests {
                 assert_eq!(hashes.action, words.action_hash(&salt));
                 assert_eq!(hashes.content, chain::content(&words, &signer, &authority));
             }
-        }
-    }
-
-    #[test]
-    fn kinds_read_back() {
-        for kind in Kind::BUILT_IN {
-            assert_eq!(Kind::of_text(kind.text()).as_ref(), Some(kind));
-            let number = kind.number().unwrap();
-            assert_eq!(Kind::of_number(number).as_ref(), Some(kind));
-            assert_eq!(kind.hash(), keccak(kind.text().as_bytes()));
-            // The text shows who may request the kind.
-            let area = kind.text().split_once('.').map(|(area, _)| area);
-            assert_eq!(kind.is_system(), area == Some("system"), "{kind:?}");
-            assert_eq!(kind.is_bus(), area.is_none(), "{kind:?}");
-        }
-        let custom = Kind::of_text("x.redeem").unwrap();
-        assert!(custom.is_bus() && !custom.is_system());
-        assert_eq!(custom.hash(), keccak(b"x.redeem"));
-        for bad in ["", "x.", "redeem", "x.a b", "wallet.unknown", "Mint"] {
-            assert_eq!(Kind::of_text(bad), None, "{bad}");
         }
     }
 }

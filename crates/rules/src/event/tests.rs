@@ -129,7 +129,7 @@ fn every_kind_has_its_type() {
         ("system.tier", "action.executed"),
     ] {
         let kind = Kind::of_text(kind).unwrap();
-        assert_eq!(spec(&kind).event.text(), expected);
+        assert_eq!(kind.spec().event.text(), expected);
     }
 }
 

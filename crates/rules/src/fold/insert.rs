@@ -9,29 +9,6 @@ use super::{FoldSource, FoldState};
 use crate::resource_state::ResourceState;
 use crate::world::{CountedResource, StateUnavailable, World};
 
-/// For a resource whose number per organization is limited: its organization, its type, and whether it is live.
-fn counted(image: &ResourceState) -> Option<(Id, CountedResource, bool)> {
-    match image {
-        ResourceState::ApiKey(key) => {
-            Some((key.organization_id, CountedResource::ApiKeys, !key.deleted))
-        }
-        ResourceState::Webhook(webhook) => Some((
-            webhook.organization_id,
-            CountedResource::Webhooks,
-            !webhook.deleted,
-        )),
-        ResourceState::Object(_)
-        | ResourceState::Wallet(_)
-        | ResourceState::Organization(_)
-        | ResourceState::Template(_)
-        | ResourceState::Variation(_)
-        | ResourceState::FileRecord(_)
-        | ResourceState::Invitation(_)
-        | ResourceState::Dispute(_)
-        | ResourceState::SequencerKey(_) => None,
-    }
-}
-
 impl<S: FoldSource> FoldState<S> {
     pub(super) fn insert(&mut self, image: ResourceState) -> Result<(), StateUnavailable> {
         match image {
@@ -43,8 +20,9 @@ impl<S: FoldSource> FoldState<S> {
             }
             ResourceState::SequencerKey(key) => self.sequencer_keys.push(key),
             other => {
-                if let Some((organization, of, is_live)) = counted(&other) {
-                    let before = self.recall_other(other.id())?.and_then(counted);
+                if let Some((organization, of, is_live)) = other.counted() {
+                    let before = self.recall_other(other.id())?;
+                    let before = before.and_then(ResourceState::counted);
                     let before = before.map(|(.., is_live)| is_live);
                     self.count((organization, of), before, is_live)?;
                 }

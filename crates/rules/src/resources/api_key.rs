@@ -1,17 +1,34 @@
 //! Actions on API keys. Secrets are made elsewhere: the log never holds one.
 
+use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{
-    KEY_PERMISSIONS_MAX, ROTATION_OVERLAP_S_DEFAULT, ROTATION_OVERLAP_S_MAX,
+    KEY_PERMISSIONS_MAX, KEYS_MAX, ROTATION_OVERLAP_S_DEFAULT, ROTATION_OVERLAP_S_MAX,
 };
 use kedge_protocol::resource::{ApiKey, Permission, ResourceTrace};
 use kedge_protocol::time::parse_rfc3339;
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
+use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
 use crate::text::{self, PayloadProblems};
-use crate::world::{ActionInput, Caller};
+use crate::world::{ActionInput, Caller, CountedResource, World};
+
+/// Decides an action on an API key.
+pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
+    let RuleContext { caller, input, .. } = context;
+    let key = match input.kind {
+        Kind::KeyCreate => {
+            let made = create(caller, input)?;
+            return context.one_more(made, CountedResource::ApiKeys, KEYS_MAX, "API keys");
+        }
+        Kind::KeyRotate => rotate(caller, context.base()?, input)?,
+        Kind::KeyDelete => delete(caller, context.base()?, input)?,
+        other => return Err(Refusal::wrong_way(other)),
+    };
+    Ok(RuleDecision::one(key))
+}
 
 fn administers(caller: &Caller) -> Result<(), Refusal> {
     if may_administer(caller.role) {
@@ -32,7 +49,7 @@ struct ApiKeyPayload {
 }
 
 /// Creates a key of the caller's organization.
-pub(super) fn create(caller: &Caller, input: &ActionInput<'_>) -> Result<ApiKey, Refusal> {
+fn create(caller: &Caller, input: &ActionInput<'_>) -> Result<ApiKey, Refusal> {
     administers(caller)?;
     let payload: ApiKeyPayload = text::read(input.payload)?;
     let mut problems = PayloadProblems::default();
@@ -106,11 +123,7 @@ pub(crate) fn overlap_s(payload: &str) -> Result<u64, Refusal> {
 }
 
 /// Counts a rotation of the key's secret.
-pub(super) fn rotate(
-    caller: &Caller,
-    key: &ApiKey,
-    input: &ActionInput<'_>,
-) -> Result<ApiKey, Refusal> {
+fn rotate(caller: &Caller, key: &ApiKey, input: &ActionInput<'_>) -> Result<ApiKey, Refusal> {
     live(caller, key, input)?;
     Ok(ApiKey {
         rotations: key.rotations + 1,
@@ -120,11 +133,7 @@ pub(super) fn rotate(
     })
 }
 
-pub(super) fn delete(
-    caller: &Caller,
-    key: &ApiKey,
-    input: &ActionInput<'_>,
-) -> Result<ApiKey, Refusal> {
+fn delete(caller: &Caller, key: &ApiKey, input: &ActionInput<'_>) -> Result<ApiKey, Refusal> {
     live(caller, key, input)?;
     text::empty(input.payload)?;
     Ok(ApiKey {

@@ -2,6 +2,7 @@
 //! reader can repeat the judgement. A dispute over a fault is found by the evidence's digest, one over a claim by the
 //! claim's context. The rules claim the context like a name, so the log holds each once.
 
+use kedge_protocol::action::Kind;
 use kedge_protocol::claim::ClaimFile;
 use kedge_protocol::evidence::{EvidenceFile, Fault};
 use kedge_protocol::resource::{Dispute, DisputeMatter, ResourceTrace};
@@ -9,7 +10,9 @@ use kedge_protocol::{Id, Prefix};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
+use crate::sequencer::VersionKey;
 use crate::text;
 use crate::world::{ActionInput, Caller, World};
 
@@ -67,7 +70,27 @@ pub fn kind_of(verdict: &str) -> Result<VerdictKind, Refusal> {
 }
 
 /// Decides a verdict.
-pub fn decided<W: World>(
+pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
+    let RuleContext {
+        world,
+        caller,
+        input,
+        ..
+    } = *context;
+    match input.kind {
+        Kind::SystemVerdict => {
+            let made = decided(world, caller, input)?;
+            let claim = match &made.matter {
+                DisputeMatter::Claim { context } => Some(VersionKey::claim_context(context)),
+                DisputeMatter::Fault { .. } => None,
+            };
+            Ok(RuleDecision::one(made).claiming(claim))
+        }
+        other => Err(Refusal::wrong_way(other)),
+    }
+}
+
+fn decided<W: World>(
     world: &W,
     caller: &Caller,
     input: &ActionInput<'_>,

@@ -1,14 +1,25 @@
 //! Files in the log: digest and description. Their bytes are stored elsewhere.
 
+use kedge_protocol::action::Kind;
 use kedge_protocol::limits::FILE_NAME_CHARS_MAX;
 use kedge_protocol::payload::digest_text;
 use kedge_protocol::resource::{FileRecord, ResourceTrace};
 use kedge_protocol::{Hash, Id, Prefix};
 use serde::{Deserialize, Serialize};
 
+use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
 use crate::text;
-use crate::world::{ActionInput, Caller};
+use crate::world::{ActionInput, Caller, World};
+
+/// Decides an action on a file.
+pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
+    let RuleContext { caller, input, .. } = context;
+    match input.kind {
+        Kind::FileCreate => create(caller, input).map(RuleDecision::one),
+        other => Err(Refusal::wrong_way(other)),
+    }
+}
 
 /// Disclosed members of a file's record, in addition to the signed digest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

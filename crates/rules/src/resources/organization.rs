@@ -2,17 +2,54 @@
 //! role or ends a membership is an action on the organization. A removed wallet has no keys, and its e-mail address
 //! becomes free.
 
+use kedge_protocol::action::Kind;
 use kedge_protocol::limits::{INVITATION_S_DEFAULT, INVITATION_S_MAX};
 use kedge_protocol::resource::{CustomLimits, Invitation, Organization, Role, Tier, Wallet};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use super::email::{is_email, normal_email};
+use super::{RuleContext, RuleDecision};
 use crate::json;
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
+use crate::sequencer::VersionKey;
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, Caller, World};
+
+/// Decides an action on an organization.
+pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
+    let RuleContext {
+        world,
+        caller,
+        input,
+        ..
+    } = *context;
+    let organization = context.base()?;
+    Ok(match input.kind {
+        Kind::OrgInvite => {
+            let (after, invitation) = invite(caller, organization, input)?;
+            RuleDecision::of(vec![after.into(), invitation.into()])
+        }
+        Kind::OrgRole => {
+            let (after, member) = set_role(world, caller, organization, input)?;
+            RuleDecision::of(vec![after.into(), member.into()])
+        }
+        Kind::OrgInvitationRevoke => {
+            let (after, invitation) = revoke(world, caller, organization, input)?;
+            // Using and revoking it exclude each other.
+            let claim = VersionKey::resource(invitation.id);
+            RuleDecision::of(vec![after.into(), invitation.into()]).claiming([claim])
+        }
+        Kind::OrgMemberRemove => {
+            let (after, member) = remove_member(world, caller, organization, input)?;
+            let release = VersionKey::email(&member.email);
+            RuleDecision::of(vec![after.into(), member.into()]).releasing([release])
+        }
+        Kind::SystemTier => RuleDecision::one(set_tier(organization, input)?),
+        other => return Err(Refusal::wrong_way(other)),
+    })
+}
 
 /// Checks that the target is the caller's organization.
 fn own(
@@ -54,7 +91,7 @@ struct InvitePayload {
 }
 
 /// Invites every holder of the code, or only the given e-mail address.
-pub(super) fn invite(
+fn invite(
     caller: &Caller,
     organization: &Organization,
     input: &ActionInput<'_>,
@@ -113,7 +150,7 @@ struct RevokePayload {
 }
 
 /// Revokes an unused invitation.
-pub(super) fn revoke<W: World>(
+fn revoke<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
@@ -174,7 +211,7 @@ fn member<W: World>(
 }
 
 /// Ends a wallet's membership: it loses its keys, and its e-mail address becomes free. It keeps what it owns.
-pub(super) fn remove_member<W: World>(
+fn remove_member<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
@@ -196,7 +233,7 @@ pub(super) fn remove_member<W: World>(
 }
 
 /// Sets a member's role. A wallet cannot change its own role, so an organization never loses its last owner.
-pub(super) fn set_role<W: World>(
+fn set_role<W: World>(
     world: &W,
     caller: &Caller,
     organization: &Organization,
@@ -235,10 +272,7 @@ enum TierName {
 }
 
 /// Sets the tier. A custom one comes with its limits; absent limits are unlimited.
-pub(super) fn set_tier(
-    organization: &Organization,
-    input: &ActionInput<'_>,
-) -> Result<Organization, Refusal> {
+fn set_tier(organization: &Organization, input: &ActionInput<'_>) -> Result<Organization, Refusal> {
     let payload: TierPayload = text::read(input.payload)?;
     let limits: CustomLimits = json::read_value(serde_json::Value::Object(payload.limits))?;
     if let Some(name) = limits.inexact() {

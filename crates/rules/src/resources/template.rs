@@ -13,11 +13,14 @@ use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::{RuleContext, RuleDecision};
 use crate::index::IndexedPaths;
 use crate::json::JsonMembers;
 use crate::refusal::Refusal;
+use crate::resource_state::ResourceState;
 use crate::rights;
 use crate::schema::SchemaBudget;
+use crate::sequencer::VersionKey;
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, Caller, World};
 
@@ -78,6 +81,39 @@ struct RulePayload<'a> {
     who: Who,
     #[serde(borrow)]
     schema: Option<&'a RawValue>,
+}
+
+/// Decides an action on a template.
+pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
+    let RuleContext {
+        world,
+        caller,
+        input,
+        ..
+    } = *context;
+    let name = |of: &Template| VersionKey::template_name(of.organization_id, &of.name);
+    match input.kind {
+        Kind::TemplateCreate => {
+            let made = create(world, caller, input)?;
+            let claim = name(&made);
+            Ok(RuleDecision::one(made).claiming([claim]))
+        }
+        Kind::TemplateUpdate => {
+            let before: &Template = context.base()?;
+            let after = update(world, caller, before, input)?;
+            let is_renamed = after.name != before.name;
+            let claim = is_renamed.then(|| name(&after));
+            let release = is_renamed.then(|| name(before));
+            Ok(RuleDecision::one(after).claiming(claim).releasing(release))
+        }
+        Kind::TemplateVariations => {
+            let (after, variations) = add_variations(caller, context.base()?, input)?;
+            let variations = variations.into_iter().map(ResourceState::from);
+            let images = std::iter::once(after.into()).chain(variations);
+            Ok(RuleDecision::of(images.collect()))
+        }
+        other => Err(Refusal::wrong_way(other)),
+    }
 }
 
 /// Creates a template in the caller's organization.

@@ -1,15 +1,48 @@
 //! Actions on wallets: names, e-mail addresses, signing keys.
 
 use kedge_protocol::Address;
+use kedge_protocol::action::Kind;
 use kedge_protocol::limits::WALLET_KEYS_MAX;
 use kedge_protocol::possession::{KeyAddition, PossessionError};
 use kedge_protocol::resource::Wallet;
 use serde::{Deserialize, Deserializer};
 
 use super::email::{is_email, normal_email};
+use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
+use crate::sequencer::VersionKey;
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, Caller, World};
+
+/// Decides an action on a wallet, other than its registration.
+pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
+    let RuleContext {
+        world,
+        caller,
+        input,
+        ..
+    } = *context;
+    match input.kind {
+        Kind::WalletUpdate => {
+            let before: &Wallet = context.base()?;
+            let after = update(world, caller, before, input)?;
+            let is_moved = after.email != before.email;
+            let email = |of: &Wallet| is_moved.then(|| VersionKey::email(&of.email));
+            let (claim, release) = (email(&after), email(before));
+            Ok(RuleDecision::one(after).claiming(claim).releasing(release))
+        }
+        Kind::WalletKeyAdd => {
+            let after = add_key(world, caller, context.base()?, input)?;
+            let added = after.keys.last().copied().unwrap_or(after.address);
+            // If this wallet had it before, it was claimed then.
+            let is_known = world.wallet_by_address(added)?.is_some();
+            let claim = (!is_known).then(|| VersionKey::address(added));
+            Ok(RuleDecision::one(after).claiming(claim))
+        }
+        Kind::WalletKeyRemove => remove_key(caller, context.base()?, input).map(RuleDecision::one),
+        other => Err(Refusal::wrong_way(other)),
+    }
+}
 
 /// Checks that the target is the caller's wallet.
 fn own(caller: &Caller, wallet: &Wallet, input: &ActionInput<'_>) -> Result<(), Refusal> {
@@ -42,7 +75,7 @@ impl<'de> Deserialize<'de> for NicknameChange {
 }
 
 /// Changes e-mail address and nickname; a nickname of `null` removes it.
-pub(super) fn update<W: World>(
+fn update<W: World>(
     world: &W,
     caller: &Caller,
     wallet: &Wallet,
@@ -92,7 +125,7 @@ pub fn key_addition(payload: &str) -> Result<KeyAddition, Refusal> {
 ///
 /// A request must state the key's consent, whose signature was checked before. A replay also accepts additions without
 /// one, from logs that are older than this rule.
-pub(super) fn add_key<W: World>(
+fn add_key<W: World>(
     world: &W,
     caller: &Caller,
     wallet: &Wallet,
@@ -138,7 +171,7 @@ struct WalletKeyPayload {
 }
 
 /// Revokes a key's right to sign; the last key stays.
-pub(super) fn remove_key(
+fn remove_key(
     caller: &Caller,
     wallet: &Wallet,
     input: &ActionInput<'_>,

@@ -2,16 +2,34 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::event::EventType;
-use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX};
+use kedge_protocol::limits::{URL_BYTES_MAX, WEBHOOK_EVENTS_MAX, WEBHOOKS_MAX};
 use kedge_protocol::resource::{ResourceTrace, Webhook};
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use super::api_key::overlap_s;
+use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
 use crate::text::{self, PayloadProblems};
-use crate::world::{ActionInput, Caller};
+use crate::world::{ActionInput, Caller, CountedResource, World};
+
+/// Decides an action on a webhook.
+pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
+    let RuleContext { caller, input, .. } = context;
+    let webhook = match input.kind {
+        Kind::WebhookCreate => {
+            let made = create(caller, input)?;
+            return context.one_more(made, CountedResource::Webhooks, WEBHOOKS_MAX, "webhooks");
+        }
+        Kind::WebhookUpdate => update(caller, context.base()?, input)?,
+        Kind::WebhookRotate => rotate(caller, context.base()?, input)?,
+        Kind::WebhookDelete => delete(caller, context.base()?, input)?,
+        Kind::SystemWebhookOff => switch_off(context.base()?, input)?,
+        other => return Err(Refusal::wrong_way(other)),
+    };
+    Ok(RuleDecision::one(webhook))
+}
 
 fn administers(caller: &Caller) -> Result<(), Refusal> {
     if may_administer(caller.role) {
@@ -73,7 +91,7 @@ fn check_events(events: &[String], problems: &mut PayloadProblems) {
 }
 
 /// Creates a webhook of the caller's organization.
-pub(super) fn create(caller: &Caller, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
+fn create(caller: &Caller, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
     administers(caller)?;
     let payload: WebhookCreatePayload = text::read(input.payload)?;
     let mut problems = PayloadProblems::default();
@@ -135,11 +153,7 @@ pub fn switches(kind: &Kind, payload: &str) -> Option<bool> {
 }
 
 /// Changes the given members.
-pub(super) fn update(
-    caller: &Caller,
-    webhook: &Webhook,
-    input: &ActionInput<'_>,
-) -> Result<Webhook, Refusal> {
+fn update(caller: &Caller, webhook: &Webhook, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
     let payload: WebhookUpdatePayload = text::read(input.payload)?;
     let mut problems = PayloadProblems::default();
@@ -162,11 +176,7 @@ pub(super) fn update(
 }
 
 /// Counts a rotation of the webhook's signing secret.
-pub(super) fn rotate(
-    caller: &Caller,
-    webhook: &Webhook,
-    input: &ActionInput<'_>,
-) -> Result<Webhook, Refusal> {
+fn rotate(caller: &Caller, webhook: &Webhook, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
     Ok(Webhook {
         rotations: webhook.rotations + 1,
@@ -175,11 +185,7 @@ pub(super) fn rotate(
     })
 }
 
-pub(super) fn delete(
-    caller: &Caller,
-    webhook: &Webhook,
-    input: &ActionInput<'_>,
-) -> Result<Webhook, Refusal> {
+fn delete(caller: &Caller, webhook: &Webhook, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
     live(caller, webhook, input)?;
     text::empty(input.payload)?;
     Ok(Webhook {
@@ -190,7 +196,7 @@ pub(super) fn delete(
 }
 
 /// Switches the webhook off: the operator's server requests this when the receiver reports that it is gone.
-pub(super) fn switch_off(webhook: &Webhook, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
+fn switch_off(webhook: &Webhook, input: &ActionInput<'_>) -> Result<Webhook, Refusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct DeactivationPayload {

@@ -2,11 +2,11 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::RequestRecord;
+use kedge_protocol::registry::ActionIsolation;
 use kedge_protocol::resource::{Object, Template};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::OPERATOR;
 use kedge_rules::fold::{EmptySource, FoldError, FoldState};
-use kedge_rules::kinds::spec;
 use kedge_rules::resource_state::ResourceState;
 use kedge_rules::resources::{base_id, rights_subject};
 
@@ -208,6 +208,7 @@ fn what_kinds_act_on_and_whose_rights_they_change() {
             assert_eq!(rights_subject(kind, &caller, "{}"), None);
         }
         let is_exclusive = matches!(text, "template.update" | "system.sequencer_key");
-        assert_eq!(spec(kind).is_exclusive, is_exclusive, "{text}");
+        let found = kind.spec().isolation == ActionIsolation::Exclusive;
+        assert_eq!(found, is_exclusive, "{text}");
     }
 }

@@ -2,10 +2,10 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::RequestRecord;
+use kedge_protocol::registry::ActionSubject;
 use kedge_protocol::resource::{Invitation, ResourceTrace, Wallet};
 use kedge_protocol::{Address, Hash, Id, Prefix};
 use kedge_rules::fold::{FoldError, FoldState};
-use kedge_rules::kinds::{ActionSubject, spec};
 use kedge_rules::resource_state::ResourceState;
 use kedge_rules::resources::{self, RuleDecision};
 use kedge_rules::rights::check_role;
@@ -103,15 +103,11 @@ impl Log {
         record.actions.push(action(words, 0, Place::none()));
         let content = record.content(&record.actions[0]);
         let made = |prefix| Id::made_by(prefix, &content, 0);
-        let resource = match (spec(&words.kind).acts_on, &words.kind) {
-            (ActionSubject::Resource(prefix), _) => Id::parse_as(prefix, &words.target),
-            (ActionSubject::Object(_), _) => Id::parse_as(Prefix::Object, &words.target),
-            (_, Kind::WalletRegister) => Ok(made(Prefix::Wallet)),
-            (_, Kind::TemplateCreate) => Ok(made(Prefix::Template)),
-            (_, Kind::KeyCreate) => Ok(made(Prefix::Key)),
-            (_, Kind::WebhookCreate) => Ok(made(Prefix::Webhook)),
-            (_, Kind::SystemSequencerKey) => Ok(Id::of_hash(Prefix::Action, &content)),
-            _ => Ok(made(Prefix::Object)),
+        let resource = match words.kind.spec().acts_on {
+            ActionSubject::Resource(prefix) => Id::parse_as(prefix, &words.target),
+            ActionSubject::Object(_) => Id::parse_as(Prefix::Object, &words.target),
+            ActionSubject::New(Prefix::Action) => Ok(Id::of_hash(Prefix::Action, &content)),
+            ActionSubject::New(prefix) => Ok(made(prefix)),
         };
         // An action that names no resource is refused before this one is compared.
         let resource = resource.unwrap_or(OPERATOR);

@@ -1,5 +1,0 @@
-//! Events: lists and streams.
-
-pub mod handlers;
-pub mod rows;
-pub mod views;
