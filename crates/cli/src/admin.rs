@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use super::output::{CommandFailure, columns, print, print_json};
+use super::output::{CliResult, CommandFailure, columns, print, print_json, refuse};
 use tiers::TiersArgs;
 
 /// Time-out of an answer.
@@ -163,7 +163,7 @@ pub(crate) enum AdminCommand {
     Status(SocketArgs),
 }
 
-pub(crate) async fn run(command: AdminCommand) -> Result<(), CommandFailure> {
+pub(crate) async fn run(command: AdminCommand) -> CliResult<()> {
     let plain = |name: &str| json!({ "command": name });
     let (request, args) = match &command {
         AdminCommand::AnchorNow(args) => (plain("anchor_now"), args),
@@ -186,10 +186,7 @@ pub(crate) async fn run(command: AdminCommand) -> Result<(), CommandFailure> {
 }
 
 /// Sends a command and prints its answer's members.
-pub(crate) async fn ask_and_print(
-    request: &Value,
-    args: &SocketArgs,
-) -> Result<(), CommandFailure> {
+pub(crate) async fn ask_and_print(request: &Value, args: &SocketArgs) -> CliResult<()> {
     let answer = ask_with(&args.socket, request).await?;
     if args.json {
         return print_json(&answer);
@@ -220,7 +217,7 @@ fn push_rows(rows: &mut Vec<(String, String)>, name: &str, value: &Value) {
     }
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "-".to_owned(),
@@ -229,26 +226,17 @@ fn text(value: &Value) -> String {
 }
 
 /// Sends a command without members; returns its answer's members.
-pub(crate) async fn ask(
-    socket: &Path,
-    command: &str,
-) -> Result<Map<String, Value>, CommandFailure> {
+pub(crate) async fn ask(socket: &Path, command: &str) -> CliResult<Map<String, Value>> {
     ask_with(socket, &json!({ "command": command })).await
 }
 
 /// Sends a command that copies parts of the log; returns its answer's members.
-pub(crate) async fn ask_to_copy(
-    socket: &Path,
-    command: &Value,
-) -> Result<Map<String, Value>, CommandFailure> {
+pub(crate) async fn ask_to_copy(socket: &Path, command: &Value) -> CliResult<Map<String, Value>> {
     ask_within(socket, command, COPY_PATIENCE).await
 }
 
 /// Sends a command; returns its answer's members.
-pub(crate) async fn ask_with(
-    socket: &Path,
-    command: &Value,
-) -> Result<Map<String, Value>, CommandFailure> {
+pub(crate) async fn ask_with(socket: &Path, command: &Value) -> CliResult<Map<String, Value>> {
     ask_within(socket, command, PATIENCE).await
 }
 
@@ -256,7 +244,7 @@ async fn ask_within(
     socket: &Path,
     command: &Value,
     patience: Duration,
-) -> Result<Map<String, Value>, CommandFailure> {
+) -> CliResult<Map<String, Value>> {
     let line = tokio::time::timeout(patience, exchange(socket, command))
         .await
         .map_err(|_| {
@@ -279,7 +267,7 @@ async fn ask_within(
         .get("error")
         .map_or_else(|| "no reason given".to_owned(), text);
     let name = command["command"].as_str().unwrap_or_default();
-    Err(CommandFailure::refused(format!("{name}: {error}")))
+    refuse(format!("{name}: {error}"))
 }
 
 async fn exchange(socket: &Path, command: &Value) -> std::io::Result<String> {
@@ -300,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    async fn answered_with(line: &'static str) -> Result<Map<String, Value>, CommandFailure> {
+    async fn answered_with(line: &'static str) -> CliResult<Map<String, Value>> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("admin.sock");
         let listener = UnixListener::bind(&path).unwrap();

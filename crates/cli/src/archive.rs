@@ -6,7 +6,7 @@ use kedge_upkeep::private_files::make_private_from_now_on;
 use serde_json::json;
 
 use super::admin;
-use super::output::{CommandFailure, columns, print, print_json};
+use super::output::{CliResult, CommandFailure, columns, print, print_json};
 
 #[derive(clap::Args)]
 pub(crate) struct ArchiveArgs {
@@ -23,7 +23,7 @@ pub(crate) struct ArchiveArgs {
     socket: admin::SocketArgs,
 }
 
-pub(crate) async fn run(args: ArchiveArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: ArchiveArgs) -> CliResult<()> {
     make_private_from_now_on();
     let dir = std::path::absolute(&args.dir).map_err(CommandFailure::usage)?;
     let command = json!({

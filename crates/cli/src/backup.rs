@@ -10,7 +10,7 @@ use kedge_protocol::time::{parse_rfc3339, rfc3339};
 use kedge_storage::CONTENTS_FOLDER;
 use kedge_storage::{HighWater, HighWaterMark};
 use kedge_upkeep::archive::{self, ArchiveRecord, LocalArchive};
-use kedge_upkeep::backup::{self, BackupError, BackupManifest, RestorePoint};
+use kedge_upkeep::backup::{self, BackupManifest, RestorePoint};
 use kedge_upkeep::bounds::MemoryBounds;
 use kedge_upkeep::private_files::make_private_from_now_on;
 use kedge_upkeep::side_keys;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::admin;
 
-use super::output::{CommandFailure, columns, print, print_json, progress_bar};
+use super::output::{CliResult, CommandFailure, columns, print, print_json, progress_bar, refuse};
 use super::verify::bounds::BoundsArgs;
 
 /// Bytes of cached decompressed blocks: a check reads each block once.
@@ -72,7 +72,7 @@ fn parse_time(text: &str) -> Result<u64, String> {
     parse_rfc3339(text).ok_or_else(|| "the time must look like 2026-01-31T08:15:00Z".to_owned())
 }
 
-pub(crate) async fn run(args: BackupArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: BackupArgs) -> CliResult<()> {
     make_private_from_now_on();
     let dir = std::path::absolute(&args.dir).map_err(CommandFailure::usage)?;
     let since = args.since.map(std::path::absolute).transpose();
@@ -80,14 +80,14 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), CommandFailure> {
     let command = json!({ "command": "backup", "directory": dir, "since": since });
     // Before copying: a failure here says nothing about the backup.
     let bounds = args.bounds.bounds();
-    let scratch = bounds.folder().map_err(CommandFailure::refused)?;
+    let scratch = bounds.folder()?;
     let answer = admin::ask_to_copy(&args.socket.socket, &command).await?;
     let checked = backup::list(&dir)
         .map_err(CommandFailure::refused)
         .and_then(|list| {
-            backup::check(&dir, &list).map_err(CommandFailure::refused)?;
+            backup::check(&dir, &list)?;
             let data = backup::data(&dir);
-            let record = ArchiveRecord::read(&data.join("log")).map_err(CommandFailure::refused)?;
+            let record = ArchiveRecord::read(&data.join("log"))?;
             if record.missing(&data.join("log")).is_empty() {
                 let summary = verify(&data, &scratch.path().join("store"), &list, bounds)?;
                 return Ok((list, summary, None));
@@ -123,9 +123,9 @@ pub(crate) async fn run(args: BackupArgs) -> Result<(), CommandFailure> {
     report(&dir, &list, &summary, more, args.socket.json)
 }
 
-pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CommandFailure> {
+pub(crate) fn restore(args: &RestoreArgs) -> CliResult<()> {
     make_private_from_now_on();
-    let list = backup::list(&args.backup).map_err(CommandFailure::refused)?;
+    let list = backup::list(&args.backup)?;
     let cut_to = args.to_sequence.map(RestorePoint::Sequence);
     let cut_to = cut_to.or(args.to_time.map(RestorePoint::Time));
     let mut restored = list.clone();
@@ -152,8 +152,8 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CommandFailure> {
 }
 
 /// Copies a restored log's archived segments back, if there are any.
-fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), CommandFailure> {
-    let record = ArchiveRecord::read(log).map_err(CommandFailure::refused)?;
+fn bring_back(log: &Path, archive: Option<&Path>) -> CliResult<()> {
+    let record = ArchiveRecord::read(log)?;
     let Some(last) = record.missing(log).last().map(|last| last.last_sequence) else {
         return Ok(());
     };
@@ -161,10 +161,10 @@ fn bring_back(log: &Path, archive: Option<&Path>) -> Result<(), CommandFailure> 
         Some(directory) => {
             archive::put_back(log, &LocalArchive::of(directory)).map_err(CommandFailure::refused)
         }
-        None => Err(CommandFailure::refused(format!(
+        None => refuse(format!(
             "sequences up to {last} are not part of the backup: they were archived in {}. Name that directory with --archive",
             record.places()
-        ))),
+        )),
     }
 }
 
@@ -174,32 +174,30 @@ fn verify_rest(
     data: &Path,
     list: &BackupManifest,
     record: &ArchiveRecord,
-) -> Result<StoreVerifySummary, CommandFailure> {
+) -> CliResult<StoreVerifySummary> {
     let log = &data.join("log");
     let identity = Some(list.domain.separator());
-    let opened = LogReader::open(Arc::new(RealEnv), log, identity, CACHE_BYTES);
-    let (reader, _) = opened.map_err(CommandFailure::refused)?;
-    let side_keys = side_keys::read(&data.join("keys")).map_err(CommandFailure::refused)?;
+    let (reader, _) = LogReader::open(Arc::new(RealEnv), log, identity, CACHE_BYTES)?;
+    let side_keys = side_keys::read(&data.join("keys"))?;
     let plan = LogVerifyPlan {
         request_signatures: true,
         side_keys: Some(side_keys),
         ..LogVerifyPlan::default()
     };
-    let found =
-        kedge_log::verify::verify(&reader, &plan, |_| ()).map_err(CommandFailure::refused)?;
+    let found = kedge_log::verify::verify(&reader, &plan, |_| ())?;
     let archived = record.segments.iter().map(|segment| segment.last_sequence);
     let first = reader.first_sequence();
     if archived.max().is_none_or(|last| last + 1 < first) {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "its log begins with sequence {first}, but its list of archived segments ends earlier"
-        )));
+        ));
     }
     let batches = reader.position().next_batch;
     if batches != list.batches {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "it ends after {batches} batches, but its list names {}",
             list.batches
-        )));
+        ));
     }
     Ok(StoreVerifySummary {
         batches,
@@ -209,37 +207,28 @@ fn verify_rest(
     })
 }
 
-impl From<BackupError> for CommandFailure {
-    fn from(error: BackupError) -> Self {
-        Self::refused(error)
-    }
-}
-
 /// Rebuilds a data directory's rows from its log in `store`, and checks the log, the rules and the contents of files.
 fn verify(
     data: &Path,
     store: &Path,
     list: &BackupManifest,
     bounds: MemoryBounds,
-) -> Result<StoreVerifySummary, CommandFailure> {
+) -> CliResult<StoreVerifySummary> {
     let bar = progress_bar("making the rows");
     bar.set_length(list.batches);
     let of = (list.domain, list.sequencer);
-    let verifier = StoreVerifier::derive(data, store, of, bounds, |done| bar.set_position(done));
-    let verifier = verifier.map_err(CommandFailure::refused)?;
+    let verifier = StoreVerifier::derive(data, store, of, bounds, |done| bar.set_position(done))?;
     bar.set_message("verifying");
-    let summary = verifier
-        .check(StoreCheckLevel::Signatures, |done| {
-            bar.set_position(done.batches);
-        })
-        .map_err(CommandFailure::refused)?;
+    let summary = verifier.check(StoreCheckLevel::Signatures, |done| {
+        bar.set_position(done.batches);
+    })?;
     bar.finish_and_clear();
     let mut wrong = Vec::new();
     let folder = data.join(CONTENTS_FOLDER);
     let found = verifier.contents(&folder, |file, what| {
         wrong.push(format!("file {} ({:?}): {what}", file.id, file.name));
     });
-    found.map_err(CommandFailure::refused)?;
+    found?;
     if summary.batches != list.batches {
         wrong.push(format!(
             "it holds {} batches, but its list names {}",
@@ -247,7 +236,7 @@ fn verify(
         ));
     }
     match wrong.first() {
-        Some(first) => Err(CommandFailure::refused(first)),
+        Some(first) => refuse(first),
         None => Ok(summary),
     }
 }
@@ -291,7 +280,7 @@ fn report(
     summary: &StoreVerifySummary,
     more: BackupReportExtra,
     as_json: bool,
-) -> Result<(), CommandFailure> {
+) -> CliResult<()> {
     if as_json {
         return print_json(&json!({
             "directory": dir,

@@ -9,7 +9,7 @@ use kedge_protocol::Address;
 use serde_json::json;
 
 use super::chain::{ChainArgs, PATIENCE_MS};
-use super::output::{CommandFailure, columns, print, print_json};
+use super::output::{CliResult, columns, print, print_json, refuse};
 use super::trust::read_failure;
 
 /// Decimals of an ether: 10^18 wei.
@@ -79,7 +79,7 @@ fn ether(wei: u128) -> String {
     format!("{}{point}{fraction} ether", wei / unit)
 }
 
-pub(crate) async fn run_deploy(args: BondDeployArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run_deploy(args: BondDeployArgs) -> CliResult<()> {
     let key = args.chain.key()?;
     let rpc = args.chain.client();
     let terms = BondTerms {
@@ -93,21 +93,17 @@ pub(crate) async fn run_deploy(args: BondDeployArgs) -> Result<(), CommandFailur
     let named = AnchorContract::new(rpc.clone(), args.contract).bond().await;
     let named = named.map_err(read_failure)?;
     if named != Address::ZERO {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "the anchor contract already names the bond {named}, and cannot name another"
-        )));
+        ));
     }
     let fees = FeePolicy::default();
-    let made = deploy_bond(&rpc, &key, args.contract, &terms, &fees, PATIENCE_MS)
-        .await
-        .map_err(CommandFailure::refused)?;
+    let made = deploy_bond(&rpc, &key, args.contract, &terms, &fees, PATIENCE_MS).await?;
     if args.deposit > 0 {
         let (to, data) = (Some(made.bond), deposit_calldata());
-        transact_paying(&rpc, &key, to, data, args.deposit, &fees, PATIENCE_MS)
-            .await
-            .map_err(CommandFailure::refused)?;
+        transact_paying(&rpc, &key, to, data, args.deposit, &fees, PATIENCE_MS).await?;
     }
-    if args.chain.is_json() {
+    if args.chain.json {
         return print_json(&json!({
             "contract": args.contract,
             "bond": made.bond,
@@ -123,12 +119,12 @@ pub(crate) async fn run_deploy(args: BondDeployArgs) -> Result<(), CommandFailur
     ]))
 }
 
-pub(crate) async fn run_status(args: StatusArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run_status(args: StatusArgs) -> CliResult<()> {
     let rpc = RpcClient::new(args.rpc, RpcOptions::default());
     let anchor = AnchorContract::new(rpc.clone(), args.contract);
     let address = anchor.bond().await.map_err(read_failure)?;
     if address == Address::ZERO {
-        return Err(CommandFailure::refused("the anchor contract names no bond"));
+        return refuse("the anchor contract names no bond");
     }
     let bond = BondContract::new(rpc, address);
     let state = bond.state().await.map_err(read_failure)?;

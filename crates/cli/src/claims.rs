@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kedge_chain::contract::AnchorContract;
 use kedge_chain::contract::claims::{ClaimsContract, deploy_claims};
-use kedge_chain::contract::{AnchorContract, transact};
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use kedge_protocol::json::JsonObject;
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::chain::{ChainArgs, PATIENCE_MS};
 use super::input::{parse, read};
-use super::output::{CommandFailure, columns, print, print_json};
+use super::output::{CliResult, CommandFailure, columns, print, print_json, refuse};
 use super::trust::read_failure;
 
 #[derive(Args)]
@@ -30,13 +30,12 @@ pub(crate) struct CircuitKeyArgs {
 }
 
 impl CircuitKeyArgs {
-    pub(crate) fn read(&self) -> Result<ProvingKey, CommandFailure> {
+    pub(crate) fn read(&self) -> CliResult<ProvingKey> {
         let Some(path) = &self.zkey else {
             return keys::dev_insecure_proving().map_err(CommandFailure::refused);
         };
-        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let file = std::fs::read(path).map_err(|error| CommandFailure::usage(named(&error)))?;
-        zkey::read(&file).map_err(|error| CommandFailure::refused(named(&error)))
+        let file = std::fs::read(path).map_err(CommandFailure::unreadable(path))?;
+        zkey::read(&file).map_err(CommandFailure::at(path))
     }
 }
 
@@ -66,30 +65,30 @@ pub(crate) struct ClaimResolveArgs {
     chain: ChainArgs,
 }
 
-pub(crate) async fn run_deploy(args: ClaimsDeployArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run_deploy(args: ClaimsDeployArgs) -> CliResult<()> {
     let key = args.chain.key()?;
     let rpc = args.chain.client();
-    let chain_id = rpc.chain_id().await.map_err(CommandFailure::refused)?;
+    let chain_id = rpc.chain_id().await?;
     let anchor = AnchorContract::new(rpc.clone(), args.contract);
     let owner = anchor.owner().await.map_err(read_failure)?;
     if owner != key.address() {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "circuits are added by the anchor contract's owner {owner}, not by {}",
             key.address()
-        )));
+        ));
     }
     if let Some(resolver) = args.resolver {
         let bound = ClaimsContract::new(rpc.clone(), resolver);
         let bound = bound.anchor_contract().await.map_err(read_failure)?;
         if bound != args.contract {
-            return Err(CommandFailure::refused(format!(
+            return refuse(format!(
                 "the resolver {resolver} belongs to the anchor contract {bound}"
-            )));
+            ));
         }
     }
     let circuit = args.circuit.read()?;
     let circuit = circuit.verifying();
-    keys::check_allowed(circuit, chain_id).map_err(CommandFailure::refused)?;
+    keys::check_allowed(circuit, chain_id)?;
     let (fees, words) = (FeePolicy::default(), circuit.words());
     let made = deploy_claims(
         &rpc,
@@ -100,8 +99,8 @@ pub(crate) async fn run_deploy(args: ClaimsDeployArgs) -> Result<(), CommandFail
         &fees,
         PATIENCE_MS,
     );
-    let made = made.await.map_err(CommandFailure::refused)?;
-    if args.chain.is_json() {
+    let made = made.await?;
+    if args.chain.json {
         return print_json(&json!({
             "contract": args.contract,
             "resolver": made.resolver,
@@ -119,36 +118,32 @@ pub(crate) async fn run_deploy(args: ClaimsDeployArgs) -> Result<(), CommandFail
     ]))
 }
 
-pub(crate) async fn run_resolve(args: ClaimResolveArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run_resolve(args: ClaimResolveArgs) -> CliResult<()> {
     let JsonObject(claim): JsonObject<ClaimFile> = parse(&read(&args.file)?, "a claim file")?;
     let key = args.chain.key()?;
     let binding = &claim.binding;
     if binding.claimant != key.address() {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "the claim is {}'s, but the key is {}'s: only the claimant can submit it",
             binding.claimant,
             key.address()
-        )));
+        ));
     }
     let data = calldata::resolve_claim(&claim, args.circuit_version).ok_or_else(|| {
         CommandFailure::refused(
             "the claim is about an action that is not anchored yet: prove it again later",
         )
     })?;
-    let rpc = args.chain.client();
-    let (to, fees) = (Some(binding.resolver), FeePolicy::default());
-    let mined = transact(&rpc, &key, to, data, &fees, PATIENCE_MS)
-        .await
-        .map_err(CommandFailure::refused)?;
+    let mined = args.chain.send(&key, binding.resolver, data).await?;
     let context = claim.statement().context;
-    let resolver = ClaimsContract::new(rpc, binding.resolver);
+    let resolver = ClaimsContract::new(args.chain.client(), binding.resolver);
     if !resolver.is_resolved(&context).await.map_err(read_failure)? {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "transaction {} was mined, but the resolver does not know the claim",
             mined.tx_hash
-        )));
+        ));
     }
-    if args.chain.is_json() {
+    if args.chain.json {
         return print_json(&json!({
             "resolver": binding.resolver,
             "context": context,

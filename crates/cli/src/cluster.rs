@@ -13,7 +13,7 @@ use kedge_log::env::RealEnv;
 use serde_json::json;
 
 use super::admin::{SocketArgs, ask_and_print};
-use super::output::{CommandFailure, columns, print, print_json};
+use super::output::{CliResult, CommandFailure, columns, print, print_json};
 
 #[derive(Args)]
 pub(crate) struct HandOverArgs {
@@ -68,7 +68,7 @@ pub(crate) enum ClusterCommand {
     Remove(RemoveNodeArgs),
 }
 
-pub(crate) async fn run(command: ClusterCommand) -> Result<(), CommandFailure> {
+pub(crate) async fn run(command: ClusterCommand) -> CliResult<()> {
     let (request, socket) = match command {
         ClusterCommand::Reseed(args) => return reseed(args).await,
         ClusterCommand::Status(socket) => (json!({ "command": "cluster_status" }), socket),
@@ -102,7 +102,7 @@ fn reseed_failure(error: ReseedError, is_forced: bool) -> CommandFailure {
     }
 }
 
-async fn reseed(args: ReseedArgs) -> Result<(), CommandFailure> {
+async fn reseed(args: ReseedArgs) -> CliResult<()> {
     let config = kedge_config::load(&ConfigSources {
         file: Some(&args.config),
         overrides: Vec::new(),
@@ -114,10 +114,8 @@ async fn reseed(args: ReseedArgs) -> Result<(), CommandFailure> {
         )
     })?;
     let log = config.data_dir.join("log");
-    let opened = LogReader::open(Arc::new(RealEnv), &log, None, CACHE_BYTES);
-    let (reader, _) = opened.map_err(CommandFailure::refused)?;
-    let cluster = Cluster::connect(options, reader.identity()).await;
-    let cluster = cluster.map_err(CommandFailure::refused)?;
+    let (reader, _) = LogReader::open(Arc::new(RealEnv), &log, None, CACHE_BYTES)?;
+    let cluster = Cluster::connect(options, reader.identity()).await?;
     let from = args.from.unwrap_or_else(|| reader.first_frame());
     let bar = ProgressBar::new(reader.position().frame);
     let done = cluster

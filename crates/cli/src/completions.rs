@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Command;
 use clap_complete::Shell;
 
-use super::output::{CommandFailure, print};
+use super::output::{CliResult, CommandFailure, print};
 
 #[derive(clap::Args)]
 pub(crate) struct CompletionsArgs {
@@ -21,16 +21,16 @@ pub(crate) struct ManArgs {
     to: PathBuf,
 }
 
-pub(crate) fn run(args: &CompletionsArgs, mut program: Command) -> Result<(), CommandFailure> {
+pub(crate) fn run(args: &CompletionsArgs, mut program: Command) -> CliResult<()> {
     let name = program.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, name, &mut script);
-    print(&String::from_utf8(script).map_err(CommandFailure::refused)?)
+    print(&String::from_utf8(script)?)
 }
 
 /// Writes a page for the program and each of its visible commands.
-pub(crate) fn man(args: &ManArgs, program: Command) -> Result<(), CommandFailure> {
+pub(crate) fn man(args: &ManArgs, program: Command) -> CliResult<()> {
     std::fs::create_dir_all(&args.to)
         .and_then(|()| clap_mangen::generate_to(program, &args.to))
-        .map_err(|error| CommandFailure::Refused(format!("{}: {error}", args.to.display())))
+        .map_err(CommandFailure::at(&args.to))
 }

@@ -2,15 +2,14 @@
 
 use clap::Subcommand;
 use kedge_chain::contract::{
-    AnchorContract, DeployOptions, accept_ownership_calldata, deploy, transact,
-    transfer_ownership_calldata,
+    AnchorContract, DeployOptions, accept_ownership_calldata, deploy, transfer_ownership_calldata,
 };
 use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use serde_json::json;
 
 use super::chain::{ChainArgs, PATIENCE_MS};
-use super::output::{CommandFailure, columns, print, print_json};
+use super::output::{CliResult, columns, print, print_json};
 use super::trust::read_failure;
 use super::{bond, claims, contract_keys, contract_state};
 
@@ -77,7 +76,7 @@ pub(crate) enum ContractCommand {
     },
 }
 
-pub(crate) async fn run(command: ContractCommand) -> Result<(), CommandFailure> {
+pub(crate) async fn run(command: ContractCommand) -> CliResult<()> {
     match command {
         ContractCommand::Deploy {
             sequencer,
@@ -107,7 +106,7 @@ async fn run_deploy(
     sequencer_key: Address,
     owner: Option<Address>,
     domain_contract: Option<Address>,
-) -> Result<(), CommandFailure> {
+) -> CliResult<()> {
     let (key, rpc) = (chain.key()?, chain.client());
     let options = DeployOptions {
         owner: owner.unwrap_or(key.address()),
@@ -116,11 +115,9 @@ async fn run_deploy(
         fee_policy: FeePolicy::default(),
         patience_ms: PATIENCE_MS,
     };
-    let made = deploy(&rpc, &key, &options)
-        .await
-        .map_err(CommandFailure::refused)?;
-    let chain_id = rpc.chain_id().await.map_err(CommandFailure::refused)?;
-    if chain.is_json() {
+    let made = deploy(&rpc, &key, &options).await?;
+    let chain_id = rpc.chain_id().await?;
+    if chain.json {
         return print_json(&json!({
             "chain_id": chain_id,
             "contract": made.address,
@@ -141,22 +138,14 @@ async fn run_deploy(
     ]))
 }
 
-async fn run_handover(
-    chain: ChainArgs,
-    address: Address,
-    to: Option<Address>,
-) -> Result<(), CommandFailure> {
-    let (key, rpc) = (chain.key()?, chain.client());
+async fn run_handover(chain: ChainArgs, address: Address, to: Option<Address>) -> CliResult<()> {
     let data = to.map_or_else(accept_ownership_calldata, transfer_ownership_calldata);
-    let fees = FeePolicy::default();
-    let mined = transact(&rpc, &key, Some(address), data, &fees, PATIENCE_MS)
-        .await
-        .map_err(CommandFailure::refused)?;
-    let contract = AnchorContract::new(rpc, address);
+    let mined = chain.send(&chain.key()?, address, data).await?;
+    let contract = AnchorContract::new(chain.client(), address);
     let owner = contract.owner().await.map_err(read_failure)?;
     let pending = contract.pending_owner().await.map_err(read_failure)?;
     let pending = (pending != Address::ZERO).then_some(pending);
-    if chain.is_json() {
+    if chain.json {
         return print_json(&json!({
             "contract": address,
             "owner": owner,

@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use kedge_chain::contract::{AnchorContract, close_key_calldata, rotate_calldata, transact};
+use kedge_chain::contract::{AnchorContract, close_key_calldata, rotate_calldata};
 use kedge_chain::rpc::BlockTag;
-use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::evidence::KeyTerm;
 use kedge_protocol::{Address, KeyActivation};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::admin;
-use super::chain::{ChainArgs, PATIENCE_MS};
-use super::output::{CommandFailure, columns, print, print_json};
+use super::admin::{self, text};
+use super::chain::ChainArgs;
+use super::output::{CliResult, CommandFailure, columns, print, print_json, refuse};
 use super::trust::read_failure;
 
 #[derive(Args)]
@@ -53,7 +52,7 @@ pub(crate) struct ContractKeyCloseArgs {
 
 /// Registers the next key, first in the log and then in the contract. Finished steps are skipped, so the same command
 /// completes an interrupted rotation.
-pub(crate) async fn rotate(args: ContractKeyRotateArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn rotate(args: ContractKeyRotateArgs) -> CliResult<()> {
     let owner = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);
     let entry = KeyActivation {
@@ -70,51 +69,42 @@ pub(crate) async fn rotate(args: ContractKeyRotateArgs) -> Result<(), CommandFai
         None
     } else {
         let data = rotate_calldata(entry.key, entry.from_batch);
-        let fees = FeePolicy::default();
-        let to = Some(args.contract);
-        let sent = transact(contract.rpc(), &owner, to, data, &fees, PATIENCE_MS).await;
+        let sent = args.chain.send(&owner, args.contract, data).await;
         Some(sent.map_err(|error| {
             CommandFailure::refused(format!(
                 "the log names the key (sequence {}), but the contract does not: {error}\n  run the \
                  same command again before batch {}, or the server stops signing at that batch \
                  until the contract agrees",
-                text(&named, "sequence"),
+                text(&named["sequence"]),
                 entry.from_batch
             ))
         })?)
     };
     let now = admin::ask(&args.socket, "read_sequencer_keys").await?;
-    let mut answer = Map::new();
-    answer.insert("key".to_owned(), json!(entry.key));
-    answer.insert("from_batch".to_owned(), json!(entry.from_batch));
-    answer.insert("sequence".to_owned(), named["sequence"].clone());
-    answer.insert("contract".to_owned(), json!(args.contract));
-    let hash = mined.map(|mined| mined.tx_hash);
-    answer.insert("transaction_hash".to_owned(), json!(hash));
-    let block = mined.map(|mined| mined.block_number);
-    answer.insert("block_number".to_owned(), json!(block));
-    answer.insert("mode".to_owned(), now["mode"].clone());
-    answer.insert("next_batch".to_owned(), now["batches"].clone());
-    if args.chain.is_json() {
-        return print_json(&answer);
+    if args.chain.json {
+        return print_json(&json!({
+            "key": entry.key,
+            "from_batch": entry.from_batch,
+            "sequence": named["sequence"],
+            "contract": args.contract,
+            "transaction_hash": mined.map(|mined| mined.tx_hash),
+            "block_number": mined.map(|mined| mined.block_number),
+            "mode": now["mode"],
+            "next_batch": now["batches"],
+        }));
     }
-    let done = hash.map_or_else(|| "already named there".to_owned(), |hash| hash.to_string());
+    let done = match mined {
+        Some(mined) => mined.tx_hash.to_string(),
+        None => "already named there".to_owned(),
+    };
     print(&columns(&[
         ("key", entry.key.to_string()),
         ("from batch", entry.from_batch.to_string()),
-        ("log sequence", text(&answer, "sequence")),
+        ("log sequence", text(&named["sequence"])),
         ("transaction", done),
-        ("server", text(&answer, "mode")),
-        ("next batch", text(&answer, "next_batch")),
+        ("server", text(&now["mode"])),
+        ("next batch", text(&now["batches"])),
     ]))
-}
-
-fn text(answer: &Map<String, Value>, member: &str) -> String {
-    match answer.get(member) {
-        Some(Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
-        None => "-".to_owned(),
-    }
 }
 
 /// Whether the contract already has the key. Rejects what the contract would reject, before the log is changed.
@@ -122,7 +112,7 @@ async fn check_contract(
     contract: &AnchorContract,
     entry: KeyActivation,
     sender: Address,
-) -> Result<bool, CommandFailure> {
+) -> CliResult<bool> {
     let terms = contract.key_terms().await.map_err(read_failure)?;
     let same = |term: &KeyTerm| term.key == entry.key && term.from_batch == entry.from_batch;
     if terms.iter().any(same) {
@@ -130,9 +120,9 @@ async fn check_contract(
     }
     let owner = contract.owner().await.map_err(read_failure)?;
     if owner != sender {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "the contract belongs to {owner}; {sender} cannot rotate its key"
-        )));
+        ));
     }
     let last = terms.last().map_or(0, |term| term.from_batch);
     let anchored = contract
@@ -140,18 +130,18 @@ async fn check_contract(
         .await
         .map_err(read_failure)?;
     if entry.from_batch <= last || entry.from_batch < anchored.batches {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "the contract has anchored {} batches and its last key begins at batch {last}: name a later \
              batch than {}",
             anchored.batches, entry.from_batch
-        )));
+        ));
     }
     Ok(false)
 }
 
 /// Records in the contract that all batches of a replaced key are anchored. From then on its signatures count as
 /// evidence only for the bond's time.
-pub(crate) async fn close(args: ContractKeyCloseArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn close(args: ContractKeyCloseArgs) -> CliResult<()> {
     let payer = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);
     let terms = contract.key_terms().await.map_err(read_failure)?;
@@ -174,7 +164,7 @@ pub(crate) async fn close(args: ContractKeyCloseArgs) -> Result<(), CommandFailu
         latest.batches
     };
     if term.replaced_at_s == 0 || batches < term.until_batch {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "key {} is still in use: {} batches are anchored, and it signs the batches below {}",
             term.key,
             batches,
@@ -183,19 +173,15 @@ pub(crate) async fn close(args: ContractKeyCloseArgs) -> Result<(), CommandFailu
             } else {
                 term.until_batch.to_string()
             }
-        )));
+        ));
     }
     let data = close_key_calldata(args.index, batches);
-    let fees = FeePolicy::default();
-    let to = Some(args.contract);
-    let mined = transact(contract.rpc(), &payer, to, data, &fees, PATIENCE_MS)
-        .await
-        .map_err(CommandFailure::refused)?;
+    let mined = args.chain.send(&payer, args.contract, data).await?;
     let terms = contract.key_terms().await.map_err(read_failure)?;
     let closed_at_s = terms
         .get(args.index as usize)
         .map_or(0, |term| term.closed_at_s);
-    if args.chain.is_json() {
+    if args.chain.json {
         return print_json(&json!({
             "contract": args.contract,
             "index": args.index,

@@ -2,15 +2,13 @@
 
 use clap::Args;
 use kedge_chain::contract::{
-    AnchorContract, AnchorContractState, pause_calldata, retire_calldata, transact,
-    unpause_calldata,
+    AnchorContract, AnchorContractState, pause_calldata, retire_calldata, unpause_calldata,
 };
-use kedge_chain::transaction::FeePolicy;
 use kedge_protocol::Address;
 use serde_json::json;
 
-use super::chain::{ChainArgs, PATIENCE_MS};
-use super::output::{CommandFailure, columns, print, print_json};
+use super::chain::ChainArgs;
+use super::output::{CliResult, columns, print, print_json};
 use super::trust::read_failure;
 
 #[derive(Args)]
@@ -32,25 +30,22 @@ pub(crate) struct RetireContractArgs {
     state: ContractStateArgs,
 }
 
-pub(crate) async fn pause(args: ContractStateArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn pause(args: ContractStateArgs) -> CliResult<()> {
     change(args, pause_calldata()).await
 }
 
-pub(crate) async fn unpause(args: ContractStateArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn unpause(args: ContractStateArgs) -> CliResult<()> {
     change(args, unpause_calldata()).await
 }
 
-pub(crate) async fn retire(args: RetireContractArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn retire(args: RetireContractArgs) -> CliResult<()> {
     change(args.state, retire_calldata(args.successor)).await
 }
 
-async fn change(args: ContractStateArgs, data: Vec<u8>) -> Result<(), CommandFailure> {
+async fn change(args: ContractStateArgs, data: Vec<u8>) -> CliResult<()> {
     let owner = args.chain.key()?;
     let contract = AnchorContract::new(args.chain.client(), args.contract);
-    let (to, fees) = (Some(args.contract), FeePolicy::default());
-    let mined = transact(contract.rpc(), &owner, to, data, &fees, PATIENCE_MS)
-        .await
-        .map_err(CommandFailure::refused)?;
+    let mined = args.chain.send(&owner, args.contract, data).await?;
     let state = match contract.state().await.map_err(read_failure)? {
         AnchorContractState::Open => "open",
         AnchorContractState::Waiting => "waiting",
@@ -58,7 +53,7 @@ async fn change(args: ContractStateArgs, data: Vec<u8>) -> Result<(), CommandFai
         AnchorContractState::Frozen => "frozen",
     };
     let paused = contract.paused().await.map_err(read_failure)?;
-    if args.chain.is_json() {
+    if args.chain.json {
         return print_json(&json!({
             "contract": args.contract,
             "state": state,

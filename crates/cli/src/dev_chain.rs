@@ -13,7 +13,7 @@ use kedge_protocol::Address;
 use kedge_runtime::env::{Env as _, RealEnv};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::output::{CommandFailure, print};
+use super::output::{CliResult, CommandFailure, print};
 
 /// How long to wait for the contract, in milliseconds.
 const DEPLOY_PATIENCE_MS: u64 = 30_000;
@@ -31,7 +31,7 @@ pub(crate) struct DevChainArgs {
     sequencer: Address,
 }
 
-pub(crate) async fn run(args: DevChainArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: DevChainArgs) -> CliResult<()> {
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         CommandFailure::refused(format!("{what}: {error}"))
     };

@@ -2,7 +2,7 @@
 
 use kedge_client::{ServerProbe, probe};
 
-use super::output::{CommandFailure, print_line};
+use super::output::{CliResult, CommandFailure, print_line};
 
 #[derive(clap::Args)]
 pub(crate) struct HealthArgs {
@@ -18,7 +18,7 @@ pub(crate) struct HealthArgs {
     timeout: u64,
 }
 
-pub(crate) async fn run(args: HealthArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: HealthArgs) -> CliResult<()> {
     let (asked, yes) = if args.ready {
         (ServerProbe::Ready, "ready")
     } else {

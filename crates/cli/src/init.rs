@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kedge_config::commented_toml;
 
-use super::output::{CommandFailure, print, print_line};
+use super::output::{CliResult, CommandFailure, print, print_line};
 
 #[derive(clap::Args)]
 pub(crate) struct InitArgs {
@@ -18,7 +18,7 @@ pub(crate) struct InitArgs {
     force: bool,
 }
 
-pub(crate) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
+pub(crate) fn run(args: &InitArgs) -> CliResult<()> {
     let text = commented_toml();
     if args.file == Path::new("-") {
         return print(&text);

@@ -9,7 +9,7 @@ use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Id, Prefix, possession};
 use serde_json::json;
 
-use super::output::{CommandFailure, print_line};
+use super::output::{CliResult, CommandFailure, print_line};
 use super::trust::DomainArgs;
 
 /// Environment variable of the key.
@@ -27,7 +27,7 @@ pub(crate) struct KeySourceArgs {
 }
 
 impl KeySourceArgs {
-    pub(crate) fn read(&self) -> Result<SigningKey, CommandFailure> {
+    pub(crate) fn read(&self) -> CliResult<SigningKey> {
         secrets::signing_key(self.key_file.as_deref(), "--key-file", VARIABLE)
             .map_err(CommandFailure::usage)
     }
@@ -70,7 +70,7 @@ fn parse_wallet(text: &str) -> Result<Id, String> {
 }
 
 impl ConsentArgs {
-    async fn body(self) -> Result<String, CommandFailure> {
+    async fn body(self) -> CliResult<String> {
         let key = self.key.read()?;
         let domain = self.of.domain().await?;
         let consent = possession::consent(&key, &domain.separator(), &self.wallet.to_string());
@@ -78,11 +78,11 @@ impl ConsentArgs {
     }
 }
 
-pub(crate) async fn run(command: KeysCommand) -> Result<(), CommandFailure> {
+pub(crate) async fn run(command: KeysCommand) -> CliResult<()> {
     match command {
         KeysCommand::New { file } => {
             let key = new_key()?;
-            secrets::write_32(&file, &key.to_bytes()).map_err(CommandFailure::refused)?;
+            secrets::write_32(&file, &key.to_bytes())?;
             print_line(key.address())
         }
         KeysCommand::Show(args) => print_line(to_hex(&args.read()?.to_bytes())),
@@ -92,7 +92,7 @@ pub(crate) async fn run(command: KeysCommand) -> Result<(), CommandFailure> {
 }
 
 /// Generates a random key.
-pub(crate) fn new_key() -> Result<SigningKey, CommandFailure> {
+pub(crate) fn new_key() -> CliResult<SigningKey> {
     let bytes = kedge_client::random::bytes()?;
     // Random bytes are an invalid key with probability 2^-128.
     SigningKey::from_bytes(&bytes).map_err(CommandFailure::refused)

@@ -36,7 +36,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser, Subcommand};
 use kedge_config::{Config, StartAllowances};
 
-use output::CommandFailure;
+use output::{CliResult, CommandFailure};
 
 /// An ordered log of signed actions, with proofs that Ethereum anchors.
 #[derive(Parser)]
@@ -172,14 +172,14 @@ fn run<S, E>(
     command: CliCommand,
     serve: impl FnOnce(Config, StartAllowances) -> S,
     edge: impl FnOnce(Config) -> E,
-) -> Result<(), CommandFailure>
+) -> CliResult<()>
 where
     S: Future<Output = Result<(), String>>,
     E: Future<Output = Result<(), String>>,
 {
     match command {
         CliCommand::Serve(args) => {
-            let (config, allowances) = args.read().map_err(CommandFailure::refused)?;
+            let (config, allowances) = args.read()?;
             in_runtime(async {
                 serve(config, allowances)
                     .await
@@ -187,7 +187,7 @@ where
             })
         }
         CliCommand::Edge(args) => {
-            let config = args.read().map_err(CommandFailure::refused)?;
+            let config = args.read()?;
             in_runtime(async { edge(config).await.map_err(CommandFailure::Refused) })
         }
         CliCommand::Demo(args) => in_runtime(demo::run(args)),
@@ -212,9 +212,7 @@ where
     }
 }
 
-fn in_runtime(
-    work: impl Future<Output = Result<(), CommandFailure>>,
-) -> Result<(), CommandFailure> {
+fn in_runtime(work: impl Future<Output = CliResult<()>>) -> CliResult<()> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -14,6 +15,19 @@ pub(crate) enum CommandFailure {
     Usage(String),
 }
 
+/// The result of a step of a command.
+pub(crate) type CliResult<T> = Result<T, CommandFailure>;
+
+/// Ends a command because it is refused.
+pub(crate) fn refuse<T>(why: impl Display) -> CliResult<T> {
+    Err(CommandFailure::refused(why))
+}
+
+/// Ends a command because of wrong usage.
+pub(crate) fn refuse_usage<T>(why: impl Display) -> CliResult<T> {
+    Err(CommandFailure::usage(why))
+}
+
 impl CommandFailure {
     pub(crate) fn refused(error: impl Display) -> Self {
         Self::Refused(error.to_string())
@@ -21,6 +35,16 @@ impl CommandFailure {
 
     pub(crate) fn usage(error: impl Display) -> Self {
         Self::Usage(error.to_string())
+    }
+
+    /// Names the file of an error.
+    pub(crate) fn at<E: Display>(file: &Path) -> impl Fn(E) -> Self + Copy {
+        move |error| Self::refused(format!("{}: {error}", file.display()))
+    }
+
+    /// Names the file of an argument that cannot be read.
+    pub(crate) fn unreadable<E: Display>(file: &Path) -> impl Fn(E) -> Self + Copy {
+        move |error| Self::usage(format!("{}: {error}", file.display()))
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -37,8 +61,9 @@ impl CommandFailure {
     }
 }
 
-impl From<kedge_client::ClientError> for CommandFailure {
-    fn from(error: kedge_client::ClientError) -> Self {
+/// Errors of libraries refuse the command. What is wrong usage says so.
+impl<E: std::error::Error> From<E> for CommandFailure {
+    fn from(error: E) -> Self {
         Self::refused(error)
     }
 }
@@ -53,27 +78,27 @@ pub(crate) fn progress_bar(what: &'static str) -> ProgressBar {
 }
 
 /// Writes text to standard output. A reader that closes the pipe early is not an error.
-pub(crate) fn print(text: &str) -> Result<(), CommandFailure> {
+pub(crate) fn print(text: &str) -> CliResult<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(CommandFailure::refused(format!("standard output: {error}")))
+            refuse(format!("standard output: {error}"))
         }
         _ => Ok(()),
     }
 }
 
 /// Writes one line to standard output.
-pub(crate) fn print_line(line: impl Display) -> Result<(), CommandFailure> {
+pub(crate) fn print_line(line: impl Display) -> CliResult<()> {
     print(&format!("{line}\n"))
 }
 
 /// Writes a value as indented JSON to standard output.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandFailure> {
-    print_line(serde_json::to_string_pretty(value).map_err(CommandFailure::refused)?)
+pub(crate) fn print_json(value: &impl Serialize) -> CliResult<()> {
+    print_line(serde_json::to_string_pretty(value)?)
 }
 
 pub(crate) fn print_error(message: &str) {

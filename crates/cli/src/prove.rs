@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::claims::{self, CircuitKeyArgs};
 use super::input::{parse, read};
-use super::output::{CommandFailure, print_json, print_line};
+use super::output::{CliResult, CommandFailure, print_json, print_line};
 use super::trust::TrustArgs;
 
 #[derive(Subcommand)]
@@ -81,7 +81,7 @@ enum Disclosable {
     Signer,
 }
 
-pub(crate) async fn run(command: ProveCommand) -> Result<(), CommandFailure> {
+pub(crate) async fn run(command: ProveCommand) -> CliResult<()> {
     match command {
         ProveCommand::Claim(args) => print_json(&claim(*args).await?),
         ProveCommand::Export {
@@ -94,16 +94,15 @@ pub(crate) async fn run(command: ProveCommand) -> Result<(), CommandFailure> {
     }
 }
 
-async fn claim(args: ProveClaimArgs) -> Result<ClaimFile, CommandFailure> {
+async fn claim(args: ProveClaimArgs) -> CliResult<ClaimFile> {
     let JsonObject(file): JsonObject<ProofFile> = parse(&read(&args.file)?, "a proof file")?;
     let trust = args.trust.resolve().await?;
     let (domain, sequencer) = trust.of(file.domain).await?;
-    file.verify(&domain, &sequencer)
-        .map_err(CommandFailure::refused)?;
+    file.verify(&domain, &sequencer)?;
     let bar = ProgressBar::new_spinner().with_message("reading the proving key");
     bar.enable_steady_tick(Duration::from_millis(100));
     let key = args.key.read()?;
-    keys::check_allowed(key.verifying(), domain.chain_id).map_err(CommandFailure::refused)?;
+    keys::check_allowed(key.verifying(), domain.chain_id)?;
     bar.set_message("proving");
     let choice = ClaimDisclosure {
         mask: mask(&args.disclose),
@@ -114,7 +113,7 @@ async fn claim(args: ProveClaimArgs) -> Result<ClaimFile, CommandFailure> {
         claimant: args.claimant,
         purpose: args.purpose,
     };
-    let claim = prove(&key, &file, choice, binding).map_err(CommandFailure::refused)?;
+    let claim = prove(&key, &file, choice, binding)?;
     bar.finish_and_clear();
     Ok(claim)
 }
@@ -126,9 +125,9 @@ fn mask(disclose: &[Disclosable]) -> DisclosureMask {
     DisclosureMask::new(bits).unwrap_or_default()
 }
 
-fn export(text: &str, circuit_version: u32) -> Result<Value, CommandFailure> {
+fn export(text: &str, circuit_version: u32) -> CliResult<Value> {
     let JsonObject(claim): JsonObject<ClaimFile> = parse(text, "a claim file")?;
-    let proof = Groth16Proof::of_parts(&claim.proof).map_err(CommandFailure::refused)?;
+    let proof = Groth16Proof::of_parts(&claim.proof)?;
     let calldata = calldata::resolve_claim(&claim, circuit_version);
     Ok(json!({
         "proof": proof.to_snarkjs(),
@@ -138,9 +137,9 @@ fn export(text: &str, circuit_version: u32) -> Result<Value, CommandFailure> {
     }))
 }
 
-fn described(key: &VerifyingKey) -> Result<Value, CommandFailure> {
-    let text = key.to_snarkjs().map_err(CommandFailure::refused)?;
-    let verification_key: Value = serde_json::from_str(&text).map_err(CommandFailure::refused)?;
+fn described(key: &VerifyingKey) -> CliResult<Value> {
+    let text = key.to_snarkjs()?;
+    let verification_key: Value = serde_json::from_str(&text)?;
     Ok(json!({
         "hash": key.hash(),
         "verification_key": verification_key,
@@ -148,11 +147,10 @@ fn described(key: &VerifyingKey) -> Result<Value, CommandFailure> {
     }))
 }
 
-fn circuit(path: &Path) -> Result<(), CommandFailure> {
-    let constraints = Constraints::of_claims().map_err(CommandFailure::refused)?;
+fn circuit(path: &Path) -> CliResult<()> {
+    let constraints = Constraints::of_claims()?;
     let file = r1cs::file(&constraints);
-    std::fs::write(path, &file)
-        .map_err(|error| CommandFailure::refused(format!("{}: {error}", path.display())))?;
+    std::fs::write(path, &file).map_err(CommandFailure::at(path))?;
     let pins = Pins::of(&file, &constraints);
-    print_line(serde_json::to_string_pretty(&pins).map_err(CommandFailure::refused)?)
+    print_line(serde_json::to_string_pretty(&pins)?)
 }

@@ -6,7 +6,7 @@ use kedge_upkeep::private_files::make_private_from_now_on;
 use kedge_upkeep::rebuild::{RebuildSummary, rebuild};
 use serde_json::json;
 
-use super::output::{CommandFailure, columns, print, print_json, progress_bar};
+use super::output::{CliResult, columns, print, print_json, progress_bar};
 use super::trust::TrustArgs;
 use super::verify::bounds::MemoryArg;
 use super::verify::data::development;
@@ -27,7 +27,7 @@ pub(crate) struct RebuildArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: RebuildArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: RebuildArgs) -> CliResult<()> {
     make_private_from_now_on();
     // The log names all keys after the first.
     let (domain, first_key) = if args.dev {
@@ -44,10 +44,10 @@ pub(crate) async fn run(args: RebuildArgs) -> Result<(), CommandFailure> {
         bar.set_position(at.batches);
     });
     bar.finish_and_clear();
-    report(&rebuilt.map_err(CommandFailure::refused)?, args.json)
+    report(&rebuilt?, args.json)
 }
 
-fn report(rebuilt: &RebuildSummary, as_json: bool) -> Result<(), CommandFailure> {
+fn report(rebuilt: &RebuildSummary, as_json: bool) -> CliResult<()> {
     let RebuildSummary { summary, damaged } = rebuilt;
     if as_json {
         return print_json(&json!({

@@ -14,7 +14,7 @@ use kedge_protocol::{Hash, Id, Prefix};
 use serde_json::json;
 
 use super::key::KeySourceArgs;
-use super::output::{CommandFailure, print, print_json};
+use super::output::{CliResult, CommandFailure, print, print_json};
 use super::trust::DomainArgs;
 
 /// Prints headers to standard output, one per line, as curl reads them:
@@ -61,7 +61,7 @@ fn parse_kind(text: &str) -> Result<Kind, String> {
     Kind::of_text(text).ok_or_else(|| "is not a kind of action; see docs/PROTOCOL.md".to_owned())
 }
 
-pub(crate) async fn run(args: SignArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: SignArgs) -> CliResult<()> {
     let key = args.key.read()?;
     let mut payload = match &args.payload {
         Some(file) => read(file)?,
@@ -109,12 +109,12 @@ fn as_json(signed: &SignedRequest, content: &Hash) -> serde_json::Value {
     })
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, CommandFailure> {
+fn read(file: &Path) -> CliResult<Vec<u8>> {
     let read = if file == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
         std::fs::read(file)
     };
-    read.map_err(|error| CommandFailure::usage(format!("{}: {error}", file.display())))
+    read.map_err(CommandFailure::unreadable(file))
 }

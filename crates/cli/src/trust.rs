@@ -10,7 +10,7 @@ use kedge_client::Client;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, BatchKeys, KeyActivation, SequencerKeys};
 
-use super::output::CommandFailure;
+use super::output::{CliResult, CommandFailure, refuse, refuse_usage};
 
 #[derive(Args)]
 pub(crate) struct TrustArgs {
@@ -43,7 +43,7 @@ pub(crate) struct TrustArgs {
 
 /// Parses a list of keys, in the format of [`SequencerKeys`] or of `GET /sequencer-keys`; extra members of the latter
 /// are ignored.
-fn read_keys(path: &Path) -> Result<SequencerKeys, CommandFailure> {
+fn read_keys(path: &Path) -> CliResult<SequencerKeys> {
     #[derive(serde::Deserialize)]
     struct ListedKey {
         key: Address,
@@ -86,7 +86,7 @@ pub(crate) struct DomainArgs {
 
 impl DomainArgs {
     /// The given domain, or the server's.
-    pub(crate) async fn domain(self) -> Result<Domain, CommandFailure> {
+    pub(crate) async fn domain(self) -> CliResult<Domain> {
         match self.domain {
             Some(domain) => Ok(domain),
             None => Ok(Client::builder(&self.url).connect().await?.domain()),
@@ -119,7 +119,7 @@ impl TrustArgs {
         self.url.is_some() || self.domain.is_some() || self.rpc.is_some()
     }
 
-    pub(crate) async fn resolve(self) -> Result<CliTrust, CommandFailure> {
+    pub(crate) async fn resolve(self) -> CliResult<CliTrust> {
         let keys = match (&self.keys, self.sequencer) {
             (Some(file), _) => Some(read_keys(file)?),
             (None, sequencer) => sequencer.map(SequencerKeys::from),
@@ -131,9 +131,7 @@ impl TrustArgs {
             }
             (None, Some(domain), Some(keys)) => Some((domain, keys)),
             (None, Some(_), None) => {
-                return Err(CommandFailure::usage(
-                    "--domain needs --sequencer or --keys",
-                ));
+                return refuse_usage("--domain needs --sequencer or --keys");
             }
             (None, None, _) => None,
         };
@@ -146,16 +144,16 @@ impl TrustArgs {
                 Some(AnchorContract::new(rpc, address))
             }
             (Some(_), None) => {
-                return Err(CommandFailure::usage(
+                return refuse_usage(
                     "--rpc needs --contract, unless --url or --domain gives the contract",
-                ));
+                );
             }
             (None, _) => None,
         };
         if known.is_none() && contract.is_none() {
-            return Err(CommandFailure::usage(
+            return refuse_usage(
                 "nothing to trust: name --rpc and --contract, or --url, or --domain and --sequencer",
-            ));
+            );
         }
         Ok(CliTrust { known, contract })
     }
@@ -176,37 +174,26 @@ impl CliTrust {
     }
 
     /// The domain and sequencer keys for a log without a claimed domain.
-    pub(crate) async fn of_log(&self) -> Result<(Domain, SequencerKeys), CommandFailure> {
+    pub(crate) async fn of_log(&self) -> CliResult<(Domain, SequencerKeys)> {
         let domain = match (&self.known, &self.contract) {
             (Some((domain, _)), _) => *domain,
             (None, Some(contract)) => Domain {
-                chain_id: contract
-                    .rpc()
-                    .chain_id()
-                    .await
-                    .map_err(CommandFailure::refused)?,
+                chain_id: contract.rpc().chain_id().await?,
                 verifying_contract: contract.address(),
             },
             (None, None) => {
-                return Err(CommandFailure::usage(
-                    "neither a domain nor a contract to trust",
-                ));
+                return refuse_usage("neither a domain nor a contract to trust");
             }
         };
         self.of(domain).await
     }
 
     /// The domain and sequencer keys for a file that claims this domain.
-    pub(crate) async fn of(
-        &self,
-        claimed: Domain,
-    ) -> Result<(Domain, SequencerKeys), CommandFailure> {
+    pub(crate) async fn of(&self, claimed: Domain) -> CliResult<(Domain, SequencerKeys)> {
         if let Some((domain, _)) = &self.known
             && *domain != claimed
         {
-            return Err(CommandFailure::refused(
-                "the file belongs to a different log than the trusted one",
-            ));
+            return refuse("the file belongs to a different log than the trusted one");
         }
         let Some(contract) = &self.contract else {
             return self
@@ -216,9 +203,7 @@ impl CliTrust {
         };
         let separator = contract.domain_separator().await.map_err(read_failure)?;
         if claimed.separator() != separator {
-            return Err(CommandFailure::refused(
-                "the file belongs to a different log than the one the contract anchors",
-            ));
+            return refuse("the file belongs to a different log than the one the contract anchors");
         }
         let keys = contract.sequencer_keys().await.map_err(read_failure)?;
         if let Some((_, known)) = &self.known
@@ -226,11 +211,11 @@ impl CliTrust {
             && !known.extends(&keys)
         {
             let batch = keys.first_difference(known, u64::MAX).unwrap_or(0);
-            return Err(CommandFailure::refused(format!(
+            return refuse(format!(
                 "the contract names {} as the sequencer of batch {batch}, not {}",
                 keys.key_of(batch),
                 known.key_of(batch)
-            )));
+            ));
         }
         Ok((claimed, keys))
     }

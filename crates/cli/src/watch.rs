@@ -8,7 +8,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_watchtower::{WatchError, WatchOptions, WatchtowerReport};
 
 use super::key::KeySourceArgs;
-use super::output::{CommandFailure, print_error, print_line};
+use super::output::{CliResult, CommandFailure, print_error, print_line};
 use super::trust::parse_domain;
 
 #[derive(clap::Args)]
@@ -53,7 +53,7 @@ pub(crate) struct WatchArgs {
     interval_s: u64,
 }
 
-pub(crate) async fn run(args: WatchArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: WatchArgs) -> CliResult<()> {
     let options = WatchOptions {
         key: args.report.then(|| args.key.read()).transpose()?,
         url: args.url,

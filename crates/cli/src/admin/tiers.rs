@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{SocketArgs, ask_with};
-use crate::output::{CommandFailure, print, print_json, table};
+use crate::output::{CliResult, print, print_json, table};
 
 /// Displayed limits: their names in the answer and in the table.
 const LIMITS: [(&str, &str); 3] = [
@@ -22,7 +22,7 @@ pub(crate) struct TiersArgs {
     socket: SocketArgs,
 }
 
-pub(crate) async fn run(args: &TiersArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: &TiersArgs) -> CliResult<()> {
     let command = json!({ "command": "tiers", "nearest": args.nearest });
     let answer = ask_with(&args.socket.socket, &command).await?;
     if args.socket.json {

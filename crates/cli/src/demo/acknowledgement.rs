@@ -6,7 +6,7 @@ use kedge_client::{BatchOutcome, ChangedResource, Client};
 use kedge_protocol::Hash;
 use kedge_protocol::chain::{LogLeaf, next_integrity};
 
-use super::super::output::CommandFailure;
+use super::super::output::{CliResult, CommandFailure, refuse};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct DemoAcknowledgement {
@@ -17,17 +17,17 @@ pub(super) struct DemoAcknowledgement {
 
 impl DemoAcknowledgement {
     /// The action of a single-action request.
-    pub(super) fn single<T>(changed: &ChangedResource<T>) -> Result<Vec<Self>, CommandFailure> {
+    pub(super) fn single<T>(changed: &ChangedResource<T>) -> CliResult<Vec<Self>> {
         let receipt = changed.receipt.as_ref().ok_or_else(no_receipt)?;
         Ok(vec![Self {
             sequence: receipt.leaf.sequence,
-            leaf: receipt.leaf.hash().map_err(CommandFailure::refused)?,
+            leaf: receipt.leaf.hash()?,
             batch_number: receipt.batch.header.number,
         }])
     }
 
     /// The actions of a batch request.
-    pub(super) fn batch(outcome: &BatchOutcome) -> Result<Vec<Self>, CommandFailure> {
+    pub(super) fn batch(outcome: &BatchOutcome) -> CliResult<Vec<Self>> {
         let receipt = outcome.receipt.as_ref().ok_or_else(no_receipt)?;
         let shown = outcome.done().zip(&receipt.actions);
         let actions = shown.map(|(done, shown)| {
@@ -47,7 +47,7 @@ impl DemoAcknowledgement {
     }
 
     /// Checks that a node has all of these at their positions, under signed headers. The client checks the headers.
-    pub(super) async fn check_all(all: &[Self], client: &Client) -> Result<(), CommandFailure> {
+    pub(super) async fn check_all(all: &[Self], client: &Client) -> CliResult<()> {
         let mut batches: BTreeMap<u64, Vec<&Self>> = BTreeMap::new();
         for one in all {
             batches.entry(one.batch_number).or_default().push(one);
@@ -59,10 +59,10 @@ impl DemoAcknowledgement {
                 let index = index.and_then(|index| usize::try_from(index).ok());
                 let leaf = index.and_then(|index| held.leaves.get(index));
                 if leaf != Some(&one.leaf) {
-                    return Err(CommandFailure::refused(format!(
+                    return refuse(format!(
                         "the acknowledged action {} is not at its place in batch {number}",
                         one.sequence
-                    )));
+                    ));
                 }
             }
         }

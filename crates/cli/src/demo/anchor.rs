@@ -12,7 +12,7 @@ use kedge_protocol::proof::ProofFile;
 use kedge_protocol::{BatchKeys, SequencerKeys};
 
 use super::super::admin;
-use super::super::output::CommandFailure;
+use super::super::output::{CliResult, CommandFailure, refuse};
 use super::super::trust::read_failure;
 use super::super::verify::anchor_check::check_on_chain;
 use super::DemoArgs;
@@ -31,7 +31,7 @@ pub(super) async fn run(
     socket: &Path,
     args: &DemoArgs,
     report: &mut DemoReport,
-) -> Result<(), CommandFailure> {
+) -> CliResult<()> {
     let client = account.client();
     let spinner = ProgressBar::new_spinner().with_message("anchoring");
     spinner.enable_steady_tick(Duration::from_millis(100));
@@ -61,7 +61,7 @@ async fn wait_for_anchor(
     shown: &DemoObjects,
     account: &Account,
     patience_s: u64,
-) -> Result<ProofFile, CommandFailure> {
+) -> CliResult<ProofFile> {
     let give_up = Instant::now() + Duration::from_secs(patience_s);
     let mut pause = POLL_FIRST;
     loop {
@@ -72,23 +72,17 @@ async fn wait_for_anchor(
             return Ok(proof);
         }
         if Instant::now() >= give_up {
-            return Err(CommandFailure::refused(format!(
+            return refuse(format!(
                 "no final anchor within {patience_s} s (--patience); `kedge admin status` shows its progress"
-            )));
+            ));
         }
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(POLL_LONGEST);
     }
 }
 
-fn check_offline(
-    proof: &ProofFile,
-    client: &Client,
-    report: &mut DemoReport,
-) -> Result<(), CommandFailure> {
-    proof
-        .verify(&client.domain(), &client.sequencer_keys())
-        .map_err(CommandFailure::refused)?;
+fn check_offline(proof: &ProofFile, client: &Client, report: &mut DemoReport) -> CliResult<()> {
+    proof.verify(&client.domain(), &client.sequencer_keys())?;
     let header = &proof.batch.header;
     report.proven(
         "offline",
@@ -112,26 +106,24 @@ async fn check_chain(
     client: &Client,
     waited_s: f64,
     report: &mut DemoReport,
-) -> Result<(), CommandFailure> {
+) -> CliResult<()> {
     let Some(anchor) = &proof.anchor else {
-        return Err(CommandFailure::refused("the proof has no anchor"));
+        return refuse("the proof has no anchor");
     };
     let rpc = RpcClient::new(args.rpc.clone(), RpcOptions::default());
     let contract = AnchorContract::new(rpc, anchor.contract);
     let separator = contract.domain_separator().await.map_err(read_failure)?;
     if separator != *client.domain_separator() {
-        return Err(CommandFailure::refused(
-            "the contract anchors a different log than the server's",
-        ));
+        return refuse("the contract anchors a different log than the server's");
     }
     let (named, stated) = (contract.sequencer_keys().await, client.sequencer_keys());
     let named = named.map_err(read_failure)?;
     if let Some(batch) = disagreement(&named, &stated, &anchor.checkpoint.checkpoint) {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "the contract names {} as the sequencer of batch {batch}, the server {}",
             named.key_of(batch),
             stated.key_of(batch)
-        )));
+        ));
     }
     let where_it_is = check_on_chain(anchor, &contract).await?;
     report.proven(
@@ -157,17 +149,11 @@ fn disagreement(
 }
 
 /// Changes one character of the payload, after which the file must not verify.
-fn check_forgery(
-    proof: &ProofFile,
-    client: &Client,
-    report: &mut DemoReport,
-) -> Result<(), CommandFailure> {
+fn check_forgery(proof: &ProofFile, client: &Client, report: &mut DemoReport) -> CliResult<()> {
     let mut forged = proof.clone();
     forged.action.payload.push(' ');
     match forged.verify(&client.domain(), &client.sequencer_keys()) {
-        Ok(_) => Err(CommandFailure::refused(
-            "a forged copy of the proof was accepted",
-        )),
+        Ok(_) => refuse("a forged copy of the proof was accepted"),
         Err(error) => {
             report.proven(
                 "a forgery refused",
@@ -178,18 +164,13 @@ fn check_forgery(
     }
 }
 
-fn save(
-    proof: &ProofFile,
-    shown: &DemoObjects,
-    path: Option<&Path>,
-) -> Result<PathBuf, CommandFailure> {
+fn save(proof: &ProofFile, shown: &DemoObjects, path: Option<&Path>) -> CliResult<PathBuf> {
     let path = path.map_or_else(
         || std::env::temp_dir().join(format!("kedge-proof-{}.json", shown.object_id)),
         Path::to_owned,
     );
-    let text = serde_json::to_string_pretty(proof).map_err(CommandFailure::refused)?;
-    std::fs::write(&path, text + "\n")
-        .map_err(|error| CommandFailure::refused(format!("{}: {error}", path.display())))?;
+    let text = serde_json::to_string_pretty(proof)?;
+    std::fs::write(&path, text + "\n").map_err(CommandFailure::at(&path))?;
     Ok(path)
 }
 

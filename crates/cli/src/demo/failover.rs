@@ -12,7 +12,7 @@ use kedge_client::{Account, Client, ClientError, NewObject, RetryPolicy, node_pa
 use serde_json::{Map, Value};
 
 use super::super::admin;
-use super::super::output::CommandFailure;
+use super::super::output::{CliResult, CommandFailure, refuse};
 use super::acknowledgement::DemoAcknowledgement;
 use super::report::{DemoMeasurement, DemoReport};
 use super::steps::DemoObjects;
@@ -38,7 +38,7 @@ pub(super) async fn run(
     args: &DemoArgs,
     command: &str,
     report: &mut DemoReport,
-) -> Result<Account, CommandFailure> {
+) -> CliResult<Account> {
     let leader = leader(&args.url).await?;
     let url = another_node(args, &leader).await?;
     let client = patient(&url, args).await?;
@@ -63,7 +63,7 @@ pub(super) async fn run(
         last = Instant::now();
         after += usize::from(killing.is_finished());
     }
-    killing.await.map_err(CommandFailure::refused)??;
+    killing.await??;
     let next = next_leader(&url, &leader).await?;
     spinner.finish_and_clear();
     report.measured(measure);
@@ -81,7 +81,7 @@ pub(super) async fn run(
 }
 
 /// The admin socket to use: in a cluster, `{node}` in its path is replaced by the leader's name.
-pub(super) async fn socket(args: &DemoArgs, url: &str) -> Result<PathBuf, CommandFailure> {
+pub(super) async fn socket(args: &DemoArgs, url: &str) -> CliResult<PathBuf> {
     let path = args.socket.to_string_lossy();
     if !path.contains(NODE) {
         return Ok(args.socket.clone());
@@ -91,21 +91,19 @@ pub(super) async fn socket(args: &DemoArgs, url: &str) -> Result<PathBuf, Comman
 }
 
 /// The leader's name, which is safe in a command.
-async fn leader(url: &str) -> Result<String, CommandFailure> {
+async fn leader(url: &str) -> CliResult<String> {
     let part = node_part(url, PART_TIMEOUT_MS).await?;
     let part = part.ok_or_else(|| CommandFailure::refused(format!("{url} is a single node")))?;
     let leader = part.leader.unwrap_or_default();
     let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if leader.is_empty() || !leader.chars().all(is_safe) {
-        return Err(CommandFailure::refused(format!(
-            "{url} does not know which node leads; try again"
-        )));
+        return refuse(format!("{url} does not know which node leads; try again"));
     }
     Ok(leader)
 }
 
 /// The URL of a running node that does not lead; preferably the requested one.
-async fn another_node(args: &DemoArgs, leader: &str) -> Result<String, CommandFailure> {
+async fn another_node(args: &DemoArgs, leader: &str) -> CliResult<String> {
     let socket = args.socket.to_string_lossy().replace(NODE, leader);
     let status = admin::ask(socket.as_ref(), "cluster_status").await?;
     let none = Map::new();
@@ -131,7 +129,7 @@ async fn another_node(args: &DemoArgs, leader: &str) -> Result<String, CommandFa
 }
 
 /// A client that repeats a request until its outcome is known. It trusts the first node's statements.
-async fn patient(url: &str, args: &DemoArgs) -> Result<Client, CommandFailure> {
+async fn patient(url: &str, args: &DemoArgs) -> CliResult<Client> {
     let first = super::connect(&args.url).await?;
     let retry = RetryPolicy {
         attempts_max: ATTEMPTS_MAX,
@@ -151,7 +149,7 @@ async fn mint(
     shown: &DemoObjects,
     measure: &mut DemoMeasurement,
     report: &mut DemoReport,
-) -> Result<(), CommandFailure> {
+) -> CliResult<()> {
     let object = NewObject::default();
     match measure.time(1, account.mint(shown.template, &object)).await {
         Ok(minted) => report.acknowledged(DemoAcknowledgement::single(&minted)?),
@@ -162,23 +160,22 @@ async fn mint(
     Ok(())
 }
 
-fn kill(command: &str) -> Result<(), CommandFailure> {
+fn kill(command: &str) -> CliResult<()> {
     let mut shell = Command::new("sh");
-    let output = shell.arg("-c").arg(command).stdin(Stdio::null()).output();
-    let output = output.map_err(CommandFailure::refused)?;
+    let output = shell.arg("-c").arg(command).stdin(Stdio::null()).output()?;
     if output.status.success() {
         return Ok(());
     }
     let error = String::from_utf8_lossy(&output.stderr);
-    Err(CommandFailure::refused(format!(
+    refuse(format!(
         "--kill-leader-with: {command:?} ended with {}: {}",
         output.status,
         error.trim()
-    )))
+    ))
 }
 
 /// The node that leads after the killed one.
-async fn next_leader(url: &str, killed: &str) -> Result<String, CommandFailure> {
+async fn next_leader(url: &str, killed: &str) -> CliResult<String> {
     let began = Instant::now();
     while began.elapsed() < AGREED_MAX {
         if let Ok(found) = leader(url).await
@@ -188,7 +185,7 @@ async fn next_leader(url: &str, killed: &str) -> Result<String, CommandFailure> 
         }
         tokio::time::sleep(POLL).await;
     }
-    Err(CommandFailure::refused(format!(
+    refuse(format!(
         "{killed} still leads: did the command of --kill-leader-with kill it?"
-    )))
+    ))
 }

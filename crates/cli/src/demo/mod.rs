@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use kedge_chain::rpc::RpcEndpoint;
 use kedge_client::{Client, RetryPolicy};
 
-use super::output::{CommandFailure, print, print_json};
+use super::output::{CliResult, CommandFailure, print, print_json, refuse_usage};
 
 /// Limit of objects: enough to measure, within a free organization's limits. Minting takes eight batches and updating
 /// takes one; ten a minute are allowed.
@@ -54,14 +54,14 @@ pub(crate) struct DemoArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: DemoArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: DemoArgs) -> CliResult<()> {
     let client = connect(&args.url).await?;
     let part = kedge_client::node_part(&args.url, PART_TIMEOUT_MS).await?;
     if part.is_none() && args.kill_leader_with.is_some() {
-        return Err(CommandFailure::usage(format!(
+        return refuse_usage(format!(
             "{} is a single node: --kill-leader-with is for a node of a cluster",
             args.url
-        )));
+        ));
     }
     let mut report = report::DemoReport::new(&client);
     let shown = steps::run(&client, args.objects, &mut report).await?;
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), CommandFailure> {
 }
 
 /// A client that never retries: the demo must not wait for minutes, and shows refusals immediately.
-async fn connect(url: &str) -> Result<Client, CommandFailure> {
+async fn connect(url: &str) -> CliResult<Client> {
     let client = Client::builder(url).retry(RetryPolicy::never()).connect();
     client.await.map_err(|error| {
         CommandFailure::refused(format!(

@@ -12,7 +12,7 @@ use kedge_protocol::signature::SigningKey;
 use serde_json::json;
 
 use super::super::key::new_key;
-use super::super::output::CommandFailure;
+use super::super::output::{CliResult, CommandFailure, refuse};
 use super::acknowledgement::DemoAcknowledgement;
 use super::report::{DemoMeasurement, DemoReport};
 
@@ -29,7 +29,7 @@ pub(super) struct DemoPerson {
 
 impl DemoPerson {
     /// The user's account at another node of the log.
-    pub(super) async fn at(&self, client: &Client) -> Result<Account, CommandFailure> {
+    pub(super) async fn at(&self, client: &Client) -> CliResult<Account> {
         let account = client.account(self.key.clone());
         account.login(&self.email, &self.password).await?;
         Ok(account)
@@ -50,7 +50,7 @@ pub(super) async fn run(
     client: &Client,
     objects: u32,
     report: &mut DemoReport,
-) -> Result<DemoObjects, CommandFailure> {
+) -> CliResult<DemoObjects> {
     let nickname: String = to_hex(&random::bytes::<4>()?).split_off(2);
     let mut accounts = DemoMeasurement::new("register");
     let ann = register(client, &format!("ann-{nickname}"), &mut accounts).await?;
@@ -84,7 +84,7 @@ async fn register(
     client: &Client,
     name: &str,
     measure: &mut DemoMeasurement,
-) -> Result<DemoPerson, CommandFailure> {
+) -> CliResult<DemoPerson> {
     let key = new_key()?;
     let account = client.account(key.clone());
     let email = format!("{name}@example.com");
@@ -109,7 +109,7 @@ async fn make_template(
     ann: &Account,
     name: &str,
     report: &mut DemoReport,
-) -> Result<(Id, Vec<Id>), CommandFailure> {
+) -> CliResult<(Id, Vec<Id>)> {
     let mut measure = DemoMeasurement::new("template, variations");
     let template = NewTemplate {
         name: format!("ticket {name}"),
@@ -148,7 +148,7 @@ async fn mint(
     variations: &[Id],
     objects: u32,
     report: &mut DemoReport,
-) -> Result<Vec<DemoMint>, CommandFailure> {
+) -> CliResult<Vec<DemoMint>> {
     let actions = (0..objects)
         .map(|seat| {
             let object = NewObject {
@@ -174,16 +174,14 @@ async fn batches(
     measure: &mut DemoMeasurement,
     name: &'static str,
     report: &mut DemoReport,
-) -> Result<Vec<DemoMint>, CommandFailure> {
+) -> CliResult<Vec<DemoMint>> {
     let bar = bar(name, actions.len());
     let mut done = Vec::with_capacity(actions.len());
     for chunk in actions.chunks(BATCH_ACTIONS_MAX) {
         let request = account.batch(chunk, BatchMode::Atomic);
         let outcome = measure.time(chunk.len() as u64, request).await?;
         if let Some((index, envelope)) = outcome.first_refusal() {
-            return Err(CommandFailure::refused(format!(
-                "action {index} of a batch was refused: {envelope}"
-            )));
+            return refuse(format!("action {index} of a batch was refused: {envelope}"));
         }
         report.acknowledged(DemoAcknowledgement::batch(&outcome)?);
         done.extend(outcome.done().map(|action| DemoMint {
@@ -196,11 +194,7 @@ async fn batches(
     Ok(done)
 }
 
-async fn update(
-    ann: &Account,
-    minted: &[DemoMint],
-    report: &mut DemoReport,
-) -> Result<(), CommandFailure> {
+async fn update(ann: &Account, minted: &[DemoMint], report: &mut DemoReport) -> CliResult<()> {
     let patch = properties(&json!({"used": true, "gate": "B"}));
     let actions = minted
         .iter()
@@ -229,16 +223,14 @@ async fn transfer(
     minted: &[DemoMint],
     bob: &Account,
     report: &mut DemoReport,
-) -> Result<(), CommandFailure> {
+) -> CliResult<()> {
     let to = bob.address().to_string();
     let mut measure = DemoMeasurement::new("transfer, one by one");
     let bar = bar("transfer", SINGLE_REQUESTS.min(minted.len()));
     for minted in minted.iter().take(SINGLE_REQUESTS) {
         let given = measure.time(1, ann.transfer(minted.object, &to)).await?;
         if given.resource.owner_address != bob.address() {
-            return Err(CommandFailure::refused(
-                "a transferred object did not change its owner",
-            ));
+            return refuse("a transferred object did not change its owner");
         }
         report.acknowledged(DemoAcknowledgement::single(&given)?);
         bar.inc(1);

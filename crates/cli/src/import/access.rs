@@ -7,7 +7,7 @@ use kedge_client::{Account, Client, RetryPolicy};
 use kedge_config::secrets::SecretError;
 use kedge_protocol::signature::SigningKey;
 
-use crate::output::CommandFailure;
+use crate::output::{CliResult, CommandFailure, refuse_usage};
 
 /// Environment variable of the API key.
 const API_KEY: &str = "KEDGE_API_KEY";
@@ -37,15 +37,11 @@ pub(super) struct ImportAccessArgs {
 
 impl ImportAccessArgs {
     /// The importing account.
-    pub(super) async fn account(
-        &self,
-        url: &str,
-        key: SigningKey,
-    ) -> Result<Account, CommandFailure> {
+    pub(super) async fn account(&self, url: &str, key: SigningKey) -> CliResult<Account> {
         let api_key = secret(self.api_key_file.as_deref(), API_KEY)?;
         if api_key.is_none() && self.email.is_none() {
             let why = "option --api-key-file or --email: name the API key's file, or the login";
-            return Err(CommandFailure::usage(why));
+            return refuse_usage(why);
         }
         let policy = RetryPolicy {
             attempts_max: ATTEMPTS_MAX,
@@ -71,25 +67,22 @@ impl ImportAccessArgs {
 }
 
 /// The first line of a private file, or a variable's value.
-fn secret(file: Option<&Path>, variable: &str) -> Result<Option<String>, CommandFailure> {
+fn secret(file: Option<&Path>, variable: &str) -> CliResult<Option<String>> {
     let Some(file) = file else {
         return Ok(std::env::var(variable).ok());
     };
-    let failed = |source| CommandFailure::usage(format!("{}: {source}", file.display()));
+    let failed = CommandFailure::unreadable(file);
     let mode = std::fs::metadata(file)
         .map_err(failed)?
         .permissions()
         .mode();
     if mode & 0o077 != 0 {
-        return Err(CommandFailure::usage(SecretError::Open(file.to_owned())));
+        return refuse_usage(SecretError::Open(file.to_owned()));
     }
     let text = std::fs::read_to_string(file).map_err(failed)?;
     let line = text.lines().next().unwrap_or_default();
     if line.is_empty() {
-        return Err(CommandFailure::usage(format!(
-            "{} is empty",
-            file.display()
-        )));
+        return refuse_usage(format!("{} is empty", file.display()));
     }
     Ok(Some(line.to_owned()))
 }

@@ -8,7 +8,7 @@ use kedge_protocol::hash::Sha256Stream;
 use super::check::{ImportCheckResult, ImportRecordSet};
 use super::progress::{ImportProgress, UnsettledBatch};
 use super::records::{ImportRecordReader, InputRecord, RecordSource, RecordStream};
-use crate::output::CommandFailure;
+use crate::output::{CliResult, CommandFailure};
 
 /// Limit of a batch's payload bytes, well below the largest body.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -77,7 +77,7 @@ impl<'a> ImportBatcher<'a> {
         checked: &'a ImportCheckResult,
         progress: &ImportProgress,
         records_max: usize,
-    ) -> Result<Self, CommandFailure> {
+    ) -> CliResult<Self> {
         let open = progress.open.iter();
         Ok(Self {
             reader,
@@ -102,7 +102,7 @@ impl<'a> ImportBatcher<'a> {
     }
 
     /// The next batch; `None` if none is ready.
-    pub(super) fn next(&mut self) -> Result<Option<ImportBatch>, CommandFailure> {
+    pub(super) fn next(&mut self) -> CliResult<Option<ImportBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
@@ -126,7 +126,7 @@ impl<'a> ImportBatcher<'a> {
         }
     }
 
-    fn place(&mut self, item: InputRecord) -> Result<(), CommandFailure> {
+    fn place(&mut self, item: InputRecord) -> CliResult<()> {
         let ordinal = item.ordinal;
         if self.minted.contains(ordinal) || self.checked.bad.contains(ordinal) {
             return Ok(());
@@ -191,7 +191,7 @@ impl<'a> ImportBatcher<'a> {
         self.next_batch += 1;
     }
 
-    fn end_input(&mut self) -> Result<(), CommandFailure> {
+    fn end_input(&mut self) -> CliResult<()> {
         let seen = self.records.take().map(|records| records.seen());
         if seen.is_some_and(|seen| seen.sha256() != self.checked.sha256) {
             return Err(self.changed());

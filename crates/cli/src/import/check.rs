@@ -16,7 +16,7 @@ use super::csv_types::shortened;
 use super::records::{ImportRecordReader, SkippedRows};
 use super::rejections::RejectionLog;
 use super::shape::{ImportMint, RecordFault, RecordShape};
-use crate::output::CommandFailure;
+use crate::output::{CliResult, CommandFailure};
 
 /// Limit of reported reasons per record.
 const REASONS_MAX: usize = 5;
@@ -53,7 +53,7 @@ pub(super) struct ImportTemplateRules {
     names: HashMap<String, Id>,
 }
 
-fn as_text(properties: &Properties) -> Result<String, CommandFailure> {
+fn as_text(properties: &Properties) -> CliResult<String> {
     serde_json::to_string(properties).map_err(CommandFailure::refused)
 }
 
@@ -63,7 +63,7 @@ impl ImportTemplateRules {
         account: &Account,
         template: Id,
         with_variations: bool,
-    ) -> Result<Self, CommandFailure> {
+    ) -> CliResult<Self> {
         let template = account.template(template).await?;
         let schema_text = template.schema.as_ref().map(as_text).transpose()?;
         let schema = schema_text.as_deref().map(|text| {
@@ -246,7 +246,7 @@ pub(super) struct SampleObject {
 pub(super) fn check(
     reader: &ImportRecordReader<'_>,
     rejected: &mut RejectionLog,
-) -> Result<ImportCheckResult, CommandFailure> {
+) -> CliResult<ImportCheckResult> {
     let bar = ProgressBar::new_spinner().with_message("check");
     if let Ok(style) = ProgressStyle::with_template("{msg:<8} {pos:>10} records {per_sec}") {
         bar.set_style(style);

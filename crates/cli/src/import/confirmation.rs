@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::args::ImportArgs;
 use super::check::{ImportCheckResult, SampleObject};
-use crate::output::CommandFailure;
+use crate::output::{CliResult, CommandFailure, refuse, refuse_usage};
 
 /// Limit of displayed characters per object.
 const OBJECT_CHARACTERS_MAX: usize = 400;
@@ -17,7 +17,7 @@ pub(super) fn confirm(
     checked: &ImportCheckResult,
     rejected: u64,
     progress: &Path,
-) -> Result<(), CommandFailure> {
+) -> CliResult<()> {
     let begun = progress.exists();
     if checked.sample.is_empty() || (begun && !args.consent.check) {
         return Ok(());
@@ -32,7 +32,7 @@ pub(super) fn confirm(
     }
     if !io::stdin().is_terminal() {
         let why = "option --yes: standard input is not a terminal, so the command cannot ask. Look at the objects above, and pass --yes to mint them";
-        return Err(CommandFailure::usage(why));
+        return refuse_usage(why);
     }
     let mut stderr = io::stderr().lock();
     write!(stderr, "Mint them? They cannot be unminted. [y/N] ").map_err(failed)?;
@@ -43,7 +43,7 @@ pub(super) fn confirm(
         .map_err(|error| CommandFailure::refused(format!("standard input: {error}")))?;
     match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(CommandFailure::refused("nothing was minted")),
+        _ => refuse("nothing was minted"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::args::{ImportArgs, ImportFormat};
 use super::csv::{CsvFields, CsvReader};
 use super::input::{ImportInput, ImportInputStream};
-use crate::output::CommandFailure;
+use crate::output::{CliResult, refuse_usage};
 
 /// Number of examined bytes at the beginning of the input.
 const SAMPLE_BYTES: usize = 64 * 1024;
@@ -56,7 +56,7 @@ const OTHER_KINDS: [(&[u8], &str); 11] = [
 ];
 
 /// Rejects an input that does not match its format.
-pub(super) fn check(input: &ImportInput, args: &ImportArgs) -> Result<(), CommandFailure> {
+pub(super) fn check(input: &ImportInput, args: &ImportArgs) -> CliResult<()> {
     let (mut stream, _) = input.stream()?;
     let (sample, is_whole) = beginning(&mut stream).map_err(|error| input.failed(error))?;
     let wrong = kind_fault(&sample).or_else(|| match input.format {
@@ -65,10 +65,7 @@ pub(super) fn check(input: &ImportInput, args: &ImportArgs) -> Result<(), Comman
     });
     match wrong {
         None => Ok(()),
-        Some(why) => Err(CommandFailure::usage(format!(
-            "{}: {why}",
-            input.name.display()
-        ))),
+        Some(why) => refuse_usage(format!("{}: {why}", input.name.display())),
     }
 }
 

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 
 use super::args::{ImportArgs, ImportFormat};
 use super::qldb;
-use crate::output::CommandFailure;
+use crate::output::{CliResult, CommandFailure, refuse_usage};
 
 /// Magic bytes of gzip (RFC 1952, 2.3.1).
 pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -61,7 +61,7 @@ pub(super) struct ImportInputStream {
 
 impl ImportInput {
     /// Opens the file; standard input is first copied to the folder of the progress file.
-    pub(super) fn open(args: &ImportArgs, progress: &Path) -> Result<Self, CommandFailure> {
+    pub(super) fn open(args: &ImportArgs, progress: &Path) -> CliResult<Self> {
         let name = args.file.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         let ends = |ending: &str| name.ends_with(ending);
@@ -72,16 +72,16 @@ impl ImportInput {
             None => {
                 let why =
                     "option --format: state ndjson, csv or qldb, because the file's name does not";
-                return Err(CommandFailure::usage(why));
+                return refuse_usage(why);
             }
         };
         if format != ImportFormat::Qldb && args.table.is_some() {
             let why = "option --table is for --format qldb";
-            return Err(CommandFailure::usage(why));
+            return refuse_usage(why);
         }
         if format != ImportFormat::Csv && !(args.columns.is_empty() && args.types.is_empty()) {
             let why = "options --columns and --type are for CSV: NDJSON names and types its values itself";
-            return Err(CommandFailure::usage(why));
+            return refuse_usage(why);
         }
         let spooled = if format == ImportFormat::Qldb {
             Some(journal(args, progress)?)
@@ -110,10 +110,8 @@ impl ImportInput {
     }
 
     /// A stream of its bytes from the beginning, and the stream's statistics.
-    pub(super) fn stream(
-        &self,
-    ) -> Result<(ImportInputStream, Rc<RefCell<InputDigest>>), CommandFailure> {
-        let failed = |error| CommandFailure::usage(format!("{}: {error}", self.name.display()));
+    pub(super) fn stream(&self) -> CliResult<(ImportInputStream, Rc<RefCell<InputDigest>>)> {
+        let failed = CommandFailure::unreadable(&self.name);
         let file = File::open(&self.path).map_err(failed)?;
         let mut plain = BufReader::with_capacity(BUFFER_BYTES, file);
         let mut inner: Box<dyn BufRead> = if plain.fill_buf().map_err(failed)?.starts_with(GZIP) {
@@ -147,16 +145,16 @@ fn folder_of(progress: &Path) -> &Path {
 }
 
 /// Writes a QLDB export's documents to a file that is readable only by its owner.
-fn journal(args: &ImportArgs, progress: &Path) -> Result<NamedTempFile, CommandFailure> {
+fn journal(args: &ImportArgs, progress: &Path) -> CliResult<NamedTempFile> {
     let folder = folder_of(progress);
-    let failed = |error| CommandFailure::usage(format!("{}: {error}", folder.display()));
+    let failed = CommandFailure::unreadable(folder);
     let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
     qldb::convert(&args.file, args.table.as_deref(), &mut file, folder)?;
     Ok(file)
 }
 
 /// Copies standard input to a file that is readable only by its owner.
-fn spool(progress: &Path) -> Result<NamedTempFile, CommandFailure> {
+fn spool(progress: &Path) -> CliResult<NamedTempFile> {
     let spooled = || {
         let mut file = NamedTempFile::new_in(folder_of(progress))?;
         io::copy(&mut io::stdin().lock(), &mut file)?;

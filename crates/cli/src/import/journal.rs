@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::progress::ImportProgressHeader;
-use crate::output::CommandFailure;
+use crate::output::{CliResult, CommandFailure, refuse};
 
 /// A minted record: ordinal and line in the input, key, object, sequence.
 pub(super) type MintedRow = (u64, u64, Option<String>, Id, u64);
@@ -50,10 +50,9 @@ impl ImportProgressFile {
     pub(super) fn open(
         path: &Path,
         header: &ImportProgressHeader,
-        mut each: impl FnMut(ImportProgressEntry) -> Result<(), CommandFailure>,
-    ) -> Result<(Self, ImportProgressHeader), CommandFailure> {
-        let failed =
-            |error: io::Error| CommandFailure::refused(format!("{}: {error}", path.display()));
+        mut each: impl FnMut(ImportProgressEntry) -> CliResult<()>,
+    ) -> CliResult<(Self, ImportProgressHeader)> {
+        let failed = CommandFailure::at(path);
         let is_empty = |metadata: std::fs::Metadata| metadata.len() == 0;
         if !std::fs::metadata(path).is_ok_and(|found| !is_empty(found)) {
             let line = line_of(&ImportProgressEntry::Import(header.clone())).map_err(failed)?;
@@ -65,10 +64,7 @@ impl ImportProgressFile {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let why = "another import uses this progress file";
-                return Err(CommandFailure::refused(format!(
-                    "{}: {why}",
-                    path.display()
-                )));
+                return refuse(format!("{}: {why}", path.display()));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
@@ -124,9 +120,9 @@ fn damaged(path: &Path, line: u64) -> CommandFailure {
 /// Passes each whole line's offset and entry to `each`; returns the length of the whole lines in bytes.
 pub(super) fn read(
     path: &Path,
-    mut each: impl FnMut(u64, ImportProgressEntry) -> Result<(), CommandFailure>,
-) -> Result<u64, CommandFailure> {
-    let failed = |error: io::Error| CommandFailure::refused(format!("{}: {error}", path.display()));
+    mut each: impl FnMut(u64, ImportProgressEntry) -> CliResult<()>,
+) -> CliResult<u64> {
+    let failed = CommandFailure::at(path);
     let mut reader = BufReader::new(File::open(path).map_err(failed)?);
     let (mut whole, mut number) = (0, 0);
     let mut line = Vec::new();
@@ -144,12 +140,8 @@ pub(super) fn read(
 }
 
 /// The minted records of the line at a byte offset.
-pub(super) fn minted_at(
-    path: &Path,
-    file: &mut File,
-    byte: u64,
-) -> Result<Vec<MintedRow>, CommandFailure> {
-    let failed = |error: io::Error| CommandFailure::refused(format!("{}: {error}", path.display()));
+pub(super) fn minted_at(path: &Path, file: &mut File, byte: u64) -> CliResult<Vec<MintedRow>> {
+    let failed = CommandFailure::at(path);
     file.seek(SeekFrom::Start(byte)).map_err(failed)?;
     let mut line = Vec::new();
     BufReader::new(file)
@@ -185,7 +177,7 @@ mod tests {
         ImportProgressEntry::Attempt { number: 0, attempt }
     }
 
-    fn numbers(path: &Path) -> Result<Vec<u64>, CommandFailure> {
+    fn numbers(path: &Path) -> CliResult<Vec<u64>> {
         let mut found = Vec::new();
         ImportProgressFile::open(path, &header(), |entry| {
             if let ImportProgressEntry::Attempt { attempt, .. } = entry {

@@ -26,7 +26,7 @@ mod shape;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::output::{CommandFailure, print, print_json};
+use super::output::{CliResult, print, print_json, refuse, refuse_usage};
 use args::ImportErrorPolicy;
 use check::ImportTemplateRules;
 use input::ImportInput;
@@ -39,13 +39,13 @@ use shape::RecordShape;
 pub(crate) use args::ImportArgs;
 
 /// Path of the input's progress file.
-fn progress_path(args: &ImportArgs) -> Result<PathBuf, CommandFailure> {
+fn progress_path(args: &ImportArgs) -> CliResult<PathBuf> {
     if let Some(path) = &args.progress {
         return Ok(path.clone());
     }
     if args.file == Path::new("-") {
         let why = "option --progress: name a file, because standard input has no name";
-        return Err(CommandFailure::usage(why));
+        return refuse_usage(why);
     }
     let mut path = args.file.clone().into_os_string();
     path.push(".kedge-import");
@@ -53,7 +53,7 @@ fn progress_path(args: &ImportArgs) -> Result<PathBuf, CommandFailure> {
 }
 
 /// Rejects options that would overwrite the input.
-fn spares_input(args: &ImportArgs) -> Result<(), CommandFailure> {
+fn spares_input(args: &ImportArgs) -> CliResult<()> {
     let outputs = [
         ("--rejected", &args.rejected),
         ("--progress", &args.progress),
@@ -65,18 +65,18 @@ fn spares_input(args: &ImportArgs) -> Result<(), CommandFailure> {
         let path = path.as_ref().and_then(real);
         if path.is_some() && path == real(&args.file) {
             let why = format!("option {option}: names the input; name another file");
-            return Err(CommandFailure::usage(why));
+            return refuse_usage(why);
         }
     }
     Ok(())
 }
 
-pub(crate) async fn run(args: ImportArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: ImportArgs) -> CliResult<()> {
     let path = progress_path(&args)?;
     spares_input(&args)?;
     if args.on_error == ImportErrorPolicy::Skip && args.rejected.is_none() && !args.consent.check {
         let why = "option --rejected: name a file for the records that --on-error skip leaves out";
-        return Err(CommandFailure::usage(why));
+        return refuse_usage(why);
     }
     let key = args.key_args.read()?;
     let shape = RecordShape::new(&args)?;
@@ -133,7 +133,7 @@ fn end(
     mut report: ImportReport,
     mut rejected: RejectionLog,
     why: Option<String>,
-) -> Result<(), CommandFailure> {
+) -> CliResult<()> {
     rejected.finish()?;
     report.rejects(&rejected);
     if let Some(path) = &args.report {
@@ -146,6 +146,6 @@ fn end(
     }
     match why.or_else(|| report.missing()) {
         None => Ok(()),
-        Some(why) => Err(CommandFailure::refused(why)),
+        Some(why) => refuse(why),
     }
 }

@@ -13,7 +13,7 @@ use super::check::{ImportCheckResult, ImportRecordSet};
 use super::input::ImportInput;
 use super::journal::{ImportProgressEntry, ImportProgressFile};
 use super::shape::RecordShape;
-use crate::output::CommandFailure;
+use crate::output::{CliResult, refuse};
 
 /// Version of the progress file. In version 1, empty CSV rows counted as records.
 const VERSION: u32 = 2;
@@ -41,7 +41,7 @@ impl ImportProgressHeader {
         shape: &RecordShape,
         checked: &ImportCheckResult,
         account: &Account,
-    ) -> Result<Self, CommandFailure> {
+    ) -> CliResult<Self> {
         let domain = account.client().domain();
         let delimiter = char::from(input.delimiter);
         let options = shape.options(input.format);
@@ -194,17 +194,17 @@ impl ImportProgressHistory {
 
 impl ImportProgress {
     /// Opens or creates the progress file of this import.
-    pub(super) fn open(path: &Path, header: &ImportProgressHeader) -> Result<Self, CommandFailure> {
+    pub(super) fn open(path: &Path, header: &ImportProgressHeader) -> CliResult<Self> {
         let mut past = ImportProgressHistory::default();
         let (journal, kept) = ImportProgressFile::open(path, header, |entry| {
             past.add(entry);
             Ok(())
         })?;
         if let Some(why) = header.difference(&kept) {
-            return Err(CommandFailure::refused(format!(
+            return refuse(format!(
                 "{}: {why}. Run the import again as it began, or name a new file with --progress for another import",
                 path.display()
-            )));
+            ));
         }
         Ok(Self {
             journal: Arc::new(journal),

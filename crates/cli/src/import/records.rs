@@ -12,7 +12,7 @@ use super::check::ImportTemplateRules;
 use super::csv::{CsvFields, CsvReader};
 use super::input::{ImportInput, ImportInputStream, InputDigest};
 use super::shape::{CsvColumns, ImportMint, RecordFault, RecordShape};
-use crate::output::CommandFailure;
+use crate::output::CliResult;
 
 /// A record's text in the input.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ enum RecordStreamKind {
 
 impl ImportRecordReader<'_> {
     /// Starts reading.
-    pub(super) fn records(&self) -> Result<RecordStream<'_>, CommandFailure> {
+    pub(super) fn records(&self) -> CliResult<RecordStream<'_>> {
         let (stream, seen) = self.input.stream()?;
         let kind = match self.input.format {
             ImportFormat::Ndjson | ImportFormat::Qldb => {
@@ -107,7 +107,7 @@ impl ImportRecordReader<'_> {
         })
     }
 
-    fn csv(&self, stream: ImportInputStream) -> Result<RecordStreamKind, CommandFailure> {
+    fn csv(&self, stream: ImportInputStream) -> CliResult<RecordStreamKind> {
         let input = self.input;
         let mut reader = CsvReader::new(stream, input.delimiter);
         let mut header = None;
@@ -147,7 +147,7 @@ impl RecordStreamKind {
 
 impl RecordStream<'_> {
     /// The next record; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<InputRecord>, CommandFailure> {
+    pub(super) fn next(&mut self) -> CliResult<Option<InputRecord>> {
         let input = self.reader.input;
         let read = match self.kind {
             RecordStreamKind::Lines { .. } => {

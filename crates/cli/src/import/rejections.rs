@@ -10,7 +10,7 @@ use super::csv::write_row;
 use super::input::ImportInput;
 use super::records::RecordSource;
 use super::shape::RecordFault;
-use crate::output::{CommandFailure, print_error};
+use crate::output::{CliResult, CommandFailure, print_error};
 
 /// Limit of printed reasons.
 const SHOWN_MAX: usize = 20;
@@ -40,17 +40,15 @@ struct RejectionFiles {
     has_header: bool,
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, CommandFailure> {
-    let file = File::create(path);
-    let file =
-        file.map_err(|error| CommandFailure::usage(format!("{}: {error}", path.display())))?;
+fn create(path: &Path) -> CliResult<BufWriter<File>> {
+    let file = File::create(path).map_err(CommandFailure::unreadable(path))?;
     Ok(BufWriter::new(file))
 }
 
 impl RejectionLog {
     /// Truncates both files: each run rejects the earlier run's records again.
-    pub(super) fn create(path: Option<&Path>, input: &ImportInput) -> Result<Self, CommandFailure> {
-        let files = path.map(|path| -> Result<RejectionFiles, CommandFailure> {
+    pub(super) fn create(path: Option<&Path>, input: &ImportInput) -> CliResult<Self> {
+        let files = path.map(|path| -> CliResult<RejectionFiles> {
             let mut reasons = path.to_owned().into_os_string();
             reasons.push(".reasons");
             Ok(RejectionFiles {
@@ -83,7 +81,7 @@ impl RejectionLog {
         key: Option<&str>,
         fault: &RecordFault,
         source: &RecordSource,
-    ) -> Result<(), CommandFailure> {
+    ) -> CliResult<()> {
         let reason = ImportRejection {
             line,
             key: key.map(str::to_owned),
@@ -109,17 +107,13 @@ impl RejectionLog {
     }
 
     /// Flushes both files.
-    pub(super) fn finish(&mut self) -> Result<(), CommandFailure> {
+    pub(super) fn finish(&mut self) -> CliResult<()> {
         let Some(files) = &mut self.files else {
             return Ok(());
         };
         let written = files.records.flush().and_then(|()| files.reasons.flush());
-        written.map_err(|error| failed(&files.path, error))
+        written.map_err(CommandFailure::at(&files.path))
     }
-}
-
-fn failed(path: &Path, error: impl std::fmt::Display) -> CommandFailure {
-    CommandFailure::refused(format!("{}: {error}", path.display()))
 }
 
 impl RejectionFiles {
@@ -128,11 +122,11 @@ impl RejectionFiles {
         delimiter: u8,
         reason: &ImportRejection,
         source: &RecordSource,
-    ) -> Result<(), CommandFailure> {
+    ) -> CliResult<()> {
         let written = serde_json::to_writer(&mut self.reasons, reason)
             .map_err(std::io::Error::from)
             .and_then(|()| self.reasons.write_all(b"\n"));
-        written.map_err(|error| failed(&self.path, error))?;
+        written.map_err(CommandFailure::at(&self.path))?;
         let records = &mut self.records;
         let written = match source {
             RecordSource::Line(line) => records
@@ -145,6 +139,6 @@ impl RejectionFiles {
                 first.and_then(|()| write_row(records, fields, delimiter))
             }
         };
-        written.map_err(|error| failed(&self.path, error))
+        written.map_err(CommandFailure::at(&self.path))
     }
 }

@@ -16,7 +16,7 @@ use super::input::ImportInput;
 use super::journal::{self, ImportProgressEntry, MintedRow};
 use super::progress::ImportProgress;
 use super::rejections::{ImportRejection, RejectionLog};
-use crate::output::{CommandFailure, columns};
+use crate::output::{CliResult, CommandFailure, columns};
 
 /// Results of an import.
 #[derive(Serialize)]
@@ -125,12 +125,10 @@ impl ImportReport {
     }
 
     /// Writes the report as JSON.
-    pub(super) fn write(&self, path: &Path) -> Result<(), CommandFailure> {
-        let failed =
-            |error: io::Error| CommandFailure::refused(format!("{}: {error}", path.display()));
-        let mut text = serde_json::to_vec_pretty(self).map_err(CommandFailure::refused)?;
+    pub(super) fn write(&self, path: &Path) -> CliResult<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        std::fs::write(path, text).map_err(failed)
+        std::fs::write(path, text).map_err(CommandFailure::at(path))
     }
 
     /// The report for people.
@@ -189,10 +187,8 @@ struct ImportedObject<'a> {
 
 /// Writes the minted objects from the progress file, in the input's order, except for records that were sent more than
 /// once.
-pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), CommandFailure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        CommandFailure::refused(format!("{}: {error}", objects.display()))
-    };
+pub(super) fn write_objects(objects: &Path, progress: &Path) -> CliResult<()> {
+    let failed = CommandFailure::at(objects);
     let mut places = Vec::new();
     journal::read(progress, |byte, entry| {
         if let ImportProgressEntry::Done { minted, .. } = entry
@@ -204,23 +200,21 @@ pub(super) fn write_objects(objects: &Path, progress: &Path) -> Result<(), Comma
     })?;
     places.sort_unstable();
     let folder = objects.parent().filter(|path| !path.as_os_str().is_empty());
-    let made =
-        NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(|error| failed(&error))?;
-    let mut file = File::open(progress).map_err(|error| failed(&error))?;
-    let writer = BufWriter::new(made.reopen().map_err(|error| failed(&error))?);
+    let made = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    let mut file = File::open(progress).map_err(failed)?;
+    let writer = BufWriter::new(made.reopen().map_err(failed)?);
     let mut out = match objects.extension() {
         Some(extension) if extension == "csv" => ObjectListWriter::Csv(writer),
         _ => ObjectListWriter::Lines(writer),
     };
-    out.begin().map_err(|error| failed(&error))?;
+    out.begin().map_err(failed)?;
     for (_, byte) in places {
         for row in journal::minted_at(progress, &mut file, byte)? {
-            out.write(&row).map_err(|error| failed(&error))?;
+            out.write(&row).map_err(failed)?;
         }
     }
-    out.finish().map_err(|error| failed(&error))?;
-    made.persist(objects)
-        .map_err(|error| failed(&error.error))?;
+    out.finish().map_err(failed)?;
+    made.persist(objects).map_err(|error| failed(error.error))?;
     Ok(())
 }
 

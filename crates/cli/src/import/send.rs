@@ -22,7 +22,7 @@ use super::progress::ImportProgress;
 use super::records::ImportRecordReader;
 use super::rejections::RejectionLog;
 use super::shape::{RecordFault, RecordShape};
-use crate::output::{CommandFailure, print_error};
+use crate::output::{CliResult, CommandFailure, print_error, refuse};
 
 /// Limit of attempts at a record that the server could not decide.
 const TRIES_MAX: u32 = 5;
@@ -61,7 +61,7 @@ enum ImportWakeup {
 }
 
 impl ImportBatchQueue {
-    async fn next(&mut self) -> Result<ImportWakeup, CommandFailure> {
+    async fn next(&mut self) -> CliResult<ImportWakeup> {
         let joined: Option<Result<ImportBatchResponse, JoinError>> = tokio::select! {
             joined = self.tasks.join_next() => joined,
             _ = self.interrupts.recv() => return Ok(ImportWakeup::Interrupted),
@@ -69,9 +69,7 @@ impl ImportBatchQueue {
         match joined {
             None => Ok(ImportWakeup::Nothing),
             Some(Ok(sent)) => Ok(ImportWakeup::Sent(Box::new(sent))),
-            Some(Err(error)) => Err(CommandFailure::refused(format!(
-                "sending a batch failed: {error}"
-            ))),
+            Some(Err(error)) => refuse(format!("sending a batch failed: {error}")),
         }
     }
 }
@@ -84,7 +82,7 @@ impl ImportSender {
         checked: &ImportCheckResult,
         progress: &mut ImportProgress,
         rejected: &mut RejectionLog,
-    ) -> Result<Option<String>, CommandFailure> {
+    ) -> CliResult<Option<String>> {
         let attempts = progress.open.values().flat_map(|batch| &batch.attempts);
         self.account.reserve_nonces(attempts);
         let bar = bar(checked.records, progress.totals.minted);
@@ -93,7 +91,7 @@ impl ImportSender {
         let mut in_flight = ImportBatchQueue {
             tasks: JoinSet::new(),
             batches: HashMap::new(),
-            interrupts: signal(SignalKind::interrupt()).map_err(CommandFailure::refused)?,
+            interrupts: signal(SignalKind::interrupt())?,
         };
         let mut stop: Option<String> = None;
         loop {
@@ -144,15 +142,14 @@ impl ImportSender {
         batch: ImportBatch,
         progress: &ImportProgress,
         notices: &Arc<WaitNotices>,
-    ) -> Result<(), CommandFailure> {
+    ) -> CliResult<()> {
         let number = batch.number;
         let actions = batch.records.iter().map(|record| {
-            let payload = RawValue::from_string(record.payload.clone());
-            let payload = payload.map_err(CommandFailure::refused)?;
+            let payload = RawValue::from_string(record.payload.clone())?;
             let action = NewAction::new(Kind::Mint, self.template, &payload);
             action.map_err(CommandFailure::from)
         });
-        let actions: Vec<NewAction> = actions.collect::<Result<_, CommandFailure>>()?;
+        let actions: Vec<NewAction> = actions.collect::<CliResult<_>>()?;
         let begin = match &batch.open {
             Some(_) => None,
             None => Some((batch.ranges(), batch.payloads())),
@@ -200,7 +197,7 @@ fn settle(
     progress: &mut ImportProgress,
     rejected: &mut RejectionLog,
     shape: &RecordShape,
-) -> Result<ImportBatchRemainder, CommandFailure> {
+) -> CliResult<ImportBatchRemainder> {
     let number = batch.number;
     let mut left = ImportBatchRemainder {
         again: Vec::new(),

@@ -6,7 +6,7 @@ use kedge_rules::json::{JsonMembers, compact, quoted};
 
 use super::args::{ColumnType, EmptyCsvField, ImportArgs, ImportFormat};
 use super::csv_types::{convert, names, types_at};
-use crate::output::CommandFailure;
+use crate::output::{CliResult, CommandFailure, refuse_usage};
 
 /// A record's fault, and its column.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,12 +81,12 @@ fn unescape(token: &str) -> String {
 }
 
 impl RecordShape {
-    pub(super) fn new(args: &ImportArgs) -> Result<Self, CommandFailure> {
+    pub(super) fn new(args: &ImportArgs) -> CliResult<Self> {
         if let Some(at) = &args.properties
             && !at.starts_with('/')
         {
             let why = format!("option --properties: {at:?} must begin with /, such as /data");
-            return Err(CommandFailure::usage(why));
+            return refuse_usage(why);
         }
         let pairs = args.maps.iter();
         // A row of QLDB's committed view has the document in `data`.
@@ -139,21 +139,21 @@ impl RecordShape {
         &self,
         names: Vec<String>,
         schema: Option<&serde_json::Value>,
-    ) -> Result<CsvColumns, CommandFailure> {
+    ) -> CliResult<CsvColumns> {
         for (place, name) in names.iter().enumerate() {
             if names[..place].contains(name) {
                 let why = format!("two columns are named {name:?}; --columns can rename them");
-                return Err(CommandFailure::usage(why));
+                return refuse_usage(why);
             }
         }
         if self.at.is_some() {
-            return Err(CommandFailure::usage("option --properties is for NDJSON"));
+            return refuse_usage("option --properties is for NDJSON");
         }
         for named in self.named() {
             if !names.iter().any(|name| name == named) {
                 let all = names.join(", ");
                 let why = format!("there is no column {named:?}; the columns are {all}");
-                return Err(CommandFailure::usage(why));
+                return refuse_usage(why);
             }
         }
         let place = |name: &String| {

@@ -4,19 +4,14 @@ use kedge_chain::contract::AnchorContract;
 use kedge_chain::rpc::BlockTag;
 use kedge_protocol::proof::AnchorProof;
 
-use crate::output::CommandFailure;
+use crate::output::{CliResult, refuse};
 use crate::trust::{CliTrust, read_failure};
 
 /// Describes a file's anchor.
-pub(super) async fn anchored(
-    anchor: Option<&AnchorProof>,
-    trust: &CliTrust,
-) -> Result<String, CommandFailure> {
+pub(super) async fn anchored(anchor: Option<&AnchorProof>, trust: &CliTrust) -> CliResult<String> {
     match (anchor, trust.contract()) {
         (None, None) => Ok("no: the file has no anchor yet".to_owned()),
-        (None, Some(_)) => Err(CommandFailure::refused(
-            "the file has no anchor yet, so the chain cannot confirm it",
-        )),
+        (None, Some(_)) => refuse("the file has no anchor yet, so the chain cannot confirm it"),
         (Some(anchor), None) => Ok(format!(
             "by the file alone, at {} batches; --rpc asks the chain",
             anchor.checkpoint.checkpoint.batches
@@ -29,7 +24,7 @@ pub(super) async fn anchored(
 pub(crate) async fn check_on_chain(
     anchor: &AnchorProof,
     contract: &AnchorContract,
-) -> Result<String, CommandFailure> {
+) -> CliResult<String> {
     let checkpoint = &anchor.checkpoint.checkpoint;
     let address = contract.address();
     if !contract
@@ -37,10 +32,10 @@ pub(crate) async fn check_on_chain(
         .await
         .map_err(read_failure)?
     {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "the contract {address} does not hold the file's checkpoint of {} batches at a final block",
             checkpoint.batches
-        )));
+        ));
     }
     let record = contract
         .checkpoint(checkpoint.batches, BlockTag::Finalized)

@@ -10,7 +10,7 @@ use kedge_prover::groth16::VerifyingKey;
 use kedge_prover::keys;
 use serde_json::{Value, json};
 
-use super::super::output::CommandFailure;
+use super::super::output::{CliResult, CommandFailure};
 use super::super::trust::{CliTrust, TrustArgs};
 use super::anchor_check::anchored;
 use super::rows::{VerifyRows, report};
@@ -41,16 +41,15 @@ struct VerifyingKeyArgs {
 }
 
 impl VerifyingKeyArgs {
-    fn read(&self) -> Result<VerifyingKey, CommandFailure> {
+    fn read(&self) -> CliResult<VerifyingKey> {
         match &self.key {
             None => Ok(keys::dev_insecure().clone()),
-            Some(path) => VerifyingKey::of_snarkjs(&read(path)?)
-                .map_err(|error| CommandFailure::refused(format!("{}: {error}", path.display()))),
+            Some(path) => VerifyingKey::of_snarkjs(&read(path)?).map_err(CommandFailure::at(path)),
         }
     }
 }
 
-pub(crate) async fn run(args: VerifyClaimArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: VerifyClaimArgs) -> CliResult<()> {
     let JsonObject(claim) = parse(&read(&args.file)?, "a claim file")?;
     let rows = check(&claim, &args.key.read()?, &args.trust.resolve().await?).await?;
     report(&rows, args.json)
@@ -60,10 +59,10 @@ pub(super) async fn check(
     claim: &ClaimFile,
     key: &VerifyingKey,
     trust: &CliTrust,
-) -> Result<VerifyRows, CommandFailure> {
+) -> CliResult<VerifyRows> {
     let (domain, sequencer) = trust.of(claim.domain).await?;
-    keys::check_allowed(key, domain.chain_id).map_err(CommandFailure::refused)?;
-    let shown = verify(claim, &domain, &sequencer, key).map_err(CommandFailure::refused)?;
+    keys::check_allowed(key, domain.chain_id)?;
+    let shown = verify(claim, &domain, &sequencer, key)?;
     let anchored = anchored(claim.anchor.as_ref(), trust).await?;
     Ok(rows(claim, shown, &anchored))
 }

@@ -11,7 +11,9 @@ use kedge_protocol::signature::SigningKey;
 use kedge_storage::CONTENTS_FOLDER;
 use kedge_upkeep::verify::{StoreVerifier, StoreVerifySummary};
 
-use super::super::output::{CommandFailure, columns, print, print_error, print_json, progress_bar};
+use super::super::output::{
+    CliResult, CommandFailure, columns, print, print_error, print_json, progress_bar, refuse,
+};
 use super::super::trust::TrustArgs;
 use super::bounds::BoundsArgs;
 
@@ -76,28 +78,27 @@ impl DataCheckLevel {
     }
 }
 
-pub(crate) async fn run(args: VerifyDataArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: VerifyDataArgs) -> CliResult<()> {
     let (domain, keys) = if args.dev {
         let (domain, first) = development(&args.dir)?;
         (domain, first.into())
     } else {
         args.trust.resolve().await?.of_log().await?
     };
-    let verifier = StoreVerifier::open(&args.dir.join("store"), domain, keys, args.bounds.bounds());
-    let verifier = verifier.map_err(CommandFailure::refused)?;
+    let (store, bounds) = (args.dir.join("store"), args.bounds.bounds());
+    let verifier = StoreVerifier::open(&store, domain, keys, bounds)?;
     let (summary, actions_per_s) = check(&verifier, args.checks)?;
     let mut wrong = 0u64;
     let folder = args.dir.join(CONTENTS_FOLDER);
     let files = verifier.contents(&folder, |file, what| {
         wrong += 1;
         print_error(&format!("file {} ({:?}): {what}", file.id, file.name));
-    });
-    let files = files.map_err(CommandFailure::refused)?;
+    })?;
     let [checked, not_checked] = args.checks.reported();
     if wrong > 0 {
-        return Err(CommandFailure::refused(format!(
+        return refuse(format!(
             "{checked} are valid, but {wrong} of {files} files are missing or damaged"
-        )));
+        ));
     }
     if args.json {
         return print_json(&serde_json::json!({
@@ -135,8 +136,8 @@ pub(crate) async fn run(args: VerifyDataArgs) -> Result<(), CommandFailure> {
 }
 
 /// The log's keys, each with its first batch.
-fn signed_by(verifier: &StoreVerifier) -> Result<String, CommandFailure> {
-    let keys = verifier.sequencer_keys().map_err(CommandFailure::refused)?;
+fn signed_by(verifier: &StoreVerifier) -> CliResult<String> {
+    let keys = verifier.sequencer_keys()?;
     let texts = keys.entries().iter().map(|entry| match entry.from_batch {
         0 => entry.key.to_string(),
         from => format!("{} from batch {from} on", entry.key),
@@ -145,33 +146,25 @@ fn signed_by(verifier: &StoreVerifier) -> Result<String, CommandFailure> {
 }
 
 /// Checks the store; also returns its speed in actions per second.
-fn check(
-    verifier: &StoreVerifier,
-    checks: DataCheckLevel,
-) -> Result<(StoreVerifySummary, u64), CommandFailure> {
+fn check(verifier: &StoreVerifier, checks: DataCheckLevel) -> CliResult<(StoreVerifySummary, u64)> {
     let bar = progress_bar("verifying");
     let started = Instant::now();
     let summary = verifier.check(checks.of_library(), |progress| {
         bar.set_length(progress.batches_total);
         bar.set_position(progress.batches);
-    });
-    let summary = summary.map_err(CommandFailure::refused)?;
+    })?;
     bar.finish_and_clear();
     let actions_per_s = summary.actions as f64 / started.elapsed().as_secs_f64();
     Ok((summary, actions_per_s as u64))
 }
 
 /// Domain and key of a development server, from its data directory.
-pub(crate) fn development(dir: &Path) -> Result<(Domain, Address), CommandFailure> {
+pub(crate) fn development(dir: &Path) -> CliResult<(Domain, Address)> {
     let file = dir.join("contract");
-    let contract = std::fs::read_to_string(&file)
-        .map_err(|error| CommandFailure::usage(format!("{}: {error}", file.display())))?;
-    let verifying_contract = contract
-        .trim()
-        .parse()
-        .map_err(|error| CommandFailure::refused(format!("{}: {error}", file.display())))?;
+    let contract = std::fs::read_to_string(&file).map_err(CommandFailure::unreadable(&file))?;
+    let verifying_contract = contract.trim().parse().map_err(CommandFailure::at(&file))?;
     let key = secrets::read_32(&dir.join("keys/sequencer.key")).map_err(CommandFailure::usage)?;
-    let key = SigningKey::from_bytes(&key).map_err(CommandFailure::refused)?;
+    let key = SigningKey::from_bytes(&key)?;
     let domain = Domain {
         chain_id: DEFAULT_CHAIN_ID,
         verifying_contract,

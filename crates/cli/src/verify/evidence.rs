@@ -8,7 +8,7 @@ use kedge_protocol::evidence::{self, EvidenceFile};
 use kedge_runtime::env::{Env as _, RealEnv};
 use serde_json::json;
 
-use super::super::output::CommandFailure;
+use super::super::output::CliResult;
 use super::super::trust::{CliTrust, TrustArgs, read_failure};
 use super::rows::{VerifyRows, report};
 use crate::input::read;
@@ -39,18 +39,15 @@ fn parse_checkpoint(text: &str) -> Result<(u64, Hash), String> {
     Ok((batches, history))
 }
 
-pub(crate) async fn run(args: VerifyEvidenceArgs) -> Result<(), CommandFailure> {
-    let file = EvidenceFile::parse(&read(&args.file)?).map_err(CommandFailure::refused)?;
+pub(crate) async fn run(args: VerifyEvidenceArgs) -> CliResult<()> {
+    let file = EvidenceFile::parse(&read(&args.file)?)?;
     let trust = args.trust.resolve().await?;
     let trust = trust_of(&file, &trust, &args.checkpoint).await?;
     report(&check(&file, &trust)?, args.json)
 }
 
-pub(super) fn check(
-    file: &EvidenceFile,
-    trust: &evidence::ContractView,
-) -> Result<VerifyRows, CommandFailure> {
-    let verdict = file.check(trust).map_err(CommandFailure::refused)?;
+pub(super) fn check(file: &EvidenceFile, trust: &evidence::ContractView) -> CliResult<VerifyRows> {
+    let verdict = file.check(trust)?;
     Ok(vec![
         ("fault", json!(verdict.fault.text())),
         ("proven", json!(true)),
@@ -65,7 +62,7 @@ async fn trust_of(
     file: &EvidenceFile,
     trust: &CliTrust,
     checkpoints: &[(u64, Hash)],
-) -> Result<evidence::ContractView, CommandFailure> {
+) -> CliResult<evidence::ContractView> {
     let (domain, keys) = trust.of(file.domain).await?;
     if let Some(contract) = trust.contract() {
         let reported = contract.trust_for(

@@ -14,7 +14,7 @@ use kedge_protocol::time::rfc3339;
 use kedge_rules::fold::FoldState;
 use serde_json::json;
 
-use super::super::output::CommandFailure;
+use super::super::output::{CliResult, CommandFailure, refuse};
 use super::super::trust::{CliTrust, TrustArgs, read_failure};
 use super::rows::{VerifyRows, report};
 
@@ -42,7 +42,7 @@ enum VerifyExportSource {
 }
 
 impl VerifyExportSource {
-    async fn open(args: &VerifyExportArgs) -> Result<Self, CommandFailure> {
+    async fn open(args: &VerifyExportArgs) -> CliResult<Self> {
         let unreadable = |path: &str, error| CommandFailure::usage(format!("{path}: {error}"));
         if !args.source.starts_with("http://") && !args.source.starts_with("https://") {
             let file = File::open(&args.source);
@@ -61,7 +61,7 @@ impl VerifyExportSource {
         Ok(Self::Server(Box::new(export.await?)))
     }
 
-    async fn line(&mut self) -> Result<Option<String>, CommandFailure> {
+    async fn line(&mut self) -> CliResult<Option<String>> {
         let bytes = match self {
             Self::Server(export) => match export.line().await? {
                 None => return Ok(None),
@@ -69,8 +69,7 @@ impl VerifyExportSource {
             },
             Self::File(file) => {
                 let mut line = Vec::new();
-                file.read_until(b'\n', &mut line)
-                    .map_err(CommandFailure::refused)?;
+                file.read_until(b'\n', &mut line)?;
                 if line.is_empty() {
                     return Ok(None);
                 }
@@ -82,7 +81,7 @@ impl VerifyExportSource {
     }
 }
 
-pub(crate) async fn run(args: VerifyExportArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: VerifyExportArgs) -> CliResult<()> {
     let mut source = VerifyExportSource::open(&args).await?;
     let first = source.line().await?;
     let first = first.ok_or_else(|| CommandFailure::refused("the export is empty"))?;
@@ -90,12 +89,10 @@ pub(crate) async fn run(args: VerifyExportArgs) -> Result<(), CommandFailure> {
         Ok(ExportLine::Log(log)) => log,
         Ok(_) => {
             let what = "line 1: an export begins with the line `log`";
-            return Err(CommandFailure::refused(what));
+            return refuse(what);
         }
         Err(error) => {
-            return Err(CommandFailure::refused(format!(
-                "line 1: not a line of an export: {error}"
-            )));
+            return refuse(format!("line 1: not a line of an export: {error}"));
         }
     };
     let trust = args.trust.resolve().await?;
@@ -105,14 +102,14 @@ pub(crate) async fn run(args: VerifyExportArgs) -> Result<(), CommandFailure> {
     let mut replay = VerifyExportReplay::of(&log);
     let mut next = Some(first);
     while let Some(line) = next {
-        match checker.line(&line).map_err(CommandFailure::refused)? {
+        match checker.line(&line)? {
             ExportLineKind::Request(record) => replay.request(&record)?,
             ExportLineKind::Log(_) | ExportLineKind::Batch => chain.compare(&checker)?,
             ExportLineKind::Checkpoint => {}
         }
         next = source.line().await?;
     }
-    let shown = checker.finish().map_err(CommandFailure::refused)?;
+    let shown = checker.finish()?;
     let anchored = chain.finish(&shown)?;
     report(&rows(&shown, replay.is_whole(&shown), &anchored), args.json)
 }
@@ -154,13 +151,13 @@ impl VerifyExportReplay {
         }
     }
 
-    fn request(&mut self, record: &RequestRecord<'_>) -> Result<(), CommandFailure> {
+    fn request(&mut self, record: &RequestRecord<'_>) -> CliResult<()> {
         if record.first_sequence != self.sequence + 1 {
             // Another organization's request is missing here, and its effect is unknown.
             self.state = None;
         }
         if let Some(state) = &mut self.state {
-            state.apply(record).map_err(CommandFailure::refused)?;
+            state.apply(record)?;
             self.sequence = record.last_sequence();
         }
         Ok(())
@@ -180,7 +177,7 @@ struct ExportAnchorCheck {
 }
 
 impl ExportAnchorCheck {
-    async fn ask(trust: &CliTrust) -> Result<Self, CommandFailure> {
+    async fn ask(trust: &CliTrust) -> CliResult<Self> {
         let mut chain = Self {
             newest: None,
             head: None,
@@ -199,7 +196,7 @@ impl ExportAnchorCheck {
         Ok(chain)
     }
 
-    fn compare(&mut self, checker: &ExportChecker) -> Result<(), CommandFailure> {
+    fn compare(&mut self, checker: &ExportChecker) -> CliResult<()> {
         let Some(newest) = &self.newest else {
             return Ok(());
         };
@@ -210,17 +207,17 @@ impl ExportAnchorCheck {
         let same = (newest.sequence, newest.history) == (sequence, history)
             && self.head.is_none_or(|anchored| anchored == head);
         if newest.batches > 0 && !same {
-            return Err(CommandFailure::refused(format!(
+            return refuse(format!(
                 "at {} batches the contract holds another log: sequence {} and history {}, not \
                  {sequence} and {history} with head {head}",
                 newest.batches, newest.sequence, newest.history
-            )));
+            ));
         }
         self.met = true;
         Ok(())
     }
 
-    fn finish(&self, shown: &ExportSummary) -> Result<String, CommandFailure> {
+    fn finish(&self, shown: &ExportSummary) -> CliResult<String> {
         let batches = shown.checkpoint.checkpoint.batches;
         match &self.newest {
             None => Ok("not asked; --rpc asks the chain".to_owned()),
@@ -232,11 +229,11 @@ impl ExportAnchorCheck {
             Some(newest) if newest.batches < shown.from => {
                 Ok("the contract's newest checkpoint is older than this export".to_owned())
             }
-            Some(newest) => Err(CommandFailure::refused(format!(
+            Some(newest) => refuse(format!(
                 "the contract holds {} batches, the export only {batches}: the export is old or was \
                  shortened",
                 newest.batches
-            ))),
+            )),
         }
     }
 }

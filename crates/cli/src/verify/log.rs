@@ -11,7 +11,7 @@ use kedge_log::verify::{LogVerifyPlan, LogVerifySummary};
 use kedge_log::{KeyId, LogReader, SideKeys};
 use serde_json::json;
 
-use super::super::output::{CommandFailure, print_error};
+use super::super::output::{CliResult, CommandFailure, print_error};
 use super::super::trust::TrustArgs;
 use super::rows::{VerifyRows, report};
 
@@ -44,7 +44,7 @@ fn parse_key(text: &str) -> Result<(KeyId, PathBuf), String> {
     Ok((id, PathBuf::from(file)))
 }
 
-pub(crate) async fn run(args: VerifyLogArgs) -> Result<(), CommandFailure> {
+pub(crate) async fn run(args: VerifyLogArgs) -> CliResult<()> {
     let mut side_keys = None;
     for (id, file) in &args.key {
         let key = secrets::read_32(file).map_err(CommandFailure::usage)?;
@@ -56,8 +56,7 @@ pub(crate) async fn run(args: VerifyLogArgs) -> Result<(), CommandFailure> {
     } else {
         (None, None)
     };
-    let opened = LogReader::open(Arc::new(RealEnv), &args.dir, identity, CACHE_BYTES);
-    let (reader, recovery) = opened.map_err(CommandFailure::refused)?;
+    let (reader, recovery) = LogReader::open(Arc::new(RealEnv), &args.dir, identity, CACHE_BYTES)?;
     if let Some(torn) = &recovery.torn {
         print_error(&format!(
             "{}: frame {} at byte {} is torn ({} bytes): it is being written, or the next start will cut it off",
@@ -77,18 +76,14 @@ pub(crate) async fn run(args: VerifyLogArgs) -> Result<(), CommandFailure> {
 }
 
 /// Checks the log; also returns its speed in actions per second.
-fn check(
-    reader: &LogReader,
-    plan: &LogVerifyPlan,
-) -> Result<(LogVerifySummary, u64), CommandFailure> {
+fn check(reader: &LogReader, plan: &LogVerifyPlan) -> CliResult<(LogVerifySummary, u64)> {
     let bar = ProgressBar::new(reader.position().next_sequence - 1).with_message("verifying");
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} sequence {pos} of {len} {eta}")
     {
         bar.set_style(style);
     }
     let started = Instant::now();
-    let summary = kedge_log::verify::verify(reader, plan, |sequence| bar.set_position(sequence));
-    let summary = summary.map_err(CommandFailure::refused)?;
+    let summary = kedge_log::verify::verify(reader, plan, |sequence| bar.set_position(sequence))?;
     bar.finish_and_clear();
     let actions_per_s = summary.actions as f64 / started.elapsed().as_secs_f64();
     Ok((summary, actions_per_s as u64))

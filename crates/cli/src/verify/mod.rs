@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use self::anchor_check::anchored;
 use self::rows::{VerifyRows, report};
 use super::input::{parse, read};
-use super::output::CommandFailure;
+use super::output::{CliResult, refuse, refuse_usage};
 use super::trust::{CliTrust, TrustArgs};
 
 #[derive(Subcommand)]
@@ -83,7 +83,7 @@ pub(crate) enum VerifyCommand {
     Log(log::VerifyLogArgs),
 }
 
-pub(crate) async fn run(command: VerifyCommand) -> Result<(), CommandFailure> {
+pub(crate) async fn run(command: VerifyCommand) -> CliResult<()> {
     match command {
         VerifyCommand::Receipt {
             file,
@@ -122,11 +122,7 @@ struct BatchReceiptProbe<'a> {
     actions: Option<&'a RawValue>,
 }
 
-async fn check_receipt(
-    text: &str,
-    contents: &[Hash],
-    trust: &CliTrust,
-) -> Result<VerifyRows, CommandFailure> {
+async fn check_receipt(text: &str, contents: &[Hash], trust: &CliTrust) -> CliResult<VerifyRows> {
     let JsonObject(answer): JsonObject<ReceiptEnvelope> = parse(text, "a receipt")?;
     let text = answer.receipt.map_or(text, RawValue::get);
     let JsonObject(many): JsonObject<BatchReceiptProbe> = parse(text, "a receipt")?;
@@ -137,22 +133,16 @@ async fn check_receipt(
     let JsonObject(receipt): JsonObject<Receipt> = parse(text, "a receipt")?;
     let number = receipt.batch.header.number;
     let (domain, keys) = trust.of(receipt.domain).await?;
-    receipt
-        .verify(&domain, &keys)
-        .map_err(CommandFailure::refused)?;
+    receipt.verify(&domain, &keys)?;
     let content = receipt.leaf.content;
     match contents {
         [] => {}
         [sent] if *sent == content => {}
         [sent] => {
-            return Err(CommandFailure::refused(format!(
-                "the receipt is for content {content}, not {sent}"
-            )));
+            return refuse(format!("the receipt is for content {content}, not {sent}"));
         }
         _ => {
-            return Err(CommandFailure::usage(
-                "a receipt of one action takes one --content",
-            ));
+            return refuse_usage("a receipt of one action takes one --content");
         }
     }
     Ok(vec![
@@ -171,18 +161,16 @@ async fn check_batch_receipt(
     receipt: &BatchReceipt,
     contents: &[Hash],
     trust: &CliTrust,
-) -> Result<VerifyRows, CommandFailure> {
+) -> CliResult<VerifyRows> {
     if contents.len() != receipt.actions.len() {
-        return Err(CommandFailure::usage(format!(
+        return refuse_usage(format!(
             "this receipt covers {} actions: give --content for each, in request order",
             receipt.actions.len()
-        )));
+        ));
     }
     let number = receipt.batch.header.number;
     let (domain, keys) = trust.of(receipt.domain).await?;
-    receipt
-        .verify(&domain, &keys, contents)
-        .map_err(CommandFailure::refused)?;
+    receipt.verify(&domain, &keys, contents)?;
     let first = receipt.actions.first().map(|action| action.sequence);
     let last = receipt.actions.last().map(|action| action.sequence);
     Ok(vec![
@@ -195,11 +183,9 @@ async fn check_batch_receipt(
     ])
 }
 
-async fn check_proof(proof: &ProofFile, trust: &CliTrust) -> Result<VerifyRows, CommandFailure> {
+async fn check_proof(proof: &ProofFile, trust: &CliTrust) -> CliResult<VerifyRows> {
     let (domain, keys) = trust.of(proof.domain).await?;
-    let shown = proof
-        .verify(&domain, &keys)
-        .map_err(CommandFailure::refused)?;
+    let shown = proof.verify(&domain, &keys)?;
     let anchored = anchored(proof.anchor.as_ref(), trust).await?;
     Ok(proof_rows(proof, shown, &anchored))
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::output::{CommandFailure, columns, print, print_json};
+use crate::output::{CliResult, columns, print, print_json};
 
 /// Names and values, for people and programs.
 pub(super) type VerifyRows = Vec<(&'static str, Value)>;
 
-pub(super) fn report(rows: &VerifyRows, as_json: bool) -> Result<(), CommandFailure> {
+pub(super) fn report(rows: &VerifyRows, as_json: bool) -> CliResult<()> {
     if as_json {
         let members: serde_json::Map<String, Value> = rows
             .iter()

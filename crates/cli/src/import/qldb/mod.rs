@@ -16,7 +16,7 @@ use kedge_rules::json::quoted;
 use tempfile::NamedTempFile;
 
 use super::input::GZIP;
-use crate::output::{CommandFailure, print_error};
+use crate::output::{CliResult, CommandFailure, print_error, refuse_usage};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Revision {
@@ -175,14 +175,10 @@ pub(super) fn convert(
     table: Option<&str>,
     into: &mut NamedTempFile,
     folder: &Path,
-) -> Result<(), CommandFailure> {
-    let failed = |at: &Path, why: &dyn std::fmt::Display| {
-        CommandFailure::refused(format!("{}: {why}", at.display()))
-    };
-    let temporary = tempfile::tempfile_in(folder).map_err(|error| failed(folder, &error))?;
-    let kept = temporary
-        .try_clone()
-        .map_err(|error| failed(folder, &error))?;
+) -> CliResult<()> {
+    let failed = CommandFailure::at(folder);
+    let temporary = tempfile::tempfile_in(folder).map_err(failed)?;
+    let kept = temporary.try_clone().map_err(failed)?;
     let mut journal = QldbJournal {
         revisions: BufWriter::new(kept),
         written: 0,
@@ -190,26 +186,19 @@ pub(super) fn convert(
         tables: HashMap::new(),
         names: Vec::new(),
     };
-    for file in files(path).map_err(|error| failed(path, &error))? {
+    for file in files(path).map_err(CommandFailure::at(path))? {
         read(&file, &mut |block| {
             journal.take(block).map_err(|error| error.to_string())
         })
-        .map_err(|why| failed(&file, &why))?;
+        .map_err(CommandFailure::at(&file))?;
     }
-    journal
-        .revisions
-        .flush()
-        .map_err(|error| failed(folder, &error))?;
+    journal.revisions.flush().map_err(failed)?;
     choose_table(path, table, &journal)?;
-    write_last(&journal, table, temporary, into).map_err(|error| failed(folder, &error))
+    write_last(&journal, table, temporary, into).map_err(failed)
 }
 
 /// Rejects a mix of tables.
-fn choose_table(
-    path: &Path,
-    table: Option<&str>,
-    journal: &QldbJournal,
-) -> Result<(), CommandFailure> {
+fn choose_table(path: &Path, table: Option<&str>, journal: &QldbJournal) -> CliResult<()> {
     let counts = journal.counts();
     let named: Vec<String> = counts
         .iter()
@@ -228,7 +217,7 @@ fn choose_table(
         }
         _ => return Ok(()),
     };
-    Err(CommandFailure::usage(format!("{}: {why}", path.display())))
+    refuse_usage(format!("{}: {why}", path.display()))
 }
 
 fn write_last(
