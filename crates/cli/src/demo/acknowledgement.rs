@@ -17,13 +17,13 @@ pub(super) struct DemoAcknowledgement {
 
 impl DemoAcknowledgement {
     /// The action of a single-action request.
-    pub(super) fn single<T>(changed: &ChangedResource<T>) -> CliResult<Vec<Self>> {
+    pub(super) fn single<T>(changed: &ChangedResource<T>) -> CliResult<Self> {
         let receipt = changed.receipt.as_ref().ok_or_else(no_receipt)?;
-        Ok(vec![Self {
+        Ok(Self {
             sequence: receipt.leaf.sequence,
             leaf: receipt.leaf.hash()?,
             batch_number: receipt.batch.header.number,
-        }])
+        })
     }
 
     /// The actions of a batch request.

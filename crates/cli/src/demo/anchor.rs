@@ -49,11 +49,15 @@ pub(super) async fn run(
     let rpc = RpcClient::new(args.rpc.clone(), RpcOptions::default());
     let contract = client.domain().verifying_contract;
     let (file, endpoint) = (file.display(), rpc.endpoint().to_string());
-    report.hint(format!(
+    report.hints.push(format!(
         "kedge verify proof {file} --rpc {endpoint} --contract {contract}"
     ));
-    report.hint(format!("curl {}/batches?limit=3", client.base_url()));
-    report.hint(format!("curl {}/anchors", client.base_url()));
+    report
+        .hints
+        .push(format!("curl {}/batches?limit=3", client.base_url()));
+    report
+        .hints
+        .push(format!("curl {}/anchors", client.base_url()));
     Ok(())
 }
 

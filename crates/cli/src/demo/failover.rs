@@ -66,9 +66,9 @@ pub(super) async fn run(
     killing.await??;
     let next = next_leader(&url, &leader).await?;
     spinner.finish_and_clear();
-    report.measured(measure);
+    report.measures.push(measure);
 
-    let all = report.all_acknowledged();
+    let all = &report.acknowledged;
     DemoAcknowledgement::check_all(all, &client).await?;
     let how = format!(
         "{leader} was killed and {next} leads; no write was acknowledged for {:.1} s; all {} acknowledged actions \
@@ -152,7 +152,9 @@ async fn mint(
 ) -> CliResult<()> {
     let object = NewObject::default();
     match measure.time(1, account.mint(shown.template, &object)).await {
-        Ok(minted) => report.acknowledged(DemoAcknowledgement::single(&minted)?),
+        Ok(minted) => report
+            .acknowledged
+            .push(DemoAcknowledgement::single(&minted)?),
         // The action is in the log, but the answer with its receipt was lost with the leader.
         Err(ClientError::AlreadyDone { .. }) => {}
         Err(error) => return Err(error.into()),

@@ -72,7 +72,9 @@ pub(crate) async fn run(args: DemoArgs) -> CliResult<()> {
     let socket = failover::socket(&args, account.client().base_url()).await?;
     anchor::run(&shown, &account, &socket, &args, &mut report).await?;
     if part.is_some() && args.kill_leader_with.is_none() {
-        report.hint("kedge demo --kill-leader-with COMMAND loses the leader once".to_owned());
+        report
+            .hints
+            .push("kedge demo --kill-leader-with COMMAND loses the leader once".to_owned());
     }
     if args.json {
         print_json(&report.as_json())

@@ -35,17 +35,12 @@ impl DemoMeasurement {
         outcome
     }
 
-    fn total(&self) -> Duration {
-        self.latencies.iter().sum()
-    }
-
     fn actions_per_s(&self) -> f64 {
-        let total_s = self.total().as_secs_f64();
-        if total_s > 0.0 {
-            self.actions as f64 / total_s
-        } else {
-            0.0
+        let total: Duration = self.latencies.iter().sum();
+        if total.is_zero() {
+            return 0.0;
         }
+        self.actions as f64 / total.as_secs_f64()
     }
 }
 
@@ -73,10 +68,12 @@ fn sequencers(keys: &SequencerKeys) -> String {
 pub(super) struct DemoReport {
     domain: Domain,
     keys: SequencerKeys,
-    measures: Vec<DemoMeasurement>,
-    acknowledged: Vec<DemoAcknowledgement>,
+    pub(super) measures: Vec<DemoMeasurement>,
+    /// All actions acknowledged by receipts. Registrations are not included: the client drops their receipts after the
+    /// check.
+    pub(super) acknowledged: Vec<DemoAcknowledgement>,
     proven: Vec<(&'static str, String)>,
-    hints: Vec<String>,
+    pub(super) hints: Vec<String>,
 }
 
 impl DemoReport {
@@ -91,27 +88,8 @@ impl DemoReport {
         }
     }
 
-    pub(super) fn measured(&mut self, measure: DemoMeasurement) {
-        self.measures.push(measure);
-    }
-
-    /// Records actions acknowledged by receipts.
-    pub(super) fn acknowledged(&mut self, actions: Vec<DemoAcknowledgement>) {
-        self.acknowledged.extend(actions);
-    }
-
-    /// All actions acknowledged by receipts. Registrations are not included: the client drops their receipts after the
-    /// check.
-    pub(super) fn all_acknowledged(&self) -> &[DemoAcknowledgement] {
-        &self.acknowledged
-    }
-
     pub(super) fn proven(&mut self, what: &'static str, how: String) {
         self.proven.push((what, how));
-    }
-
-    pub(super) fn hint(&mut self, command: String) {
-        self.hints.push(command);
     }
 
     /// Number of actions with a verified receipt.

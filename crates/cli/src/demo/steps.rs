@@ -55,7 +55,7 @@ pub(super) async fn run(
     let mut accounts = DemoMeasurement::new("register");
     let ann = register(client, &format!("ann-{nickname}"), &mut accounts).await?;
     let bob = register(client, &format!("bob-{nickname}"), &mut accounts).await?;
-    report.measured(accounts);
+    report.measures.push(accounts);
 
     let (template, variations) = make_template(&ann.account, &nickname, report).await?;
     let minted = mint(&ann.account, template, &variations, objects, report).await?;
@@ -117,7 +117,9 @@ async fn make_template(
         ..NewTemplate::default()
     };
     let template = measure.time(1, ann.create_template(&template)).await?;
-    report.acknowledged(DemoAcknowledgement::single(&template)?);
+    report
+        .acknowledged
+        .push(DemoAcknowledgement::single(&template)?);
     let template = template.resource;
     let variations = ["stalls", "balcony", "box"].map(|name| NewVariation {
         name: name.to_owned(),
@@ -126,8 +128,10 @@ async fn make_template(
     let made = measure
         .time(1, ann.create_variations(template.id, &variations))
         .await?;
-    report.acknowledged(DemoAcknowledgement::single(&made)?);
-    report.measured(measure);
+    report
+        .acknowledged
+        .push(DemoAcknowledgement::single(&made)?);
+    report.measures.push(measure);
     let variations = made
         .resource
         .items
@@ -163,7 +167,7 @@ async fn mint(
         .collect::<Result<Vec<NewAction>, _>>()?;
     let mut measure = DemoMeasurement::new("mint, batches of 500");
     let done = batches(ann, &actions, &mut measure, "mint", report).await?;
-    report.measured(measure);
+    report.measures.push(measure);
     Ok(done)
 }
 
@@ -183,7 +187,9 @@ async fn batches(
         if let Some((index, envelope)) = outcome.first_refusal() {
             return refuse(format!("action {index} of a batch was refused: {envelope}"));
         }
-        report.acknowledged(DemoAcknowledgement::batch(&outcome)?);
+        report
+            .acknowledged
+            .extend(DemoAcknowledgement::batch(&outcome)?);
         done.extend(outcome.done().map(|action| DemoMint {
             action: action.id,
             object: action.object_id,
@@ -203,18 +209,20 @@ async fn update(ann: &Account, minted: &[DemoMint], report: &mut DemoReport) -> 
         .collect::<Result<Vec<NewAction>, _>>()?;
     let mut measure = DemoMeasurement::new("update, batch of 500");
     batches(ann, &actions, &mut measure, "update", report).await?;
-    report.measured(measure);
+    report.measures.push(measure);
 
     let mut measure = DemoMeasurement::new("update, one by one");
     let bar = bar("update singly", SINGLE_REQUESTS.min(minted.len()));
     for minted in minted.iter().take(SINGLE_REQUESTS) {
         let patch = properties(&json!({"gate": null}));
         let updated = measure.time(1, ann.update(minted.object, &patch)).await?;
-        report.acknowledged(DemoAcknowledgement::single(&updated)?);
+        report
+            .acknowledged
+            .push(DemoAcknowledgement::single(&updated)?);
         bar.inc(1);
     }
     bar.finish();
-    report.measured(measure);
+    report.measures.push(measure);
     Ok(())
 }
 
@@ -232,11 +240,13 @@ async fn transfer(
         if given.resource.owner_address != bob.address() {
             return refuse("a transferred object did not change its owner");
         }
-        report.acknowledged(DemoAcknowledgement::single(&given)?);
+        report
+            .acknowledged
+            .push(DemoAcknowledgement::single(&given)?);
         bar.inc(1);
     }
     bar.finish();
-    report.measured(measure);
+    report.measures.push(measure);
     Ok(())
 }
 

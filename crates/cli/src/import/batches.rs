@@ -78,12 +78,12 @@ impl<'a> ImportBatcher<'a> {
         progress: &ImportProgress,
         records_max: usize,
     ) -> CliResult<Self> {
-        let open = progress.open.iter();
+        let open = progress.past.open.iter();
         Ok(Self {
             reader,
             checked,
             records: Some(reader.records()?),
-            minted: progress.minted.clone(),
+            minted: progress.past.minted.clone(),
             open: open
                 .map(|(number, batch)| (*number, (batch.clone(), Vec::new())))
                 .collect(),
@@ -91,7 +91,7 @@ impl<'a> ImportBatcher<'a> {
             forming: Vec::new(),
             forming_bytes: 0,
             again: Vec::new(),
-            next_batch: progress.next_batch,
+            next_batch: progress.past.next_batch,
             records_max,
         })
     }

@@ -140,6 +140,12 @@ impl Totals {
 pub(super) struct ImportProgress {
     pub(super) journal: Arc<ImportProgressFile>,
     pub(super) id: Hash,
+    pub(super) past: ImportProgressHistory,
+}
+
+/// What the entries of a progress file amount to.
+#[derive(Default)]
+pub(super) struct ImportProgressHistory {
     /// The minted records.
     pub(super) minted: ImportRecordSet,
     pub(super) totals: Totals,
@@ -148,16 +154,8 @@ pub(super) struct ImportProgress {
     pub(super) next_batch: u64,
 }
 
-#[derive(Default)]
-struct ImportProgressHistory {
-    minted: ImportRecordSet,
-    totals: Totals,
-    open: BTreeMap<u64, UnsettledBatch>,
-    next_batch: u64,
-}
-
 impl ImportProgressHistory {
-    fn add(&mut self, entry: ImportProgressEntry) {
+    pub(super) fn add(&mut self, entry: ImportProgressEntry) {
         match entry {
             ImportProgressEntry::Import(_) => {}
             ImportProgressEntry::Batch {
@@ -209,10 +207,7 @@ impl ImportProgress {
         Ok(Self {
             journal: Arc::new(journal),
             id: kept.id,
-            minted: past.minted,
-            totals: past.totals,
-            open: past.open,
-            next_batch: past.next_batch,
+            past,
         })
     }
 }

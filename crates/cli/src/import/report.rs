@@ -82,12 +82,12 @@ impl ImportReport {
 
     /// Adds the results of earlier runs.
     pub(super) fn resumes(&mut self, progress: &ImportProgress) {
-        self.minted_before = progress.totals.minted;
+        self.minted_before = progress.past.totals.minted;
         self.take_totals(progress);
     }
 
     fn take_totals(&mut self, progress: &ImportProgress) {
-        let totals = &progress.totals;
+        let totals = &progress.past.totals;
         self.minted = totals.minted;
         self.batches = totals.batches;
         self.first_sequence = totals.first_sequence;
@@ -178,9 +178,9 @@ impl ImportReport {
 }
 
 #[derive(Serialize)]
-struct ImportedObject<'a> {
+struct ImportedObject {
     line: u64,
-    key: Option<&'a str>,
+    key: Option<String>,
     object_id: Id,
     sequence: u64,
 }
@@ -202,66 +202,39 @@ pub(super) fn write_objects(objects: &Path, progress: &Path) -> CliResult<()> {
     let folder = objects.parent().filter(|path| !path.as_os_str().is_empty());
     let made = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
     let mut file = File::open(progress).map_err(failed)?;
-    let writer = BufWriter::new(made.reopen().map_err(failed)?);
-    let mut out = match objects.extension() {
-        Some(extension) if extension == "csv" => ObjectListWriter::Csv(writer),
-        _ => ObjectListWriter::Lines(writer),
-    };
-    out.begin().map_err(failed)?;
+    let mut out = BufWriter::new(made.reopen().map_err(failed)?);
+    let is_csv = objects.extension().is_some_and(|found| found == "csv");
+    if is_csv {
+        let names = ["line", "key", "object_id", "sequence"];
+        write_row(&mut out, &names, b',').map_err(failed)?;
+    }
     for (_, byte) in places {
         for row in journal::minted_at(progress, &mut file, byte)? {
-            out.write(&row).map_err(failed)?;
+            write_object(&mut out, row, is_csv).map_err(failed)?;
         }
     }
-    out.finish().map_err(failed)?;
+    out.flush().map_err(failed)?;
     made.persist(objects).map_err(|error| failed(error.error))?;
     Ok(())
 }
 
-/// Writer of the list of objects, by format.
-enum ObjectListWriter {
-    Csv(BufWriter<File>),
-    Lines(BufWriter<File>),
-}
-
-impl ObjectListWriter {
-    fn begin(&mut self) -> io::Result<()> {
-        match self {
-            Self::Csv(writer) => write_row(writer, &["line", "key", "object_id", "sequence"], b','),
-            Self::Lines(_) => Ok(()),
-        }
+fn write_object(to: &mut BufWriter<File>, row: MintedRow, is_csv: bool) -> io::Result<()> {
+    let (_, line, key, object_id, sequence) = row;
+    if is_csv {
+        let row = [
+            line.to_string(),
+            key.unwrap_or_default(),
+            object_id.to_string(),
+            sequence.to_string(),
+        ];
+        return write_row(to, &row, b',');
     }
-
-    fn write(&mut self, row: &MintedRow) -> io::Result<()> {
-        match self {
-            Self::Csv(writer) => {
-                let (_, line, key, object_id, sequence) = row;
-                let row = [
-                    line.to_string(),
-                    key.clone().unwrap_or_default(),
-                    object_id.to_string(),
-                    sequence.to_string(),
-                ];
-                write_row(writer, &row, b',')
-            }
-            Self::Lines(writer) => {
-                serde_json::to_writer(&mut *writer, &object(row))?;
-                writer.write_all(b"\n")
-            }
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        let (Self::Csv(mut writer) | Self::Lines(mut writer)) = self;
-        writer.flush()
-    }
-}
-
-fn object((_, line, key, object_id, sequence): &MintedRow) -> ImportedObject<'_> {
-    ImportedObject {
-        line: *line,
-        key: key.as_deref(),
-        object_id: *object_id,
-        sequence: *sequence,
-    }
+    let object = ImportedObject {
+        line,
+        key,
+        object_id,
+        sequence,
+    };
+    serde_json::to_writer(&mut *to, &object)?;
+    to.write_all(b"\n")
 }

@@ -83,9 +83,10 @@ impl ImportSender {
         progress: &mut ImportProgress,
         rejected: &mut RejectionLog,
     ) -> CliResult<Option<String>> {
-        let attempts = progress.open.values().flat_map(|batch| &batch.attempts);
+        let open = progress.past.open.values();
+        let attempts = open.flat_map(|batch| &batch.attempts);
         self.account.reserve_nonces(attempts);
-        let bar = bar(checked.records, progress.totals.minted);
+        let bar = bar(checked.records, progress.past.totals.minted);
         let notices = Arc::new(WaitNotices::default());
         let mut former = ImportBatcher::new(reader, checked, progress, self.records_max)?;
         let mut in_flight = ImportBatchQueue {
@@ -114,7 +115,7 @@ impl ImportSender {
                     match results {
                         Ok(results) => {
                             let left = settle(batch, results, progress, rejected, reader.shape)?;
-                            bar.set_position(progress.totals.minted);
+                            bar.set_position(progress.past.totals.minted);
                             left.again.into_iter().for_each(|r| former.put_back(r));
                             if self.stops && left.refused > 0 && stop.is_none() {
                                 stop = Some(
@@ -233,15 +234,10 @@ fn settle(
         left.refused += 1;
         rejected.add(record.line, record.key.as_deref(), &fault, &record.source)?;
     }
-    for (ordinal, _, _, _, sequence) in &minted {
-        progress.minted.insert(*ordinal);
-        progress.totals.minted_at(*sequence);
-    }
-    progress.totals.batches += 1;
-    progress.open.remove(&number);
-    let journal = &progress.journal;
-    let written = journal.append(&ImportProgressEntry::Done { number, minted });
-    written.map_err(|error| journal.failed(error))?;
+    let entry = ImportProgressEntry::Done { number, minted };
+    let written = progress.journal.append(&entry);
+    written.map_err(|error| progress.journal.failed(error))?;
+    progress.past.add(entry);
     Ok(left)
 }
 
