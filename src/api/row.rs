@@ -50,6 +50,15 @@ pub(in crate::api) fn get(
     unsigned(Method::GET, path, doc, handler)
 }
 
+/// A POST that is not signed, with the most common values.
+pub(in crate::api) fn post(
+    path: &'static str,
+    doc: &'static EndpointDoc,
+    handler: fn(HandlerCall) -> ReplyFuture<'static>,
+) -> EndpointRow {
+    unsigned(Method::POST, path, doc, handler)
+}
+
 /// A row answered by a handler, with the most common values.
 pub(in crate::api) fn unsigned(
     method: Method,

@@ -30,6 +30,15 @@ fn number_max() -> u64 {
 }
 
 impl RequestParameter {
+    /// A parameter of any text.
+    pub const fn text(name: &'static str, description: &'static str) -> Self {
+        Self {
+            name,
+            schema_type: "string",
+            description,
+        }
+    }
+
     /// Checks the value, if it is a whole number, against its schema's bounds.
     pub fn check_number(&self, query: &RequestQuery) -> Result<(), ApiError> {
         let name = self.name;

@@ -17,14 +17,9 @@ use crate::api::committed_answer::ResourceChange;
 use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::EndpointAuth::Public;
 use crate::api::endpoint::schema;
-use crate::api::row::{
-    IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed, unsigned,
-};
+use crate::api::row::{IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, post, prepare, signed};
 
-const CHANGES_WALLET: Option<EndpointRight> = Some(EndpointRight {
-    area: Area::Wallets,
-    access: CrudAccess::Update,
-});
+const CHANGES_WALLET: EndpointRight = EndpointRight::new(Area::Wallets, CrudAccess::Update);
 
 pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     logins().into_iter().chain(changes())
@@ -52,20 +47,14 @@ fn logins() -> Vec<EndpointRow> {
             request: Some(schema::<handlers::LoginBody>),
             response: schema::<handlers::LoginView>,
             shows_secret: true,
-            ..unsigned(
-                Method::POST,
-                "/wallets/login",
-                &LOGIN,
-                handler!(handlers::login),
-            )
+            ..post("/wallets/login", &LOGIN, handler!(handlers::login))
         },
         EndpointRow {
             auth: Public,
             request: Some(schema::<handlers::RefreshBody>),
             response: schema::<handlers::LoginView>,
             shows_secret: true,
-            ..unsigned(
-                Method::POST,
+            ..post(
                 "/wallets/token/refresh",
                 &REFRESH,
                 handler!(handlers::refresh),
@@ -80,12 +69,7 @@ fn logins() -> Vec<EndpointRow> {
             auth: Public,
             request: Some(schema::<handlers::RefreshBody>),
             response: schema::<handlers::LogoutView>,
-            ..unsigned(
-                Method::POST,
-                "/wallets/logout",
-                &LOGOUT,
-                handler!(handlers::logout),
-            )
+            ..post("/wallets/logout", &LOGOUT, handler!(handlers::logout))
         },
     ]
 }
@@ -105,7 +89,7 @@ fn changes() -> Vec<EndpointRow> {
             )
         },
         EndpointRow {
-            right: CHANGES_WALLET,
+            right: Some(CHANGES_WALLET),
             request: Some(schema::<SignerBody>),
             status: 201,
             response: schema::<ResourceChange<WalletView>>,
@@ -118,7 +102,7 @@ fn changes() -> Vec<EndpointRow> {
             )
         },
         EndpointRow {
-            right: CHANGES_WALLET,
+            right: Some(CHANGES_WALLET),
             response: schema::<ResourceChange<WalletView>>,
             ..signed(
                 Method::DELETE,
@@ -168,11 +152,7 @@ const REGISTER: EndpointDoc = EndpointDoc {
             "login",
             r#"{"email": "$request.body#/email", "password": "$request.body#/password"}"#,
         ),
-        AnswerLink {
-            to: "listObjects",
-            parameters: &[("owner_id", "$response.body#/wallet/id")],
-            body: "",
-        },
+        AnswerLink::with_parameters("listObjects", &[("owner_id", "$response.body#/wallet/id")]),
         TO_ACTION,
         TO_PROOF,
     ],

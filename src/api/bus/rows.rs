@@ -18,7 +18,7 @@ use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::schema;
 use crate::api::listing;
 use crate::api::listing::ListPage;
-use crate::api::row::{answer, get, handler, signed, unsigned};
+use crate::api::row::{answer, get, handler, post, signed};
 
 pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
@@ -47,14 +47,10 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
             )
         },
         EndpointRow {
-            right: Some(EndpointRight {
-                area: Area::Actions,
-                access: CrudAccess::Create,
-            }),
+            right: Some(EndpointRight::new(Area::Actions, CrudAccess::Create)),
             request: Some(schema::<PreviewRequest>),
             response: schema::<PreviewAnswer<'static>>,
-            ..unsigned(
-                Method::POST,
+            ..post(
                 "/ebus/actions/preview",
                 &PREVIEW,
                 handler!(preview::preview),
@@ -89,8 +85,7 @@ pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
     )],
 };
 
-const TO_PROOF: AnswerLink =
-    AnswerLink::with_parameters("getActionProof", &[("id", "$response.body#/id")]);
+const TO_PROOF: AnswerLink = AnswerLink::with_id("getActionProof");
 const TO_BATCH: AnswerLink =
     AnswerLink::with_parameters("getBatch", &[("id", "$response.body#/batch_id")]);
 
@@ -102,7 +97,7 @@ const SUBMIT: EndpointDoc = EndpointDoc {
         from its first to its last byte, or `{}` if it is absent. The answer means that the action \
         is durable, and its receipt can be checked at once and offline.",
     links: &[
-        AnswerLink::with_parameters("getAction", &[("id", "$response.body#/id")]),
+        AnswerLink::with_id("getAction"),
         TO_PROOF,
         AnswerLink::with_parameters("getObject", &[("id", "$response.body#/object_id")]),
         TO_BATCH,
@@ -110,17 +105,15 @@ const SUBMIT: EndpointDoc = EndpointDoc {
     ..EndpointDoc::MISSING
 };
 
-const PREFER: &[RequestParameter] = &[RequestParameter {
-    name: "Prefer",
-    schema_type: "string",
-    description: "`return=minimal` for an answer with as little about each action as possible (RFC 7240).",
-}];
+const PREFER: &[RequestParameter] = &[RequestParameter::text(
+    "Prefer",
+    "`return=minimal` for an answer with as little about each action as possible (RFC 7240).",
+)];
 
-const PREFERENCE_APPLIED: &[RequestParameter] = &[RequestParameter {
-    name: "Preference-Applied",
-    schema_type: "string",
-    description: "`return=minimal` if it was requested.",
-}];
+const PREFERENCE_APPLIED: &[RequestParameter] = &[RequestParameter::text(
+    "Preference-Applied",
+    "`return=minimal` if it was requested.",
+)];
 
 const SUBMIT_BATCH: EndpointDoc = EndpointDoc {
     id: "submitBatch",
@@ -152,10 +145,7 @@ const LIST: EndpointDoc = EndpointDoc {
     heading: &HEADING,
     summary: "List the organization's actions",
     description: "The actions of the caller's organization, in the log's order.",
-    links: &[AnswerLink::with_parameters(
-        "getAction",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getAction")],
     ..EndpointDoc::MISSING
 };
 

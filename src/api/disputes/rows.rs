@@ -1,6 +1,5 @@
 //! Endpoints of disputes.
 
-use hyper::Method;
 use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::query::RequestParameter;
 use kedge_protocol::Code;
@@ -15,28 +14,20 @@ use crate::api::endpoint::schema;
 use crate::api::listing;
 use crate::api::listing::ListPage;
 use crate::api::log;
-use crate::api::row::{get, handler, unsigned};
+use crate::api::row::{get, handler, post};
 
 /// A submission is unsigned, because it proves itself, but needs more than a right to read.
-const BRINGS: Option<EndpointRight> = Some(EndpointRight {
-    area: Area::Batches,
-    access: CrudAccess::Create,
-});
+const BRINGS: EndpointRight = EndpointRight::new(Area::Batches, CrudAccess::Create);
 
 pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
         EndpointRow {
-            right: BRINGS,
+            right: Some(BRINGS),
             keeps_answer: true,
             request: Some(schema::<DisputeBody>),
             status: 201,
             response: schema::<DisputeView>,
-            ..unsigned(
-                Method::POST,
-                "/disputes",
-                &CREATE,
-                handler!(handlers::create),
-            )
+            ..post("/disputes", &CREATE, handler!(handlers::create))
         },
         EndpointRow {
             query: &[listing::LIST],
@@ -51,11 +42,10 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     ]
 }
 
-const LOCATION: &[RequestParameter] = &[RequestParameter {
-    name: "Location",
-    schema_type: "string",
-    description: "The path of the dispute.",
-}];
+const LOCATION: &[RequestParameter] = &[RequestParameter::text(
+    "Location",
+    "The path of the dispute.",
+)];
 
 const CREATE: EndpointDoc = EndpointDoc {
     id: "bringDispute",
@@ -79,10 +69,7 @@ const CREATE: EndpointDoc = EndpointDoc {
         "The evidence or claim was submitted before: the dispute that it led to.",
     )],
     response_headers: LOCATION,
-    links: &[AnswerLink::with_parameters(
-        "getDispute",
-        &[("id", "$response.body#/id")],
-    )],
+    links: &[AnswerLink::with_id("getDispute")],
     ..EndpointDoc::MISSING
 };
 
@@ -92,10 +79,7 @@ const LIST: EndpointDoc = EndpointDoc {
     summary: "List the organization's disputes",
     description: "The disputes that the caller's organization submitted, in the order of their \
         verdicts, without the evidence and the claim files.",
-    links: &[AnswerLink::with_parameters(
-        "getDispute",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getDispute")],
     ..EndpointDoc::MISSING
 };
 

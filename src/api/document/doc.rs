@@ -59,6 +59,16 @@ pub struct AnswerLink {
 }
 
 impl AnswerLink {
+    /// Fills `id` with that of the answer.
+    pub const fn with_id(to: &'static str) -> Self {
+        Self::with_parameters(to, &[("id", "$response.body#/id")])
+    }
+
+    /// Fills `id` with that of the first in the list.
+    pub const fn with_first_id(to: &'static str) -> Self {
+        Self::with_parameters(to, &[("id", "$response.body#/items/0/id")])
+    }
+
     /// Fills parameters of the path or the query.
     pub const fn with_parameters(
         to: &'static str,

@@ -68,14 +68,12 @@ pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
     ids: &[("/files/", PathParameter::Id(Prefix::File))],
 };
 
-const TO_CONTENT: AnswerLink =
-    AnswerLink::with_parameters("getFileContent", &[("id", "$response.body#/id")]);
+const TO_CONTENT: AnswerLink = AnswerLink::with_id("getFileContent");
 
-const LOCATION: &[RequestParameter] = &[RequestParameter {
-    name: "Location",
-    schema_type: "string",
-    description: "The path of the file's description.",
-}];
+const LOCATION: &[RequestParameter] = &[RequestParameter::text(
+    "Location",
+    "The path of the file's description.",
+)];
 
 const CONTENT_DIGEST_SENT: &[RequestParameter] = &[RequestParameter {
     name: "Content-Digest",
@@ -94,7 +92,7 @@ const CREATE: EndpointDoc = EndpointDoc {
     request_headers: CONTENT_DIGEST_SENT,
     response_headers: LOCATION,
     links: &[
-        AnswerLink::with_parameters("getFile", &[("id", "$response.body#/id")]),
+        AnswerLink::with_id("getFile"),
         TO_CONTENT,
         TO_ACTION,
         TO_PROOF,
@@ -107,10 +105,7 @@ const LIST: EndpointDoc = EndpointDoc {
     heading: &HEADING,
     summary: "List the organization's files",
     description: "The files of the caller's organization, in the order of upload.",
-    links: &[AnswerLink::with_parameters(
-        "getFile",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getFile")],
     ..EndpointDoc::MISSING
 };
 
@@ -124,44 +119,25 @@ const GET: EndpointDoc = EndpointDoc {
 };
 
 const RANGE: &[RequestParameter] = &[
-    RequestParameter {
-        name: "Range",
-        schema_type: "string",
-        description: "`bytes=` and one range (RFC 9110, 14.2). Several ranges, or an invalid one, give the whole file.",
-    },
-    RequestParameter {
-        name: "If-Range",
-        schema_type: "string",
-        description: "The ETag for which `Range` is meant; if the file has another one, the whole file is sent.",
-    },
+    RequestParameter::text(
+        "Range",
+        "`bytes=` and one range (RFC 9110, 14.2). Several ranges, or an invalid one, give the whole file.",
+    ),
+    RequestParameter::text(
+        "If-Range",
+        "The ETag for which `Range` is meant; if the file has another one, the whole file is sent.",
+    ),
 ];
 
 const OF_CONTENT: &[RequestParameter] = &[
-    RequestParameter {
-        name: "Content-Disposition",
-        schema_type: "string",
-        description: "`attachment`, with the file's name.",
-    },
-    RequestParameter {
-        name: "Content-Digest",
-        schema_type: "string",
-        description: "The digest of the bytes that were sent (RFC 9530).",
-    },
-    RequestParameter {
-        name: "Repr-Digest",
-        schema_type: "string",
-        description: "The digest of the whole file (RFC 9530).",
-    },
-    RequestParameter {
-        name: "Accept-Ranges",
-        schema_type: "string",
-        description: "`bytes`.",
-    },
-    RequestParameter {
-        name: "Content-Range",
-        schema_type: "string",
-        description: "For a part: which bytes, of how many.",
-    },
+    RequestParameter::text("Content-Disposition", "`attachment`, with the file's name."),
+    RequestParameter::text(
+        "Content-Digest",
+        "The digest of the bytes that were sent (RFC 9530).",
+    ),
+    RequestParameter::text("Repr-Digest", "The digest of the whole file (RFC 9530)."),
+    RequestParameter::text("Accept-Ranges", "`bytes`."),
+    RequestParameter::text("Content-Range", "For a part: which bytes, of how many."),
 ];
 
 const CONTENT: EndpointDoc = EndpointDoc {

@@ -18,10 +18,7 @@ use crate::api::listing;
 use crate::api::listing::ListPage;
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, prepare, signed};
 
-const CHANGES_KEY: Option<EndpointRight> = Some(EndpointRight {
-    area: Area::ApiKeys,
-    access: CrudAccess::Update,
-});
+const CHANGES_KEY: EndpointRight = EndpointRight::new(Area::ApiKeys, CrudAccess::Update);
 
 pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
@@ -60,7 +57,7 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
             )
         },
         EndpointRow {
-            right: CHANGES_KEY,
+            right: Some(CHANGES_KEY),
             request: Some(schema::<RotateBody>),
             response: schema::<ResourceChange<NewApiKeyView>>,
             shows_secret: true,
@@ -83,12 +80,9 @@ pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
     ids: &[("/api-keys/", PathParameter::Id(Prefix::Key))],
 };
 
-const TO_KEY: AnswerLink =
-    AnswerLink::with_parameters("getApiKey", &[("id", "$response.body#/id")]);
-const TO_ROTATE: AnswerLink =
-    AnswerLink::with_parameters("rotateApiKey", &[("id", "$response.body#/id")]);
-const TO_DELETE: AnswerLink =
-    AnswerLink::with_parameters("deleteApiKey", &[("id", "$response.body#/id")]);
+const TO_KEY: AnswerLink = AnswerLink::with_id("getApiKey");
+const TO_ROTATE: AnswerLink = AnswerLink::with_id("rotateApiKey");
+const TO_DELETE: AnswerLink = AnswerLink::with_id("deleteApiKey");
 
 const CREATE: EndpointDoc = EndpointDoc {
     id: "createApiKey",
@@ -109,10 +103,7 @@ const LIST: EndpointDoc = EndpointDoc {
     heading: &HEADING,
     summary: "List the organization's API keys",
     description: "The API keys of the caller's organization that were not deleted, without their secrets.",
-    links: &[AnswerLink::with_parameters(
-        "getApiKey",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getApiKey")],
     ..EndpointDoc::MISSING
 };
 

@@ -121,10 +121,7 @@ const LIST_BATCHES: EndpointDoc = EndpointDoc {
     heading: &HEADING,
     summary: "List batches",
     description: "The batches of the whole log, of all organizations: headers and signatures are public.",
-    links: &[AnswerLink::with_parameters(
-        "getBatch",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getBatch")],
     ..EndpointDoc::MISSING
 };
 
@@ -134,7 +131,7 @@ const GET_BATCH: EndpointDoc = EndpointDoc {
     summary: "Read a batch, by id or number",
     description: "A batch: its signed header, and the state of its anchor on the chain.",
     links: &[
-        AnswerLink::with_parameters("getBatchLeaves", &[("id", "$response.body#/id")]),
+        AnswerLink::with_id("getBatchLeaves"),
         AnswerLink::with_parameters("listBatchActions", &[("id", "$response.body#/number")]),
     ],
     ..EndpointDoc::MISSING
@@ -168,10 +165,7 @@ const LIST_ANCHORS: EndpointDoc = EndpointDoc {
     heading: &HEADING,
     summary: "List anchors",
     description: "The checkpoints that were sent to the chain, in order.",
-    links: &[AnswerLink::with_parameters(
-        "getAnchor",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getAnchor")],
     ..EndpointDoc::MISSING
 };
 

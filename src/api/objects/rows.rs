@@ -20,7 +20,7 @@ use crate::api::objects::bodies::{ObjectBody, ObjectPatch, TransferBody};
 use crate::api::objects::search_bodies::{CountBody, CountView, SearchBody};
 use crate::api::objects::views::ObjectView;
 use crate::api::objects::{handlers, history, list, search};
-use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed, unsigned};
+use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, post, signed};
 
 pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     objects().into_iter().chain(object())
@@ -51,23 +51,13 @@ fn objects() -> Vec<EndpointRow> {
             query: &[&[MIN_SEQUENCE]],
             request: Some(schema::<SearchBody>),
             response: schema::<ListPage<ObjectView>>,
-            ..unsigned(
-                Method::POST,
-                "/objects/search",
-                &SEARCH,
-                handler!(search::search),
-            )
+            ..post("/objects/search", &SEARCH, handler!(search::search))
         },
         EndpointRow {
             query: &[&[MIN_SEQUENCE]],
             request: Some(schema::<CountBody>),
             response: schema::<CountView>,
-            ..unsigned(
-                Method::POST,
-                "/objects/count",
-                &COUNT,
-                handler!(search::count),
-            )
+            ..post("/objects/count", &COUNT, handler!(search::count))
         },
     ]
 }
@@ -95,10 +85,7 @@ fn object() -> Vec<EndpointRow> {
         EndpointRow {
             request: Some(schema::<TransferBody>),
             response: schema::<ResourceChange<ObjectView>>,
-            right: Some(EndpointRight {
-                area: Area::Objects,
-                access: CrudAccess::Update,
-            }),
+            right: Some(EndpointRight::new(Area::Objects, CrudAccess::Update)),
             ..signed(
                 Method::POST,
                 "/objects/{id}/transfer",
@@ -126,10 +113,8 @@ pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
     ids: &[("/objects/", PathParameter::Id(Prefix::Object))],
 };
 
-const TO_OBJECT: AnswerLink =
-    AnswerLink::with_parameters("getObject", &[("id", "$response.body#/id")]);
-const TO_HISTORY: AnswerLink =
-    AnswerLink::with_parameters("listObjectHistory", &[("id", "$response.body#/id")]);
+const TO_OBJECT: AnswerLink = AnswerLink::with_id("getObject");
+const TO_HISTORY: AnswerLink = AnswerLink::with_id("listObjectHistory");
 
 const IF_MATCH: &[RequestParameter] = &[RequestParameter {
     name: "If-Match",
@@ -137,11 +122,10 @@ const IF_MATCH: &[RequestParameter] = &[RequestParameter {
     description: "The ETag of the state that the change is meant for; 412 if the object has changed.",
 }];
 
-const ETAG: &[RequestParameter] = &[RequestParameter {
-    name: "ETag",
-    schema_type: "string",
-    description: "The object's state after the change, for `If-Match`.",
-}];
+const ETAG: &[RequestParameter] = &[RequestParameter::text(
+    "ETag",
+    "The object's state after the change, for `If-Match`.",
+)];
 
 const MINT: EndpointDoc = EndpointDoc {
     id: "mintObject",
@@ -154,11 +138,7 @@ const MINT: EndpointDoc = EndpointDoc {
     links: &[
         TO_OBJECT,
         TO_HISTORY,
-        AnswerLink {
-            to: "updateObject",
-            parameters: &[("id", "$response.body#/id")],
-            body: "",
-        },
+        AnswerLink::with_id("updateObject"),
         AnswerLink {
             to: "transferObject",
             parameters: &[("id", "$response.body#/id")],
@@ -182,10 +162,7 @@ const LIST: EndpointDoc = EndpointDoc {
         with `owner_id` those that a wallet owns, both of any organization as far as the caller may \
         see them. All given filters must hold; `POST /objects/search` accepts trees of them.",
     errors: &[Code::ResourceNotFound],
-    links: &[AnswerLink::with_parameters(
-        "getObject",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getObject")],
     ..EndpointDoc::MISSING
 };
 
@@ -197,10 +174,7 @@ const SEARCH: EndpointDoc = EndpointDoc {
         over conditions on members and properties. It uses indexes and reads a bounded number of rows: past \
         that it is refused, and a narrower filter helps.",
     errors: &[Code::CursorInvalid],
-    links: &[AnswerLink::with_parameters(
-        "getObject",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getObject")],
     ..EndpointDoc::MISSING
 };
 
@@ -261,9 +235,6 @@ const HISTORY: EndpointDoc = EndpointDoc {
     description: "The last 1,000 actions on an object, newest first whatever `order` is. Older ones \
         leave this list and stay in the log; `pruned_before` gives the version from which on the \
         list is complete.",
-    links: &[AnswerLink::with_parameters(
-        "getAction",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getAction")],
     ..EndpointDoc::MISSING
 };

@@ -139,10 +139,7 @@ const MEMBERS: EndpointDoc = EndpointDoc {
     heading: &HEADING,
     summary: "List the organization's wallets",
     description: "The wallets of the caller's organization, in the order of registration.",
-    links: &[AnswerLink::with_parameters(
-        "setMemberRole",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("setMemberRole")],
     ..EndpointDoc::MISSING
 };
 
@@ -189,10 +186,7 @@ const INVITATIONS: EndpointDoc = EndpointDoc {
     summary: "List the organization's invitations",
     description: "The invitations of the caller's organization, including used, revoked and expired \
         ones, without their codes.",
-    links: &[AnswerLink::with_parameters(
-        "revokeInvitation",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("revokeInvitation")],
     ..EndpointDoc::MISSING
 };
 

@@ -12,14 +12,17 @@ use crate::api::service::views::{DomainView, HealthView, ReadyView, VersionView}
 use crate::api::service::{handlers, reference};
 
 pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
-    state().into_iter().chain(document())
+    let rows = state().into_iter().chain(document());
+    rows.map(|row| EndpointRow {
+        auth: Public,
+        limit: Free,
+        ..row
+    })
 }
 
 fn state() -> Vec<EndpointRow> {
     vec![
         EndpointRow {
-            auth: Public,
-            limit: Free,
             response: schema::<DomainView>,
             etag: true,
             ..get(
@@ -29,27 +32,19 @@ fn state() -> Vec<EndpointRow> {
             )
         },
         EndpointRow {
-            auth: Public,
-            limit: Free,
             response: schema::<handlers::KeysView>,
             etag: true,
             ..get("/.well-known/jwks.json", &KEYS, handler!(handlers::keys))
         },
         EndpointRow {
-            auth: Public,
-            limit: Free,
             response: schema::<HealthView>,
             ..get("/healthz", &HEALTH, handler!(handlers::health))
         },
         EndpointRow {
-            auth: Public,
-            limit: Free,
             response: schema::<ReadyView>,
             ..get("/readyz", &READY, handler!(handlers::ready))
         },
         EndpointRow {
-            auth: Public,
-            limit: Free,
             response: schema::<VersionView>,
             ..get("/version", &VERSION, handler!(handlers::version))
         },
@@ -59,23 +54,17 @@ fn state() -> Vec<EndpointRow> {
 fn document() -> Vec<EndpointRow> {
     vec![
         EndpointRow {
-            auth: Public,
-            limit: Free,
             response: schema::<serde_json::Map<String, serde_json::Value>>,
             etag: true,
             ..get("/openapi.json", &DOCUMENT, handler!(handlers::document))
         },
         EndpointRow {
-            auth: Public,
-            limit: Free,
             media_type: reference::PAGE_TYPE,
             etag: true,
             response: schema::<String>,
             ..get("/docs", &REFERENCE, handler!(reference::page))
         },
         EndpointRow {
-            auth: Public,
-            limit: Free,
             media_type: reference::STYLE_TYPE,
             etag: true,
             response: schema::<String>,
@@ -86,8 +75,6 @@ fn document() -> Vec<EndpointRow> {
             )
         },
         EndpointRow {
-            auth: Public,
-            limit: Free,
             media_type: reference::SCRIPT_TYPE,
             etag: true,
             response: schema::<String>,
@@ -109,16 +96,14 @@ pub(in crate::api) static HEADING: ApiHeading = ApiHeading {
 
 /// Headers of answers that are kept in two forms.
 const IN_TWO_FORMS: &[RequestParameter] = &[
-    RequestParameter {
-        name: "Content-Encoding",
-        schema_type: "string",
-        description: "`gzip`, for callers whose `Accept-Encoding` allows it.",
-    },
-    RequestParameter {
-        name: "Vary",
-        schema_type: "string",
-        description: "Which headers of the request the answer depends on.",
-    },
+    RequestParameter::text(
+        "Content-Encoding",
+        "`gzip`, for callers whose `Accept-Encoding` allows it.",
+    ),
+    RequestParameter::text(
+        "Vary",
+        "Which headers of the request the answer depends on.",
+    ),
 ];
 
 const DOMAIN: EndpointDoc = EndpointDoc {

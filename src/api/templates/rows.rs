@@ -96,16 +96,12 @@ const CREATE: EndpointDoc = EndpointDoc {
         default does not fit: owners act, issuers mint. Custom kinds begin with `x.`. `max_supply` \
         bounds how many are ever minted. The name is unique in the organization.",
     links: &[
-        AnswerLink::with_parameters("getTemplate", &[("id", "$response.body#/id")]),
-        AnswerLink::with_parameters("createVariations", &[("id", "$response.body#/id")]),
-        AnswerLink::with_parameters("updateTemplate", &[("id", "$response.body#/id")]),
-        AnswerLink::with_parameters("listVariations", &[("id", "$response.body#/id")]),
+        AnswerLink::with_id("getTemplate"),
+        AnswerLink::with_id("createVariations"),
+        AnswerLink::with_id("updateTemplate"),
+        AnswerLink::with_id("listVariations"),
         AnswerLink::with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
-        AnswerLink {
-            to: "listObjects",
-            parameters: &[("template_id", "$response.body#/id")],
-            body: "",
-        },
+        AnswerLink::with_parameters("listObjects", &[("template_id", "$response.body#/id")]),
         TO_ACTION,
         TO_PROOF,
     ],
@@ -117,10 +113,7 @@ const LIST: EndpointDoc = EndpointDoc {
     heading: &HEADING,
     summary: "List the organization's templates",
     description: "The templates of the caller's organization, in the order of creation.",
-    links: &[AnswerLink::with_parameters(
-        "getTemplate",
-        &[("id", "$response.body#/items/0/id")],
-    )],
+    links: &[AnswerLink::with_first_id("getTemplate")],
     ..EndpointDoc::MISSING
 };
 
@@ -131,7 +124,7 @@ const GET: EndpointDoc = EndpointDoc {
     description: "A template of the caller's organization, or a public one. Templates rarely change: \
         keep the answer with its ETag and ask with `If-None-Match`.",
     links: &[
-        AnswerLink::with_parameters("listVariations", &[("id", "$response.body#/id")]),
+        AnswerLink::with_id("listVariations"),
         AnswerLink::with_body("mintObject", r#"{"template_id": "$response.body#/id"}"#),
     ],
     ..EndpointDoc::MISSING
@@ -147,11 +140,7 @@ const UPDATE: EndpointDoc = EndpointDoc {
         supply stays as it was created, and counts burned objects.",
     errors: &[Code::PreconditionFailed],
     request_headers: IF_MATCH,
-    links: &[
-        AnswerLink::with_parameters("getTemplate", &[("id", "$response.body#/id")]),
-        TO_ACTION,
-        TO_PROOF,
-    ],
+    links: &[AnswerLink::with_id("getTemplate"), TO_ACTION, TO_PROOF],
     ..EndpointDoc::MISSING
 };
 

@@ -31,16 +31,17 @@ pub struct EndpointRight {
 }
 
 impl EndpointRight {
+    pub const fn new(area: Area, access: CrudAccess) -> Self {
+        Self { area, access }
+    }
+
     fn bit(self) -> u64 {
         1 << (4 * self.area as u32 + self.access as u32)
     }
 }
 
 /// The right to read the content of actions in any answer.
-pub const READS_ACTIONS: EndpointRight = EndpointRight {
-    area: Area::Actions,
-    access: CrudAccess::Read,
-};
+pub const READS_ACTIONS: EndpointRight = EndpointRight::new(Area::Actions, CrudAccess::Read);
 
 /// The right to read events of a type, for a key that may not read all actions; `None` if they are public.
 pub fn reads_event(event_type: EventType) -> Option<EndpointRight> {
@@ -59,10 +60,7 @@ pub fn reads_event(event_type: EventType) -> Option<EndpointRight> {
             return None;
         }
     };
-    Some(EndpointRight {
-        area,
-        access: CrudAccess::Read,
-    })
+    Some(EndpointRight::new(area, CrudAccess::Read))
 }
 
 /// Permission syntax: `objects.read`.
