@@ -10,12 +10,12 @@ use kedge_http::body;
 use kedge_http::error::ApiError;
 use kedge_http::fixed_body::FixedBody;
 use kedge_http::limits::{ClientAddress, EmailProbe, ShareHolder};
-use kedge_http::query::RequestQuery;
+use kedge_http::query::{RequestQuery, decimal};
 use kedge_protocol::Code;
 use kedge_protocol::resource::Role;
 use kedge_protocol::{Address, Id, Prefix};
 use kedge_rules::Caller;
-use kedge_storage::{StoreSnapshot, StoredResource};
+use kedge_storage::{StoreReadError, StoreSnapshot, StoredResource};
 
 use crate::api::EndpointRow;
 use crate::api::services::ApiServices;
@@ -101,7 +101,20 @@ impl HandlerCall {
         found.filter(is_own).ok_or_else(|| self.missing(T::PREFIX))
     }
 
-    fn missing(&self, prefix: Prefix) -> ApiError {
+    /// The number in the path, or that of the id in the path.
+    pub fn number_of(
+        &self,
+        prefix: Prefix,
+        of_id: impl FnOnce(Id) -> Result<Option<u64>, StoreReadError>,
+    ) -> Result<u64, ApiError> {
+        match decimal(&self.id) {
+            Some(number) => Ok(number),
+            None => of_id(self.id_of(prefix)?)?.ok_or_else(|| self.missing(prefix)),
+        }
+    }
+
+    /// What the path names is not there, or not the caller's to see.
+    pub fn missing(&self, prefix: Prefix) -> ApiError {
         ApiError::not_found(prefix.noun(), self.id.as_str())
     }
 

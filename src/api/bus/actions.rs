@@ -6,7 +6,6 @@ use kedge_actors::PublishedState;
 use kedge_http::batches::CachedBatch;
 use kedge_http::error::ApiError;
 use kedge_http::query::RequestParameter;
-use kedge_http::query::decimal;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::log_tree;
@@ -67,13 +66,8 @@ fn view_in(batch: &CachedBatch, placed: PlacedAction) -> Result<ActionView<'stat
 /// The action of the path, by id or sequence, if the caller may see it: the caller's organization made it, or it acted
 /// on an object that the caller sees.
 fn seen_action(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<PlacedAction, ApiError> {
-    let missing = || ApiError::not_found("action", call.id.as_str());
-    let sequence = if let Some(sequence) = decimal(&call.id) {
-        sequence
-    } else {
-        let id = call.id_of(Prefix::Action)?;
-        snapshot.action_sequence(id)?.ok_or_else(missing)?
-    };
+    let missing = || call.missing(Prefix::Action);
+    let sequence = call.number_of(Prefix::Action, |id| snapshot.action_sequence(id))?;
     let placed = snapshot.action_at(sequence)?.ok_or_else(missing)?;
     if placed.organization_id == call.session()?.organization_id {
         return Ok(placed);

@@ -76,10 +76,8 @@ pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
         salt_seed,
     } = read(&mut call).await?;
     // A preview shows objects, also to an API key.
-    call.session()?.check(Some(EndpointRight {
-        area: Area::Objects,
-        access: CrudAccess::Read,
-    }))?;
+    call.session()?
+        .check(Some(EndpointRight::new(Area::Objects, CrudAccess::Read)))?;
     let published = call.published();
     let wallet = wallet_of(&call, &published.snapshot, signer)?;
     let signer = signer.unwrap_or_else(|| usual_signer(&wallet));
@@ -115,9 +113,8 @@ pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
     } else {
         done > 0
     };
-    let (objects, errors) = split(decided.results);
-    let results = objects.into_iter().zip(&errors);
-    let results = results.map(|(object, error)| outcome(object, error.as_ref(), &call.request_id));
+    let results = decided.results.into_iter();
+    let results = results.map(|result| outcome(result, &call.request_id));
     let answer = PreviewAnswer {
         results: results.collect::<Result<_, ApiError>>()?,
         would_commit,
@@ -146,19 +143,21 @@ fn usual_signer(wallet: &Wallet) -> Address {
 }
 
 /// One action's part of the answer.
-fn outcome<'a>(
-    object: Option<Object>,
-    error: Option<&ApiError>,
+fn outcome(
+    result: Result<Object, ApiError>,
     request_id: &str,
-) -> Result<PreviewOutcome<'a>, ApiError> {
-    if let Some(error) = error {
-        let error = ErrorEnvelope { error, request_id };
-        let error = Cow::Owned(error.to_raw()?);
-        return Ok(PreviewOutcome::Refused(RefusedAction { error }));
-    }
-    let object = object.ok_or_else(|| ApiError::internal(&"a preview without a result"))?;
-    let object = PreviewObject::from(object);
-    Ok(PreviewOutcome::Done(Box::new(PreviewActionView { object })))
+) -> Result<PreviewOutcome<'static>, ApiError> {
+    Ok(match result {
+        Ok(object) => {
+            let object = PreviewObject::from(object);
+            PreviewOutcome::Done(Box::new(PreviewActionView { object }))
+        }
+        Err(error) => {
+            let error = &error;
+            let error = Cow::Owned(ErrorEnvelope { error, request_id }.to_raw()?);
+            PreviewOutcome::Refused(RefusedAction { error })
+        }
+    })
 }
 
 /// The expected outcome of each action, and the sequence of the state it is based on.
@@ -221,12 +220,4 @@ async fn decide(
     };
     // However short the request is, the objects may be large.
     services.reads.read_long(holder, decide).await
-}
-
-fn split(results: Vec<Result<Object, ApiError>>) -> (Vec<Option<Object>>, Vec<Option<ApiError>>) {
-    let split = results.into_iter().map(|result| match result {
-        Ok(object) => (Some(object), None),
-        Err(error) => (None, Some(error)),
-    });
-    split.unzip()
 }

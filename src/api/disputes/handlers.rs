@@ -101,12 +101,7 @@ async fn claim(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<Disput
     }
     let organization_id = session.organization_id;
     if let Some(dispute) = of_claim(&published.snapshot, organization_id, &file)? {
-        let recorded = DisputeRecord {
-            dispute,
-            is_new: false,
-        };
-        recorded.keep(&call.services.engine, kept).await?;
-        return Ok(recorded);
+        return DisputeRecord::known(dispute, &call.services.engine, kept).await;
     }
     let checking = call
         .services

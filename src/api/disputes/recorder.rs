@@ -55,12 +55,20 @@ impl DisputeRecord {
             .map_err(|error| ApiError::internal(&error))
     }
 
-    /// Stores the answer when nothing else is written.
-    pub async fn keep(&self, engine: &Engine, kept: Option<IdempotentKey>) -> Result<(), ApiError> {
+    /// A dispute that is in the log already. Stores the answer, because nothing else is written.
+    pub async fn known(
+        dispute: Dispute,
+        engine: &Engine,
+        kept: Option<IdempotentKey>,
+    ) -> Result<Self, ApiError> {
+        let recorded = Self {
+            dispute,
+            is_new: false,
+        };
         if let Some(kept) = kept {
-            engine.side_write(kept.write(&self.answer()?)).await?;
+            engine.side_write(kept.write(&recorded.answer()?)).await?;
         }
-        Ok(())
+        Ok(recorded)
     }
 }
 
@@ -195,12 +203,7 @@ impl DisputeRecorder {
         let payload = serde_json::to_string(payload).map_err(|error| ApiError::internal(&error))?;
         let _turn = self.turn.lock().await;
         if let Some(dispute) = find(&self.engine.published().snapshot)? {
-            let recorded = DisputeRecord {
-                dispute,
-                is_new: false,
-            };
-            recorded.keep(&self.engine, kept).await?;
-            return Ok(recorded);
+            return DisputeRecord::known(dispute, &self.engine, kept).await;
         }
         let Some(operator) = &self.operator else {
             let message = "the evidence or claim holds, but this server has no operator's key to record the verdict with";

@@ -7,27 +7,15 @@ use kedge_http::error::ApiError;
 use crate::api::call::HandlerCall;
 
 /// Inputs of the sealing key besides this server's key.
-struct SecretScope<'a> {
-    signer: [u8; 20],
-    method: &'a str,
+fn scope<'a>(
+    call: &'a HandlerCall,
+    submission: &'a Submission,
     path: &'a str,
     key: &'a str,
-}
-
-impl<'a> SecretScope<'a> {
-    fn of(call: &'a HandlerCall, submission: &Submission, path: &'a str, key: &'a str) -> Self {
-        Self {
-            signer: submission.head.signer.0,
-            method: call.endpoint.method.as_str(),
-            path,
-            key,
-        }
-    }
-
-    fn parts(&self) -> [&[u8]; 4] {
-        let (method, path) = (self.method.as_bytes(), self.path.as_bytes());
-        [&self.signer, method, path, self.key.as_bytes()]
-    }
+) -> [&'a [u8]; 4] {
+    let method = call.endpoint.method.as_str();
+    let signer = &submission.head.signer.0;
+    [signer, method.as_bytes(), path.as_bytes(), key.as_bytes()]
 }
 
 /// Seals the secret of a new request, if there is one.
@@ -40,12 +28,8 @@ pub fn keep(
     let (Some(keep), Some(secret)) = (&submission.keep, &call.shown_once) else {
         return Ok(());
     };
-    let scope = SecretScope::of(call, submission, path, key);
-    let sealed = call
-        .services
-        .access
-        .one_time_secrets
-        .seal(&scope.parts(), secret);
+    let secrets = &call.services.access.one_time_secrets;
+    let sealed = secrets.seal(&scope(call, submission, path, key), secret);
     let sealed = sealed.map_err(|error| ApiError::internal(&error))?;
     // It is set once: the request has just begun.
     let _first = keep.sealed_secret.set(sealed);
@@ -60,9 +44,6 @@ pub(super) fn opened(
     key: &str,
     sealed: &[u8],
 ) -> Option<String> {
-    let scope = SecretScope::of(call, again, path, key);
-    call.services
-        .access
-        .one_time_secrets
-        .open(&scope.parts(), sealed)
+    let secrets = &call.services.access.one_time_secrets;
+    secrets.open(&scope(call, again, path, key), sealed)
 }

@@ -2,7 +2,6 @@
 
 use kedge_http::error::ApiError;
 use kedge_http::query::RequestParameter;
-use kedge_http::query::decimal;
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::HashText;
 use kedge_protocol::{BatchKeys, Prefix, log_tree};
@@ -49,14 +48,9 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
-    let missing = || ApiError::not_found("anchor", call.id.as_str());
-    let number = if let Some(number) = decimal(&call.id) {
-        number
-    } else {
-        let id = call.id_of(Prefix::Anchor)?;
-        snapshot.anchor_number(id)?.ok_or_else(missing)?
-    };
-    let anchor = snapshot.anchor(number)?.ok_or_else(missing)?;
+    let number = call.number_of(Prefix::Anchor, |id| snapshot.anchor_number(id))?;
+    let anchor = snapshot.anchor(number)?;
+    let anchor = anchor.ok_or_else(|| call.missing(Prefix::Anchor))?;
     let reply = HttpReply::ok(published.head.sequence, &view_conversion::anchor(&anchor))?;
     Ok(reply.etagged(&call.headers, PUBLIC))
 }

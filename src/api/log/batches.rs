@@ -2,7 +2,6 @@
 
 use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::error::ApiError;
-use kedge_http::query::decimal;
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{HashText, ResourceIdText};
 use kedge_protocol::Prefix;
@@ -19,14 +18,9 @@ use crate::api::view_conversion;
 
 /// The batch of the path, by id or number.
 fn found_batch(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<SignedBatch, ApiError> {
-    let missing = || ApiError::not_found("batch", call.id.as_str());
-    let number = if let Some(number) = decimal(&call.id) {
-        number
-    } else {
-        let id = call.id_of(Prefix::Batch)?;
-        snapshot.batch_number(id)?.ok_or_else(missing)?
-    };
-    snapshot.batch(number)?.ok_or_else(missing)
+    let number = call.number_of(Prefix::Batch, |id| snapshot.batch_number(id))?;
+    let batch = snapshot.batch(number)?;
+    batch.ok_or_else(|| call.missing(Prefix::Batch))
 }
 
 /// `GET /batches/{id}`

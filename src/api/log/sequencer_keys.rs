@@ -55,27 +55,19 @@ fn named(
     contract: Option<&KeyTrust>,
 ) -> Result<Vec<SequencerKeyEntry>, ApiError> {
     let snapshot = &published.snapshot;
-    let first = SequencerKeyEntry {
-        entry: KeyActivation {
-            key: snapshot.first_sequencer_key()?,
-            from_batch: 0,
-        },
-        by: None,
+    let in_log = |entry, by| SequencerKeyEntry {
+        entry,
+        by,
         in_log: true,
         in_contract: false,
     };
-    let mut all = vec![first];
-    all.extend(
-        snapshot
-            .named_sequencer_keys()?
-            .into_iter()
-            .map(|by| SequencerKeyEntry {
-                entry: by.entry,
-                by: Some(by),
-                in_log: true,
-                in_contract: false,
-            }),
-    );
+    let first = KeyActivation {
+        key: snapshot.first_sequencer_key()?,
+        from_batch: 0,
+    };
+    let mut all = vec![in_log(first, None)];
+    let later = snapshot.named_sequencer_keys()?.into_iter();
+    all.extend(later.map(|by| in_log(by.entry, Some(by))));
     let Some(contract) = contract else {
         return Ok(all);
     };
@@ -146,9 +138,9 @@ fn view(
     Ok(SequencerKeyView {
         key: AddressText(named.entry.key),
         from_batch: named.entry.from_batch,
-        sequence: named.by.as_ref().map(|by| by.trace.sequence),
-        action_id: named.by.as_ref().map(|by| ResourceIdText(by.id)),
-        named_at: named.by.as_ref().map(|by| TimeText(by.trace.created_at_ms)),
+        sequence: by.map(|by| by.trace.sequence),
+        action_id: by.map(|by| ResourceIdText(by.id)),
+        named_at: by.map(|by| TimeText(by.trace.created_at_ms)),
         contract: contract.map(AddressText),
         proof,
     })

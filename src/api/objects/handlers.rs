@@ -37,12 +37,12 @@ pub(in crate::api) fn seen_object(
     snapshot: &StoreSnapshot,
 ) -> Result<Object, ApiError> {
     let id = call.id_of(Prefix::Object)?;
-    let found = snapshot.object(id)?;
-    let object = found.ok_or_else(|| ApiError::not_found("object", call.id.as_str()))?;
+    let missing = || call.missing(Prefix::Object);
+    let object = snapshot.object(id)?.ok_or_else(missing)?;
     if sees(call, snapshot, &object, &mut None)? {
         Ok(object)
     } else {
-        Err(ApiError::not_found("object", call.id.as_str()))
+        Err(missing())
     }
 }
 
