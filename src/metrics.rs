@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kedge_http::{limits, v2};
 use kedge_protocol::Code;
 use kedge_telemetry::{Tracer, scrape};
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 pub const REQUESTS: &str = "kedge_http_requests_total";
@@ -70,24 +70,15 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).map_err(|error| MetricsError::Set(error.to_string()))?;
     tokio::spawn(merge_samples(handle.clone()));
-    describe_counter!(
-        REQUESTS,
-        Unit::Count,
-        "Requests by route, method and status"
-    );
-    describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "Time to answer a request");
-    describe_gauge!(REQUESTS_IN_FLIGHT, Unit::Count, "Requests in flight");
-    describe_counter!(ERRORS, Unit::Count, "Errors by code");
+    describe_counter!(REQUESTS, "Requests by route, method and status");
+    describe_histogram!(REQUEST_SECONDS, "Time to answer a request");
+    describe_gauge!(REQUESTS_IN_FLIGHT, "Requests in flight");
+    describe_counter!(ERRORS, "Errors by code");
     describe_histogram!(
         SEARCH_ROWS,
-        Unit::Count,
         "Store rows read by a search or count, by route"
     );
-    describe_gauge!(
-        TIME,
-        Unit::Seconds,
-        "The server's clock at the scrape, seconds since 1970"
-    );
+    describe_gauge!(TIME, "The server's clock at the scrape, seconds since 1970");
     start_at_zero();
     kedge_http::metric_definitions::start_at_zero(limits::names(), &v2::AREAS);
     kedge_actors::metric_definitions::describe();

@@ -1,6 +1,6 @@
 //! Names and descriptions of this crate's metrics.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Decisions by actors, labelled `actor` (object, organization) and `basis` (committed, overlay,
 /// new, any).
@@ -61,11 +61,7 @@ pub fn describe() {
     );
     describe_gauge!(OBJECT_ACTORS_LIVE, "Live object actors");
     describe_gauge!(ORGANIZATION_ACTORS_LIVE, "Live organization actors");
-    describe_histogram!(
-        GROUP_FORM_SECONDS,
-        Unit::Seconds,
-        "Time to form a commit group"
-    );
+    describe_histogram!(GROUP_FORM_SECONDS, "Time to form a commit group");
     describe_counter!(BATCHES_SEALED, "Batches sealed");
     describe_counter!(ACTIONS_COMMITTED, "Actions committed");
     describe_histogram!(BATCH_ACTIONS, "Actions in a batch");
@@ -74,7 +70,6 @@ pub fn describe() {
     describe_gauge!(REQUESTS_UNDER_WAY, "Requests in flight in the engine");
     describe_gauge!(
         REQUEST_OLDEST_SECONDS,
-        Unit::Seconds,
         "Age of the oldest request in flight in the engine; 0 without one"
     );
     describe_gauge!(
@@ -92,7 +87,6 @@ pub fn describe() {
     describe_gauge!(DISK_FULL, "1 while the disk is too full to accept writes");
     describe_gauge!(
         DISK_FREE_BYTES,
-        Unit::Bytes,
         "Free space on the disk of the data directory"
     );
     describe_gauge!(
@@ -101,18 +95,15 @@ pub fn describe() {
     );
     describe_gauge!(
         CLOCK_AHEAD_SECONDS,
-        Unit::Seconds,
         "How far the clock is ahead of the expected time"
     );
     describe_gauge!(
         CLOCK_AHEAD_OF_BLOCK_SECONDS,
-        Unit::Seconds,
         "How far the clock is ahead of the chain's newest block"
     );
     describe_gauge!(ANCHOR_LAG_BATCHES, "Batches that are not anchored yet");
     describe_gauge!(
         ANCHOR_LAG_SECONDS,
-        Unit::Seconds,
         "Age of the oldest batch that is not anchored"
     );
     describe_gauge!(
@@ -125,7 +116,6 @@ pub fn describe() {
     );
     describe_histogram!(
         WEBHOOK_ATTEMPT_SECONDS,
-        Unit::Seconds,
         "Duration of an attempt to deliver to a webhook"
     );
     describe_counter!(

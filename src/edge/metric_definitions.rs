@@ -1,6 +1,6 @@
 //! Names and descriptions of this crate's metrics.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Forwarded requests, by target and outcome.
 pub const PASSED: &str = "kedge_edge_passed_total";
@@ -15,15 +15,13 @@ const OUTCOMES: [&str; 4] = ["answered", "unreached", "unknown", "body"];
 pub fn describe() {
     describe_counter!(
         PASSED,
-        Unit::Count,
         "Requests that the edge passed on, by where to and what came of it"
     );
     describe_histogram!(
         PASSING_SECONDS,
-        Unit::Seconds,
         "Time from a request's headers to those of its answer, by where it was passed to"
     );
-    describe_gauge!(READY_NODES, Unit::Count, "Nodes that are ready");
+    describe_gauge!(READY_NODES, "Nodes that are ready");
     gauge!(READY_NODES).set(0.0);
     for to in TARGETS {
         for outcome in OUTCOMES {

@@ -1,6 +1,6 @@
 //! Names and descriptions of this crate's metrics.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Requests to the Ethereum node, by `method` and `outcome`.
 pub const RPC_REQUESTS_TOTAL: &str = "kedge_chain_rpc_requests_total";
@@ -59,7 +59,6 @@ pub fn describe() {
     describe_counter!(RPC_REQUESTS_TOTAL, "Requests to the Ethereum node");
     describe_histogram!(
         RPC_DURATION_SECONDS,
-        Unit::Seconds,
         "Time the Ethereum node took to answer"
     );
     describe_counter!(ANCHOR_TRANSACTIONS_TOTAL, "Anchor transactions by outcome");
@@ -87,7 +86,6 @@ pub fn describe() {
     );
     describe_gauge!(
         BOND_DEADLINE_SECONDS,
-        Unit::Seconds,
         "Time until the nearest deadline of an open case"
     );
     describe_counter!(BOND_ANSWERS_TOTAL, "Answers to cases by outcome");

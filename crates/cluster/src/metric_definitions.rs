@@ -1,6 +1,6 @@
 //! Names and descriptions of this crate's metrics.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram};
 
 /// 1 while this node leads, 0 while it follows.
 pub const LEADS: &str = "kedge_cluster_leads";
@@ -32,7 +32,6 @@ pub fn describe() {
     );
     describe_gauge!(
         LAG_SECONDS,
-        Unit::Seconds,
         "Time since this node had everything that the stream had"
     );
     describe_gauge!(
@@ -54,7 +53,6 @@ pub fn describe() {
     );
     describe_histogram!(
         PROMOTION_SECONDS,
-        Unit::Seconds,
         "Duration from the decision to lead until writes are accepted"
     );
     for name in [TERMS_BEGUN, TERMS_LOST] {

@@ -1,6 +1,6 @@
 //! Metrics of connections, limits, event streams and v2 paths: names, descriptions and first values.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use metrics::{counter, describe_counter, describe_gauge, gauge};
 
 /// 1 while the start waits for something outside the process.
 pub const START_WAITS: &str = "kedge_start_waits";
@@ -34,46 +34,38 @@ pub fn describe() {
         "1 while the start waits for something outside of the process"
     );
     gauge!(START_WAITS).set(0.0);
-    describe_gauge!(CONNECTIONS, Unit::Count, "Open connections");
+    describe_gauge!(CONNECTIONS, "Open connections");
     describe_counter!(
         CONNECTIONS_ENDED,
-        Unit::Count,
         "Connections that the server closed, by reason"
     );
     describe_counter!(
         RATE_LIMITED,
-        Unit::Count,
         "Requests refused by a limit, by the limit's name"
     );
     describe_counter!(
         LIMIT_LEASES,
-        Unit::Count,
         "Questions of a node that follows for leases of limits, by what came of them"
     );
     describe_counter!(
         USAGE_ROWS_WRITTEN,
-        Unit::Count,
         "Daily request counts of organizations that were stored"
     );
     describe_gauge!(
         DISK_KEPT_BYTES,
-        Unit::Bytes,
         "Bytes of the disk that a tier leaves to the others: with less room its writes are refused"
     );
-    describe_gauge!(STREAMS, Unit::Count, "Open event streams");
+    describe_gauge!(STREAMS, "Open event streams");
     describe_counter!(
         STREAMS_CUT_OFF,
-        Unit::Count,
         "Event streams closed because the reader did not read"
     );
     describe_counter!(
         PLACES_REASSIGNED,
-        Unit::Count,
         "Places of downloads and event streams that went to a caller who held fewer"
     );
     describe_counter!(
         V2_REQUESTS,
-        Unit::Count,
         "Requests to v2 paths that have a successor, by area"
     );
 }

@@ -1,6 +1,6 @@
 //! Names and descriptions of this crate's metrics.
 
-use metrics::{Unit, counter, describe_counter};
+use metrics::{counter, describe_counter};
 
 use super::sampling::SamplingReason;
 
@@ -19,10 +19,9 @@ pub(crate) const REJECTED: &str = "rejected";
 
 /// Describes and initializes the metrics, on a server that traces.
 pub(crate) fn describe() {
-    describe_counter!(TRACES, Unit::Count, "Requests that are traced, by reason");
+    describe_counter!(TRACES, "Requests that are traced, by reason");
     describe_counter!(
         SPANS,
-        Unit::Count,
         "Spans, by outcome: exported, dropped because the queue was full, failed to reach the collector, rejected by it"
     );
     for why in SamplingReason::ALL {
