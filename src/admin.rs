@@ -14,7 +14,7 @@ use kedge_http::clock::now_s;
 use kedge_protocol::action::Kind;
 use kedge_protocol::time::{parse_rfc3339, rfc3339};
 use kedge_protocol::{BatchKeys, Id, KeyActivation, Prefix};
-use kedge_storage::{Store, StoreReadError};
+use kedge_storage::Store;
 use kedge_upkeep::archive::{self, ArchiveSelection, LocalArchive};
 use kedge_upkeep::backup::{self, BackupSource};
 use kedge_upkeep::side_keys;
@@ -31,6 +31,9 @@ const NO_ORGANIZATION: Id = Id {
     prefix: Prefix::Organization,
     bytes: [0; 16],
 };
+
+/// Members of an answer, or why the command was not carried out.
+type AdminAnswer = Result<Map<String, Value>, String>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
@@ -95,7 +98,7 @@ impl AdminSocket {
         }
     }
 
-    async fn carry_out(&self, command: AdminRequest) -> Result<Map<String, Value>, String> {
+    async fn carry_out(&self, command: AdminRequest) -> AdminAnswer {
         let name = command.name();
         if command.only_reads() {
             // The operator's page sends these every few seconds.
@@ -155,7 +158,7 @@ impl AdminSocket {
         }
     }
 
-    fn rotate_token_key(&self, now: bool) -> Result<Map<String, Value>, String> {
+    fn rotate_token_key(&self, now: bool) -> AdminAnswer {
         if self.services.node.replica.get().is_some() && self.services.engine.leads() {
             let why = "this node leads: the others would lack its key, and be out of service until they have it. Run this on a \
                        node that follows, and copy the file as docs/operations/keys.md says (Keys of several nodes)";
@@ -168,7 +171,7 @@ impl AdminSocket {
             .access
             .tokens
             .rotate(if now { 0 } else { from_s });
-        let path = path.map_err(|error| error.to_string())?;
+        let path = path.map_err(text)?;
         let signs_from = rfc3339(1000 * if now { now_s } else { from_s });
         Ok(members(json!({
             "file": path.display().to_string(),
@@ -177,11 +180,10 @@ impl AdminSocket {
     }
 
     /// Names the key in the log, unless the log has it already.
-    async fn name_sequencer_key(&self, entry: KeyActivation) -> Result<Map<String, Value>, String> {
+    async fn name_sequencer_key(&self, entry: KeyActivation) -> AdminAnswer {
         let engine = &self.services.engine;
-        let known = |error: StoreReadError| error.to_string();
         let snapshot = &engine.published().snapshot;
-        let named = snapshot.named_sequencer_keys().map_err(known)?;
+        let named = snapshot.named_sequencer_keys().map_err(text)?;
         let sequence = match named.iter().find(|named| named.entry == entry) {
             Some(named) => Some(named.trace.sequence),
             None => self.name_new_key(entry).await?,
@@ -221,19 +223,15 @@ impl AdminSocket {
         Ok(operator)
     }
 
-    async fn back_up(
-        &self,
-        directory: PathBuf,
-        since: Option<PathBuf>,
-    ) -> Result<Map<String, Value>, String> {
+    async fn back_up(&self, directory: PathBuf, since: Option<PathBuf>) -> AdminAnswer {
         if directory.is_relative() || since.as_deref().is_some_and(Path::is_relative) {
             return Err("the directory must be an absolute path".to_owned());
         }
         let engine = self.services.engine.clone();
         let AdminBackupSource { store, data } = self.copied.clone();
         let sequencer = engine.published().snapshot.sequencer_keys();
-        let sequencer = sequencer.map_err(|error| error.to_string())?.first();
-        let made = tokio::task::spawn_blocking(move || {
+        let sequencer = sequencer.map_err(text)?.first();
+        let made = blocking(move || {
             let source = BackupSource {
                 store: &store,
                 data: &data,
@@ -242,8 +240,7 @@ impl AdminSocket {
             };
             backup::make(source, &directory, since.as_deref(), engine.now_ms())
         });
-        let made = made.await.map_err(|error| error.to_string())?;
-        let made = made.map_err(|error| error.to_string())?;
+        let made = made.await?;
         Ok(members(json!({
             "batches": made.list.batches,
             "sequence": made.list.sequence,
@@ -252,13 +249,10 @@ impl AdminSocket {
         })))
     }
 
-    async fn rotate_side_key(&self) -> Result<Map<String, Value>, String> {
+    async fn rotate_side_key(&self) -> AdminAnswer {
         self.check_single_node()?;
         let AdminBackupSource { store, data } = self.copied.clone();
-        let rotated =
-            tokio::task::spawn_blocking(move || side_keys::rotate(&data.join("keys"), &store));
-        let rotated = rotated.await.map_err(|error| error.to_string())?;
-        let rotated = rotated.map_err(|error| error.to_string())?;
+        let rotated = blocking(move || side_keys::rotate(&data.join("keys"), &store)).await?;
         let number = rotated.number;
         tracing::info!(number, "a new key seals the log's side entries");
         let older: Vec<String> = rotated.older.into_iter().map(side_keys::name).collect();
@@ -278,22 +272,17 @@ impl AdminSocket {
         Ok(answer)
     }
 
-    async fn archive(
-        &self,
-        directory: PathBuf,
-        older: ArchiveSelection,
-    ) -> Result<Map<String, Value>, String> {
+    async fn archive(&self, directory: PathBuf, older: ArchiveSelection) -> AdminAnswer {
         if directory.is_relative() {
             return Err("the directory must be an absolute path".to_owned());
         }
         let AdminBackupSource { store, data } = self.copied.clone();
         let services = Arc::clone(&self.services);
-        let archived = tokio::task::spawn_blocking(move || {
+        let archived = blocking(move || {
             let to = LocalArchive::make(&directory, &data)?;
             archive::archive(&store, &data, &to, older, &*services)
         });
-        let archived = archived.await.map_err(|error| error.to_string())?;
-        let archived = archived.map_err(|error| error.to_string())?;
+        let archived = archived.await?;
         let bytes: u64 = archived.iter().map(|segment| segment.bytes).sum();
         let last = archived.last().map(|segment| segment.last_sequence);
         Ok(members(json!({
@@ -304,7 +293,7 @@ impl AdminSocket {
     }
 
     /// Reports the state of the clock. The clock becomes trusted if it agrees with a time stated by the operator.
-    fn clock(&self, confirm: Option<&str>) -> Result<Map<String, Value>, String> {
+    fn clock(&self, confirm: Option<&str>) -> AdminAnswer {
         let keeper = self.services.engine.time();
         if let Some(reported) = confirm {
             let stated_ms =
@@ -357,6 +346,20 @@ impl AdminSocket {
             "head": head.head,
         }))
     }
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Runs work that waits for the disk.
+async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, String>
+where
+    T: Send + 'static,
+    E: std::fmt::Display + Send + 'static,
+{
+    let done = tokio::task::spawn_blocking(work).await.map_err(text)?;
+    done.map_err(text)
 }
 
 fn members(value: Value) -> Map<String, Value> {

@@ -6,7 +6,7 @@ use kedge_cluster::node::{Fingerprints, Replica, TOKEN_KEY};
 use kedge_storage::StoreMode;
 use serde_json::{Map, Value, json};
 
-use super::{AdminSocket, members};
+use super::{AdminAnswer, AdminSocket, members, text};
 use crate::api::services::LAG_MAX;
 
 const NO_CLUSTER: &str = "this server is a single node: cluster_servers is not set";
@@ -55,14 +55,13 @@ impl AdminSocket {
     }
 
     /// Reports of all nodes, and this node's view of the stream.
-    pub(super) async fn cluster_status(&self) -> Result<Map<String, Value>, String> {
+    pub(super) async fn cluster_status(&self) -> AdminAnswer {
         let replica = match self.services.node.replica.get() {
             None if self.services.node.is_shared => return Ok(self.read_only_status()),
             _ => self.replica()?,
         };
         let standing = replica.standing();
-        let seen = replica.cluster().members().await;
-        let seen = seen.map_err(|error| error.to_string())?;
+        let seen = replica.cluster().members().await.map_err(text)?;
         let shown = seen.iter().map(|member| {
             let view = json!({
                 "url": member.url,
@@ -92,14 +91,13 @@ impl AdminSocket {
         })))
     }
 
-    pub(super) async fn hand_over(&self, to: Option<String>) -> Result<Map<String, Value>, String> {
+    pub(super) async fn hand_over(&self, to: Option<String>) -> AdminAnswer {
         let replica = self.replica()?;
         let leader = replica.standing().leader;
         if let Some(leader) = leader.filter(|leader| to.as_ref() == Some(&leader.node)) {
             return Err(format!("{} leads already", leader.node));
         }
-        let handed = replica.hand_over(to).await;
-        let successor = handed.map_err(|error| error.to_string())?;
+        let successor = replica.hand_over(to).await.map_err(text)?;
         Ok(members(json!({ "successor": successor })))
     }
 
@@ -137,10 +135,7 @@ impl AdminSocket {
 
     /// Retires token keys on this node. In a cluster the key has to be named, because retiring all would make each node
     /// replace them differently; the answer lists the nodes that still hold it.
-    pub(super) async fn retire_token_key(
-        &self,
-        id: Option<String>,
-    ) -> Result<Map<String, Value>, String> {
+    pub(super) async fn retire_token_key(&self, id: Option<String>) -> AdminAnswer {
         let access = &self.services.access.tokens;
         let keys = access.public_keys().keys.into_iter();
         let ids: Vec<_> = keys.filter_map(|key| key.common.key_id).collect();
@@ -158,8 +153,7 @@ impl AdminSocket {
                 ids.join(", ")
             ));
         }
-        let retired = access.retire(id.as_deref());
-        let retired = retired.map_err(|error| error.to_string())?;
+        let retired = access.retire(id.as_deref()).map_err(text)?;
         let mut answer = members(json!({ "retired": retired.join(", ") }));
         if let Some(replica) = self.services.node.replica.get() {
             let seen = replica.cluster().members().await;
@@ -183,10 +177,9 @@ impl AdminSocket {
     }
 
     /// Forgets a node that will not come back.
-    pub(super) async fn remove_node(&self, node: &str) -> Result<Map<String, Value>, String> {
+    pub(super) async fn remove_node(&self, node: &str) -> AdminAnswer {
         let replica = self.replica()?;
-        let listed = replica.cluster().members().await;
-        let listed = listed.map_err(|error| error.to_string())?;
+        let listed = replica.cluster().members().await.map_err(text)?;
         let Some(member) = listed.iter().find(|member| member.node == node) else {
             let names: Vec<_> = listed.iter().map(|member| member.node.as_str()).collect();
             return Err(format!(
@@ -202,7 +195,7 @@ impl AdminSocket {
             ));
         }
         let removed = replica.cluster().remove_member(node).await;
-        removed.map_err(|error| error.to_string())?;
+        removed.map_err(text)?;
         Ok(members(json!({ "removed": node })))
     }
 }

@@ -8,17 +8,13 @@ use kedge_protocol::Id;
 use kedge_protocol::action::Kind;
 use kedge_protocol::resource::CustomLimits;
 use kedge_upkeep::archive;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{AdminBackupSource, AdminSocket, members};
+use super::{AdminAnswer, AdminBackupSource, AdminSocket, blocking, members, text};
 
 /// Default length of the list of organizations nearest to a limit.
 pub(super) fn nearest_by_default() -> usize {
     10
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 impl AdminSocket {
@@ -28,10 +24,10 @@ impl AdminSocket {
         organization_id: Id,
         tier: &str,
         limits: &CustomLimits,
-    ) -> Result<Map<String, Value>, String> {
+    ) -> AdminAnswer {
         self.check_leads()?;
         let operator = self.operator()?;
-        let limits = serde_json::to_value(limits).map_err(|error| error.to_string())?;
+        let limits = serde_json::to_value(limits).map_err(text)?;
         let mut payload = members(limits);
         payload.insert("tier".to_owned(), json!(tier));
         let payload = Value::Object(payload).to_string();
@@ -50,7 +46,7 @@ impl AdminSocket {
     }
 
     /// Limits and number of organizations by tier; organizations nearest to a limit; and the log's segments.
-    pub(super) async fn tiers(&self, nearest: usize) -> Result<Map<String, Value>, String> {
+    pub(super) async fn tiers(&self, nearest: usize) -> AdminAnswer {
         if nearest > NEAREST_MAX {
             return Err(format!("nearest must be at most {NEAREST_MAX}"));
         }
@@ -65,8 +61,8 @@ impl AdminSocket {
             let forms = archive::forms(&store, &data).map_err(text)?;
             let mut answer = members(serde_json::to_value(overview).map_err(text)?);
             answer.insert("log".to_owned(), json!(forms));
-            Ok(answer)
+            Ok::<_, String>(answer)
         };
-        tokio::task::spawn_blocking(reading).await.map_err(text)?
+        blocking(reading).await
     }
 }
