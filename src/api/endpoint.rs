@@ -159,9 +159,13 @@ impl EndpointRow {
         Some(EndpointRight { area, access })
     }
 
+    pub fn is_signed(&self) -> bool {
+        self.signs != SigningScheme::Nothing
+    }
+
     /// Whether an `Idempotency-Key` has an effect.
     pub fn is_idempotent(&self) -> bool {
-        self.keeps_answer || self.signs != SigningScheme::Nothing
+        self.keeps_answer || self.is_signed()
     }
 
     /// Whether `If-Match` has an effect.

@@ -10,17 +10,9 @@ use kedge_http::stream::ReplyBody;
 use serde_json::json;
 
 use crate::edge::nodes::NodeDirectory;
+use crate::server::SECURITY_HEADERS;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Headers that every answer of a node has too.
-const SECURITY_HEADERS: [(HeaderName, &str); 3] = [
-    (HeaderName::from_static("x-content-type-options"), "nosniff"),
-    (
-        HeaderName::from_static("content-security-policy"),
-        "default-src 'none'; frame-ancestors 'none'",
-    ),
-    (HeaderName::from_static("referrer-policy"), "no-referrer"),
-];
 
 fn answer(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Response<ReplyBody> {
     let mut response = Response::new(ReplyBody::from(body));

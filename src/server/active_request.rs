@@ -15,6 +15,7 @@ use kedge_telemetry::RequestTrace;
 
 use super::dispatcher::RequestDispatcher;
 use super::http_metrics::traced_method;
+use crate::api::{EndpointRow, TABLE};
 
 /// State of a request while it is answered.
 pub(super) struct ActiveRequest {
@@ -65,6 +66,11 @@ impl ActiveRequest {
             signer: None,
             signer_is_known: false,
         }
+    }
+
+    /// Its endpoint; `None` until one is found.
+    pub(super) fn endpoint(&self) -> Option<&'static EndpointRow> {
+        self.index.map(|index| &TABLE[index])
     }
 
     /// Begins a phase of the trace, if there is one.

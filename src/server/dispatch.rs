@@ -107,9 +107,7 @@ impl RequestDispatcher {
         let (reply, code) = match result {
             Ok(reply) => (reply, None),
             Err(error) => {
-                let signs = active
-                    .index
-                    .is_some_and(|index| TABLE[index].signs != SigningScheme::Nothing);
+                let signs = active.endpoint().is_some_and(EndpointRow::is_signed);
                 let error = if signs { error.of_change() } else { error };
                 let error = self.with_nonce(error, &parts.headers, active);
                 let reply = self.refuse(active.form, &error, &active.request_id);
@@ -229,7 +227,7 @@ impl RequestDispatcher {
         active: &ActiveRequest,
     ) -> Result<RequestQuery, ApiError> {
         let services = &self.services;
-        let signs = endpoint.signs != SigningScheme::Nothing;
+        let signs = endpoint.is_signed();
         if endpoint.limit != LimitClass::Free && !signs {
             services.limits.answers.check(&active.charge.holder())?;
         }
@@ -302,7 +300,7 @@ impl RequestDispatcher {
         if endpoint.limit == LimitClass::Free {
             return Ok(());
         }
-        if endpoint.signs != SigningScheme::Nothing {
+        if endpoint.is_signed() {
             self.services.engine.check_clock()?;
             self.services.engine.check_room()?;
             if self.shedding.refuses() {

@@ -15,8 +15,8 @@ use kedge_http::error::ApiError;
 use kedge_http::limits::{LimitClass, ShareHolder};
 use kedge_http::query::RequestQuery;
 use kedge_http::reply::HttpReply;
+use kedge_http::signing::SignatureHeaders;
 use kedge_http::signing::request::{self, SigningContext};
-use kedge_http::signing::{SignatureHeaders, SigningScheme};
 use kedge_protocol::Code;
 
 use super::active_request::ActiveRequest;
@@ -49,7 +49,7 @@ pub(super) struct RequestSignature {
 impl RequestSignature {
     /// Reads the headers and checks the deadline.
     pub(super) fn read(endpoint: &EndpointRow, headers: &HeaderMap) -> Result<Self, ApiError> {
-        if endpoint.signs == SigningScheme::Nothing {
+        if !endpoint.is_signed() {
             return Ok(Self {
                 headers: None,
                 overdue: None,

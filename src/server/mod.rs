@@ -18,6 +18,7 @@ use kedge_config::Config;
 use kedge_http::server::{BoundListener, ServerError};
 use kedge_net::shedding::LoadShedder;
 
+pub(crate) use self::response::SECURITY_HEADERS;
 use crate::api::services::ApiServices;
 use dispatcher::RequestDispatcher;
 

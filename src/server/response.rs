@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY,
-    WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    STRICT_TRANSPORT_SECURITY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode};
@@ -18,7 +18,6 @@ use kedge_http::limits::{BudgetReservation, LimitCharge, LimitClass, ShareHolder
 use kedge_http::reply::{BodyForm, HttpReply};
 use kedge_http::server::{malformed_request, response_body};
 use kedge_http::signing::SignatureHeaders;
-use kedge_http::signing::SigningScheme;
 use kedge_http::stream::ReplyBody;
 use kedge_net::connection::ConnectionState;
 use kedge_net::request_ids::REQUEST_ID;
@@ -27,7 +26,7 @@ use kedge_storage::StoreReadError;
 
 use super::active_request::ActiveRequest;
 use super::dispatcher::RequestDispatcher;
-use crate::api::TABLE;
+use crate::api::EndpointRow;
 
 pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-sequence");
 
@@ -37,13 +36,13 @@ const CODED_HERE_BYTES_MAX: usize = 32 * 1024;
 const CODED_WITHIN: Duration = Duration::from_millis(250);
 
 /// Answers are data: nothing in them may be executed, framed or sniffed.
-const SECURITY_HEADERS: [(&str, &str); 3] = [
-    ("x-content-type-options", "nosniff"),
+pub(crate) const SECURITY_HEADERS: [(HeaderName, &str); 3] = [
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (
-        "content-security-policy",
+        CONTENT_SECURITY_POLICY,
         "default-src 'none'; frame-ancestors 'none'",
     ),
-    ("referrer-policy", "no-referrer"),
+    (REFERRER_POLICY, "no-referrer"),
 ];
 
 /// Logs that an answer contradicts the document. The caller still gets it; every whole-system test looks for the line
@@ -72,12 +71,12 @@ impl RequestDispatcher {
         if bytes == 0 || !response_body::is_watched(bytes, is_http2) {
             return (result, None);
         }
-        let endpoint = active.index.map(|index| &TABLE[index]);
+        let endpoint = active.endpoint();
         if endpoint.is_some_and(|endpoint| endpoint.limit == LimitClass::Free) {
             // They are short, or one text that all of them share.
             return (result, None);
         }
-        let is_read = endpoint.is_none_or(|endpoint| endpoint.signs == SigningScheme::Nothing);
+        let is_read = endpoint.is_none_or(|endpoint| !endpoint.is_signed());
         let (budget, holder) = (&self.services.limits.answers, active.charge.holder());
         match budget.hold(holder, bytes) {
             Ok(held) => (result, Some(held)),
@@ -94,9 +93,7 @@ impl RequestDispatcher {
         headers: &HeaderMap,
         active: &ActiveRequest,
     ) -> ApiError {
-        let is_signed = active
-            .index
-            .is_some_and(|index| TABLE[index].signs != SigningScheme::Nothing);
+        let is_signed = active.endpoint().is_some_and(EndpointRow::is_signed);
         let is_stated = error.headers.iter().any(|(name, _)| *name == NONCE_HIGHEST);
         if !is_signed || is_stated || error.status().is_server_error() {
             return error;
@@ -153,8 +150,9 @@ impl RequestDispatcher {
 
     /// The holder whose share pays for compressing the answer; `None` if it is sent uncompressed.
     pub(super) fn coding_holder(active: &ActiveRequest) -> Option<ShareHolder> {
-        let endpoint = active.index.map(|index| &TABLE[index]);
-        let shows_secret = endpoint.is_some_and(|endpoint| endpoint.shows_secret);
+        let shows_secret = active
+            .endpoint()
+            .is_some_and(|endpoint| endpoint.shows_secret);
         (!active.is_forwarded && !shows_secret).then(|| active.charge.holder())
     }
 
@@ -200,8 +198,7 @@ impl RequestDispatcher {
     }
 
     pub(super) fn finish(&self, reply: HttpReply, active: &ActiveRequest) -> Response<ReplyBody> {
-        let endpoint = active.index.map(|index| &TABLE[index]);
-        let reply = match endpoint {
+        let reply = match active.endpoint() {
             Some(endpoint) if self.router.states_patch(endpoint, reply.status) => {
                 reply.with(ACCEPT_PATCH, PATCH_TYPES)
             }
@@ -230,7 +227,7 @@ impl RequestDispatcher {
         for (name, value) in SECURITY_HEADERS {
             // A page and a file's content have their own policy.
             headers
-                .entry(HeaderName::from_static(name))
+                .entry(name)
                 .or_insert(HeaderValue::from_static(value));
         }
         if self.tls {

@@ -2,7 +2,7 @@
 
 use kedge_http::query::RequestParameter;
 use kedge_http::scalars::id_pattern;
-use kedge_http::signing::{self, SigningScheme};
+use kedge_http::signing;
 use serde_json::{Map, Value, json};
 
 use crate::api::document::examples;
@@ -51,7 +51,7 @@ pub(crate) fn of(endpoint: &EndpointRow) -> Vec<Value> {
         }
         parameters.push(described);
     }
-    if endpoint.signs != SigningScheme::Nothing {
+    if endpoint.is_signed() {
         parameters.extend(signing::HEADERS.iter().map(|name| reference(name)));
     }
     if endpoint.is_idempotent() {

@@ -6,7 +6,6 @@ use hyper::Method;
 use kedge_http::envelope::{ErrorForm, PROBLEM_JSON};
 use kedge_http::error::ApiError;
 use kedge_http::limits;
-use kedge_http::signing::SigningScheme;
 use kedge_protocol::Code;
 use serde_json::{Map, Value, json};
 
@@ -133,7 +132,7 @@ pub(crate) fn success_headers(endpoint: &EndpointRow) -> Map<String, Value> {
     if endpoint.etag {
         names.push("ETag");
     }
-    if endpoint.signs != SigningScheme::Nothing {
+    if endpoint.is_signed() {
         names.push("X-Nonce-Highest");
     }
     if endpoint.is_idempotent() {
@@ -183,7 +182,7 @@ impl ErrorResponses {
             names.push("Accept-Patch");
         }
         // Nonces are revealed only once the signature is known.
-        let signed = endpoint.signs != SigningScheme::Nothing;
+        let signed = endpoint.is_signed();
         if signed && matches!(status, 403..=422) && status != 415 {
             names.push("X-Nonce-Highest");
         }
