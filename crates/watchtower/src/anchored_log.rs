@@ -133,7 +133,7 @@ impl AnchoredLog {
             write_line(&mut self.file, &kept)?;
         }
         let synced = self.file.sync_data();
-        synced.map_err(|error| failed(&self.path, error))
+        synced.map_err(failed(&self.path))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -56,8 +57,9 @@ pub(crate) struct WatchtowerMemory {
     taken: BTreeSet<OsString>,
 }
 
-pub(crate) fn failed(path: &Path, error: impl std::fmt::Display) -> WatchError {
-    WatchError::failed(format!("{}: {error}", path.display()))
+/// The error of a file or folder.
+pub(crate) fn failed<E: Display>(path: &Path) -> impl FnOnce(E) -> WatchError {
+    move |error| WatchError::failed(format!("{}: {error}", path.display()))
 }
 
 /// Parses a file with one value per line. A last line torn by a crash is dropped.
@@ -65,34 +67,32 @@ pub(crate) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>,
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(path, error)),
+        Err(error) => return Err(failed(path)(error)),
     };
     let mut values = Vec::new();
     let mut whole = 0;
     let mut reader = BufReader::new(file);
     loop {
         let mut line = String::new();
-        let read = reader
-            .read_line(&mut line)
-            .map_err(|error| failed(path, error))?;
+        let read = reader.read_line(&mut line).map_err(failed(path))?;
         if read == 0 {
             break;
         }
         if !line.ends_with('\n') {
             let file = OpenOptions::new().write(true).open(path);
             file.and_then(|file| file.set_len(whole))
-                .map_err(|error| failed(path, error))?;
+                .map_err(failed(path))?;
             break;
         }
         whole += read as u64;
-        values.push(serde_json::from_str(&line).map_err(|error| failed(path, error))?);
+        values.push(serde_json::from_str(&line).map_err(failed(path))?);
     }
     Ok(values)
 }
 
 pub(crate) fn append(path: &Path) -> Result<File, WatchError> {
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map_err(|error| failed(path, error))
+    file.map_err(failed(path))
 }
 
 pub(crate) fn write_line(file: &mut File, value: &impl Serialize) -> Result<(), WatchError> {
@@ -108,10 +108,10 @@ pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(
     match fs::read(path) {
         Ok(bytes) => {
             let value = serde_json::from_slice(&bytes);
-            value.map(Some).map_err(|error| failed(path, error))
+            value.map(Some).map_err(failed(path))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(path, error)),
+        Err(error) => Err(failed(path)(error)),
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Watc
         file.sync_all()?;
         fs::rename(&temporary, path)
     });
-    written.map_err(|error| failed(path, error))
+    written.map_err(failed(path))
 }
 
 impl WatchtowerMemory {
@@ -132,7 +132,7 @@ impl WatchtowerMemory {
     pub(crate) fn open(directory: &Path, tower: &mut Watchtower) -> Result<Self, WatchError> {
         for folder in ["given", "evidence"] {
             let path = directory.join(folder);
-            fs::create_dir_all(&path).map_err(|error| failed(&path, error))?;
+            fs::create_dir_all(&path).map_err(failed(&path))?;
         }
         let (batches, checkpoints) = (
             directory.join("batches.ndjson"),
@@ -147,18 +147,14 @@ impl WatchtowerMemory {
             if let Some(begun) = begins.filter(|_| number > tower.batches()) {
                 tower.begin_at(number, &begun.peaks);
             }
-            tower
-                .resume(batch)
-                .map_err(|error| failed(&batches, error))?;
+            tower.resume(batch).map_err(failed(&batches))?;
         }
         let lacking_path = directory.join("lacking.json");
         let lacking: BTreeMap<u64, u64> = read_json(&lacking_path)?.unwrap_or_default();
         tower.resume_lacking(lacking.clone());
         let known: Vec<SignedCheckpoint> = lines(&checkpoints)?;
         for checkpoint in known.iter().filter(|known| known.checkpoint.batches > 0) {
-            tower
-                .checkpoint(checkpoint)
-                .map_err(|error| failed(&checkpoints, error))?;
+            tower.checkpoint(checkpoint).map_err(failed(&checkpoints))?;
         }
         Ok(Self {
             directory: directory.to_owned(),
@@ -226,9 +222,9 @@ impl WatchtowerMemory {
         report: WatchtowerReport,
     ) -> Result<(), WatchError> {
         let folder = self.directory.join("given");
-        let entries = fs::read_dir(&folder).map_err(|error| failed(&folder, error))?;
+        let entries = fs::read_dir(&folder).map_err(failed(&folder))?;
         for entry in entries {
-            let entry = entry.map_err(|error| failed(&folder, error))?;
+            let entry = entry.map_err(failed(&folder))?;
             if self.taken.contains(&entry.file_name()) {
                 continue;
             }
@@ -277,11 +273,11 @@ impl WatchtowerMemory {
             .directory
             .join("evidence")
             .join(format!("{name}-{}.json", &id[2..14]));
-        let mut file = File::create(&path).map_err(|error| failed(&path, error))?;
+        let mut file = File::create(&path).map_err(failed(&path))?;
         let written = file
             .write_all(json.as_bytes())
             .and_then(|()| file.sync_all());
-        written.map_err(|error| failed(&path, error))?;
+        written.map_err(failed(&path))?;
         Ok(path)
     }
 }

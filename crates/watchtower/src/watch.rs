@@ -84,7 +84,7 @@ pub async fn run(mut options: WatchOptions, report: WatchtowerReport) -> Result<
     let key = options.key.take();
     let contracts =
         WatchedContracts::open(options.rpc.clone(), options.contract, options.domain).await?;
-    std::fs::create_dir_all(&options.data).map_err(|error| memory::failed(&options.data, error))?;
+    std::fs::create_dir_all(&options.data).map_err(memory::failed(&options.data))?;
     let anchored = AnchoredLog::open(&options.data)?;
     let mut tower = Watchtower::new(contracts.trust(&anchored).await?, options.patience_s);
     let memory = WatchtowerMemory::open(&options.data, &mut tower)?;

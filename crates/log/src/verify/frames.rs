@@ -86,10 +86,10 @@ impl FrameContents {
         plan: &LogVerifyPlan,
     ) -> Result<Self, LogVerifyFault> {
         let first = frame.header().first_sequence;
-        let wrong = |error: &dyn ToString| fault(frame, first, error.to_string());
-        digests.map_err(|error| wrong(&error))?;
-        let batches = frame.batches().map_err(|error| wrong(&error))?;
-        let requests = frame.requests().map_err(|error| wrong(&error))?;
+        let wrong = |error| fault(frame, first, error);
+        digests.map_err(wrong)?;
+        let batches = frame.batches().map_err(wrong)?;
+        let requests = frame.requests().map_err(wrong)?;
         let leaves: Vec<Vec<Hash>> = groups(&requests)
             .into_par_iter()
             .map(|group| leaves_of_group(frame, group, identity, plan))
@@ -100,7 +100,7 @@ impl FrameContents {
         Ok(Self {
             batches,
             leaves,
-            times: times(&requests).map_err(|what| wrong(&what))?,
+            times: times(&requests).map_err(|what| fault(frame, first, what))?,
             requests: requests.len() as u64,
             additions_without_consent: consents(frame, &requests, identity)?,
         })
@@ -184,8 +184,8 @@ fn consents(
     let mut without = 0;
     for request in requests.iter().filter(|request| request.adds_keys()) {
         let first = request.head().first_sequence;
-        let wrong = |error: &dyn ToString| fault(frame, first, error.to_string());
-        let record = request.record().map_err(|error| wrong(&error))?;
+        let record = request.record();
+        let record = record.map_err(|error| fault(frame, first, error))?;
         let counted = possession::check_record(identity, &record);
         without += counted.map_err(|wrong| fault(frame, wrong.sequence, wrong))?;
     }
