@@ -7,10 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy};
 
 use crate::connection::Cluster;
 use crate::error::StreamError;
-
-fn unreachable(error: &dyn std::fmt::Display) -> StreamError {
-    StreamError::Unreachable(error.to_string())
-}
+use crate::nats::unreachable;
 
 impl Cluster {
     /// Stores a content under a name; returns once a quorum of the servers has it. May be repeated with the same
@@ -25,7 +22,7 @@ impl Cluster {
     ) -> Result<(), StreamError> {
         let store = self.contents().await?;
         let put = store.put(name, &mut content).await;
-        put.map(|_| ()).map_err(|error| unreachable(&error))
+        put.map(|_| ()).map_err(unreachable)
     }
 
     /// Writes a content to `to`; false if the name is unknown.
@@ -41,11 +38,10 @@ impl Cluster {
         let mut found = match store.get(name).await {
             Ok(found) => found,
             Err(error) if error.kind() == GetErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(unreachable(&error)),
+            Err(error) => return Err(unreachable(error)),
         };
-        let copied = copy(&mut found, &mut to).await;
-        copied.map_err(|error| unreachable(&error))?;
-        to.flush().await.map_err(|error| unreachable(&error))?;
+        copy(&mut found, &mut to).await.map_err(unreachable)?;
+        to.flush().await.map_err(unreachable)?;
         Ok(true)
     }
 
@@ -63,6 +59,6 @@ impl Cluster {
             num_replicas: nats.options.replicas,
             ..Config::default()
         });
-        made.await.map_err(|error| unreachable(&error))
+        made.await.map_err(unreachable)
     }
 }

@@ -11,6 +11,7 @@ use futures_util::StreamExt as _;
 
 use crate::connection::Cluster;
 use crate::error::StreamError;
+use crate::nats::unreachable;
 
 /// Why a request got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +81,7 @@ impl Cluster {
         let client = self.0.nats()?.client.clone();
         let subject = self.0.options.question_subject(what, term, "*");
         let subscribed = client.subscribe(subject).await;
-        let messages = subscribed.map_err(|error| StreamError::Unreachable(error.to_string()))?;
+        let messages = subscribed.map_err(unreachable)?;
         Ok(LeaderRequests {
             messages,
             client,

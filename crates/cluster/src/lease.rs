@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::connection::Cluster;
 use crate::error::StreamError;
+use crate::nats::unreachable;
 
 const KEY: &str = "leader";
 
@@ -144,8 +145,8 @@ impl Lease {
         }
     }
 
-    /// Takes the lease, if it still has `last_revision`. Returns the new revision, or `None` if another node was
-    /// faster.
+    /// Takes or renews the lease, if it still has `last_revision`. Returns the new revision, or `None` if another node
+    /// was faster.
     ///
     /// # Errors
     /// [`StreamError::Unreachable`] leaves the result unknown; the next reading shows it.
@@ -154,8 +155,7 @@ impl Lease {
         last_revision: u64,
         holder: &LeaseHolder,
     ) -> Result<Option<u64>, StreamError> {
-        let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
-        let value = serde_json::to_vec(holder).map_err(|error| text(&error))?;
+        let value = serde_json::to_vec(holder).map_err(unreachable)?;
         let servers = &self.0.0.servers;
         let updated = servers.update(KEY, value.into(), last_revision).await?;
         if updated.is_some() {
@@ -173,18 +173,6 @@ impl Lease {
     pub async fn is_at(&self, revision: u64) -> Result<bool, StreamError> {
         // A lagging server shows an older revision.
         Ok(self.read().await?.revision <= revision)
-    }
-
-    /// Renews the lease. Returns the new revision, or `None` if another node has taken it.
-    ///
-    /// # Errors
-    /// Those of [`Lease::take`].
-    pub async fn renew(
-        &self,
-        revision: u64,
-        holder: &LeaseHolder,
-    ) -> Result<Option<u64>, StreamError> {
-        self.take(revision, holder).await
     }
 
     /// Releases the lease, optionally to a successor. Other nodes take it only after it has expired.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::Cluster;
 use crate::error::StreamError;
+use crate::nats::unreachable;
 
 const PREFIX: &str = "member.";
 
@@ -43,9 +44,8 @@ impl Cluster {
     /// # Errors
     /// [`StreamError::Unreachable`] if the servers do not answer.
     pub async fn put_member(&self, member: &ClusterMember) -> Result<(), StreamError> {
-        let text = |error: &dyn std::fmt::Display| StreamError::Unreachable(error.to_string());
         let key = format!("{PREFIX}{}", self.0.options.node);
-        let value = serde_json::to_vec(member).map_err(|error| text(&error))?;
+        let value = serde_json::to_vec(member).map_err(unreachable)?;
         let put = self.0.servers.put(key, value.into()).await;
         self.note_stored(put.is_ok()).await;
         put
@@ -58,7 +58,7 @@ impl Cluster {
     pub async fn remove_member(&self, node: &str) -> Result<(), StreamError> {
         let bucket = &self.0.nats()?.bucket;
         let removed = bucket.purge(format!("{PREFIX}{node}")).await;
-        removed.map_err(|error| StreamError::Unreachable(error.to_string()))
+        removed.map_err(unreachable)
     }
 
     /// The reported nodes, by name.

@@ -43,7 +43,7 @@ pub(crate) struct Nats {
     pub(crate) bucket: kv::Store,
 }
 
-pub(crate) fn unreachable(error: &dyn std::fmt::Display) -> StreamError {
+pub(crate) fn unreachable(error: impl std::fmt::Display) -> StreamError {
     StreamError::Unreachable(error.to_string())
 }
 
@@ -123,7 +123,7 @@ impl Nats {
             memory_storage: true,
             ..pull::Config::default()
         });
-        let consumer = consumer.await.map_err(|error| unreachable(&error))?;
+        let consumer = consumer.await.map_err(unreachable)?;
         let messages = consumer
             .stream()
             .max_messages_per_batch(BATCH_MESSAGES)
@@ -131,7 +131,7 @@ impl Nats {
             .heartbeat(HEARTBEAT)
             .expires(EXPIRES)
             .messages();
-        let messages = messages.await.map_err(|error| unreachable(&error))?;
+        let messages = messages.await.map_err(unreachable)?;
         let arriving = messages.map(|next| match next {
             Ok(message) => Ok(arrived(&message)),
             Err(error) => Err(error.to_string()),
@@ -145,15 +145,15 @@ impl Nats {
         // publish anywhere, even into the log.
         let filter = format!("{}{prefix}>", bucket.prefix);
         let listed = bucket.stream.info_with_subjects(filter).await;
-        let mut subjects = listed.map_err(|error| unreachable(&error))?;
+        let mut subjects = listed.map_err(unreachable)?;
         let mut entries = Vec::new();
         while let Some(subject) = subjects.next().await {
-            let (subject, _) = subject.map_err(|error| unreachable(&error))?;
+            let (subject, _) = subject.map_err(unreachable)?;
             let Some(key) = subject.strip_prefix(&bucket.prefix) else {
                 continue;
             };
             let found = bucket.entry(key).await;
-            entries.extend(found.map_err(|error| unreachable(&error))?.map(entry));
+            entries.extend(found.map_err(unreachable)?.map(entry));
         }
         Ok(entries)
     }
@@ -168,12 +168,12 @@ impl ClusterServers for Nats {
                     let stream = self.options.stream();
                     StreamError::Gone { stream }
                 } else {
-                    unreachable(&error)
+                    unreachable(error)
                 }
             })?;
             // Without a leader any server with a copy answers, and its copy may end early.
             if info.cluster.is_some_and(|cluster| cluster.leader.is_none()) {
-                return Err(unreachable(&"the stream has no leader"));
+                return Err(unreachable("the stream has no leader"));
             }
             let state = info.state;
             Ok(LogStreamEnds {
@@ -195,7 +195,7 @@ impl ClusterServers for Nats {
                     }))
                 }
                 Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-                Err(error) => Err(unreachable(&error)),
+                Err(error) => Err(unreachable(error)),
             }
         })
     }
@@ -211,7 +211,7 @@ impl ClusterServers for Nats {
     fn entry(&self, key: &'static str) -> ClusterReply<'_, Option<BucketEntry>> {
         Box::pin(async move {
             let found = self.bucket.entry(key).await;
-            Ok(found.map_err(|error| unreachable(&error))?.map(entry))
+            Ok(found.map_err(unreachable)?.map(entry))
         })
     }
 
@@ -229,7 +229,7 @@ impl ClusterServers for Nats {
             match self.bucket.update(key, value, revision).await {
                 Ok(revision) => Ok(Some(revision)),
                 Err(error) if is_outdated(&error) => Ok(None),
-                Err(error) => Err(unreachable(&error)),
+                Err(error) => Err(unreachable(error)),
             }
         })
     }
@@ -237,21 +237,21 @@ impl ClusterServers for Nats {
     fn put(&self, key: String, value: Bytes) -> ClusterReply<'_, ()> {
         Box::pin(async move {
             let put = self.bucket.put(key, value).await;
-            put.map(|_| ()).map_err(|error| unreachable(&error))
+            put.map(|_| ()).map_err(unreachable)
         })
     }
 
     fn say(&self, subject: String, payload: Bytes) -> ClusterReply<'_, ()> {
         Box::pin(async move {
             let sent = self.client.publish(subject, payload).await;
-            sent.map_err(|error| unreachable(&error))
+            sent.map_err(unreachable)
         })
     }
 
     fn hear(&self, subject: String) -> ClusterReply<'_, BoxStream<'static, CoreMessage>> {
         Box::pin(async move {
             let messages = self.client.subscribe(subject).await;
-            let messages = messages.map_err(|error| unreachable(&error))?;
+            let messages = messages.map_err(unreachable)?;
             let heard = messages.map(|message| CoreMessage {
                 subject: message.subject.to_string(),
                 payload: message.payload,

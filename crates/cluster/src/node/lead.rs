@@ -159,7 +159,7 @@ impl ReplicaNode {
     async fn renew(&self, term: u64, held: &mut NodeLease) -> bool {
         let limit = self.options.lease / 2;
         let claim = self.claim(term);
-        let renewing = self.lease.renew(held.revision, &claim);
+        let renewing = self.lease.take(held.revision, &claim);
         match timeout(limit, renewing).await {
             Ok(Ok(Some(renewed))) => {
                 held.revision = renewed;

@@ -139,15 +139,6 @@ impl Replica {
         self.standing.borrow().term
     }
 
-    /// Waits until another term is known.
-    pub async fn term_after(&self, term: u64) {
-        let mut standing = self.standing.clone();
-        if standing.wait_for(|now| now.term != term).await.is_err() {
-            // The node has ended, and learns of no further term.
-            std::future::pending::<()>().await;
-        }
-    }
-
     /// Waits until a node at another URL leads.
     pub async fn led_by_another(&self, url: &str) {
         let mut standing = self.standing.clone();

@@ -75,10 +75,7 @@ fn one_of_many_takes_the_lease_and_the_next_one_after_it_is_lost() {
         // No node takes it while it is renewed, even for longer than its duration.
         let began = Instant::now();
         while began.elapsed() < 2 * lease {
-            let renewed = leases[at]
-                .renew(revision, &holder(winner, 1))
-                .await
-                .unwrap();
+            let renewed = leases[at].take(revision, &holder(winner, 1)).await.unwrap();
             revision = renewed.unwrap();
             tokio::time::sleep(lease / 5).await;
             let now = seen[other].borrow_and_update().clone().unwrap();
@@ -99,10 +96,7 @@ fn one_of_many_takes_the_lease_and_the_next_one_after_it_is_lost() {
             .unwrap();
         assert!(taken.is_some());
         assert_eq!(
-            leases[at]
-                .renew(revision, &holder(winner, 1))
-                .await
-                .unwrap(),
+            leases[at].take(revision, &holder(winner, 1)).await.unwrap(),
             None
         );
     });
