@@ -80,7 +80,7 @@ impl DecisionPreview {
             allowance.before_read()?;
         }
         let object = self.published.snapshot.object(id);
-        let object = object.map_err(|error| unavailable(&error))?;
+        let object = object.map_err(unavailable)?;
         if let (Some(allowance), Some(object)) = (input.allowance, &object) {
             allowance.count_read(object.properties.len());
         }

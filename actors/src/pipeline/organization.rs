@@ -158,7 +158,7 @@ impl OrganizationState {
             Principal::Organization { .. } => {
                 let published = self.options.reader.published();
                 let wallet = published.snapshot.wallet_by_address(signer);
-                let wallet = wallet.map_err(|error| gone(&error))?;
+                let wallet = wallet.map_err(gone)?;
                 wallet.ok_or(SubmissionError::SignerNotOfOrganization)?.id
             }
         };
@@ -188,7 +188,7 @@ impl OrganizationState {
             return Err(SubmissionError::DeadlineExpired);
         }
         let refused = published.snapshot.refused(submission.digest);
-        if refused.map_err(|error| gone(&error))?.is_some() {
+        if refused.map_err(gone)?.is_some() {
             return Err(SubmissionError::Replayed);
         }
         self.check_nonce(submission.head.signer, submission.head.nonce)
@@ -199,7 +199,7 @@ impl OrganizationState {
             return Ok(Arc::clone(wallet));
         }
         let wallet = self.options.reader.published().snapshot.wallet(id);
-        let wallet = wallet.map_err(|error| gone(&error))?;
+        let wallet = wallet.map_err(gone)?;
         let wallet = Arc::new(wallet.ok_or(SubmissionError::NoSuchWallet)?);
         if Some(wallet.organization_id) != self.options.id {
             return Err(SubmissionError::NoSuchWallet);
@@ -214,7 +214,7 @@ impl OrganizationState {
     fn check_nonce(&mut self, address: Address, nonce: u64) -> Result<(), SubmissionError> {
         if !self.signers.contains_key(&address) {
             let window = self.options.reader.published().snapshot.nonces(address);
-            let window = window.map_err(|error| gone(&error))?;
+            let window = window.map_err(gone)?;
             if self.signers.len() >= CACHE_MAX {
                 self.signers.retain(|_, signer| !signer.pending.is_empty());
             }
@@ -261,7 +261,7 @@ impl OrganizationState {
                     Some(_) => published.snapshot.spent_at(signer, nonce),
                     None => Ok(None),
                 };
-                let sequence = sequence.map_err(|error| gone(&error))?;
+                let sequence = sequence.map_err(gone)?;
                 Some(NonceOutcome::Done { sequence })
             }
             NonceError::TooOld { .. } => None,

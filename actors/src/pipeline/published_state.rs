@@ -2,6 +2,7 @@
 //! bound (`PublishProgress::reach`): an earlier decision would follow old rules, and stand in the log after the new
 //! ones. The callers' patience is bounded instead.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,13 +71,13 @@ pub(crate) struct StateReader {
 }
 
 /// Logs a failed read. The action's caller learns only that it could not be decided.
-pub(crate) fn unavailable(error: &StoreReadError) -> StateUnavailable {
+pub(crate) fn unavailable(error: impl Display) -> StateUnavailable {
     tracing::error!(%error, "the store could not be read for a decision");
     StateUnavailable
 }
 
 /// Logs a failed read, for a request that cannot be admitted because of it.
-pub(crate) fn gone(error: &StoreReadError) -> SubmissionError {
+pub(crate) fn gone(error: impl Display) -> SubmissionError {
     unavailable(error);
     SubmissionError::Unavailable
 }
@@ -115,6 +116,13 @@ impl StateReader {
         self.published.load_full()
     }
 
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&StoreSnapshot) -> Result<T, StoreReadError>,
+    ) -> Result<T, StateUnavailable> {
+        read(&self.published.load().snapshot).map_err(unavailable)
+    }
+
     fn generation(&self) -> u64 {
         let fixed = self.generation;
         fixed.unwrap_or_else(|| self.catalog.generation())
@@ -145,8 +153,7 @@ impl World for StateReader {
         if let Some(recipient) = self.catalog.recipient(id) {
             return Ok(Some(recipient));
         }
-        let wallet = self.published.load().snapshot.wallet(id);
-        let wallet = wallet.map_err(|error| unavailable(&error))?;
+        let wallet = self.read(|snapshot| snapshot.wallet(id))?;
         Ok(wallet.map(|wallet| {
             let recipient = RecipientWallet {
                 wallet_id: wallet.id,
@@ -161,8 +168,7 @@ impl World for StateReader {
         &self,
         address: Address,
     ) -> Result<Option<RecipientWallet>, StateUnavailable> {
-        let wallet = self.published.load().snapshot.wallet_by_address(address);
-        let wallet = wallet.map_err(|error| unavailable(&error))?;
+        let wallet = self.read(|snapshot| snapshot.wallet_by_address(address))?;
         Ok(wallet.map(|wallet| RecipientWallet {
             wallet_id: wallet.id,
             address: wallet.address,
@@ -170,28 +176,23 @@ impl World for StateReader {
     }
 
     fn member(&self, id: Id) -> Result<Option<Wallet>, StateUnavailable> {
-        let wallet = self.published.load().snapshot.wallet(id);
-        wallet.map_err(|error| unavailable(&error))
+        self.read(|snapshot| snapshot.wallet(id))
     }
 
     fn organization(&self, id: Id) -> Result<Option<Organization>, StateUnavailable> {
-        let organization = self.published.load().snapshot.organization(id);
-        organization.map_err(|error| unavailable(&error))
+        self.read(|snapshot| snapshot.organization(id))
     }
 
     fn invitation(&self, id: Id) -> Result<Option<Invitation>, StateUnavailable> {
-        let invitation = self.published.load().snapshot.resource(id);
-        invitation.map_err(|error| unavailable(&error))
+        self.read(|snapshot| snapshot.resource(id))
     }
 
     fn minted(&self, template: Id) -> Result<u64, StateUnavailable> {
-        let minted = self.published.load().snapshot.minted(template);
-        minted.map_err(|error| unavailable(&error))
+        self.read(|snapshot| snapshot.minted(template))
     }
 
     fn burned(&self, template: Id) -> Result<u64, StateUnavailable> {
-        let burned = self.published.load().snapshot.burned(template);
-        burned.map_err(|error| unavailable(&error))
+        self.read(|snapshot| snapshot.burned(template))
     }
 
     fn template(&self, id: Id) -> Result<Option<Arc<TemplateRules>>, StateUnavailable> {
@@ -199,8 +200,7 @@ impl World for StateReader {
         if let Some(template) = self.catalog.template(generation, id) {
             return Ok(Some(template));
         }
-        let template = self.published.load().snapshot.template(id);
-        let template = template.map_err(|error| unavailable(&error))?;
+        let template = self.read(|snapshot| snapshot.template(id))?;
         Ok(template.map(|template| self.catalog.keep_template(generation, template)))
     }
 
@@ -208,10 +208,7 @@ impl World for StateReader {
         if let Some(variation) = self.catalog.variation(id) {
             return Ok(Some(variation));
         }
-        let variation = self.published.load().snapshot.variation(id);
-        let variation = variation
-            .map_err(|error| unavailable(&error))?
-            .map(Arc::new);
+        let variation = self.read(|snapshot| snapshot.variation(id))?.map(Arc::new);
         if let Some(variation) = &variation {
             self.catalog.keep_variation(variation);
         }
@@ -223,37 +220,27 @@ impl World for StateReader {
         organization: Id,
         of: CountedResource,
     ) -> Result<ResourceCount, StateUnavailable> {
-        let held = kedge_replay::held(&self.published.load().snapshot, organization, of);
-        held.map_err(|error| unavailable(&error))
+        self.read(|snapshot| kedge_replay::held(snapshot, organization, of))
     }
 
     fn email_taken(&self, email: &str) -> Result<bool, StateUnavailable> {
-        let wallet = self.published.load().snapshot.wallet_by_email(email);
-        wallet
-            .map(|wallet| wallet.is_some())
-            .map_err(|error| unavailable(&error))
+        let wallet = self.read(|snapshot| snapshot.wallet_by_email(email))?;
+        Ok(wallet.is_some())
     }
 
     fn address_taken(&self, address: Address) -> Result<bool, StateUnavailable> {
-        self.wallet_by_address(address)
-            .map(|wallet| wallet.is_some())
+        Ok(self.wallet_by_address(address)?.is_some())
     }
 
     fn template_name_taken(&self, organization: Id, name: &str) -> Result<bool, StateUnavailable> {
-        let template = self
-            .published
-            .load()
-            .snapshot
-            .template_by_name(organization, name);
-        template
-            .map(|template| template.is_some())
-            .map_err(|error| unavailable(&error))
+        let template = self.read(|snapshot| snapshot.template_by_name(organization, name))?;
+        Ok(template.is_some())
     }
 
     fn key_place(&self) -> Result<KeyPosition, StateUnavailable> {
         let published = self.published.load();
         let named = published.snapshot.named_sequencer_keys();
-        let named = named.map_err(|error| unavailable(&error))?;
+        let named = named.map_err(unavailable)?;
         Ok(KeyPosition {
             batch: published.head.batches,
             last_from_batch: named.last().map_or(0, |key| key.entry.from_batch),
@@ -262,10 +249,8 @@ impl World for StateReader {
     }
 
     fn claim_context_used(&self, context: &Hash) -> Result<bool, StateUnavailable> {
-        let dispute = self.published.load().snapshot.dispute_of_claim(context);
-        dispute
-            .map(|dispute| dispute.is_some())
-            .map_err(|error| unavailable(&error))
+        let dispute = self.read(|snapshot| snapshot.dispute_of_claim(context))?;
+        Ok(dispute.is_some())
     }
 }
 

@@ -127,7 +127,7 @@ impl ResourceOverlays {
 /// A resource in its committed state.
 fn load(id: Id, reader: &StateReader) -> Result<Option<ResourceState>, Refusal> {
     let found = read_image(&reader.published().snapshot, id);
-    Ok(found.map_err(|error| unavailable(&error))?)
+    Ok(found.map_err(unavailable)?)
 }
 
 fn decided(

@@ -349,10 +349,7 @@ impl ShardState {
 /// Loads an object's actor from the store.
 fn load(reader: &StateReader, id: Id) -> Result<Option<ObjectActor>, StateUnavailable> {
     let published = reader.published();
-    let object = published
-        .snapshot
-        .object(id)
-        .map_err(|error| unavailable(&error))?;
+    let object = published.snapshot.object(id).map_err(unavailable)?;
     Ok(object.map(ObjectActor::new))
 }
 

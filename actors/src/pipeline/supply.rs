@@ -138,7 +138,7 @@ impl SupplyLedger {
         let minted = reader.published().snapshot.minted(template);
         let supply = TemplateSupply {
             max,
-            minted: minted.map_err(|error| gone(&error))?,
+            minted: minted.map_err(gone)?,
             reserved: 0,
         };
         self.supplies.insert(template, supply);
