@@ -159,8 +159,8 @@ fn kept(found: &Config, wanted: &Config) -> Vec<SettingComparison> {
 
 /// Settings that limit the stored messages.
 fn limits(found: &Config, options: &ClusterOptions) -> Vec<SettingComparison> {
-    let unlimited = |limit: i64| limit <= 0;
     let none = || "none".to_owned();
+    let count = |setting, limit: i64| (setting, limit <= 0, limit.to_string(), none());
     let longest = found.max_message_size;
     let fits = longest <= 0 || longest.unsigned_abs() as usize >= options.payload_bytes_max();
     vec![
@@ -170,24 +170,9 @@ fn limits(found: &Config, options: &ClusterOptions) -> Vec<SettingComparison> {
             format!("{:?}", found.max_age),
             none(),
         ),
-        (
-            "max_msgs",
-            unlimited(found.max_messages),
-            found.max_messages.to_string(),
-            none(),
-        ),
-        (
-            "max_bytes",
-            unlimited(found.max_bytes),
-            found.max_bytes.to_string(),
-            none(),
-        ),
-        (
-            "max_msgs_per_subject",
-            unlimited(found.max_messages_per_subject),
-            found.max_messages_per_subject.to_string(),
-            none(),
-        ),
+        count("max_msgs", found.max_messages),
+        count("max_bytes", found.max_bytes),
+        count("max_msgs_per_subject", found.max_messages_per_subject),
         (
             "max_msg_size",
             fits,
