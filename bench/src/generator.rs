@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 use kedge_load::connection::{LoadConnection, authority};
 use kedge_load::figures::{grouped, print};
 use kedge_load::machine::CpuTicks;
+use kedge_load::threads::on_threads;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -203,30 +204,8 @@ pub(crate) async fn fill(
 }
 
 fn sign(plan: &RequestPlan, count: usize) -> BenchResult<Vec<BenchRequest>> {
-    let share = count.div_ceil(THREADS);
     let nonces: Vec<u64> = (0..count).map(|number| plan.nonce(number)).collect();
-    let nonces = &nonces;
-    let parts: Vec<BenchResult<Vec<BenchRequest>>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                let numbers = thread * share..((thread + 1) * share).min(count);
-                scope.spawn(move || {
-                    numbers
-                        .map(|number| plan.sign(number, nonces[number]))
-                        .collect()
-                })
-            })
-            .collect();
-        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        joined
-            .map(|part| part.unwrap_or_else(|_| Err("a signing thread panicked".into())))
-            .collect()
-    });
-    let mut signed = Vec::with_capacity(count);
-    for part in parts {
-        signed.extend(part?);
-    }
-    Ok(signed)
+    on_threads(count, THREADS, |number| plan.sign(number, nonces[number]))
 }
 
 /// Runs one thread: a runtime with its share of the connections.

@@ -48,7 +48,7 @@ where
     }
     let mut results = Vec::with_capacity(count);
     while let Some(joined) = tasks.join_next().await {
-        results.push(joined.map_err(|error| LoadtestError::Broken(error.to_string()))??);
+        results.push(joined.map_err(LoadtestError::broken)??);
     }
     results.sort_unstable_by_key(|(number, _)| *number);
     Ok(results.into_iter().map(|(_, result)| result).collect())
@@ -61,8 +61,7 @@ pub async fn register(
     organization_name: String,
 ) -> LoadtestResult<(Account, SigningKey, Id)> {
     let secret = kedge_client::random::bytes().map_err(LoadtestError::at("random bytes"))?;
-    let key = SigningKey::from_bytes(&secret)
-        .map_err(|error| LoadtestError::Broken(error.to_string()))?;
+    let key = SigningKey::from_bytes(&secret).map_err(LoadtestError::broken)?;
     let account = client.account(key.clone());
     let registration = Registration {
         email,
@@ -140,8 +139,7 @@ pub async fn next_nonce(account: &Account) -> LoadtestResult<u64> {
         .map_err(LoadtestError::at("the wallet"))?;
     let mut nonces = wallet.nonces.iter();
     let own = nonces.find(|nonce| nonce.address == account.address());
-    let own = own
-        .ok_or_else(|| LoadtestError::Answer("the wallet does not list its own key".to_owned()))?;
+    let own = own.ok_or_else(|| LoadtestError::answer("the wallet does not list its own key"))?;
     Ok(own.highest + 1)
 }
 

@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// `host:port` of a base URL.
 pub fn authority(url: &str) -> LoadtestResult<String> {
-    let usage = || LoadtestError::Usage(format!("{url:?} must look like http://127.0.0.1:8080"));
+    let usage =
+        || LoadtestError::usage(format_args!("{url:?} must look like http://127.0.0.1:8080"));
     let uri: Uri = url.parse().map_err(|_| usage())?;
     match (uri.scheme_str(), uri.host(), uri.path()) {
         (Some("http"), Some(host), "/" | "") => {
@@ -88,10 +89,11 @@ impl LoadConnection {
             self.receive().await
         };
         let received = tokio::time::timeout(PATIENCE, exchange).await;
-        let late = |_| LoadtestError::Answer(format!("no answer within {} s", PATIENCE.as_secs()));
+        let late =
+            |_| LoadtestError::answer(format_args!("no answer within {} s", PATIENCE.as_secs()));
         let head = received.map_err(late)??;
         let status = StatusCode::from_u16(head.status)
-            .map_err(|_| LoadtestError::Answer(format!("{} is not a status", head.status)))?;
+            .map_err(|_| LoadtestError::answer(format_args!("{} is not a status", head.status)))?;
         let etag = head.etag.map(|(from, to)| &self.buffer[from..to]);
         Ok(LoadAnswer {
             status,
@@ -133,9 +135,7 @@ impl LoadConnection {
                 break head;
             }
             if self.filled > HEAD_BYTES_MAX {
-                return Err(LoadtestError::Answer(
-                    "the answer's head is too long".to_owned(),
-                ));
+                return Err(LoadtestError::answer("the answer's head is too long"));
             }
         };
         let all = head.head_bytes + head.body_bytes;
@@ -143,8 +143,8 @@ impl LoadConnection {
             self.fill(all - self.filled).await?;
         }
         if self.filled > all {
-            return Err(LoadtestError::Answer(
-                "the server sent more than the answer".to_owned(),
+            return Err(LoadtestError::answer(
+                "the server sent more than the answer",
             ));
         }
         Ok(head)
@@ -157,9 +157,7 @@ impl LoadConnection {
         }
         let read = self.stream.read(&mut self.buffer[self.filled..]).await;
         match read.map_err(LoadtestError::io("reading an answer"))? {
-            0 => Err(LoadtestError::Answer(
-                "the connection was closed".to_owned(),
-            )),
+            0 => Err(LoadtestError::answer("the connection was closed")),
             count => {
                 self.filled += count;
                 Ok(())
@@ -184,7 +182,7 @@ fn parse(bytes: &[u8]) -> LoadtestResult<Option<AnswerHead>> {
     let mut response = httparse::Response::new(&mut fields);
     let parsed = response
         .parse(bytes)
-        .map_err(|error| LoadtestError::Answer(format!("not an HTTP answer: {error}")))?;
+        .map_err(|error| LoadtestError::answer(format_args!("not an HTTP answer: {error}")))?;
     let httparse::Status::Complete(head_bytes) = parsed else {
         return Ok(None);
     };
@@ -205,7 +203,7 @@ fn parse(bytes: &[u8]) -> LoadtestResult<Option<AnswerHead>> {
             let length = text().and_then(|text| text.parse().ok());
             head.body_bytes = length
                 .filter(|length| *length <= BODY_BYTES_MAX)
-                .ok_or_else(|| LoadtestError::Answer("an impossible Content-Length".to_owned()))?;
+                .ok_or_else(|| LoadtestError::answer("an impossible Content-Length"))?;
             reported = true;
         } else if field.name.eq_ignore_ascii_case("retry-after") {
             head.retry_after_s = text().and_then(|text| text.parse().ok());
@@ -219,9 +217,7 @@ fn parse(bytes: &[u8]) -> LoadtestResult<Option<AnswerHead>> {
     if reported {
         Ok(Some(head))
     } else {
-        Err(LoadtestError::Answer(
-            "an answer without Content-Length".to_owned(),
-        ))
+        Err(LoadtestError::answer("an answer without Content-Length"))
     }
 }
 

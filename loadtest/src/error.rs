@@ -1,5 +1,7 @@
 //! Errors that abort a load run. Refusals by the server during a measurement are counted and reported instead.
 
+use std::fmt::Display;
+
 /// Result of a step.
 pub type LoadtestResult<T> = Result<T, LoadtestError>;
 
@@ -37,6 +39,18 @@ pub enum LoadtestError {
 }
 
 impl LoadtestError {
+    pub fn usage(why: impl Display) -> Self {
+        Self::Usage(why.to_string())
+    }
+
+    pub fn answer(why: impl Display) -> Self {
+        Self::Answer(why.to_string())
+    }
+
+    pub fn broken(why: impl Display) -> Self {
+        Self::Broken(why.to_string())
+    }
+
     /// Adds the step of a failed call.
     pub fn at(step: &'static str) -> impl FnOnce(kedge_client::ClientError) -> Self {
         move |error| Self::Client { step, error }

@@ -133,7 +133,7 @@ pub fn print(text: &str) -> LoadtestResult<()> {
 /// Writes a report as JSON, if a file is given.
 pub fn write_json<T: Serialize>(report: &T, path: Option<&Path>) -> LoadtestResult<()> {
     let text = serde_json::to_string_pretty(report);
-    let text = text.map_err(|error| LoadtestError::Broken(error.to_string()))?;
+    let text = text.map_err(LoadtestError::broken)?;
     write_text(&(text + "\n"), path)
 }
 

@@ -19,6 +19,7 @@ mod progress;
 mod report;
 pub mod server;
 mod setup;
+pub mod threads;
 
 use std::io::Write as _;
 use std::process::ExitCode;

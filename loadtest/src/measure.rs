@@ -239,9 +239,8 @@ impl LoadBench {
                 let over = self.phase_over(phase, None)?;
                 let top = over.collected.total.requests as f64 / over.part.measured_s;
                 if top < 1.0 {
-                    return Err(LoadtestError::Broken(
-                        "the closed loop for --rate got no answers: is the server at its limits?"
-                            .to_owned(),
+                    return Err(LoadtestError::broken(
+                        "the closed loop for --rate got no answers: is the server at its limits?",
                     ));
                 }
                 Ok((Some(top * share), Some((over.part, top))))
@@ -318,9 +317,9 @@ impl LoadBench {
         base: u64,
         more: &mut BTreeMap<String, f64>,
     ) -> LoadtestResult<CompletedPhase> {
-        let pid = self.server_pid.ok_or_else(|| {
-            LoadtestError::Usage("actors-memory needs --server-pid, or --server".to_owned())
-        })?;
+        let pid = self
+            .server_pid
+            .ok_or_else(|| LoadtestError::usage("actors-memory needs --server-pid, or --server"))?;
         let (each, batch) = (
             self.options.objects_each(),
             self.options.actions_a_request(),

@@ -57,13 +57,15 @@ impl AdminConnection {
         };
         asked.await.map_err(LoadtestError::io(&self.name))?;
         let answer: SocketAnswer = serde_json::from_str(&line).map_err(|error| {
-            LoadtestError::Answer(format!("the admin socket's answer: {error}"))
+            LoadtestError::answer(format_args!("the admin socket's answer: {error}"))
         })?;
         if answer.ok {
             Ok(())
         } else {
             let error = answer.error;
-            Err(LoadtestError::Answer(format!("setting a tier: {error}")))
+            Err(LoadtestError::answer(format_args!(
+                "setting a tier: {error}"
+            )))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Command line of a run.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -277,20 +278,20 @@ impl RunOptions {
             ("processes", self.processes),
         ];
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return usage(format!("--{name} must be at least 1"));
+            return usage(format_args!("--{name} must be at least 1"));
         }
         let sends = self.sends();
         if !matches!(self.of, Scenario::BatchUpdates | Scenario::SingleUpdates) {
-            return usage("--of must be batch-updates or single-updates".to_owned());
+            return usage("--of must be batch-updates or single-updates");
         }
         if self.batch > BATCH_ACTIONS_MAX {
-            return usage(format!("--batch must be at most {BATCH_ACTIONS_MAX}"));
+            return usage(format_args!("--batch must be at most {BATCH_ACTIONS_MAX}"));
         }
         if self.objects_each() == 0 {
-            return usage("each organization needs an object".to_owned());
+            return usage("each organization needs an object");
         }
         if self.action_bytes < ACTION_BYTES_MIN {
-            return usage(format!(
+            return usage(format_args!(
                 "--action-bytes must be at least {ACTION_BYTES_MIN}"
             ));
         }
@@ -300,32 +301,29 @@ impl RunOptions {
         };
         let run_s = self.warm_up_s + self.duration_s + self.top_s;
         if self.duration_s == 0 || self.top_s == 0 || run_s > longest {
-            return usage(format!(
+            return usage(format_args!(
                 "a run takes 1 to {longest} seconds with warm-up and --top-s: access tokens last 15 minutes, signatures a day (use --auth key for long runs)"
             ));
         }
         if self.processes > self.organizations || self.processes > self.connections() {
-            return usage("each process needs an organization and a connection".to_owned());
+            return usage("each process needs an organization and a connection");
         }
         if self.limits == Some(LimitsMode::Operator) && !self.knows_socket() {
-            let why = "--limits operator needs --admin-socket (data/admin.sock), or --server";
-            return usage(why.to_owned());
+            return usage("--limits operator needs --admin-socket (data/admin.sock), or --server");
         }
         if self.reads_percent > 100 || (self.reads_percent == 100 && sends == Scenario::Mixed) {
-            return usage("--reads-percent must be below 100; see also: reads".to_owned());
+            return usage("--reads-percent must be below 100; see also: reads");
         }
         if self.webhooks.max(self.readers) > self.organizations {
-            return usage("--readers and --webhooks allow at most one per organization".to_owned());
+            return usage("--readers and --webhooks allow at most one per organization");
         }
         if sends == Scenario::HotObject && self.readers + self.webhooks > 0 {
             let why = "only the hot object's organization gets its events: leave out --readers and --webhooks";
-            return usage(why.to_owned());
+            return usage(why);
         }
         let open = self.rate().is_some();
         if open && (self.if_match || self.scenario == Scenario::ActorsMemory) {
-            return usage(
-                "--if-match and actors-memory are closed loops: leave out --rate".to_owned(),
-            );
+            return usage("--if-match and actors-memory are closed loops: leave out --rate");
         }
         Ok(())
     }
@@ -409,8 +407,8 @@ impl RunOptions {
     }
 }
 
-fn usage(why: String) -> LoadtestResult<()> {
-    Err(LoadtestError::Usage(why))
+fn usage(why: impl Display) -> LoadtestResult<()> {
+    Err(LoadtestError::usage(why))
 }
 
 #[cfg(test)]

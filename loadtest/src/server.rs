@@ -127,7 +127,7 @@ impl LoadServer {
             .next_back()
             .unwrap_or("its log is empty")
             .to_owned();
-        Err(LoadtestError::Broken(format!(
+        Err(LoadtestError::broken(format_args!(
             "the server did not start: {said}"
         )))
     }

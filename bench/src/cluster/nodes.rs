@@ -148,11 +148,7 @@ impl BenchCluster {
 
     /// Requests that the edge passed to the leader and that were answered.
     pub(super) async fn passed(&self) -> BenchResult<u64> {
-        let mut connection = LoadConnection::open(&self.edge_metrics).await?;
-        let host = &self.edge_metrics;
-        let head = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n");
-        let answer = connection.exchange(head.as_bytes(), &[]).await?;
-        let text = String::from_utf8_lossy(answer.body);
+        let (_, text) = get(&self.edge_metrics, "/metrics").await?;
         let count = text.lines().find_map(|line| line.strip_prefix(PASSED));
         let count = count.ok_or("the edge has no metric of what it passed on")?;
         Ok(count.trim().parse()?)
@@ -163,11 +159,7 @@ impl BenchCluster {
         let give_up = Instant::now() + UP_WITHIN;
         while Instant::now() < give_up {
             for (index, node) in self.nodes.iter().enumerate() {
-                let address = authority(&node.url)?;
-                let mut connection = LoadConnection::open(&address).await?;
-                let head = format!("GET /readyz HTTP/1.1\r\nhost: {address}\r\n\r\n");
-                let answer = connection.exchange(head.as_bytes(), &[]).await?;
-                let text = String::from_utf8_lossy(answer.body);
+                let (_, text) = get(&authority(&node.url)?, "/readyz").await?;
                 if text.contains("\"role\":\"leader\"") {
                     return Ok(index);
                 }
@@ -322,16 +314,22 @@ async fn start_servers(nats: &Path, place: &Path, ports: &[u16]) -> BenchResult<
     Ok(servers)
 }
 
+/// Whether an answer is a success, and its text.
+async fn get(address: &str, path: &str) -> BenchResult<(bool, String)> {
+    let mut connection = LoadConnection::open(address).await?;
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    let answer = connection.exchange(head.as_bytes(), &[]).await?;
+    let text = String::from_utf8_lossy(answer.body).into_owned();
+    Ok((answer.status.is_success(), text))
+}
+
 async fn healthy(monitor: u16) -> BenchResult<()> {
     let address = format!("127.0.0.1:{monitor}");
     let give_up = Instant::now() + UP_WITHIN;
     while Instant::now() < give_up {
-        if let Ok(mut connection) = LoadConnection::open(&address).await {
-            let head = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
-            let answer = connection.exchange(head.as_bytes(), &[]).await;
-            if answer.is_ok_and(|answer| answer.status.is_success()) {
-                return Ok(());
-            }
+        let answer = get(&address, "/healthz").await;
+        if answer.is_ok_and(|(is_success, _)| is_success) {
+            return Ok(());
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }

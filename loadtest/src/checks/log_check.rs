@@ -51,7 +51,7 @@ pub(crate) async fn check(
         .map_err(LoadtestError::at("the export"))?
     {
         let text = std::str::from_utf8(&line)
-            .map_err(|error| LoadtestError::Answer(format!("the export: {error}")))?;
+            .map_err(|error| LoadtestError::answer(format_args!("the export: {error}")))?;
         let from = checker.reached().0;
         let checked = match checker.line(text) {
             Ok(checked) => checked,

@@ -95,9 +95,7 @@ pub(crate) async fn open(
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => return Err(error),
             _ => {
-                return Err(LoadtestError::Answer(
-                    "an event stream did not open".to_owned(),
-                ));
+                return Err(LoadtestError::answer("an event stream did not open"));
             }
         }
     }
@@ -185,11 +183,11 @@ impl ReaderTask {
         }
         let request = request
             .body(Empty::<Bytes>::new())
-            .map_err(|error| LoadtestError::Broken(error.to_string()))?;
+            .map_err(LoadtestError::broken)?;
         let response = sender.send_request(request).await?;
         let status = response.status();
         if !status.is_success() {
-            return Err(LoadtestError::Answer(format!(
+            return Err(LoadtestError::answer(format_args!(
                 "an event stream: status {status}"
             )));
         }
@@ -202,7 +200,7 @@ impl ReaderTask {
             text.extend(data);
             self.take_events(&mut text);
             if text.len() > EVENT_BYTES_MAX {
-                return Err(LoadtestError::Answer("an event without an end".to_owned()));
+                return Err(LoadtestError::answer("an event without an end"));
             }
             if let Some(opened) = self.opened.take() {
                 let _ = opened.send(Ok(()));

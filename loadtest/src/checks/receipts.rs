@@ -175,16 +175,16 @@ fn open_many(
 
 fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> LoadtestResult<T> {
     serde_json::from_slice(body)
-        .map_err(|error| LoadtestError::Answer(format!("the answer cannot be read: {error}")))
+        .map_err(|error| LoadtestError::answer(format_args!("the answer cannot be read: {error}")))
 }
 
 fn wrong<T>(why: &str) -> LoadtestResult<T> {
-    Err(LoadtestError::Answer(why.to_owned()))
+    Err(LoadtestError::answer(why))
 }
 
 fn not_verified(error: impl Into<VerificationError>) -> LoadtestError {
     let error: VerificationError = error.into();
-    LoadtestError::Answer(format!("the receipt does not verify: {error}"))
+    LoadtestError::answer(format_args!("the receipt does not verify: {error}"))
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ impl WebhookReceiver {
 
     /// Creates a webhook of an account's organization with this receiver as its target.
     pub(crate) async fn register(&self, account: &Account) -> LoadtestResult<()> {
-        let number = lock(&self.received).hooks.len();
+        let number = self.received.lock().hooks.len();
         let webhook = NewWebhook {
             url: format!("http://{}/{number}", self.address),
             events: EVENTS.map(str::to_owned).to_vec(),
@@ -115,9 +115,8 @@ impl WebhookReceiver {
             let text = text.strip_prefix("whsec_")?;
             BASE64.decode(text).ok()
         });
-        let secret =
-            secret.ok_or_else(|| LoadtestError::Answer("a webhook without a secret".to_owned()))?;
-        lock(&self.received).hooks.push(ReceiverHook {
+        let secret = secret.ok_or_else(|| LoadtestError::answer("a webhook without a secret"))?;
+        self.received.lock().hooks.push(ReceiverHook {
             secret,
             places: SequenceBitmap::default(),
         });
@@ -126,7 +125,7 @@ impl WebhookReceiver {
 
     /// Resets the counts, for actions after this sequence.
     pub(crate) fn begin(&self, base: u64) {
-        let mut received = lock(&self.received);
+        let mut received = self.received.lock();
         received.refused = 0;
         received.lag = LoadInterval::default();
         for hook in &mut received.hooks {
@@ -151,7 +150,7 @@ impl WebhookReceiver {
     }
 
     fn look(&self, acknowledged_each: &[u64], ended: Instant) -> DeliveryFigures {
-        let received = lock(&self.received);
+        let received = self.received.lock();
         let mut deliveries = DeliveryFigures {
             webhooks: received.hooks.len(),
             refused: received.refused,
@@ -170,10 +169,6 @@ impl WebhookReceiver {
         }
         deliveries
     }
-}
-
-fn lock(received: &Mutex<ReceiverState>) -> parking_lot::MutexGuard<'_, ReceiverState> {
-    received.lock()
 }
 
 async fn accept(listener: TcpListener, received: Arc<Mutex<ReceiverState>>) {
@@ -198,7 +193,7 @@ async fn answer(
     let body = Limited::new(body, WEBHOOK_BODY_BYTES_MAX).collect().await;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ms = now.map_or(0, |since| since.as_millis() as u64);
-    let mut received = lock(received);
+    let mut received = received.lock();
     let taken = match (hook, body) {
         (Ok(hook), Ok(body)) => take(
             &mut received,

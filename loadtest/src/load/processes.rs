@@ -198,9 +198,9 @@ fn together(
         parts: vec![None; processes],
     };
     while gathered.parts.iter().any(Option::is_none) {
-        let (process, message) = messages.recv().map_err(|_| {
-            LoadtestError::Broken("a process of the run ended too early".to_owned())
-        })?;
+        let (process, message) = messages
+            .recv()
+            .map_err(|_| LoadtestError::broken("a process of the run ended too early"))?;
         gathered.add(process, message, &mut children, watch)?;
     }
     // If requests ran out, the processes have reported different seconds.
@@ -241,7 +241,7 @@ impl ProcessReports {
                     let pids: Vec<u32> = children.iter().map(|child| child.child.id()).collect();
                     watch.begin(&pids);
                     for child in children {
-                        child.go()?;
+                        child.write("\n")?;
                     }
                 }
             }
@@ -313,10 +313,6 @@ impl LoadProcess {
             .and_then(|()| stdin.flush());
         written.map_err(LoadtestError::io("a process of the run"))
     }
-
-    fn go(&mut self) -> LoadtestResult<()> {
-        self.write("\n")
-    }
 }
 
 impl Drop for LoadProcess {
@@ -327,8 +323,7 @@ impl Drop for LoadProcess {
 }
 
 fn to_line<T: Serialize>(value: &T) -> LoadtestResult<String> {
-    let text =
-        serde_json::to_string(value).map_err(|error| LoadtestError::Broken(error.to_string()))?;
+    let text = serde_json::to_string(value).map_err(LoadtestError::broken)?;
     Ok(text + "\n")
 }
 
@@ -350,15 +345,15 @@ fn obey() -> LoadtestResult<()> {
             .read_line(line)
             .map_err(LoadtestError::io("standard input"))?;
         if read == 0 {
-            return Err(LoadtestError::Usage(
-                "this is for kedge-load itself: see --processes".to_owned(),
+            return Err(LoadtestError::usage(
+                "this is for kedge-load itself: see --processes",
             ));
         }
         Ok(())
     };
     next(&mut line)?;
     let order: LoadOrder = serde_json::from_str(&line)
-        .map_err(|error| LoadtestError::Usage(format!("not an order: {error}")))?;
+        .map_err(|error| LoadtestError::usage(format_args!("not an order: {error}")))?;
     let worker = LoadWorker::new(order, &ProgressBar::hidden())?;
     say(&LoadMessage::Ready {
         signed: worker.prepared.len(),

@@ -23,6 +23,7 @@ use crate::load::sampler::AnswerSampler;
 use crate::load::sender;
 use crate::load::workload::{PresignedHead, Workload};
 use crate::options::{LimitsMode, VerifyMode};
+use crate::threads::on_threads;
 
 /// Limit on answers that wait for verification during the load; above it, senders wait.
 const UNVERIFIED_MAX: usize = 64;
@@ -228,11 +229,7 @@ pub(crate) fn drive(
     let mut samples = Vec::new();
     let mut rest = LoadInterval::default();
     for (thread, interval) in threads {
-        let broken = |_| {
-            Err(LoadtestError::Broken(
-                "a sending thread panicked".to_owned(),
-            ))
-        };
+        let broken = |_| Err(LoadtestError::broken("a sending thread panicked"));
         let (of_thread, kept) = thread.join().unwrap_or_else(broken)?;
         part.merge_organizations(&of_thread);
         samples.extend(kept);
@@ -344,8 +341,7 @@ fn work(
         .collect();
     runtime.block_on(set.run_until(async {
         for task in tasks {
-            task.await
-                .map_err(|error| LoadtestError::Broken(error.to_string()))??;
+            task.await.map_err(LoadtestError::broken)??;
         }
         Ok::<_, LoadtestError>(())
     }))?;
@@ -375,39 +371,14 @@ pub(crate) fn sign_beforehand(
     progress: &indicatif::ProgressBar,
 ) -> LoadtestResult<Vec<PresignedHead>> {
     progress.set_length(count as u64);
-    let share = count.div_ceil(threads);
-    let parts: Vec<LoadtestResult<Vec<PresignedHead>>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads)
-            .map(|thread| {
-                let range = (thread * share).min(count)..((thread + 1) * share).min(count);
-                scope.spawn(move || {
-                    range
-                        .map(|number| {
-                            if number % 100 == 0 {
-                                progress.inc(100);
-                            }
-                            workload.sign(number as u64)
-                        })
-                        .collect()
-                })
-            })
-            .collect();
-        let joined = threads.into_iter().map(|thread| {
-            let broken = |_| {
-                Err(LoadtestError::Broken(
-                    "a signing thread panicked".to_owned(),
-                ))
-            };
-            thread.join().unwrap_or_else(broken)
-        });
-        joined.collect()
+    let prepared = on_threads(count, threads, |number| {
+        if number % 100 == 0 {
+            progress.inc(100);
+        }
+        workload.sign(number as u64)
     });
     progress.finish_and_clear();
-    let mut prepared = Vec::with_capacity(count);
-    for part in parts {
-        prepared.extend(part?);
-    }
-    Ok(prepared)
+    prepared
 }
 
 impl LoadState {

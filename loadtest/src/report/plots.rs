@@ -32,7 +32,7 @@ impl PlotLine {
 }
 
 fn failed(error: impl std::fmt::Display) -> LoadtestError {
-    LoadtestError::Broken(format!("drawing a plot: {error}"))
+    LoadtestError::broken(format_args!("drawing a plot: {error}"))
 }
 
 /// Plot of values over the seconds of a measurement.
