@@ -7,7 +7,7 @@ use kedge_actors::PublishedState;
 use kedge_actors::api::Submission;
 use kedge_http::auth::CallerSession;
 use kedge_http::body;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::fixed_body::FixedBody;
 use kedge_http::limits::{ClientAddress, EmailProbe, ShareHolder};
 use kedge_http::query::{RequestQuery, decimal};
@@ -60,7 +60,7 @@ pub struct EarlierRequest {
 }
 
 impl HandlerCall {
-    pub fn session(&self) -> Result<CallerSession, ApiError> {
+    pub fn session(&self) -> ApiResult<CallerSession> {
         self.session
             .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
     }
@@ -70,7 +70,7 @@ impl HandlerCall {
         StatusCode::from_u16(self.endpoint.status).unwrap_or(StatusCode::OK)
     }
 
-    pub fn submission(&self) -> Result<&Submission, ApiError> {
+    pub fn submission(&self) -> ApiResult<&Submission> {
         let submission = self.submission.as_deref();
         submission
             .ok_or_else(|| ApiError::internal(&"a request was answered before it was submitted"))
@@ -82,7 +82,7 @@ impl HandlerCall {
     }
 
     /// The path's id if it is of this kind; any other id is answered like an unknown one.
-    pub fn id_of(&self, prefix: Prefix) -> Result<Id, ApiError> {
+    pub fn id_of(&self, prefix: Prefix) -> ApiResult<Id> {
         Id::parse_as(prefix, &self.id).map_err(|_| self.missing(prefix))
     }
 
@@ -91,7 +91,7 @@ impl HandlerCall {
         &self,
         snapshot: &StoreSnapshot,
         shown: impl FnOnce(&T) -> bool,
-    ) -> Result<T, ApiError> {
+    ) -> ApiResult<T> {
         let organization_id = self.session()?.organization_id;
         let found = snapshot.resource::<T>(self.id_of(T::PREFIX)?)?;
         let is_own = |found: &T| {
@@ -106,7 +106,7 @@ impl HandlerCall {
         &self,
         prefix: Prefix,
         of_id: impl FnOnce(Id) -> Result<Option<u64>, StoreReadError>,
-    ) -> Result<u64, ApiError> {
+    ) -> ApiResult<u64> {
         match decimal(&self.id) {
             Some(number) => Ok(number),
             None => of_id(self.id_of(prefix)?)?.ok_or_else(|| self.missing(prefix)),
@@ -120,7 +120,7 @@ impl HandlerCall {
 
     /// The caller as the visibility rules need it. Roles and addresses never make more visible, so both are the least
     /// there is. An API key alone owns nothing, so its organization takes the wallet's place.
-    pub fn viewer(&self) -> Result<Caller, ApiError> {
+    pub fn viewer(&self) -> ApiResult<Caller> {
         let session = self.session()?;
         Ok(Caller {
             wallet_id: session.subject(),

@@ -1,7 +1,7 @@
 //! Answers to signed requests, from what was committed now, or earlier with the same idempotency key.
 
 use kedge_actors::api::{ActionOutcome, SubmissionOutcome};
-use kedge_http::error::{ApiError, NONCE_HIGHEST};
+use kedge_http::error::{ApiError, ApiResult, NONCE_HIGHEST};
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::ResourceIdText;
 use kedge_protocol::receipt::Receipt;
@@ -32,7 +32,7 @@ impl HandlerCall {
     pub fn position<'a>(
         &'a self,
         committed: &'a SubmissionOutcome,
-    ) -> Result<ActionPosition<'a>, ApiError> {
+    ) -> ApiResult<ActionPosition<'a>> {
         let internal = || ApiError::internal(&"an outcome without its action or its place");
         let (action, result) = self
             .submission()?
@@ -54,7 +54,7 @@ impl HandlerCall {
     }
 
     /// The resources that a single action made or changed, with its place in the log; the resource acted on first.
-    pub fn images(&self, committed: &SubmissionOutcome) -> Result<Vec<ResourceState>, ApiError> {
+    pub fn images(&self, committed: &SubmissionOutcome) -> ApiResult<Vec<ResourceState>> {
         let position = self.position(committed)?;
         let mut images = position.done.images(position.placement.timestamp_ms);
         if let Some(first) = images.first_mut() {
@@ -64,10 +64,7 @@ impl HandlerCall {
     }
 
     /// The resource of this type that a single action made or changed.
-    pub fn made<T: TryFrom<ResourceState>>(
-        &self,
-        committed: &SubmissionOutcome,
-    ) -> Result<T, ApiError> {
+    pub fn made<T: TryFrom<ResourceState>>(&self, committed: &SubmissionOutcome) -> ApiResult<T> {
         let mut images = self.images(committed)?.into_iter();
         let made = images.find_map(|image| T::try_from(image).ok());
         made.ok_or_else(|| {
@@ -80,7 +77,7 @@ impl HandlerCall {
         &self,
         committed: &SubmissionOutcome,
         resource: T,
-    ) -> Result<HttpReply, ApiError> {
+    ) -> ApiResult<HttpReply> {
         let position = self.position(committed)?;
         let answer = ResourceChange {
             resource,
@@ -96,7 +93,7 @@ impl HandlerCall {
         committed: &SubmissionOutcome,
         sequence: u64,
         answer: &T,
-    ) -> Result<HttpReply, ApiError> {
+    ) -> ApiResult<HttpReply> {
         let text = serde_json::to_vec(answer).map_err(|error| ApiError::internal(&error))?;
         Ok(self.answered_text(committed, sequence, text))
     }
@@ -115,7 +112,7 @@ impl HandlerCall {
 
 /// Fills in the creation of a resource. It is missing if the decision used a version whose position was not known then;
 /// by now that version is stored.
-fn settle(image: &mut ResourceState, snapshot: &StoreSnapshot) -> Result<(), ApiError> {
+fn settle(image: &mut ResourceState, snapshot: &StoreSnapshot) -> ApiResult<()> {
     let is_complete = image
         .trace()
         .is_none_or(|trace| trace.created_sequence != 0);

@@ -7,7 +7,7 @@ use hyper::header::IF_MATCH;
 use hyper::{HeaderMap, Method};
 use kedge_actors::api::{Submission, SubmissionOutcome};
 use kedge_http::auth::rights::{CrudAccess, EndpointRight};
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::LimitClass;
 use kedge_http::query::{RequestParameter, RequestQuery};
 use kedge_http::reply::HttpReply;
@@ -48,17 +48,16 @@ pub fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 const READ_BY_POST: [&str; 3] = ["/objects/search", "/objects/count", "/ebus/actions/preview"];
 
 /// The result of a handler, or of an answer.
-pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpReply, ApiError>> + Send + 'a>>;
+pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = ApiResult<HttpReply>> + Send + 'a>>;
 
 /// Makes the answer to a signed request from its outcome.
 pub type CommittedAnswer = for<'a> fn(&'a HandlerCall, &'a SubmissionOutcome) -> ReplyFuture<'a>;
 
 /// Completes a submission before it is submitted, or refuses it.
-pub type SubmissionHook =
-    for<'a> fn(
-        &'a mut HandlerCall,
-        &'a mut Submission,
-    ) -> Pin<Box<dyn Future<Output = Result<(), ApiError>> + Send + 'a>>;
+pub type SubmissionHook = for<'a> fn(
+    &'a mut HandlerCall,
+    &'a mut Submission,
+) -> Pin<Box<dyn Future<Output = ApiResult<()>> + Send + 'a>>;
 
 pub enum AnswerMode {
     /// By a handler; nothing is signed.
@@ -177,7 +176,7 @@ impl EndpointRow {
     }
 
     /// Refuses `If-Match` where it has no effect: a caller that relies on it must learn that.
-    pub fn check_condition(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+    pub fn check_condition(&self, headers: &HeaderMap) -> ApiResult<()> {
         if self.is_conditional() || !headers.contains_key(IF_MATCH) {
             return Ok(());
         }
@@ -197,7 +196,7 @@ impl EndpointRow {
     }
 
     /// Checks whole numbers in the query against the documented bounds.
-    pub fn check_numbers(&self, query: &RequestQuery) -> Result<(), ApiError> {
+    pub fn check_numbers(&self, query: &RequestQuery) -> ApiResult<()> {
         self.parameters()
             .try_for_each(|parameter| parameter.check_number(query))
     }
@@ -212,7 +211,7 @@ impl EndpointRow {
     /// which the caller caches.
     pub fn contradiction(
         &self,
-        answer: &Result<HttpReply, ApiError>,
+        answer: &ApiResult<HttpReply>,
         codes: &BTreeSet<Code>,
     ) -> Option<String> {
         let what = match answer {

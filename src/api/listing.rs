@@ -5,7 +5,7 @@
 use std::cell::Cell;
 
 use kedge_http::cursor::CursorScope;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::reply::HttpReply;
 use kedge_protocol::limits::{
     PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX, SEARCH_BYTES_MAX,
@@ -124,16 +124,16 @@ pub struct ListSource<F, P, K> {
 
 impl ListRequest {
     /// Parses the parameters; `filters` are the values that narrow the list.
-    pub fn of(call: &HandlerCall, filters: &[&str]) -> Result<Self, ApiError> {
+    pub fn of(call: &HandlerCall, filters: &[&str]) -> ApiResult<Self> {
         Self::read(call, filters, false)
     }
 
     /// [`Self::of`], but newest first if `order` is absent: for [`LIST_NEWEST_FIRST`].
-    pub fn newest_first(call: &HandlerCall, filters: &[&str]) -> Result<Self, ApiError> {
+    pub fn newest_first(call: &HandlerCall, filters: &[&str]) -> ApiResult<Self> {
         Self::read(call, filters, true)
     }
 
-    fn read(call: &HandlerCall, filters: &[&str], newest_first: bool) -> Result<Self, ApiError> {
+    fn read(call: &HandlerCall, filters: &[&str], newest_first: bool) -> ApiResult<Self> {
         let query = &call.query;
         let limit = query.number("limit")?.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
         let descending = match query.get("order") {
@@ -188,8 +188,8 @@ impl ListRequest {
     pub fn walk<T>(
         &self,
         call: &HandlerCall,
-        mut read: impl FnMut(PageRemainder) -> Result<ListPiece<T>, ApiError>,
-    ) -> Result<ListPage<T>, ApiError> {
+        mut read: impl FnMut(PageRemainder) -> ApiResult<ListPiece<T>>,
+    ) -> ApiResult<ListPage<T>> {
         let mut items = Vec::new();
         let (mut skip, mut after) = (self.offset, self.after);
         let (mut bytes_max, mut rows_max) = (PAGE_BYTES_MAX, PAGE_ROWS_MAX);
@@ -248,12 +248,12 @@ impl ListRequest {
         &self,
         call: &HandlerCall,
         mut source: ListSource<F, P, K>,
-        view: impl FnMut(T) -> Result<U, ApiError>,
-    ) -> Result<ListPage<U>, ApiError>
+        view: impl FnMut(T) -> ApiResult<U>,
+    ) -> ApiResult<ListPage<U>>
     where
-        F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
+        F: FnMut(Rows) -> ApiResult<Vec<T>>,
         P: Fn(&T) -> u64,
-        K: FnMut(&T) -> Result<Option<usize>, ApiError>,
+        K: FnMut(&T) -> ApiResult<Option<usize>>,
     {
         let page = self.walk(call, |wanted| {
             let after = wanted.after.map(u64::try_from).transpose();
@@ -272,13 +272,13 @@ impl ListRequest {
                 records: read
                     .into_iter()
                     .map(&mut record)
-                    .collect::<Result<_, ApiError>>()?,
+                    .collect::<ApiResult<_>>()?,
                 reached: None,
                 rows: rows_read,
                 ended,
             })
         })?;
-        let items: Result<_, ApiError> = page.items.into_iter().map(view).collect();
+        let items: ApiResult<_> = page.items.into_iter().map(view).collect();
         Ok(ListPage {
             items: items?,
             cursor: page.cursor,
@@ -292,12 +292,12 @@ impl ListRequest {
         call: &HandlerCall,
         sequence: u64,
         source: ListSource<F, P, K>,
-        view: impl FnMut(T) -> Result<U, ApiError>,
-    ) -> Result<HttpReply, ApiError>
+        view: impl FnMut(T) -> ApiResult<U>,
+    ) -> ApiResult<HttpReply>
     where
-        F: FnMut(Rows) -> Result<Vec<T>, ApiError>,
+        F: FnMut(Rows) -> ApiResult<Vec<T>>,
         P: Fn(&T) -> u64,
-        K: FnMut(&T) -> Result<Option<usize>, ApiError>,
+        K: FnMut(&T) -> ApiResult<Option<usize>>,
     {
         let page = self.page(call, source, view)?;
         self.reply(call, sequence, &page)
@@ -309,7 +309,7 @@ impl ListRequest {
         call: &HandlerCall,
         sequence: u64,
         page: &impl Serialize,
-    ) -> Result<HttpReply, ApiError> {
+    ) -> ApiResult<HttpReply> {
         let reply = HttpReply::ok(sequence, page)?;
         if !self.deprecated {
             return Ok(reply);
@@ -323,9 +323,9 @@ impl ListRequest {
 /// The answer with an unfiltered page of the organization's own resources.
 pub fn list_own<T: StoredResource, U: Serialize>(
     call: &HandlerCall,
-    keep: impl FnMut(&T) -> Result<Option<usize>, ApiError>,
-    mut view: impl FnMut(&StoreSnapshot, T) -> Result<U, ApiError>,
-) -> Result<HttpReply, ApiError> {
+    keep: impl FnMut(&T) -> ApiResult<Option<usize>>,
+    mut view: impl FnMut(&StoreSnapshot, T) -> ApiResult<U>,
+) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hyper::header::ALLOW;
 use hyper::{Method, StatusCode};
 use kedge_http::body::{ACCEPT_PATCH, PATCH_TYPES};
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_protocol::Code;
 
 use crate::api::{EndpointRow, TABLE};
@@ -49,7 +49,7 @@ impl Default for EndpointRouter {
 
 impl EndpointRouter {
     /// The endpoint for a method and a path; HEAD matches like GET.
-    pub fn find(&self, method: &Method, path: &str) -> Result<RouteMatch, ApiError> {
+    pub fn find(&self, method: &Method, path: &str) -> ApiResult<RouteMatch> {
         let matched = self.paths.at(path).map_err(|_| ApiError::no_path(path))?;
         let wanted = if *method == Method::HEAD {
             "GET"

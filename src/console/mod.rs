@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONTENT_SECURITY_POLICY, HeaderName};
 use hyper::{HeaderMap, Method};
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::fixed_body::FixedBody;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
@@ -115,7 +115,7 @@ impl ConsoleFiles {
         path: &str,
         headers: &HeaderMap,
         sequence: u64,
-    ) -> Result<HttpReply, ApiError> {
+    ) -> ApiResult<HttpReply> {
         if !self.is_on {
             return Err(ApiError::no_path(path));
         }

@@ -16,7 +16,7 @@ fn made_of(files: &[(&str, &'static str)]) -> ConsoleFiles {
     }
 }
 
-fn get(console: &ConsoleFiles, path: &str) -> Result<HttpReply, ApiError> {
+fn get(console: &ConsoleFiles, path: &str) -> ApiResult<HttpReply> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT_ENCODING, "gzip, br".parse().unwrap());
     console.answer(&Method::GET, path, &headers, 7)

@@ -14,7 +14,7 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 use kedge_http::body::{self, BodyInterruption};
 use kedge_http::cors::{CorsAnswer, CorsPolicy};
 use kedge_http::envelope::ErrorForm;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::server::response_body::SentBody;
 use kedge_http::server::{RequestHandler, malformed_request};
 use kedge_http::stream::ReplyBody;
@@ -163,7 +163,7 @@ impl EdgeHandler {
         body: Incoming,
         caller: IpAddr,
         begun: Instant,
-    ) -> Result<Response<ReplyBody>, ApiError> {
+    ) -> ApiResult<Response<ReplyBody>> {
         if let Some(fault) = malformed_request::fault(parts, self.header_bytes_max) {
             return Err(fault);
         }

@@ -17,7 +17,7 @@ use kedge_actors::metric_definitions::OVERLOADED;
 use kedge_http::auth::CallerSession;
 use kedge_http::body::{self, BodyText};
 use kedge_http::cors::CorsAnswer;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::{BudgetReservation, LimitClass};
 use kedge_http::query::RequestQuery;
 use kedge_http::reply::HttpReply;
@@ -134,7 +134,7 @@ impl RequestDispatcher {
         parts: &mut Parts,
         active: &mut ActiveRequest,
         readers: &CorsAnswer,
-    ) -> Result<HttpReply, ApiError> {
+    ) -> ApiResult<HttpReply> {
         let (endpoint, ids) = match self.route(parts, active, readers)? {
             RouteOutcome::Endpoint(endpoint, ids) => (endpoint, ids),
             RouteOutcome::Answered(reply) => return Ok(reply),
@@ -178,7 +178,7 @@ impl RequestDispatcher {
         parts: &Parts,
         active: &mut ActiveRequest,
         readers: &CorsAnswer,
-    ) -> Result<RouteOutcome, ApiError> {
+    ) -> ApiResult<RouteOutcome> {
         let rates = &self.services.limits.rates;
         if let Some(fault) = malformed_request::fault(parts, self.header_bytes_max) {
             rates.count_address(&mut active.charge)?;
@@ -225,7 +225,7 @@ impl RequestDispatcher {
         session: Option<&CallerSession>,
         parts: &Parts,
         active: &ActiveRequest,
-    ) -> Result<RequestQuery, ApiError> {
+    ) -> ApiResult<RequestQuery> {
         let services = &self.services;
         let signs = endpoint.is_signed();
         if endpoint.limit != LimitClass::Free && !signs {
@@ -249,7 +249,7 @@ impl RequestDispatcher {
         endpoint: &EndpointRow,
         headers: &HeaderMap,
         active: &mut ActiveRequest,
-    ) -> Result<BodyText, ApiError> {
+    ) -> ApiResult<BodyText> {
         let services = &self.services;
         let holder = active.charge.holder();
         let is_public = endpoint.auth == EndpointAuth::Public;
@@ -286,7 +286,7 @@ impl RequestDispatcher {
         &self,
         endpoint: &EndpointRow,
         active: &mut ActiveRequest,
-    ) -> Result<(), ApiError> {
+    ) -> ApiResult<()> {
         if let Err(error) = self.check_room(endpoint) {
             self.services.bodies.pass_over(&mut active.body).await;
             self.refusals.turn().await;
@@ -296,7 +296,7 @@ impl RequestDispatcher {
     }
 
     /// Whether there is room now. The permit is taken later, when the whole request has arrived.
-    fn check_room(&self, endpoint: &EndpointRow) -> Result<(), ApiError> {
+    fn check_room(&self, endpoint: &EndpointRow) -> ApiResult<()> {
         if endpoint.limit == LimitClass::Free {
             return Ok(());
         }
@@ -322,8 +322,8 @@ enum RouteOutcome {
 /// Turns a handler's panic into an error; the connection and the process continue.
 struct CatchPanic<F>(Pin<Box<F>>);
 
-impl<F: Future<Output = Result<HttpReply, ApiError>>> Future for CatchPanic<F> {
-    type Output = Result<HttpReply, ApiError>;
+impl<F: Future<Output = ApiResult<HttpReply>>> Future for CatchPanic<F> {
+    type Output = ApiResult<HttpReply>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let future = self.0.as_mut();

@@ -11,7 +11,7 @@ use kedge_actors::fair::FairPermit;
 use kedge_http::auth::CallerSession;
 use kedge_http::body::BodyText;
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::{LimitClass, ShareHolder};
 use kedge_http::query::RequestQuery;
 use kedge_http::reply::HttpReply;
@@ -48,7 +48,7 @@ pub(super) struct RequestSignature {
 
 impl RequestSignature {
     /// Reads the headers and checks the deadline.
-    pub(super) fn read(endpoint: &EndpointRow, headers: &HeaderMap) -> Result<Self, ApiError> {
+    pub(super) fn read(endpoint: &EndpointRow, headers: &HeaderMap) -> ApiResult<Self> {
         if !endpoint.is_signed() {
             return Ok(Self {
                 headers: None,
@@ -75,7 +75,7 @@ impl RequestDispatcher {
         &self,
         endpoint: &EndpointRow,
         active: &ActiveRequest,
-    ) -> Result<Option<FairPermit<ShareHolder>>, ApiError> {
+    ) -> ApiResult<Option<FairPermit<ShareHolder>>> {
         if endpoint.limit == LimitClass::Free {
             return Ok(None);
         }
@@ -121,7 +121,7 @@ impl RequestDispatcher {
         id: &str,
         body: &mut BodyText,
         active: &mut ActiveRequest,
-    ) -> Result<Option<Submission>, ApiError> {
+    ) -> ApiResult<Option<Submission>> {
         let Some(headers) = signature.headers else {
             active.phase("handle");
             return Ok(None);
@@ -154,7 +154,7 @@ impl RequestDispatcher {
         &self,
         call: HandlerCall,
         handler: fn(HandlerCall) -> ReplyFuture<'static>,
-    ) -> Result<HttpReply, ApiError> {
+    ) -> ApiResult<HttpReply> {
         let (endpoint, holder) = (call.endpoint, call.holder);
         let answer = handler(call);
         if !endpoint.reads_page() {
@@ -170,7 +170,7 @@ impl RequestDispatcher {
         &self,
         query: &RequestQuery,
         holder: ShareHolder,
-    ) -> Result<(), ApiError> {
+    ) -> ApiResult<()> {
         let Some(wanted) = query.number(MIN_SEQUENCE.name)? else {
             return Ok(());
         };

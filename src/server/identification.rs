@@ -7,7 +7,7 @@ use hyper::{HeaderMap, Method};
 use kedge_http::auth::CallerSession;
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::LimitClass;
 use kedge_http::query::RequestQuery;
 use kedge_protocol::{Code, Id};
@@ -25,7 +25,7 @@ impl RequestDispatcher {
         endpoint: &EndpointRow,
         parts: &Parts,
         active: &mut ActiveRequest,
-    ) -> Result<Option<CallerSession>, ApiError> {
+    ) -> ApiResult<Option<CallerSession>> {
         active.phase("authenticate");
         let now_s = now_s();
         let (services, headers) = (&self.services, &parts.headers);
@@ -64,7 +64,7 @@ impl RequestDispatcher {
     }
 }
 
-fn query_of(endpoint: &EndpointRow, parts: &Parts) -> Result<RequestQuery, ApiError> {
+fn query_of(endpoint: &EndpointRow, parts: &Parts) -> ApiResult<RequestQuery> {
     let query = RequestQuery::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
     endpoint.check_numbers(&query)?;
     Ok(query)
@@ -98,7 +98,7 @@ impl RequestDispatcher {
         parts: &Parts,
         active: &mut ActiveRequest,
         unread: ApiError,
-    ) -> Result<CallerSession, ApiError> {
+    ) -> ApiResult<CallerSession> {
         let query = query_of(endpoint, parts)?;
         let seen = query.number(MIN_SEQUENCE.name)?;
         if seen.is_none() {

@@ -9,7 +9,7 @@ use hyper::{HeaderMap, StatusCode};
 use kedge_cluster::node::{FORWARDED_BY, ForwardError, ReplicaRole, answer_headers};
 use kedge_config::ClusterWrites;
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::{LimitClass, ShareHolder};
 use kedge_http::reply::HttpReply;
 use kedge_http::signing::SigningScheme;
@@ -41,7 +41,7 @@ impl RequestDispatcher {
         endpoint: &EndpointRow,
         parts: &Parts,
         active: &mut ActiveRequest,
-    ) -> Option<Result<HttpReply, ApiError>> {
+    ) -> Option<ApiResult<HttpReply>> {
         let replica = self.services.node.replica.get()?;
         if !endpoint.changes() || self.services.engine.leads() {
             return None;
@@ -94,7 +94,7 @@ impl RequestDispatcher {
         leader: &str,
         (parts, (holder, refused)): (&Parts, ChangeJudgement),
         active: &mut ActiveRequest,
-    ) -> Result<HttpReply, ApiError> {
+    ) -> ApiResult<HttpReply> {
         let services = &self.services;
         services.limits.check_room()?;
         let body = if endpoint.request.is_some() {
@@ -148,7 +148,7 @@ impl RequestDispatcher {
         endpoint: &EndpointRow,
         headers: &HeaderMap,
         active: &mut ActiveRequest,
-    ) -> Result<ChangeJudgement, ApiError> {
+    ) -> ApiResult<ChangeJudgement> {
         let refused = if endpoint.auth == EndpointAuth::Bearer {
             let session = self.services.authenticate(headers, now_s());
             let allowed = session.and_then(|session| {

@@ -13,7 +13,7 @@ use hyper::{HeaderMap, Method, Response, StatusCode};
 use kedge_http::body::{ACCEPT_PATCH, PATCH_TYPES};
 use kedge_http::clock::now_s;
 use kedge_http::envelope::ErrorForm;
-use kedge_http::error::{ApiError, NONCE_HIGHEST};
+use kedge_http::error::{ApiError, ApiResult, NONCE_HIGHEST};
 use kedge_http::limits::{BudgetReservation, LimitCharge, LimitClass, ShareHolder};
 use kedge_http::reply::{BodyForm, HttpReply};
 use kedge_http::server::{malformed_request, response_body};
@@ -56,11 +56,11 @@ impl RequestDispatcher {
     /// always answered.
     pub(super) fn hold(
         &self,
-        result: Result<HttpReply, ApiError>,
+        result: ApiResult<HttpReply>,
         parts: &Parts,
         active: &ActiveRequest,
         is_http2: bool,
-    ) -> (Result<HttpReply, ApiError>, Option<BudgetReservation>) {
+    ) -> (ApiResult<HttpReply>, Option<BudgetReservation>) {
         let bytes = match &result {
             Ok(reply) => match &reply.body {
                 ReplyBody::Whole(bytes) if parts.method != Method::HEAD => bytes.len(),

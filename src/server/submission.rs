@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hyper::header::HeaderName;
 use kedge_actors::api::{Submission, SubmissionOutcome};
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::preconditions;
 use kedge_http::reply::HttpReply;
 use kedge_http::signing::names;
@@ -26,7 +26,7 @@ pub(super) async fn change(
     mut submission: Submission,
     overdue: Option<ApiError>,
     answer: CommittedAnswer,
-) -> Result<HttpReply, ApiError> {
+) -> ApiResult<HttpReply> {
     let key = idempotency::key_of(&call.headers)?.map(str::to_owned);
     if let Some(key) = &key
         && let Some(committed) = idempotency::begin(&mut call, path, key, &mut submission)?
@@ -63,7 +63,7 @@ pub(super) async fn change(
 async fn submit(
     call: &mut HandlerCall,
     submission: Arc<Submission>,
-) -> Result<SubmissionOutcome, ApiError> {
+) -> ApiResult<SubmissionOutcome> {
     match call.body.upload.take() {
         Some(upload) => files::submit(Arc::clone(&call.services), *upload, submission).await,
         None => call.services.changes.submit(submission).await,

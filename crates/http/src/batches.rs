@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::next_head;
 use kedge_protocol::merkle::BatchTree;
@@ -27,7 +27,7 @@ pub struct CachedBatch {
 }
 
 impl CachedBatch {
-    fn read(snapshot: &StoreSnapshot, number: u64) -> Result<Self, ApiError> {
+    fn read(snapshot: &StoreSnapshot, number: u64) -> ApiResult<Self> {
         let missing = || ApiError::internal(&format_args!("batch {number} is missing"));
         let signed = snapshot.batch(number)?.ok_or_else(missing)?;
         let leaves = snapshot.leaves(number)?.ok_or_else(missing)?;
@@ -78,7 +78,7 @@ impl Default for BatchCache {
 }
 
 impl BatchCache {
-    pub fn get(&self, snapshot: &StoreSnapshot, number: u64) -> Result<Arc<CachedBatch>, ApiError> {
+    pub fn get(&self, snapshot: &StoreSnapshot, number: u64) -> ApiResult<Arc<CachedBatch>> {
         self.0.get_or_insert_with(&number, || {
             CachedBatch::read(snapshot, number).map(Arc::new)
         })

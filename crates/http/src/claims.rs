@@ -19,7 +19,7 @@ use kedge_prover::groth16::{VerifyingKey, VerifyingKeyError};
 use kedge_prover::keys::{self, CircuitKeyError, TEST_CHAIN_IDS};
 use kedge_storage::{AnchorProgress, StoreSnapshot};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::limits::ShareKind;
 
 /// `Retry-After` of a server without a verification key.
@@ -72,7 +72,7 @@ impl ClaimChecker {
         })
     }
 
-    pub fn key(&self) -> Result<&Arc<VerifyingKey>, ApiError> {
+    pub fn key(&self) -> ApiResult<&Arc<VerifyingKey>> {
         self.key.as_ref().ok_or_else(|| {
             let message = "this server accepts no claims: its operator has to name the verification \
                            key of a ceremony in the option claims_key_file";
@@ -86,7 +86,7 @@ impl ClaimChecker {
         engine: &Engine,
         organization: Id,
         file: ClaimFile,
-    ) -> Result<VerifiedClaim, ApiError> {
+    ) -> ApiResult<VerifiedClaim> {
         let key = Arc::clone(self.key()?);
         let turn = self.turn(organization)?;
         let engine = engine.clone();
@@ -101,7 +101,7 @@ impl ClaimChecker {
     }
 
     /// A permit for one check. Claims never queue: a refusal costs the caller less time.
-    fn turn(&self, organization: Id) -> Result<FairPermit<Id>, ApiError> {
+    fn turn(&self, organization: Id) -> ApiResult<FairPermit<Id>> {
         let turn = self.turns.try_take(organization);
         turn.map_err(|full| match full {
             QueueFull::Share => ShareKind::Claims.refused(self.turns.share()),
@@ -128,11 +128,7 @@ fn read_key(path: &Path, chain_id: u64) -> Result<VerifyingKey, ClaimsKeyError> 
     Ok(key)
 }
 
-fn checked(
-    engine: &Engine,
-    key: &VerifyingKey,
-    file: ClaimFile,
-) -> Result<VerifiedClaim, ApiError> {
+fn checked(engine: &Engine, key: &VerifyingKey, file: ClaimFile) -> ApiResult<VerifiedClaim> {
     let keys = engine.sequencer_keys()?;
     let shown = file
         .check(engine.domain(), &keys, &key.hash())
@@ -148,7 +144,7 @@ fn checked(
 }
 
 /// Checks that this log holds what the file claims. A signature alone shows only that the sequencer signed it.
-fn held(published: &PublishedState, file: &ClaimFile) -> Result<(), ApiError> {
+fn held(published: &PublishedState, file: &ClaimFile) -> ApiResult<()> {
     let snapshot = &published.snapshot;
     let number = file.batch.header.number;
     if snapshot.batch(number)? != Some(file.batch) {
@@ -166,7 +162,7 @@ fn held(published: &PublishedState, file: &ClaimFile) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn is_anchored(snapshot: &StoreSnapshot, file: &ClaimFile) -> Result<bool, ApiError> {
+fn is_anchored(snapshot: &StoreSnapshot, file: &ClaimFile) -> ApiResult<bool> {
     let Some(reported) = &file.anchor else {
         return Ok(false);
     };

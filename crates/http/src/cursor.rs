@@ -8,7 +8,7 @@ use kedge_protocol::Code;
 use sha2::Sha256;
 
 use crate::auth::code::MacKey;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 const SEAL_BYTES: usize = 16;
 
@@ -51,7 +51,7 @@ impl CursorCodec {
     }
 
     /// The place of a cursor made for this list.
-    pub fn open(&self, scope: &CursorScope, cursor: &str) -> Result<Vec<u8>, ApiError> {
+    pub fn open(&self, scope: &CursorScope, cursor: &str) -> ApiResult<Vec<u8>> {
         let mut place = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
         let length = place.len().checked_sub(SEAL_BYTES).ok_or_else(invalid)?;
         let seal = place.split_off(length);

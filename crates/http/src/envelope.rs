@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::error::{ApiError, ErrorDetail};
+use crate::error::{ApiError, ApiResult, ErrorDetail};
 use crate::field::FieldProblem;
 use crate::scalars::AddressText;
 
@@ -66,7 +66,7 @@ pub struct ErrorEnvelope<'a> {
 
 impl ErrorEnvelope<'_> {
     /// The envelope's JSON, for embedding in an answer.
-    pub fn to_raw(&self) -> Result<Box<RawValue>, ApiError> {
+    pub fn to_raw(&self) -> ApiResult<Box<RawValue>> {
         to_raw_value(self).map_err(|error| ApiError::internal(&error))
     }
 }

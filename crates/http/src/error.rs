@@ -67,6 +67,8 @@ pub struct ApiError {
     pub headers: Vec<(HeaderName, String)>,
 }
 
+pub type ApiResult<T> = Result<T, ApiError>;
+
 /// Text of an unknown outcome.
 const UNKNOWN: &str = "the outcome of this request is unknown: it may be in the log, may still be added to it, or \
      may be lost. Do not sign it again with another nonce. Send exactly the same signed request again until you get \

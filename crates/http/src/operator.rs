@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::clock::now_s;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::signing::{RequestVerifier, SignatureHeaders, SignedActionText};
 use kedge_actors::Engine;
 use kedge_actors::api::{IdempotencyClaim, Principal, SubmissionOutcome};
@@ -44,7 +44,7 @@ impl OperatorKey {
 
     /// Stores the key's address if the log does not name it yet: replays would refuse the key's signature otherwise.
     /// The start does this too, unless the store accepts no writes then.
-    async fn store_address(&self, engine: &Engine) -> Result<(), ApiError> {
+    async fn store_address(&self, engine: &Engine) -> ApiResult<()> {
         let mut known = engine.published().snapshot.operators()?;
         if !known.contains(&self.key.address()) {
             known.push(self.key.address());
@@ -61,7 +61,7 @@ impl OperatorKey {
         target: impl ToString,
         payload: &str,
         keep: Option<IdempotencyClaim>,
-    ) -> Result<SubmissionOutcome, ApiError> {
+    ) -> ApiResult<SubmissionOutcome> {
         let _turn = self.turn.lock().await;
         let engine = self.submitter.engine();
         self.store_address(engine).await?;

@@ -11,7 +11,7 @@ use kedge_protocol::Code;
 use kedge_protocol::hash::sha256;
 use kedge_protocol::resource::ResourceTrace;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 pub fn entity_tag(trace: &ResourceTrace) -> String {
     let state = ExpectedVersion::of(trace);
@@ -49,7 +49,7 @@ fn state_of(tag: &str) -> Option<ExpectedVersion> {
 
 /// The states named by `If-Match`; `None` if there is no condition or any state is accepted. Foreign tags match
 /// nothing, and neither do weak ones (RFC 9110, 13.1.1): if all are weak, the error says so.
-pub fn expected(headers: &HeaderMap) -> Result<Option<Vec<ExpectedVersion>>, ApiError> {
+pub fn expected(headers: &HeaderMap) -> ApiResult<Option<Vec<ExpectedVersion>>> {
     let mut states = Vec::new();
     let mut are_all_weak = true;
     let mut conditions = headers.get_all(IF_MATCH).iter().peekable();

@@ -3,7 +3,7 @@
 use kedge_protocol::percent;
 use serde::Deserialize;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// A query parameter or header of an endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ impl RequestParameter {
     }
 
     /// Checks the value, if it is a whole number, against its schema's bounds.
-    pub fn check_number(&self, query: &RequestQuery) -> Result<(), ApiError> {
+    pub fn check_number(&self, query: &RequestQuery) -> ApiResult<()> {
         let name = self.name;
         // A test parses every row's schema.
         let Ok(schema) = serde_json::from_str::<NumberSchema<'_>>(self.schema_type) else {
@@ -67,7 +67,7 @@ pub struct RequestQuery(Vec<(String, String)>);
 
 impl RequestQuery {
     /// Parses a query; every name must be among `known`.
-    pub fn parse(query: Option<&str>, known: &[&[&str]]) -> Result<Self, ApiError> {
+    pub fn parse(query: Option<&str>, known: &[&[&str]]) -> ApiResult<Self> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for pair in query
             .unwrap_or_default()
@@ -97,7 +97,7 @@ impl RequestQuery {
         pair.map(|(_, value)| value.as_str())
     }
 
-    pub fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
+    pub fn number(&self, name: &str) -> ApiResult<Option<u64>> {
         let number = |value| {
             let wrong = || ApiError::field(&format!("/{name}"), "type", "must be a whole number");
             decimal(value).ok_or_else(wrong)
@@ -113,7 +113,7 @@ pub fn decimal(text: &str) -> Option<u64> {
 }
 
 /// Undoes percent-encoding (RFC 3986, 2.1) and `+` for a space.
-fn decode(text: &str) -> Result<String, ApiError> {
+fn decode(text: &str) -> ApiResult<String> {
     if !text.contains(['%', '+']) {
         return Ok(text.to_owned());
     }

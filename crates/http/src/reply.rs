@@ -8,7 +8,7 @@ use hyper::{HeaderMap, StatusCode};
 use kedge_protocol::resource::ResourceTrace;
 use serde::Serialize;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::preconditions::{self, tag_of};
 use crate::stream::ReplyBody;
 use kedge_net::coding::{AcceptedCodings, CODED_BYTES_MIN, ContentCoding, opaque_tag};
@@ -44,7 +44,7 @@ impl HttpReply {
         status: StatusCode,
         sequence: u64,
         body: &T,
-    ) -> Result<Self, ApiError> {
+    ) -> ApiResult<Self> {
         let body = serde_json::to_vec(body).map_err(|error| ApiError::internal(&error))?;
         Ok(Self::json_text(status, sequence, body))
     }
@@ -118,7 +118,7 @@ impl HttpReply {
     }
 
     /// 200 with JSON.
-    pub fn ok<T: Serialize + ?Sized>(sequence: u64, body: &T) -> Result<Self, ApiError> {
+    pub fn ok<T: Serialize + ?Sized>(sequence: u64, body: &T) -> ApiResult<Self> {
         Self::json(StatusCode::OK, sequence, body)
     }
 

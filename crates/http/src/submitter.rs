@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{ApiError, NONCE_HIGHEST};
+use crate::error::{ApiError, ApiResult, NONCE_HIGHEST};
 use crate::limits::RateLimits;
 use kedge_actors::Engine;
 use kedge_actors::api::{
@@ -29,7 +29,7 @@ impl RequestSubmitter {
 
     /// Submits a checked request. If the caller is of the signer's organization, an error includes the signer's highest
     /// nonce.
-    pub async fn submit(&self, submission: Arc<Submission>) -> Result<SubmissionOutcome, ApiError> {
+    pub async fn submit(&self, submission: Arc<Submission>) -> ApiResult<SubmissionOutcome> {
         let (signer, nonce) = (submission.head.signer, submission.head.nonce);
         let _room = match submission.asker {
             Principal::Wallet {

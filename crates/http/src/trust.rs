@@ -5,7 +5,7 @@ use kedge_actors::{Engine, PublishedState};
 use kedge_protocol::evidence::{ContractView, Evidence, NoFault};
 use kedge_storage::AnchorProgress;
 
-use crate::error::ApiError;
+use crate::error::ApiResult;
 
 /// The facts for a piece of evidence. Until the contract's keys have been read, the server's own keys stand in for
 /// them.
@@ -13,7 +13,7 @@ pub fn of(
     engine: &Engine,
     published: &PublishedState,
     evidence: &Evidence,
-) -> Result<ContractView, ApiError> {
+) -> ApiResult<ContractView> {
     let domain = *engine.domain();
     let mut trust = match engine.contract_keys() {
         Some(known) => known.trust(domain, engine.now_ms() / 1_000),

@@ -8,7 +8,7 @@ use kedge_config::{Config, V2Mode, is_plain_segment};
 use kedge_protocol::Code;
 use serde_json::json;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::metric_definitions::V2_REQUESTS;
 use crate::reply::{DEPRECATED_SINCE, DEPRECATION, HttpReply, successor_link};
 
@@ -84,7 +84,7 @@ impl LegacyLayer {
     }
 
     /// Answers a request whose path [`covers`] recognizes.
-    pub fn answer(&self, method: &Method, uri: &Uri, sequence: u64) -> Result<HttpReply, ApiError> {
+    pub fn answer(&self, method: &Method, uri: &Uri, sequence: u64) -> ApiResult<HttpReply> {
         let path = uri.path();
         let missing = || ApiError::no_path(path);
         if self.mode == V2Mode::Off {
@@ -139,7 +139,7 @@ fn redirect(
     uri: &Uri,
     successor: &SuccessorPath,
     sequence: u64,
-) -> Result<HttpReply, ApiError> {
+) -> ApiResult<HttpReply> {
     let SuccessorPath { path, hint, .. } = successor;
     let mut location = path.clone();
     if let Some(query) = uri.query() {

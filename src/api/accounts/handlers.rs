@@ -7,7 +7,7 @@ use kedge_http::auth::password;
 use kedge_http::auth::session::TokensView;
 use kedge_http::body;
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{AddressText, DecimalText};
 use kedge_http::signing::names::one_form;
@@ -55,7 +55,7 @@ pub struct RefreshBody {
 pub async fn check_registration(
     call: &mut HandlerCall,
     submission: &mut Submission,
-) -> Result<(), ApiError> {
+) -> ApiResult<()> {
     call.naming = (call.services.limits.rates).begin_naming(call.client_address, now_s())?;
     let registration: RegisterBody = body::parse(&call.body.text)?;
     check_invitation(call, &registration)?;
@@ -70,10 +70,7 @@ pub async fn check_registration(
 }
 
 /// The answer to `POST /wallets/register`. Each has new tokens, because none are stored.
-pub async fn registered(
-    call: &HandlerCall,
-    committed: &SubmissionOutcome,
-) -> Result<HttpReply, ApiError> {
+pub async fn registered(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let wallet: Wallet = call.made(committed)?;
     let phc = call.published().snapshot.password_hash(wallet.id)?;
     let phc = phc.ok_or_else(|| ApiError::internal(&"a registered wallet without a password"))?;
@@ -93,7 +90,7 @@ pub async fn registered(
 }
 
 /// Checks what the rules cannot: that the invitation has not expired, and that it is for the named organization.
-fn check_invitation(call: &HandlerCall, registration: &RegisterBody) -> Result<(), ApiError> {
+fn check_invitation(call: &HandlerCall, registration: &RegisterBody) -> ApiResult<()> {
     let code = registration.invitation.as_deref();
     let Some(id) = code.and_then(|code| call.services.access.invitations.open(code)) else {
         return Ok(());
@@ -112,7 +109,7 @@ fn check_invitation(call: &HandlerCall, registration: &RegisterBody) -> Result<(
     Ok(())
 }
 
-async fn begin(call: &HandlerCall, wallet: &Wallet, phc: &str) -> Result<TokensView, ApiError> {
+async fn begin(call: &HandlerCall, wallet: &Wallet, phc: &str) -> ApiResult<TokensView> {
     let services = &call.services;
     services
         .limits
@@ -132,7 +129,7 @@ fn wrong_login() -> ApiError {
 }
 
 /// `POST /wallets/login`
-pub async fn login(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn login(call: HandlerCall) -> ApiResult<HttpReply> {
     let login: LoginBody = body::parse(&call.body.text)?;
     if login.email.len() > EMAIL_BYTES_MAX {
         // No account can have this address, so an immediate refusal reveals nothing.
@@ -176,7 +173,7 @@ pub async fn login(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `POST /wallets/token/refresh`
-pub async fn refresh(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn refresh(call: HandlerCall) -> ApiResult<HttpReply> {
     let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
     let services = &call.services;
     let refreshed =
@@ -206,7 +203,7 @@ pub struct LogoutView {
     pub ended: bool,
 }
 
-fn own_wallet(call: &HandlerCall, id: Id) -> Result<Wallet, ApiError> {
+fn own_wallet(call: &HandlerCall, id: Id) -> ApiResult<Wallet> {
     call.published()
         .snapshot
         .wallet(id)?
@@ -214,7 +211,7 @@ fn own_wallet(call: &HandlerCall, id: Id) -> Result<Wallet, ApiError> {
 }
 
 /// `GET /wallets/me`
-pub async fn me(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn me(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let wallet = own_wallet(&call, call.session()?.wallet()?)?;
     let mut nonces = Vec::with_capacity(wallet.keys.len());
@@ -252,10 +249,7 @@ fn names_email(submission: &Submission) -> bool {
 }
 
 /// Before `PATCH /wallets/me`: the hash of a new password, if there is one.
-pub async fn check_password(
-    call: &mut HandlerCall,
-    submission: &mut Submission,
-) -> Result<(), ApiError> {
+pub async fn check_password(call: &mut HandlerCall, submission: &mut Submission) -> ApiResult<()> {
     if names_email(submission) {
         call.naming = (call.services.limits.rates).begin_naming(call.client_address, now_s())?;
     }
@@ -269,7 +263,7 @@ pub async fn check_password(
 
 /// The hash of a new password. The body must also contain the current one. A guess is answered only for a signer of the
 /// wallet, and is counted like one at login.
-async fn new_password(call: &HandlerCall, signer: Address) -> Result<NewSecret, ApiError> {
+async fn new_password(call: &HandlerCall, signer: Address) -> ApiResult<NewSecret> {
     let patch: WalletBody = body::parse(&call.body.text)?;
     let wallet = own_wallet(call, call.session()?.wallet()?)?;
     if !wallet.keys.contains(&signer) {
@@ -304,12 +298,12 @@ async fn new_password(call: &HandlerCall, signer: Address) -> Result<NewSecret, 
 }
 
 /// The answer to `PATCH /wallets/me`, `POST /wallets/me/keys` and `DELETE /wallets/me/keys/{id}`
-pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     call.changed(committed, WalletView::from(call.made::<Wallet>(committed)?))
 }
 
 /// `POST /wallets/logout`
-pub async fn logout(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn logout(call: HandlerCall) -> ApiResult<HttpReply> {
     let RefreshBody { refresh_token } = body::parse(&call.body.text)?;
     let services = &call.services;
     services

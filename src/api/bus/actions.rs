@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kedge_actors::PublishedState;
 use kedge_http::batches::CachedBatch;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::query::RequestParameter;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
@@ -39,7 +39,7 @@ pub(in crate::api) fn place(placed: &PlacedAction) -> u64 {
     clippy::unnecessary_wraps,
     reason = "the shape that a list's source has"
 )]
-pub(in crate::api) fn keep_all(placed: &PlacedAction) -> Result<Option<usize>, ApiError> {
+pub(in crate::api) fn keep_all(placed: &PlacedAction) -> ApiResult<Option<usize>> {
     Ok(Some(placed.action.payload.len()))
 }
 
@@ -48,7 +48,7 @@ pub(in crate::api) fn view(
     call: &HandlerCall,
     snapshot: &StoreSnapshot,
     placed: PlacedAction,
-) -> Result<ActionView<'static>, ApiError> {
+) -> ApiResult<ActionView<'static>> {
     let batch = call
         .services
         .reads
@@ -57,7 +57,7 @@ pub(in crate::api) fn view(
     view_in(&batch, placed)
 }
 
-fn view_in(batch: &CachedBatch, placed: PlacedAction) -> Result<ActionView<'static>, ApiError> {
+fn view_in(batch: &CachedBatch, placed: PlacedAction) -> ApiResult<ActionView<'static>> {
     let head = batch.head(placed.leaf_index);
     let head = head.ok_or_else(|| ApiError::internal(&"an action past its batch's leaves"))?;
     Ok(view_conversion::logged(placed, batch.id, head))
@@ -65,7 +65,7 @@ fn view_in(batch: &CachedBatch, placed: PlacedAction) -> Result<ActionView<'stat
 
 /// The action of the path, by id or sequence, if the caller may see it: the caller's organization made it, or it acted
 /// on an object that the caller sees.
-fn seen_action(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<PlacedAction, ApiError> {
+fn seen_action(call: &HandlerCall, snapshot: &StoreSnapshot) -> ApiResult<PlacedAction> {
     let missing = || call.missing(Prefix::Action);
     let sequence = call.number_of(Prefix::Action, |id| snapshot.action_sequence(id))?;
     let placed = snapshot.action_at(sequence)?.ok_or_else(missing)?;
@@ -80,7 +80,7 @@ fn seen_action(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<PlacedAct
 }
 
 /// `GET /ebus/actions`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
@@ -96,7 +96,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /ebus/actions/{id}`
-pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let placed = seen_action(&call, &published.snapshot)?;
     let batches = &call.services.reads.batches;
@@ -120,7 +120,7 @@ fn receipt(services: &ApiServices, placed: &PlacedAction, batch: &CachedBatch) -
 }
 
 /// The receipt of the action at a sequence.
-pub fn receipt_of(services: &ApiServices, sequence: u64) -> Result<Option<Receipt>, ApiError> {
+pub fn receipt_of(services: &ApiServices, sequence: u64) -> ApiResult<Option<Receipt>> {
     let published = services.published();
     let snapshot = &published.snapshot;
     let Some(placed) = snapshot.action_at(sequence)? else {
@@ -142,7 +142,7 @@ fn opened_leaf(placed: &PlacedAction) -> ReceiptLeaf {
 }
 
 /// `GET /ebus/actions/{id}/proof`
-pub async fn proof(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn proof(call: HandlerCall) -> ApiResult<HttpReply> {
     let with_authorship = match call.query.get("form") {
         None | Some("inclusion") => false,
         Some("authorship") => true,
@@ -184,7 +184,7 @@ pub fn proof_file(
     services: &ApiServices,
     published: &PublishedState,
     placed: PlacedAction,
-) -> Result<ProofFile, ApiError> {
+) -> ApiResult<ProofFile> {
     let snapshot = &published.snapshot;
     let batch = services.reads.batches.get(snapshot, placed.batch_number)?;
     Ok(ProofFile {
@@ -210,7 +210,7 @@ pub fn proof_file(
 }
 
 /// The path to a finalized anchor, if there is one.
-fn anchor_proof(snapshot: &StoreSnapshot, batch: u64) -> Result<Option<AnchorProof>, ApiError> {
+fn anchor_proof(snapshot: &StoreSnapshot, batch: u64) -> ApiResult<Option<AnchorProof>> {
     let Some(anchor) = snapshot
         .anchor_covering(batch)?
         .filter(|anchor| anchor.status == AnchorProgress::Finalized)
@@ -227,7 +227,7 @@ fn anchor_proof(snapshot: &StoreSnapshot, batch: u64) -> Result<Option<AnchorPro
     }))
 }
 
-fn authorship(snapshot: &StoreSnapshot, placed: &PlacedAction) -> Result<Authorship, ApiError> {
+fn authorship(snapshot: &StoreSnapshot, placed: &PlacedAction) -> ApiResult<Authorship> {
     let request = snapshot.request_at(placed.sequence)?;
     let request = request.ok_or_else(|| ApiError::internal(&"an action without its request"))?;
     let hashes = request.action_hashes();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hyper::header::HeaderName;
 use kedge_actors::api::{ActionOutcome, Submission, SubmissionOutcome};
 use kedge_http::envelope::ErrorEnvelope;
-use kedge_http::error::{ApiError, ErrorDetail, NONCE_HIGHEST};
+use kedge_http::error::{ApiError, ApiResult, ErrorDetail, NONCE_HIGHEST};
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
@@ -19,7 +19,7 @@ use crate::api::view_conversion::ActionPosition;
 pub(in crate::api) const PAYLOAD: &str = "/payload";
 
 /// The answer to `POST /ebus/actions`
-pub fn single(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn single(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let position = call.position(committed);
     let position = position.map_err(|error| error.under(PAYLOAD))?;
     let mut view = position.view(call.submission()?);
@@ -28,7 +28,7 @@ pub fn single(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpR
 }
 
 /// The answer to `POST /ebus/actions/batch`
-pub fn batch(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn batch(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let submission = call.submission()?;
     if submission.head.atomic
         && let Some((index, refusal)) = committed.first_refusal()
@@ -81,7 +81,7 @@ fn results<'a>(
     submission: &'a Submission,
     committed: &'a SubmissionOutcome,
     minimal: bool,
-) -> Result<BatchAnswer<'a>, ApiError> {
+) -> ApiResult<BatchAnswer<'a>> {
     let mut results = Vec::with_capacity(committed.actions.len());
     let mut receipts: Vec<ReceiptAction> = Vec::with_capacity(committed.actions.len());
     let request_id = &call.request_id;

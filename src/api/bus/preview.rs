@@ -9,7 +9,7 @@ use kedge_config::secrets;
 use kedge_http::auth::rights::{CrudAccess, EndpointRight};
 use kedge_http::clock::now_s;
 use kedge_http::envelope::ErrorEnvelope;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::ShareHolder;
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{AddressText, DecimalText, HashText};
@@ -41,7 +41,7 @@ fn wallet_of(
     call: &HandlerCall,
     snapshot: &StoreSnapshot,
     signer: Option<Address>,
-) -> Result<Wallet, ApiError> {
+) -> ApiResult<Wallet> {
     let session = call.session()?;
     if let Some(id) = session.wallet_id {
         let gone = || ApiError::new(Code::Unauthenticated, "the token's wallet does not exist");
@@ -60,7 +60,7 @@ fn wallet_of(
         .ok_or_else(|| SubmissionError::SignerNotOfOrganization.into())
 }
 
-async fn read(call: &mut HandlerCall) -> Result<PreviewBody, ApiError> {
+async fn read(call: &mut HandlerCall) -> ApiResult<PreviewBody> {
     let text = std::mem::take(&mut call.body.text);
     let bytes = text.len();
     let read = || bus::preview(text);
@@ -68,7 +68,7 @@ async fn read(call: &mut HandlerCall) -> Result<PreviewBody, ApiError> {
 }
 
 /// `POST /ebus/actions/preview`
-pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn preview(mut call: HandlerCall) -> ApiResult<HttpReply> {
     let PreviewBody {
         bus: body,
         many,
@@ -116,7 +116,7 @@ pub async fn preview(mut call: HandlerCall) -> Result<HttpReply, ApiError> {
     let results = decided.results.into_iter();
     let results = results.map(|result| outcome(result, &call.request_id));
     let answer = PreviewAnswer {
-        results: results.collect::<Result<_, ApiError>>()?,
+        results: results.collect::<ApiResult<_>>()?,
         would_commit,
         typed_data: TypedData::of(
             call.services.access.verifier.domain(),
@@ -143,10 +143,7 @@ fn usual_signer(wallet: &Wallet) -> Address {
 }
 
 /// One action's part of the answer.
-fn outcome(
-    result: Result<Object, ApiError>,
-    request_id: &str,
-) -> Result<PreviewOutcome<'static>, ApiError> {
+fn outcome(result: ApiResult<Object>, request_id: &str) -> ApiResult<PreviewOutcome<'static>> {
     Ok(match result {
         Ok(object) => {
             let object = PreviewObject::from(object);
@@ -162,7 +159,7 @@ fn outcome(
 
 /// The expected outcome of each action, and the sequence of the state it is based on.
 struct PreviewDecision {
-    results: Vec<Result<Object, ApiError>>,
+    results: Vec<ApiResult<Object>>,
     sequence: u64,
 }
 
@@ -172,7 +169,7 @@ async fn decide(
     wallet: &Wallet,
     body: Arc<SignedTexts>,
     many: bool,
-) -> Result<PreviewDecision, ApiError> {
+) -> ApiResult<PreviewDecision> {
     let caller = Caller {
         wallet_id: wallet.id,
         organization_id: wallet.organization_id,

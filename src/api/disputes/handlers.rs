@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::body;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::idempotency::answer::IdempotentKey;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
@@ -38,7 +38,7 @@ struct FormatName {
 }
 
 /// `POST /disputes`
-pub async fn create(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn create(call: HandlerCall) -> ApiResult<HttpReply> {
     let text = call.body.text.as_str();
     if text.len() > FILE_BYTES_MAX {
         let message = format!(
@@ -64,7 +64,7 @@ pub async fn create(call: HandlerCall) -> Result<HttpReply, ApiError> {
     recorded.answer()?.reply(call.published().head.sequence)
 }
 
-async fn fault(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<DisputeRecord, ApiError> {
+async fn fault(call: &HandlerCall, kept: Option<IdempotentKey>) -> ApiResult<DisputeRecord> {
     let organization_id = call.session()?.organization_id;
     let text = call.body.text.as_str();
     let file = EvidenceFile::parse(text).map_err(|error| no_evidence(text, &error))?;
@@ -83,7 +83,7 @@ async fn fault(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<Disput
 }
 
 /// Only its claimant may submit a claim, so that a copy cannot use up its context.
-async fn claim(call: &HandlerCall, kept: Option<IdempotentKey>) -> Result<DisputeRecord, ApiError> {
+async fn claim(call: &HandlerCall, kept: Option<IdempotentKey>) -> ApiResult<DisputeRecord> {
     let session = call.session()?;
     let wallet_id = session.wallet()?;
     let text = call.body.text.as_str();
@@ -120,7 +120,7 @@ fn other_format() -> ApiError {
 
 /// Locates a file's fault, which its own error does not state.
 fn unread<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ApiError {
-    let read: Result<T, ApiError> = body::parse(text);
+    let read: ApiResult<T> = body::parse(text);
     read.err().unwrap_or_else(|| ApiError::internal(error))
 }
 
@@ -144,7 +144,7 @@ fn no_claim(text: &str, error: &ClaimTextError) -> ApiError {
 fn seen(
     call: &HandlerCall,
     view: Result<DisputeView, serde_json::Error>,
-) -> Result<DisputeView, ApiError> {
+) -> ApiResult<DisputeView> {
     let view = view.map_err(|error| ApiError::internal(&error))?;
     Ok(match call.session()?.check(Some(READS_ACTIONS)) {
         Ok(()) => view,
@@ -153,7 +153,7 @@ fn seen(
 }
 
 /// `GET /disputes`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     list_own(
         &call,
         |dispute: &Dispute| Ok(Some(dispute.verdict.len())),
@@ -162,7 +162,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /disputes/{id}`
-pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let dispute = call.own(&published.snapshot, |_: &Dispute| true)?;
     let view = seen(&call, DisputeView::whole(&dispute))?;

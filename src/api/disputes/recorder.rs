@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use kedge_actors::{Engine, PublishedState};
 use kedge_http::claims::VerifiedClaim;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::idempotency::answer::{IdempotentAnswer, IdempotentKey};
 use kedge_http::operator::OperatorKey;
 use kedge_http::trust;
@@ -43,7 +43,7 @@ pub struct DisputeRecord {
 
 impl DisputeRecord {
     /// The answer to the caller that submitted it.
-    pub fn answer(&self) -> Result<IdempotentAnswer, ApiError> {
+    pub fn answer(&self) -> ApiResult<IdempotentAnswer> {
         let view = DisputeView::whole(&self.dispute).map_err(|error| ApiError::internal(&error))?;
         let status = if self.is_new {
             StatusCode::CREATED
@@ -60,7 +60,7 @@ impl DisputeRecord {
         dispute: Dispute,
         engine: &Engine,
         kept: Option<IdempotentKey>,
-    ) -> Result<Self, ApiError> {
+    ) -> ApiResult<Self> {
         let recorded = Self {
             dispute,
             is_new: false,
@@ -78,7 +78,7 @@ pub fn answer_at(
     snapshot: &StoreSnapshot,
     organization_id: Id,
     sequence: u64,
-) -> Result<IdempotentAnswer, ApiError> {
+) -> ApiResult<IdempotentAnswer> {
     let page = RowPage {
         after: sequence.checked_sub(1),
         descending: false,
@@ -99,7 +99,7 @@ pub fn check(
     engine: &Engine,
     published: &PublishedState,
     file: &EvidenceFile,
-) -> Result<EvidenceVerdict, ApiError> {
+) -> ApiResult<EvidenceVerdict> {
     let trust = trust::of(engine, published, &file.evidence)?;
     file.check(&trust).map_err(|refusal| {
         let remark = trust::remark(engine, &refusal);
@@ -113,7 +113,7 @@ pub fn of_claim(
     snapshot: &StoreSnapshot,
     organization_id: Id,
     file: &ClaimFile,
-) -> Result<Option<Dispute>, ApiError> {
+) -> ApiResult<Option<Dispute>> {
     let context = file.statement().context;
     let Some(dispute) = snapshot.dispute_of_claim(&context)? else {
         return Ok(None);
@@ -146,7 +146,7 @@ impl DisputeRecorder {
         file: &EvidenceFile,
         verdict: EvidenceVerdict,
         kept: Option<IdempotentKey>,
-    ) -> Result<DisputeRecord, ApiError> {
+    ) -> ApiResult<DisputeRecord> {
         let evidence = normal_form(file.normal_form())?;
         let digest = EvidenceFile::digest_of(&evidence);
         let find =
@@ -176,7 +176,7 @@ impl DisputeRecorder {
         organization_id: Id,
         claim: &VerifiedClaim,
         kept: Option<IdempotentKey>,
-    ) -> Result<DisputeRecord, ApiError> {
+    ) -> ApiResult<DisputeRecord> {
         let find = |snapshot: &StoreSnapshot| of_claim(snapshot, organization_id, &claim.file);
         let payload = ClaimVerdict {
             kind: VerdictKind::Claim,
@@ -195,11 +195,11 @@ impl DisputeRecorder {
     async fn once<P: Serialize>(
         &self,
         organization_id: Id,
-        find: impl Fn(&StoreSnapshot) -> Result<Option<Dispute>, ApiError>,
+        find: impl Fn(&StoreSnapshot) -> ApiResult<Option<Dispute>>,
         subject: Id,
         payload: &P,
         kept: Option<IdempotentKey>,
-    ) -> Result<DisputeRecord, ApiError> {
+    ) -> ApiResult<DisputeRecord> {
         let payload = serde_json::to_string(payload).map_err(|error| ApiError::internal(&error))?;
         let _turn = self.turn.lock().await;
         if let Some(dispute) = find(&self.engine.published().snapshot)? {
@@ -222,15 +222,15 @@ impl DisputeRecorder {
     }
 }
 
-fn normal_form(written: Result<String, serde_json::Error>) -> Result<String, ApiError> {
+fn normal_form(written: Result<String, serde_json::Error>) -> ApiResult<String> {
     written.map_err(|error| ApiError::internal(&error))
 }
 
-fn raw(text: String) -> Result<Box<RawValue>, ApiError> {
+fn raw(text: String) -> ApiResult<Box<RawValue>> {
     RawValue::from_string(text).map_err(|error| ApiError::internal(&error))
 }
 
 /// Parses a verdict from the log.
-fn read<'a, T: serde::Deserialize<'a>>(verdict: &'a str) -> Result<T, ApiError> {
+fn read<'a, T: serde::Deserialize<'a>>(verdict: &'a str) -> ApiResult<T> {
     serde_json::from_str(verdict).map_err(|error| ApiError::internal(&error))
 }

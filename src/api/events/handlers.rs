@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use kedge_http::auth::api_key::PresentedKey;
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::events::{StreamRequest, filter};
 use kedge_http::query::RequestParameter;
 use kedge_http::reply::HttpReply;
@@ -38,7 +38,7 @@ const KEY_STREAM_S: u64 = 15 * 60;
 const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
 /// `GET /ebus/events`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let session = call.session()?;
     let organization = session.organization_id;
@@ -86,7 +86,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 const PIECE_EVENTS: usize = 256;
 
 /// `GET /ebus/events/stream`
-pub async fn stream(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn stream(call: HandlerCall) -> ApiResult<HttpReply> {
     let session = call.session()?;
     let filter = filter::of_caller(&call.query, &session)?;
     let published = call.published();
@@ -123,7 +123,7 @@ pub async fn stream(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// The position that the caller has already seen.
-fn resumed(call: &HandlerCall) -> Result<Option<EventPosition>, ApiError> {
+fn resumed(call: &HandlerCall) -> ApiResult<Option<EventPosition>> {
     let header = call.headers.get(LAST_EVENT_ID);
     // A browser that has not seen an id yet may send an empty one.
     let (name, text) = match header.filter(|value| !value.is_empty()) {

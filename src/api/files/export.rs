@@ -11,7 +11,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderValue};
 use kedge_http::auth::api_key::API_KEY;
 use kedge_http::auth::rights::READS_ACTIONS;
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::{ShareHolder, ShareSlot};
 use kedge_http::query::RequestParameter;
 use kedge_http::reply::HttpReply;
@@ -47,7 +47,7 @@ struct ExportPlan {
 }
 
 /// `GET /export`
-pub async fn export(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn export(call: HandlerCall) -> ApiResult<HttpReply> {
     let services = &call.services;
     let shows = |name: &str| call.headers.contains_key(name);
     let organization_id = if shows(AUTHORIZATION.as_str()) || shows(API_KEY) {
@@ -138,14 +138,14 @@ async fn write(
     }
 }
 
-fn push(out: &mut Vec<u8>, line: &ExportLine) -> Result<(), ApiError> {
+fn push(out: &mut Vec<u8>, line: &ExportLine) -> ApiResult<()> {
     serde_json::to_writer(&mut *out, line).map_err(|error| ApiError::internal(&error))?;
     out.push(b'\n');
     Ok(())
 }
 
 impl ExportPlan {
-    fn first_line(&self, from: u64) -> Result<Vec<u8>, ApiError> {
+    fn first_line(&self, from: u64) -> ApiResult<Vec<u8>> {
         let published = self.services.published();
         let snapshot = &published.snapshot;
         let engine = &self.services.engine;
@@ -176,7 +176,7 @@ impl ExportPlan {
     }
 
     /// Appends lines to `out`, starting at a batch; returns the next batch, and whether that was all.
-    fn piece(&self, from: u64, mut out: Vec<u8>) -> Result<(u64, Vec<u8>, bool), ApiError> {
+    fn piece(&self, from: u64, mut out: Vec<u8>) -> ApiResult<(u64, Vec<u8>, bool)> {
         let published = self.services.published();
         let mut number = from;
         while number < self.checkpoint.checkpoint.batches {
@@ -190,12 +190,7 @@ impl ExportPlan {
         Ok((number, out, true))
     }
 
-    fn batch(
-        &self,
-        snapshot: &StoreSnapshot,
-        number: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ApiError> {
+    fn batch(&self, snapshot: &StoreSnapshot, number: u64, out: &mut Vec<u8>) -> ApiResult<()> {
         let (Some(batch), Some(leaves)) = (snapshot.batch(number)?, snapshot.leaves(number)?)
         else {
             return Err(ApiError::internal(&format!("batch {number} is missing")));

@@ -10,7 +10,7 @@ use hyper::header::{
 };
 use hyper::{Method, StatusCode};
 use kedge_actors::api::{Submission, SubmissionOutcome};
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::files::{FileUpload, NamingOutcome};
 use kedge_http::limits::ShareSlot;
 use kedge_http::range::{self, ContentRange};
@@ -43,7 +43,7 @@ pub async fn submit(
     services: Arc<ApiServices>,
     upload: FileUpload,
     submission: Arc<Submission>,
-) -> Result<SubmissionOutcome, ApiError> {
+) -> ApiResult<SubmissionOutcome> {
     // A caller that disconnects must not stop this between the content and the log.
     let task = tokio::spawn(async move {
         if let Some(organization) = submission.asker.organization_id() {
@@ -63,7 +63,7 @@ pub async fn submit(
 }
 
 /// The answer to `POST /files`
-pub fn created(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn created(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let file: FileRecord = call.made(committed)?;
     let location = format!("/files/{}", file.id);
     let reply = call.changed(committed, FileView::from(file))?;
@@ -71,7 +71,7 @@ pub fn created(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<Http
 }
 
 /// `GET /files`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     list_own(
         &call,
         |file: &FileRecord| Ok(Some(file.name.len())),
@@ -80,20 +80,20 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// The file of the path, if it is the caller's organization's.
-fn found(call: &HandlerCall) -> Result<(FileRecord, u64), ApiError> {
+fn found(call: &HandlerCall) -> ApiResult<(FileRecord, u64)> {
     let published = call.published();
     let file = call.own(&published.snapshot, |_: &FileRecord| true)?;
     Ok((file, published.head.sequence))
 }
 
 /// `GET /files/{id}`
-pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let (file, sequence) = found(&call)?;
     Ok(HttpReply::ok(sequence, &FileView::from(file))?.etagged(&call.headers, PRIVATE))
 }
 
 /// `GET /files/{id}/content`
-pub async fn content(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn content(call: HandlerCall) -> ApiResult<HttpReply> {
     let (file, sequence) = found(&call)?;
     let tag = format!("\"{}\"", const_hex::encode(file.sha256.0));
     let media_type = HeaderValue::from_str(&file.media_type)
@@ -123,7 +123,7 @@ async fn send(
     file: &FileRecord,
     reply: HttpReply,
     part: Option<(u64, u64)>,
-) -> Result<HttpReply, ApiError> {
+) -> ApiResult<HttpReply> {
     let place = call
         .services
         .reads
@@ -198,7 +198,7 @@ async fn digest_of(
     file: &FileRecord,
     content: &mut tokio::fs::File,
     length: u64,
-) -> Result<Hash, ApiError> {
+) -> ApiResult<Hash> {
     let failed = |error| unreadable(file, &error);
     let mut hasher = Sha256::new();
     if length <= PIECE_BYTES as u64 {

@@ -19,7 +19,7 @@ use kedge_actors::api::{
 };
 use kedge_actors::overlay::StateVersion;
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_protocol::Code;
 use kedge_protocol::action::{ActionTexts, ActionWords, hash_actions};
 use kedge_protocol::batch::SignedBatch;
@@ -46,7 +46,7 @@ pub const REPLAYED: &str = "idempotent-replayed";
 /// The longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
 
-pub fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+pub fn key_of(headers: &HeaderMap) -> ApiResult<Option<&str>> {
     let mut values = headers.get_all(HEADER).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -74,7 +74,7 @@ pub fn begin(
     path: &str,
     key: &str,
     submission: &mut Submission,
-) -> Result<Option<SubmissionOutcome>, ApiError> {
+) -> ApiResult<Option<SubmissionOutcome>> {
     let services = &call.services;
     // A registering caller has no organization yet, but has an address.
     let caller: &[u8] = match &call.session {
@@ -162,7 +162,7 @@ fn words(submission: &Submission, action: &kedge_actors::SubmittedAction) -> Act
 }
 
 /// Number of objects made from the request's template, which is part of its answer.
-fn minted(snapshot: &StoreSnapshot, submission: &Submission) -> Result<u64, ApiError> {
+fn minted(snapshot: &StoreSnapshot, submission: &Submission) -> ApiResult<u64> {
     let target = submission
         .actions
         .first()
@@ -181,7 +181,7 @@ fn rebuild(
     (again, asker): (&Submission, Id),
     kept: IdempotencyResidue<'_>,
     first_sequence: u64,
-) -> Result<SubmissionOutcome, ApiError> {
+) -> ApiResult<SubmissionOutcome> {
     let mut requests = snapshot.requests_from(first_sequence);
     let record = requests.next().ok_or_else(missing)??;
     let first = snapshot.wallet_by_address(record.head.signer)?;
@@ -263,7 +263,7 @@ fn done(
     batch: &SignedBatch,
     leaves: &[Hash],
     images: Vec<ResourceState>,
-) -> Result<Vec<ActionOutcome>, ApiError> {
+) -> ApiResult<Vec<ActionOutcome>> {
     let mut actions: Vec<ActionOutcome> = (0..submission.actions.len())
         .map(|_| ActionOutcome::Refused(Refusal::Unavailable))
         .collect();

@@ -2,13 +2,13 @@
 //! on objects' states are not checked again: a transfer takes the sender's right away, and its retry is still answered.
 
 use kedge_actors::api::{Principal, Submission, SubmissionError};
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_protocol::Id;
 use kedge_rules::rights::check_role;
 use kedge_storage::StoreSnapshot;
 
 /// Refuses a request that its signer may not make now. Returns the signer's wallet.
-pub(super) fn check(snapshot: &StoreSnapshot, submission: &Submission) -> Result<Id, ApiError> {
+pub(super) fn check(snapshot: &StoreSnapshot, submission: &Submission) -> ApiResult<Id> {
     let signer = submission.head.signer;
     let of_address = || snapshot.wallet_by_address(signer);
     let wallet = match submission.asker {

@@ -2,7 +2,7 @@
 //! first request's signer only.
 
 use kedge_actors::api::Submission;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 
 use crate::api::call::HandlerCall;
 
@@ -19,12 +19,7 @@ fn scope<'a>(
 }
 
 /// Seals the secret of a new request, if there is one.
-pub fn keep(
-    call: &HandlerCall,
-    submission: &Submission,
-    path: &str,
-    key: &str,
-) -> Result<(), ApiError> {
+pub fn keep(call: &HandlerCall, submission: &Submission, path: &str, key: &str) -> ApiResult<()> {
     let (Some(keep), Some(secret)) = (&submission.keep, &call.shown_once) else {
         return Ok(());
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::header::HeaderName;
 use kedge_http::clock::now_s;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::idempotency::answer::{IdempotentAnswer, IdempotentKey};
 use kedge_http::idempotency::in_flight::{KeyState, claim};
 use kedge_http::reply::HttpReply;
@@ -23,7 +23,7 @@ pub enum UnsignedStart {
 }
 
 /// Begins a request whose right was checked before. Only the first request's asker gets the stored answer.
-pub fn begin(call: &HandlerCall) -> Result<UnsignedStart, ApiError> {
+pub fn begin(call: &HandlerCall) -> ApiResult<UnsignedStart> {
     begin_logged(call, |_, _| {
         Err(ApiError::internal(&"a kept answer is not in the log"))
     })
@@ -33,8 +33,8 @@ pub fn begin(call: &HandlerCall) -> Result<UnsignedStart, ApiError> {
 /// that action's sequence.
 pub fn begin_logged(
     call: &HandlerCall,
-    logged: impl FnOnce(&StoreSnapshot, u64) -> Result<IdempotentAnswer, ApiError>,
-) -> Result<UnsignedStart, ApiError> {
+    logged: impl FnOnce(&StoreSnapshot, u64) -> ApiResult<IdempotentAnswer>,
+) -> ApiResult<UnsignedStart> {
     let Some(text) = key_of(&call.headers)? else {
         return Ok(UnsignedStart::New(None));
     };

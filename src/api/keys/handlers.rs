@@ -2,7 +2,7 @@
 
 use kedge_actors::api::{NewSecret, Submission, SubmissionOutcome};
 use kedge_http::auth::rights::Rights;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::TimeText;
 use kedge_protocol::resource::{ApiKey, Permission};
@@ -25,7 +25,7 @@ struct ApiKeyChecks {
 }
 
 /// Before `POST /api-keys`: the key's secret.
-pub async fn create(call: &mut HandlerCall, submission: &mut Submission) -> Result<(), ApiError> {
+pub async fn create(call: &mut HandlerCall, submission: &mut Submission) -> ApiResult<()> {
     check_body(call, submission)?;
     // The action's content determines the key's id before the action is placed.
     let content = submission.actions.first().map(|action| action.content);
@@ -34,7 +34,7 @@ pub async fn create(call: &mut HandlerCall, submission: &mut Submission) -> Resu
 }
 
 /// Before `POST /api-keys/{id}/rotate`: the key's new secret.
-pub async fn rotate(call: &mut HandlerCall, submission: &mut Submission) -> Result<(), ApiError> {
+pub async fn rotate(call: &mut HandlerCall, submission: &mut Submission) -> ApiResult<()> {
     let session = call.session()?;
     let id = call.id_of(Prefix::Key)?;
     // A foreign or unknown key is left to the rules.
@@ -45,7 +45,7 @@ pub async fn rotate(call: &mut HandlerCall, submission: &mut Submission) -> Resu
     add_secret(call, submission, id)
 }
 
-fn check_body(call: &HandlerCall, submission: &Submission) -> Result<(), ApiError> {
+fn check_body(call: &HandlerCall, submission: &Submission) -> ApiResult<()> {
     let Some(action) = submission.actions.first() else {
         return Ok(());
     };
@@ -65,7 +65,7 @@ fn check_body(call: &HandlerCall, submission: &Submission) -> Result<(), ApiErro
 }
 
 /// Adds a key's new secret, shown once the action is done.
-fn add_secret(call: &mut HandlerCall, submission: &mut Submission, id: Id) -> Result<(), ApiError> {
+fn add_secret(call: &mut HandlerCall, submission: &mut Submission, id: Id) -> ApiResult<()> {
     let issued = call.services.access.api_keys.issue(id);
     let (text, hash) = issued.map_err(|error| ApiError::internal(&error))?;
     submission.secret = Some(NewSecret::Token(hash));
@@ -74,7 +74,7 @@ fn add_secret(call: &mut HandlerCall, submission: &mut Submission, id: Id) -> Re
 }
 
 /// The answer to `POST /api-keys` and `POST /api-keys/{id}/rotate`
-pub fn shown(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn shown(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let Some(secret) = &call.shown_once else {
         return deleted(call, committed);
     };
@@ -90,13 +90,13 @@ pub fn shown(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpRe
 }
 
 /// The answer to `DELETE /api-keys/{id}`
-pub fn deleted(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn deleted(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let view = changed_view(call, call.made(committed)?)?;
     call.changed(committed, view)
 }
 
 /// A key that the request changed.
-fn changed_view(call: &HandlerCall, key: ApiKey) -> Result<ApiKeyView, ApiError> {
+fn changed_view(call: &HandlerCall, key: ApiKey) -> ApiResult<ApiKeyView> {
     match call.earlier {
         // The key's last use at that time is not known any more.
         Some(_) => Ok(ApiKeyView::of(key, None)),
@@ -104,13 +104,13 @@ fn changed_view(call: &HandlerCall, key: ApiKey) -> Result<ApiKeyView, ApiError>
     }
 }
 
-fn view(call: &HandlerCall, snapshot: &StoreSnapshot, key: ApiKey) -> Result<ApiKeyView, ApiError> {
+fn view(call: &HandlerCall, snapshot: &StoreSnapshot, key: ApiKey) -> ApiResult<ApiKeyView> {
     let last_used_ms = call.services.access.api_keys.last_used(snapshot, key.id)?;
     Ok(ApiKeyView::of(key, last_used_ms))
 }
 
 /// `GET /api-keys/{id}`
-pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let key = call.own(&published.snapshot, |key: &ApiKey| !key.deleted)?;
     let view = view(&call, &published.snapshot, key)?;
@@ -118,7 +118,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /api-keys`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     list_own(
         &call,
         |key: &ApiKey| Ok((!key.deleted).then_some(key.name.len())),

@@ -1,6 +1,6 @@
 //! Anchors, checkpoints and consistency proofs. All public.
 
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::query::RequestParameter;
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::HashText;
@@ -28,7 +28,7 @@ pub const SIZES: &[RequestParameter] = &[
 ];
 
 /// `GET /anchors`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let listing = ListRequest::of(&call, &[])?;
@@ -45,7 +45,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /anchors/{id}`
-pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let number = call.number_of(Prefix::Anchor, |id| snapshot.anchor_number(id))?;
@@ -56,7 +56,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /checkpoint`
-pub async fn checkpoint(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn checkpoint(call: HandlerCall) -> ApiResult<HttpReply> {
     let engine = &call.services.engine;
     let signed = engine.checkpoint()?;
     let key = engine
@@ -68,7 +68,7 @@ pub async fn checkpoint(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /consistency`
-pub async fn consistency(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn consistency(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let size = |name: &'static str| {
         let size = call.query.number(name)?;

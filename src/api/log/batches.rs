@@ -1,7 +1,7 @@
 //! Batches: headers and leaves are public, actions are their organizations'.
 
 use kedge_http::auth::rights::READS_ACTIONS;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{HashText, ResourceIdText};
 use kedge_protocol::Prefix;
@@ -17,14 +17,14 @@ use crate::api::row::{IMMUTABLE, PUBLIC};
 use crate::api::view_conversion;
 
 /// The batch of the path, by id or number.
-fn found_batch(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<SignedBatch, ApiError> {
+fn found_batch(call: &HandlerCall, snapshot: &StoreSnapshot) -> ApiResult<SignedBatch> {
     let number = call.number_of(Prefix::Batch, |id| snapshot.batch_number(id))?;
     let batch = snapshot.batch(number)?;
     batch.ok_or_else(|| call.missing(Prefix::Batch))
 }
 
 /// `GET /batches/{id}`
-pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let batch = found_batch(&call, &published.snapshot)?;
     let anchor = published.snapshot.anchor_covering(batch.header.number)?;
@@ -33,7 +33,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /batches`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let listing = ListRequest::of(&call, &[])?;
@@ -61,7 +61,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /batches/{id}/leaves`
-pub async fn leaves(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn leaves(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let batch = found_batch(&call, &published.snapshot)?;
     let number = batch.header.number;
@@ -77,7 +77,7 @@ pub async fn leaves(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /batches/{id}/actions`
-pub async fn actions(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn actions(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let batch = found_batch(&call, snapshot)?;

@@ -2,7 +2,7 @@
 
 use kedge_actors::PublishedState;
 use kedge_chain::contract::KeyTrust;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{AddressText, ResourceIdText, TimeText};
 use kedge_protocol::KeyActivation;
@@ -32,7 +32,7 @@ impl SequencerKeyEntry {
 }
 
 /// `GET /sequencer-keys`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let listing = ListRequest::of(&call, &[])?;
     let contract = call.services.engine.contract_keys();
@@ -53,7 +53,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 fn named(
     published: &PublishedState,
     contract: Option<&KeyTrust>,
-) -> Result<Vec<SequencerKeyEntry>, ApiError> {
+) -> ApiResult<Vec<SequencerKeyEntry>> {
     let snapshot = &published.snapshot;
     let in_log = |entry, by| SequencerKeyEntry {
         entry,
@@ -98,7 +98,7 @@ fn proof(
     services: &ApiServices,
     published: &PublishedState,
     sequence: u64,
-) -> Result<ProofFile, ApiError> {
+) -> ApiResult<ProofFile> {
     let from_log = || {
         let placed = published.snapshot.action_at(sequence)?;
         let missing = || ApiError::internal(&"an action that names a key is missing");
@@ -130,7 +130,7 @@ fn view(
     services: &ApiServices,
     published: &PublishedState,
     named: &SequencerKeyEntry,
-) -> Result<SequencerKeyView, ApiError> {
+) -> ApiResult<SequencerKeyView> {
     let by = named.by.as_ref();
     let proof = by.map(|by| proof(services, published, by.trace.sequence));
     let proof = proof.transpose()?;

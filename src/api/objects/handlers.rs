@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::header::ETAG;
 use kedge_actors::api::SubmissionOutcome;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::preconditions;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
@@ -24,7 +24,7 @@ use crate::api::objects::views::ObjectView;
 use crate::api::row::PRIVATE;
 
 /// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
-pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let object: Object = call.made(committed)?;
     let tag = preconditions::entity_tag(&object.trace);
     let reply = call.changed(committed, ObjectView::from(object))?;
@@ -35,7 +35,7 @@ pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<Http
 pub(in crate::api) fn seen_object(
     call: &HandlerCall,
     snapshot: &StoreSnapshot,
-) -> Result<Object, ApiError> {
+) -> ApiResult<Object> {
     let id = call.id_of(Prefix::Object)?;
     let missing = || call.missing(Prefix::Object);
     let object = snapshot.object(id)?.ok_or_else(missing)?;
@@ -52,7 +52,7 @@ pub(in crate::api) fn sees(
     snapshot: &StoreSnapshot,
     object: &Object,
     template: &mut Option<Template>,
-) -> Result<bool, ApiError> {
+) -> ApiResult<bool> {
     let viewer = call.viewer()?;
     let own =
         object.organization_id == viewer.organization_id || object.owner_id == viewer.wallet_id;
@@ -71,7 +71,7 @@ pub(in crate::api) fn sees(
 }
 
 /// `GET /objects/{id}`
-pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let mut object = seen_object(&call, &published.snapshot)?;
     if let Some(sequence) = call.query.number("at_sequence")? {
@@ -100,7 +100,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /objects/{id}/history`
-pub async fn history(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn history(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let object = seen_object(&call, snapshot)?;

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kedge_actors::PublishedState;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::query::RequestParameter;
 use kedge_protocol::Code;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
@@ -75,7 +75,7 @@ impl<W: World> ObjectRebuild<W> {
         world: W,
         object: Object,
         sequence: u64,
-    ) -> Result<ControlFlow<Object, Self>, ApiError> {
+    ) -> ApiResult<ControlFlow<Object, Self>> {
         let trace = &object.trace;
         if sequence >= trace.sequence {
             return Ok(ControlFlow::Break(object));
@@ -105,7 +105,7 @@ impl<W: World> ObjectRebuild<W> {
     }
 
     /// Performs one step. Returns the state once it is complete.
-    pub(in crate::api) fn turn(mut self) -> Result<ControlFlow<Object, Self>, ApiError> {
+    pub(in crate::api) fn turn(mut self) -> ApiResult<ControlFlow<Object, Self>> {
         let published = Arc::clone(&self.published);
         let mut reader = published.snapshot.log_reader();
         let mut bytes = 0;
@@ -133,7 +133,7 @@ impl<W: World> ObjectRebuild<W> {
         reader: &mut ActionReader<'_>,
         here: u64,
         left: u64,
-    ) -> Result<usize, ApiError> {
+    ) -> ApiResult<usize> {
         let (object, sequence) = (&self.object, self.sequence);
         if left == 0 {
             let first = object.trace.version - OBJECT_HISTORY_MAX + 1;
@@ -166,7 +166,7 @@ impl<W: World> ObjectRebuild<W> {
         reader: &mut ActionReader<'_>,
         here: u64,
         milestone: Option<u64>,
-    ) -> Result<usize, ApiError> {
+    ) -> ApiResult<usize> {
         if here > milestone.unwrap_or(0) {
             self.sequences.push(here);
             let placed = action(reader, &self.object, here)?;
@@ -195,7 +195,7 @@ impl<W: World> ObjectRebuild<W> {
         reader: &mut ActionReader<'_>,
         here: u64,
         left: usize,
-    ) -> Result<usize, ApiError> {
+    ) -> ApiResult<usize> {
         if left == 0 {
             return Err(gone(format!(
                 "the object's template has had more than {TEMPLATE_ACTIONS_MAX} actions since"
@@ -221,7 +221,7 @@ impl<W: World> ObjectRebuild<W> {
         Ok(action.payload.len())
     }
 
-    fn apply(&mut self, reader: &mut ActionReader<'_>, here: u64) -> Result<usize, ApiError> {
+    fn apply(&mut self, reader: &mut ActionReader<'_>, here: u64) -> ApiResult<usize> {
         let placed = action(reader, &self.object, here)?;
         let past = PastAction {
             action: &placed.action,
@@ -235,12 +235,12 @@ impl<W: World> ObjectRebuild<W> {
         Ok(placed.action.payload.len())
     }
 
-    fn end(self) -> Result<Object, ApiError> {
+    fn end(self) -> ApiResult<Object> {
         let rebuilt = self.replay.into_object();
         rebuilt.ok_or_else(|| lost(&self.object, self.object.trace.created_sequence))
     }
 
-    fn template(&self) -> Result<Arc<TemplateRules>, ApiError> {
+    fn template(&self) -> ApiResult<Arc<TemplateRules>> {
         let template = self.world.template(self.object.template_id);
         template.ok().flatten().ok_or_else(no_template)
     }
@@ -254,7 +254,7 @@ fn action(
     reader: &mut ActionReader<'_>,
     object: &Object,
     sequence: u64,
-) -> Result<PlacedAction, ApiError> {
+) -> ApiResult<PlacedAction> {
     let placed = reader.action_on(object.id, sequence)?;
     placed.ok_or_else(|| lost(object, sequence))
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::query::RequestParameter;
 use kedge_http::reply::HttpReply;
 use kedge_protocol::resource::{Object, ObjectStatus};
@@ -76,7 +76,7 @@ struct ObjectListFilter {
 }
 
 impl ObjectListFilter {
-    fn of(call: &HandlerCall, snapshot: &StoreSnapshot) -> Result<Self, ApiError> {
+    fn of(call: &HandlerCall, snapshot: &StoreSnapshot) -> ApiResult<Self> {
         let get = |name: &str| call.query.get(name);
         let template_id = match get("template_id") {
             Some(text) => Some(seen_template(call, snapshot, text)?.id),
@@ -112,7 +112,7 @@ impl ObjectListFilter {
     }
 
     /// The range of sequences of the creations: time never decreases along the log.
-    fn sequences(&self, snapshot: &StoreSnapshot) -> Result<RangeInclusive<u64>, ApiError> {
+    fn sequences(&self, snapshot: &StoreSnapshot) -> ApiResult<RangeInclusive<u64>> {
         let first = match self.created.start {
             0 => 1,
             start_ms => snapshot.first_sequence_at(start_ms)?,
@@ -126,8 +126,8 @@ impl ObjectListFilter {
 }
 
 /// The milliseconds from one parameter (inclusive) until the other (exclusive).
-fn times(call: &HandlerCall, from: &str, until: &str) -> Result<Range<u64>, ApiError> {
-    let read = |name: &str, absent: u64| -> Result<u64, ApiError> {
+fn times(call: &HandlerCall, from: &str, until: &str) -> ApiResult<Range<u64>> {
+    let read = |name: &str, absent: u64| -> ApiResult<u64> {
         let Some(text) = call.query.get(name) else {
             return Ok(absent);
         };
@@ -147,7 +147,7 @@ fn fetch(
     index: ObjectIndex,
     sequences: &RangeInclusive<u64>,
     rows: Rows,
-) -> Result<Vec<Object>, ApiError> {
+) -> ApiResult<Vec<Object>> {
     let after = if rows.descending {
         let end = sequences.end().saturating_add(1);
         rows.after.unwrap_or(u64::MAX).min(end)
@@ -162,7 +162,7 @@ fn fetch(
 }
 
 /// `GET /objects`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let given = FILTERS.iter().map(|filter| call.query.get(filter.name));

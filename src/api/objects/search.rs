@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use kedge_http::body;
 use kedge_http::cursor::CursorScope;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::reply::HttpReply;
 use kedge_protocol::Code;
 use kedge_protocol::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
@@ -29,7 +29,7 @@ struct SearchRequest {
     cursor: Option<String>,
 }
 
-fn read_search(text: &str) -> Result<SearchRequest, ApiError> {
+fn read_search(text: &str) -> ApiResult<SearchRequest> {
     let body: SearchBody = body::parse(text)?;
     let limit = body.limit.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
     if limit == 0 || limit > PAGE_ITEMS_MAX as u64 {
@@ -45,13 +45,13 @@ fn read_search(text: &str) -> Result<SearchRequest, ApiError> {
     })
 }
 
-fn read_count(text: &str) -> Result<SearchFilter, ApiError> {
+fn read_count(text: &str) -> ApiResult<SearchFilter> {
     let body: CountBody = body::parse(text)?;
     parse::filter(body.filter.get()).map_err(refused)
 }
 
 /// `POST /objects/search`
-pub async fn search(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn search(call: HandlerCall) -> ApiResult<HttpReply> {
     let text = &call.body.text;
     let read = || read_search(text);
     let asked = call
@@ -94,7 +94,7 @@ pub async fn search(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `POST /objects/count`
-pub async fn count(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn count(call: HandlerCall) -> ApiResult<HttpReply> {
     let text = &call.body.text;
     let filter = || read_count(text);
     let filter = call

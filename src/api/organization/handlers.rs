@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use hyper::header::IF_NONE_MATCH;
 use kedge_http::clock::now_ms;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::{
     LOG_BYTES, LimitPolicy, LimitUse, LogUse, OrganizationLimits, PerLimit, WindowPeriod, price_of,
 };
@@ -186,7 +186,7 @@ impl UsageView {
 }
 
 /// `GET /organizations/me`
-pub async fn me(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn me(call: HandlerCall) -> ApiResult<HttpReply> {
     let id = call.session()?.organization_id;
     let published = call.published();
     let organization = published.snapshot.organization(id)?.ok_or_else(|| {
@@ -221,7 +221,7 @@ fn answer(
     log: LogUse,
     now_ms: u64,
     sequence: u64,
-) -> Result<HttpReply, ApiError> {
+) -> ApiResult<HttpReply> {
     HttpReply::ok(
         sequence,
         &OwnOrganization::of(organization, usage, log, now_ms),
@@ -234,7 +234,7 @@ fn tag(
     usage: &LimitUse,
     log: LogUse,
     now_ms: u64,
-) -> Result<String, ApiError> {
+) -> ApiResult<String> {
     let mut view = OwnOrganization::of(organization, usage, log, now_ms);
     if let Some(log) = &mut view.forecast.log_bytes {
         log.exhausted_at = None;

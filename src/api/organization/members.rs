@@ -1,7 +1,7 @@
 //! Members of the caller's organization, and its invitations.
 
 use kedge_actors::api::{Submission, SubmissionOutcome};
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::reply::HttpReply;
 use kedge_protocol::resource::{Invitation, Role, Wallet};
 use kedge_protocol::{Id, Prefix};
@@ -22,7 +22,7 @@ struct RoleChange {
 }
 
 /// `GET /organizations/me/members`
-pub async fn members(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn members(call: HandlerCall) -> ApiResult<HttpReply> {
     list_own(
         &call,
         |wallet: &Wallet| Ok((!wallet.is_removed()).then_some(wallet.email.len())),
@@ -31,10 +31,7 @@ pub async fn members(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// Before `PATCH /organizations/me/members/{id}`: the signed body must name the member of the path.
-pub async fn check_member(
-    call: &mut HandlerCall,
-    submission: &mut Submission,
-) -> Result<(), ApiError> {
+pub async fn check_member(call: &mut HandlerCall, submission: &mut Submission) -> ApiResult<()> {
     let member = call.id_of(Prefix::Wallet)?;
     let action = submission.actions.first();
     let payload = action.map_or("", |action| submission.text(&action.payload));
@@ -47,12 +44,12 @@ pub async fn check_member(
 }
 
 /// The answer to `PATCH` and `DELETE /organizations/me/members/{id}`
-pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     call.changed(committed, WalletView::from(call.made::<Wallet>(committed)?))
 }
 
 /// The answer to `POST /organizations/me/invitations`
-pub fn invited(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn invited(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let invitation: Invitation = call.made(committed)?;
     let shown = NewInvitationView {
         code: call.services.access.invitations.of(invitation.id),
@@ -62,13 +59,13 @@ pub fn invited(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<Http
 }
 
 /// The answer to `DELETE /organizations/me/invitations/{id}`
-pub fn revoked(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn revoked(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let invitation: Invitation = call.made(committed)?;
     call.changed(committed, InvitationView::from(invitation))
 }
 
 /// `GET /organizations/me/invitations`
-pub async fn invitations(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn invitations(call: HandlerCall) -> ApiResult<HttpReply> {
     list_own(
         &call,
         |_: &Invitation| Ok(Some(0)),

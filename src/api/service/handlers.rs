@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use kedge_actors::{NodeHealth, PublishedState};
 use kedge_cluster::node::NodeStatus;
 use kedge_http::auth::keys::PUBLIC_CACHE;
-use kedge_http::error::ApiError;
+use kedge_http::error::ApiResult;
 use kedge_http::redaction::without_paths;
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::{AddressText, HashText};
@@ -25,7 +25,7 @@ const fn member(name: &'static str, type_name: &'static str) -> TypeMember {
 }
 
 /// `GET /.well-known/eip712-domain.json`
-pub async fn domain(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn domain(call: HandlerCall) -> ApiResult<HttpReply> {
     let domain = call.services.access.verifier.domain();
     let published = call.published();
     let next = published.head.batches;
@@ -70,13 +70,13 @@ pub struct KeysView {
 }
 
 /// `GET /.well-known/jwks.json`
-pub async fn keys(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn keys(call: HandlerCall) -> ApiResult<HttpReply> {
     let reply = HttpReply::ok(sequence(&call), &call.services.access.tokens.public_keys())?;
     Ok(reply.etagged(&call.headers, PUBLIC_CACHE))
 }
 
 /// `GET /healthz`
-pub async fn health(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn health(call: HandlerCall) -> ApiResult<HttpReply> {
     HttpReply::ok(sequence(&call), &HealthView { status: "ok" })
 }
 
@@ -141,7 +141,7 @@ fn anchoring_of(published: &PublishedState, now_ms: u64) -> Result<AnchoringView
 const ANCHORS_LOOKED_AT: usize = 64;
 
 /// `GET /readyz`
-pub async fn ready(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn ready(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let engine = &call.services.engine;
     let reason = match (engine.failure().reason(), engine.mode()) {
@@ -187,7 +187,7 @@ pub async fn ready(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /version`
-pub async fn version(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn version(call: HandlerCall) -> ApiResult<HttpReply> {
     let view = VersionView {
         name: env!("CARGO_PKG_NAME"),
         version: env!("CARGO_PKG_VERSION"),
@@ -196,7 +196,7 @@ pub async fn version(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /openapi.json`
-pub async fn document(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn document(call: HandlerCall) -> ApiResult<HttpReply> {
     let document = (call.document)();
     Ok(document.reply(&call.headers, sequence(&call), PUBLIC))
 }

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderName};
-use kedge_http::error::ApiError;
+use kedge_http::error::ApiResult;
 use kedge_http::fixed_body::FixedBody;
 use kedge_http::reply::HttpReply;
 
@@ -35,16 +35,16 @@ fn file(call: &HandlerCall, file: &FixedBody) -> HttpReply {
 }
 
 /// `GET /docs`
-pub async fn page(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn page(call: HandlerCall) -> ApiResult<HttpReply> {
     Ok(file(&call, &PAGE))
 }
 
 /// `GET /docs/reference.css`
-pub async fn style(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn style(call: HandlerCall) -> ApiResult<HttpReply> {
     Ok(file(&call, &STYLE))
 }
 
 /// `GET /docs/reference.js`
-pub async fn script(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn script(call: HandlerCall) -> ApiResult<HttpReply> {
     Ok(file(&call, &SCRIPT))
 }

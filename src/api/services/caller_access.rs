@@ -22,7 +22,7 @@ use kedge_http::auth::one_time_secrets::OneTimeSecrets;
 use kedge_http::auth::password::PasswordChecker;
 use kedge_http::auth::session::RefreshSessions;
 use kedge_http::auth::{self, CallerSession};
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::signing::RequestVerifier;
 use kedge_protocol::Code;
 
@@ -122,7 +122,7 @@ impl ApiServices {
     }
 
     /// Identifies the caller by these headers: an access token, an API key, or both.
-    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<CallerSession, ApiError> {
+    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> ApiResult<CallerSession> {
         self.authenticate_at(headers, now_s, || None)
     }
 
@@ -132,7 +132,7 @@ impl ApiServices {
         headers: &HeaderMap,
         now_s: u64,
         seen: impl FnOnce() -> Option<u64>,
-    ) -> Result<CallerSession, ApiError> {
+    ) -> ApiResult<CallerSession> {
         let judged = self.judge(&self.published(), headers, now_s);
         match judged {
             Err(refused) if self.node.is_shared && refused.code == Code::Unauthenticated => {
@@ -147,7 +147,7 @@ impl ApiServices {
         published: &PublishedState,
         headers: &HeaderMap,
         now_s: u64,
-    ) -> Result<CallerSession, ApiError> {
+    ) -> ApiResult<CallerSession> {
         auth::authenticate(
             &self.access.tokens,
             &self.access.api_keys,
@@ -164,7 +164,7 @@ impl ApiServices {
         now_s: u64,
         seen: Option<u64>,
         refused: ApiError,
-    ) -> Result<CallerSession, ApiError> {
+    ) -> ApiResult<CallerSession> {
         let holder = self.token_holder(headers, now_s);
         if holder.is_none() && !headers.contains_key(API_KEY) {
             return Err(refused);

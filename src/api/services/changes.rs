@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kedge_actors::api::{Submission, SubmissionOutcome};
-use kedge_http::error::ApiError;
+use kedge_http::error::ApiResult;
 use kedge_http::idempotency::in_flight::KeysInFlight;
 use kedge_http::operator::OperatorKey;
 use kedge_http::submitter::RequestSubmitter;
@@ -20,7 +20,7 @@ pub struct ChangeServices {
 
 impl ChangeServices {
     /// See [`RequestSubmitter::submit`].
-    pub async fn submit(&self, submission: Arc<Submission>) -> Result<SubmissionOutcome, ApiError> {
+    pub async fn submit(&self, submission: Arc<Submission>) -> ApiResult<SubmissionOutcome> {
         self.submitter.submit(submission).await
     }
 }

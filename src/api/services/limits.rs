@@ -7,7 +7,7 @@ use std::time::Duration;
 use kedge_actors::Engine;
 use kedge_actors::fair::{FairPermit, FairQueue, QueueFull, share};
 use kedge_config::Config;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::budget::ANSWER_BYTES;
 use kedge_http::limits::{RateLimits, ShareHolder, ShareKind, SharedBudget};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -51,7 +51,7 @@ impl RequestLimits {
     }
 
     /// Refuses if the limit of requests in flight has been reached.
-    pub fn check_room(&self) -> Result<(), ApiError> {
+    pub fn check_room(&self) -> ApiResult<()> {
         if self.requests.is_full() {
             return Err(ApiError::overloaded());
         }
@@ -59,12 +59,12 @@ impl RequestLimits {
     }
 
     /// Admits a request, which is in flight until the permit is dropped.
-    pub fn enter(&self, holder: ShareHolder) -> Result<FairPermit<ShareHolder>, ApiError> {
+    pub fn enter(&self, holder: ShareHolder) -> ApiResult<FairPermit<ShareHolder>> {
         permit(&self.requests, holder)
     }
 
     /// Admits a read that waits for a sequence.
-    pub fn wait(&self, holder: ShareHolder) -> Result<FairPermit<ShareHolder>, ApiError> {
+    pub fn wait(&self, holder: ShareHolder) -> ApiResult<FairPermit<ShareHolder>> {
         permit(&self.waits, holder)
     }
 
@@ -73,7 +73,7 @@ impl RequestLimits {
         &self,
         bytes: usize,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, ApiError> {
+    ) -> ApiResult<T> {
         if bytes <= INLINE_BYTES_MAX {
             return Ok(work());
         }
@@ -88,11 +88,7 @@ impl RequestLimits {
 
     /// Runs work on a request's text of `bytes` bytes here. For a long text, other threads take over this one's
     /// connections.
-    pub async fn work_in_place<T>(
-        &self,
-        bytes: usize,
-        work: impl FnOnce() -> T,
-    ) -> Result<T, ApiError> {
+    pub async fn work_in_place<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> ApiResult<T> {
         if bytes <= INLINE_BYTES_MAX {
             return Ok(work());
         }
@@ -101,7 +97,7 @@ impl RequestLimits {
     }
 
     /// A permit for work on a long text.
-    async fn large_text(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    async fn large_text(&self) -> ApiResult<OwnedSemaphorePermit> {
         let turn = Arc::clone(&self.large_texts).acquire_owned();
         let turn = tokio::time::timeout(self.request_timeout, turn).await;
         turn.ok()
@@ -114,7 +110,7 @@ impl RequestLimits {
 fn permit(
     queue: &Arc<FairQueue<ShareHolder>>,
     holder: ShareHolder,
-) -> Result<FairPermit<ShareHolder>, ApiError> {
+) -> ApiResult<FairPermit<ShareHolder>> {
     queue.try_take(holder).map_err(|full| match full {
         QueueFull::Share => ShareKind::Requests.refused(queue.share()),
         QueueFull::All => ApiError::overloaded(),

@@ -22,7 +22,7 @@ use kedge_http::auth::keys::KeysError;
 use kedge_http::auth::password::PasswordError;
 use kedge_http::body::BodyReader;
 use kedge_http::claims::ClaimChecker;
-use kedge_http::error::ApiError;
+use kedge_http::error::ApiResult;
 use kedge_http::events::EventStreams;
 use kedge_http::files::FileContents;
 use kedge_http::idempotency::in_flight::KeysInFlight;
@@ -123,7 +123,7 @@ impl ApiServices {
         principal: Principal,
         headers: SignatureHeaders,
         signed: SignedTexts,
-    ) -> Result<Submission, ApiError> {
+    ) -> ApiResult<Submission> {
         let expires_at = Instant::now() + self.request_timeout;
         let verifier = Arc::clone(&self.access.verifier);
         let bytes = signed.text.len();

@@ -9,7 +9,7 @@ use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
 use kedge_http::batches::BatchCache;
 use kedge_http::cursor::CursorCodec;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::limits::{ClientAddress, ShareHolder, ShareKind, SharePool, ShareSlot};
 use kedge_upkeep::archive::KeyProofFiles;
 
@@ -68,8 +68,8 @@ impl ReadServices {
     pub async fn read_long<T: Send + 'static>(
         &self,
         holder: ShareHolder,
-        read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+        read: impl FnOnce() -> ApiResult<T> + Send + 'static,
+    ) -> ApiResult<T> {
         let permit = self
             .permit(&self.long_reads, holder, ShareKind::LongReads)
             .await?;
@@ -80,18 +80,14 @@ impl ReadServices {
     pub async fn read_page<T: Send + 'static>(
         &self,
         holder: ShareHolder,
-        read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+        read: impl FnOnce() -> ApiResult<T> + Send + 'static,
+    ) -> ApiResult<T> {
         let permit = self.permit(&self.pages, holder, ShareKind::Pages).await?;
         on_a_thread(permit, read).await
     }
 
     /// Begins a download, which lasts until the slot is dropped or reassigned.
-    pub fn download(
-        &self,
-        holder: ShareHolder,
-        address: ClientAddress,
-    ) -> Result<ShareSlot, ApiError> {
+    pub fn download(&self, holder: ShareHolder, address: ClientAddress) -> ApiResult<ShareSlot> {
         self.downloads.take(holder, address)
     }
 
@@ -100,7 +96,7 @@ impl ReadServices {
         queue: &Arc<FairQueue<ShareHolder>>,
         holder: ShareHolder,
         share: ShareKind,
-    ) -> Result<FairPermit<ShareHolder>, ApiError> {
+    ) -> ApiResult<FairPermit<ShareHolder>> {
         match tokio::time::timeout(self.request_timeout, queue.take(holder)).await {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) => Err(share.refused(queue.line_max())),
@@ -112,8 +108,8 @@ impl ReadServices {
 /// Runs work on a separate thread while holding a permit.
 async fn on_a_thread<T: Send + 'static>(
     permit: FairPermit<ShareHolder>,
-    read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
+    read: impl FnOnce() -> ApiResult<T> + Send + 'static,
+) -> ApiResult<T> {
     // Log lines of the thread belong to the request.
     let span = tracing::Span::current();
     tokio::task::spawn_blocking(move || {

@@ -1,7 +1,7 @@
 //! Templates and their variations.
 
 use kedge_actors::api::SubmissionOutcome;
-use kedge_http::error::ApiError;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::reply::HttpReply;
 use kedge_http::scalars::ResourceIdText;
 use kedge_protocol::resource::{Template, Variation};
@@ -18,19 +18,19 @@ use crate::api::templates::views::{TemplateView, VariationView, VariationsView};
 const CACHE: &str = "private, max-age=30";
 
 /// The answer to `POST /templates`
-pub fn created(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn created(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     call.changed(committed, TemplateView::of(call.made(committed)?, 0))
 }
 
 /// The answer to `PATCH /templates/{id}`
-pub fn updated(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn updated(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let template: Template = call.made(committed)?;
     let minted = minted(call, template.id)?;
     call.changed(committed, TemplateView::of(template, minted))
 }
 
 /// Number of objects minted from a template at the time of the change.
-fn minted(call: &HandlerCall, template: Id) -> Result<u64, ApiError> {
+fn minted(call: &HandlerCall, template: Id) -> ApiResult<u64> {
     match &call.earlier {
         Some(earlier) => Ok(earlier.minted),
         None => Ok(call.published().snapshot.minted(template)?),
@@ -38,7 +38,7 @@ fn minted(call: &HandlerCall, template: Id) -> Result<u64, ApiError> {
 }
 
 /// The answer to `POST /templates/{id}/variations`
-pub fn varied(call: &HandlerCall, committed: &SubmissionOutcome) -> Result<HttpReply, ApiError> {
+pub fn varied(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let (mut found, mut items) = (None, Vec::new());
     for image in call.images(committed)? {
         match image {
@@ -64,7 +64,7 @@ pub(in crate::api) fn seen_template(
     call: &HandlerCall,
     snapshot: &StoreSnapshot,
     text: &str,
-) -> Result<Template, ApiError> {
+) -> ApiResult<Template> {
     let missing = || ApiError::not_found("template", text);
     let id = Id::parse_as(Prefix::Template, text).map_err(|_| missing())?;
     let template = snapshot.template(id)?.ok_or_else(missing)?;
@@ -76,7 +76,7 @@ pub(in crate::api) fn seen_template(
 }
 
 /// `GET /templates/{id}`
-pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let template = seen_template(&call, &published.snapshot, &call.id)?;
     let minted = published.snapshot.minted(template.id)?;
@@ -86,7 +86,7 @@ pub async fn get(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /templates`
-pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
@@ -108,7 +108,7 @@ pub async fn list(call: HandlerCall) -> Result<HttpReply, ApiError> {
 }
 
 /// `GET /templates/{id}/variations`
-pub async fn list_variations(call: HandlerCall) -> Result<HttpReply, ApiError> {
+pub async fn list_variations(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let template = seen_template(&call, snapshot, &call.id)?;

@@ -22,7 +22,7 @@ use super::code::{self, MacKey};
 use super::key_uses::KeyUses;
 use super::rights::Rights;
 use crate::clock::now_s;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// Header of an API key.
 pub const API_KEY: &str = "x-api-key";
@@ -110,7 +110,7 @@ impl ApiKeys {
         headers: &HeaderMap,
         published: &PublishedState,
         now_ms: u64,
-    ) -> Result<Option<KeyHolder>, ApiError> {
+    ) -> ApiResult<Option<KeyHolder>> {
         let mut values = headers.get_all(API_KEY).iter();
         let Some(value) = values.next() else {
             return Ok(None);
@@ -122,12 +122,7 @@ impl ApiKeys {
         self.check(text, published, now_ms).map(Some)
     }
 
-    fn check(
-        &self,
-        text: &str,
-        published: &PublishedState,
-        now_ms: u64,
-    ) -> Result<KeyHolder, ApiError> {
+    fn check(&self, text: &str, published: &PublishedState, now_ms: u64) -> ApiResult<KeyHolder> {
         let hash = sha256(text.as_bytes());
         let known = self.checked.get(&hash);
         let sequence = published.head.sequence;
@@ -163,7 +158,7 @@ impl ApiKeys {
         snapshot: &StoreSnapshot,
         sequence: u64,
         used_ms: Option<Arc<AtomicU64>>,
-    ) -> Result<VerifiedKey, ApiError> {
+    ) -> ApiResult<VerifiedKey> {
         let key = snapshot.resource(id)?.filter(|key: &ApiKey| !key.deleted);
         let (Some(key), Some(secret)) = (key, snapshot.secret(id)?) else {
             return Err(unknown());
@@ -198,11 +193,7 @@ impl ApiKeys {
 
     /// Whether the shown key may be newer than this node's state: it has the form of a key, and the store holds no such
     /// key or only other secrets of it. Such a text proves nothing by itself.
-    pub fn may_be_new(
-        &self,
-        headers: &HeaderMap,
-        snapshot: &StoreSnapshot,
-    ) -> Result<bool, ApiError> {
+    pub fn may_be_new(&self, headers: &HeaderMap, snapshot: &StoreSnapshot) -> ApiResult<bool> {
         let value = headers.get(API_KEY).and_then(|value| value.to_str().ok());
         let text = value.unwrap_or_default().trim();
         let Some(id) = code::key_id(text) else {
@@ -220,7 +211,7 @@ impl ApiKeys {
     }
 
     /// The last use, to the minute; Unix milliseconds.
-    pub fn last_used(&self, snapshot: &StoreSnapshot, id: Id) -> Result<Option<u64>, ApiError> {
+    pub fn last_used(&self, snapshot: &StoreSnapshot, id: Id) -> ApiResult<Option<u64>> {
         let stored = snapshot.key_used(id)?;
         Ok(self.uses.noted(id).max(stored))
     }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::code::is_key;
 use super::keys::{KeysError, TokenKeys};
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// The tokens' `aud` claim.
 const AUDIENCE: &str = "kedge";
@@ -147,7 +147,7 @@ impl AccessTokens {
     }
 
     /// Checks the `Authorization` header.
-    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> Result<TokenHolder, ApiError> {
+    pub fn authenticate(&self, headers: &HeaderMap, now_s: u64) -> ApiResult<TokenHolder> {
         let value = headers.get(AUTHORIZATION).ok_or_else(|| {
             unauthenticated("this endpoint needs a token: Authorization: Bearer <access_token>")
         })?;
@@ -168,7 +168,7 @@ impl AccessTokens {
         headers: &HeaderMap,
         published: &PublishedState,
         now_s: u64,
-    ) -> Result<TokenHolder, ApiError> {
+    ) -> ApiResult<TokenHolder> {
         let holder = self.authenticate(headers, now_s)?;
         let id = holder.wallet_id;
         let known = self.members.get(&id);
@@ -184,7 +184,7 @@ impl AccessTokens {
         Ok(holder)
     }
 
-    fn holder(&self, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
+    fn holder(&self, token: &str, now_s: u64) -> ApiResult<TokenHolder> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(unauthenticated(
                 "the access token was not issued by this service",
@@ -204,7 +204,7 @@ impl AccessTokens {
         Ok(holder)
     }
 
-    fn check(&self, keys: &TokenKeys, token: &str, now_s: u64) -> Result<TokenHolder, ApiError> {
+    fn check(&self, keys: &TokenKeys, token: &str, now_s: u64) -> ApiResult<TokenHolder> {
         if is_key(token) {
             return Err(unauthenticated(
                 "this is an API key, not an access token: send it as x-api-key: <key>",
@@ -238,7 +238,7 @@ impl AccessTokens {
     }
 }
 
-pub fn is_removed(snapshot: &StoreSnapshot, wallet: Id) -> Result<bool, ApiError> {
+pub fn is_removed(snapshot: &StoreSnapshot, wallet: Id) -> ApiResult<bool> {
     let wallet = snapshot.wallet(wallet)?;
     Ok(wallet.is_none_or(|wallet| wallet.is_removed()))
 }

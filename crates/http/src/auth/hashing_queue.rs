@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::limits::{ClientAddress, budget};
 
 /// Longest wait.
@@ -79,7 +79,7 @@ impl HashingState {
 
     /// Makes room for one more request: by dropping gone ones, or the last of the address with the most, if that has
     /// more than this one would have. So many addresses can fill the queue, but not shut others out.
-    fn make_room(&mut self, known: Option<usize>) -> Result<(), ApiError> {
+    fn make_room(&mut self, known: Option<usize>) -> ApiResult<()> {
         for index in 0..self.queues.len() {
             self.forget_gone(index);
         }
@@ -101,11 +101,7 @@ impl HashingState {
         }
     }
 
-    fn enter(
-        &mut self,
-        address: ClientAddress,
-        at_once: usize,
-    ) -> Result<HashingAdmission, ApiError> {
+    fn enter(&mut self, address: ClientAddress, at_once: usize) -> ApiResult<HashingAdmission> {
         if self.running < at_once {
             self.running += 1;
             return Ok(HashingAdmission::Now);
@@ -180,7 +176,7 @@ impl HashingQueue {
     }
 
     /// Waits for a permit.
-    pub(super) async fn turn(&self, address: ClientAddress) -> Result<HashingPermit, ApiError> {
+    pub(super) async fn turn(&self, address: ClientAddress) -> ApiResult<HashingPermit> {
         let place = self.0.state().enter(address, self.0.at_once)?;
         match place {
             HashingAdmission::Now => Ok(HashingPermit(Some(Arc::clone(&self.0)))),

@@ -21,7 +21,7 @@ use kedge_protocol::Code;
 use kedge_protocol::Id;
 use kedge_protocol::event::EventType;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use api_key::ApiKeys;
 use bearer::AccessTokens;
 use rights::{EndpointRight, READS_ACTIONS, Rights, reads_event};
@@ -40,7 +40,7 @@ pub struct CallerSession {
 }
 
 impl CallerSession {
-    pub fn wallet(&self) -> Result<Id, ApiError> {
+    pub fn wallet(&self) -> ApiResult<Id> {
         self.wallet_id.ok_or_else(|| {
             ApiError::new(
                 Code::Forbidden,
@@ -63,7 +63,7 @@ impl CallerSession {
     }
 
     /// Checks that the API key, if there is one, grants this right. With a token too, the key's narrower rights hold.
-    pub fn check(&self, right: Option<EndpointRight>) -> Result<(), ApiError> {
+    pub fn check(&self, right: Option<EndpointRight>) -> ApiResult<()> {
         let Some(rights) = self.rights else {
             return Ok(());
         };
@@ -78,7 +78,7 @@ impl CallerSession {
     }
 
     /// Checks that the API key, if there is one, may read what events of these types show.
-    pub fn check_events(&self, types: &[EventType]) -> Result<(), ApiError> {
+    pub fn check_events(&self, types: &[EventType]) -> ApiResult<()> {
         let Some(rights) = self.rights else {
             return Ok(());
         };
@@ -102,7 +102,7 @@ impl CallerSession {
 
     /// Checks that the API key, if there is one, has all rights that the caller grants to another key or whose new
     /// secret it requests. Otherwise a key that may only make keys would be as good as one with every right.
-    pub fn check_grant(&self, granted: Rights) -> Result<(), ApiError> {
+    pub fn check_grant(&self, granted: Rights) -> ApiResult<()> {
         let Some(own) = self.rights else {
             return Ok(());
         };
@@ -129,7 +129,7 @@ pub fn authenticate(
     published: &PublishedState,
     headers: &HeaderMap,
     now_s: u64,
-) -> Result<CallerSession, ApiError> {
+) -> ApiResult<CallerSession> {
     let key = keys.authenticate(headers, published, now_s.saturating_mul(1_000))?;
     let token = headers
         .contains_key(AUTHORIZATION)

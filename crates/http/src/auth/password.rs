@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kedge_protocol::limits::{NAME_CHARS_MAX, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::limits::ClientAddress;
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
@@ -143,7 +143,7 @@ fn wrong(code: &'static str, message: impl Into<String>) -> ApiError {
 
 /// Checks a new password's length (NIST SP 800-63B, 3.1.1.2): first its bytes, before any other work, then the
 /// characters of its normal form.
-pub fn check_length(password: &str) -> Result<(), ApiError> {
+pub fn check_length(password: &str) -> ApiResult<()> {
     if password.len() > PASSWORD_BYTES_MAX {
         let message = format!("must have at most {PASSWORD_BYTES_MAX} bytes");
         return Err(wrong("range", message));
@@ -160,7 +160,7 @@ pub fn check_length(password: &str) -> Result<(), ApiError> {
 pub fn check_guessed<'a>(
     password: &str,
     names: impl IntoIterator<Item = &'a str>,
-) -> Result<(), ApiError> {
+) -> ApiResult<()> {
     // The rules refuse longer names with their own error.
     let names = names
         .into_iter()
@@ -183,7 +183,7 @@ impl PasswordChecker {
     }
 
     /// Runs work on a separate thread when it is the address's turn.
-    async fn in_turn<T, F>(&self, address: ClientAddress, work: F) -> Result<T, ApiError>
+    async fn in_turn<T, F>(&self, address: ClientAddress, work: F) -> ApiResult<T>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
@@ -198,7 +198,7 @@ impl PasswordChecker {
     }
 
     /// The PHC string of a new password.
-    pub async fn hash(&self, address: ClientAddress, password: String) -> Result<String, ApiError> {
+    pub async fn hash(&self, address: ClientAddress, password: String) -> ApiResult<String> {
         let work = move || hash(normal(&password).as_bytes());
         self.in_turn(address, work)
             .await?
@@ -211,7 +211,7 @@ impl PasswordChecker {
         address: ClientAddress,
         password: String,
         phc: Option<String>,
-    ) -> Result<bool, ApiError> {
+    ) -> ApiResult<bool> {
         let known = phc.is_some();
         let phc = phc.unwrap_or_else(|| self.nobody.to_string());
         let verify = move || {

@@ -11,7 +11,7 @@ use kedge_storage::{SessionRow, SideWrite, StoreMode, StoreSnapshot};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::clock::now_s;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// Limit of kept tokens and ended logins: some tens of MiB.
 const ROWS_MAX: usize = 200_000;
@@ -37,7 +37,7 @@ impl PendingSessionRows {
         self.tokens.len() + self.ended.len()
     }
 
-    fn add(&mut self, writes: Vec<SideWrite>) -> Result<(), ApiError> {
+    fn add(&mut self, writes: Vec<SideWrite>) -> ApiResult<()> {
         if self.len() + writes.len() > ROWS_MAX {
             let now_s = now_s();
             self.tokens.retain(|_, row| row.expires_at_s > now_s);
@@ -102,11 +102,7 @@ impl PendingSessions {
     }
 
     /// Stores session writes, or keeps them while the store accepts no writes.
-    pub(super) async fn write(
-        &self,
-        engine: &Engine,
-        writes: Vec<SideWrite>,
-    ) -> Result<(), ApiError> {
+    pub(super) async fn write(&self, engine: &Engine, writes: Vec<SideWrite>) -> ApiResult<()> {
         if takes_no_writes(engine) {
             return self.rows().add(writes);
         }
@@ -141,7 +137,7 @@ impl PendingSessions {
         &self,
         snapshot: &StoreSnapshot,
         token_hash: [u8; 32],
-    ) -> Result<Option<SessionRow>, ApiError> {
+    ) -> ApiResult<Option<SessionRow>> {
         let kept = self.rows().tokens.get(&token_hash).copied();
         match kept {
             Some(row) => Ok(Some(row)),
@@ -149,11 +145,7 @@ impl PendingSessions {
         }
     }
 
-    pub(super) fn is_ended(
-        &self,
-        snapshot: &StoreSnapshot,
-        family: [u8; 16],
-    ) -> Result<bool, ApiError> {
+    pub(super) fn is_ended(&self, snapshot: &StoreSnapshot, family: [u8; 16]) -> ApiResult<bool> {
         let kept = self.rows().ended.contains_key(&family);
         Ok(kept || snapshot.family_revoked(family)?)
     }

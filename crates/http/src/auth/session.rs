@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::bearer::AccessTokens;
 use super::pending_writes::PendingSessions;
 use crate::clock::now_s;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// The answer to a login, a registration and a refresh.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -95,7 +95,7 @@ impl RefreshSessions {
         access: &AccessTokens,
         (wallet_id, organization_id): (Id, Id),
         phc: &str,
-    ) -> Result<TokensView, ApiError> {
+    ) -> ApiResult<TokensView> {
         let family = family_of(phc).map_err(|error| ApiError::internal(&error))?;
         let (tokens, write) = self.issue(access, wallet_id, organization_id, family)?;
         self.unstored.write(engine, vec![write]).await?;
@@ -103,7 +103,7 @@ impl RefreshSessions {
     }
 
     /// Ends the login of a refresh token; an unknown token is ignored.
-    pub async fn end(&self, engine: &Engine, refresh_token: &str) -> Result<(), ApiError> {
+    pub async fn end(&self, engine: &Engine, refresh_token: &str) -> ApiResult<()> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
         let published = engine.published();
         if let Some(row) = self.unstored.session(&published.snapshot, token_hash)? {
@@ -122,7 +122,7 @@ impl RefreshSessions {
         wallet_id: Id,
         organization_id: Id,
         family: [u8; 16],
-    ) -> Result<(TokensView, SideWrite), ApiError> {
+    ) -> ApiResult<(TokensView, SideWrite)> {
         let token: [u8; 32] = secrets::random().map_err(|error| ApiError::internal(&error))?;
         let refresh_token = URL_SAFE_NO_PAD.encode(token);
         let now_s = now_s();
@@ -153,7 +153,7 @@ impl RefreshSessions {
         engine: &Engine,
         access: &AccessTokens,
         refresh_token: &str,
-    ) -> Result<(Id, TokensView), ApiError> {
+    ) -> ApiResult<(Id, TokensView)> {
         let token_hash = sha256(refresh_token.as_bytes()).0;
         // The lock is released first, because dropping the claim takes it again. Only the exchange that made the claim
         // drops it.

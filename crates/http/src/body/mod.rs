@@ -17,7 +17,7 @@ use kedge_rules::json;
 use mime::Mime;
 use serde::Deserialize;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::files::FileUpload;
 use crate::limits::budget::BODY_BYTES;
 use crate::limits::{BudgetReservation, ShareHolder, SharedBudget};
@@ -107,7 +107,7 @@ impl BodyReader {
         body: &mut IncomingBody,
         holder: ShareHolder,
         is_public: bool,
-    ) -> Result<BodyText, ApiError> {
+    ) -> ApiResult<BodyText> {
         check_type(headers)?;
         let most = if is_public {
             self.bytes_max.min(PUBLIC_BYTES_MAX)
@@ -186,7 +186,7 @@ struct BodyBuffer<'a> {
 }
 
 impl BodyBuffer<'_> {
-    async fn read(&mut self, body: &mut IncomingBody) -> Result<(), ApiError> {
+    async fn read(&mut self, body: &mut IncomingBody) -> ApiResult<()> {
         while let Some(piece) = body.next().await {
             let piece = piece.map_err(of_broken)?;
             let bytes = self.bytes.len() + piece.len();
@@ -203,7 +203,7 @@ impl BodyBuffer<'_> {
 
     /// Grows the buffer for the bytes that have arrived, at least doubling it. The capacity counts, because it is what
     /// takes memory. Never waits: bodies waiting for each other's memory would deadlock.
-    fn make_room(&mut self, bytes: usize) -> Result<(), ApiError> {
+    fn make_room(&mut self, bytes: usize) -> ApiResult<()> {
         let end = self.announced.unwrap_or(self.most);
         let least = match self.public {
             Some(_) => PUBLIC_ROOM_BYTES_MIN,
@@ -221,7 +221,7 @@ impl BodyBuffer<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Result<BodyText, ApiError> {
+    fn finish(self) -> ApiResult<BodyText> {
         let text = String::from_utf8(self.bytes)
             .map_err(|_| ApiError::new(Code::MalformedJson, "the body is not UTF-8"))?;
         Ok(BodyText {
@@ -259,7 +259,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// Refuses compressed bodies.
-pub fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
+pub fn check_coding(headers: &HeaderMap) -> ApiResult<()> {
     match header(headers, &CONTENT_ENCODING) {
         Some(coding) if !coding.eq_ignore_ascii_case("identity") => Err(ApiError::new(
             Code::UnsupportedMediaType,
@@ -269,7 +269,7 @@ pub fn check_coding(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+fn check_type(headers: &HeaderMap) -> ApiResult<()> {
     check_coding(headers)?;
     let content_type = header(headers, &CONTENT_TYPE).unwrap_or_default();
     if content_type
@@ -300,11 +300,11 @@ fn is_utf8(given: &Mime) -> bool {
 }
 
 /// Checks that a body is acceptable JSON: no duplicate keys, not too deep.
-pub fn check(text: &str) -> Result<(), ApiError> {
+pub fn check(text: &str) -> ApiResult<()> {
     Ok(json::check(text).map_err(json::JsonReadError::from)?)
 }
 
-pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ApiError> {
+pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> ApiResult<T> {
     Ok(json::read(text)?)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::limits::{ShareHolder, budget};
 
 /// Shared memory.
@@ -71,7 +71,7 @@ impl PublicBodyState {
     }
 
     /// Evicts the oldest body of the caller that holds the most, if that is more than `own`.
-    fn make_room(&mut self, own: usize) -> Result<(), ApiError> {
+    fn make_room(&mut self, own: usize) -> ApiResult<()> {
         let most = self.by_amount.last_key_value();
         let most = most.filter(|((held, _), _)| *held > own);
         let holder = most.map(|(_, holder)| *holder);
@@ -118,7 +118,7 @@ impl PublicBodyShare {
     }
 
     /// Raises the amount; without room it stays as it was.
-    pub(super) fn grow_to(&mut self, amount: usize) -> Result<(), ApiError> {
+    pub(super) fn grow_to(&mut self, amount: usize) -> ApiResult<()> {
         let mut state = self.of.state.lock();
         let caller = state.callers.get(&self.holder);
         let is_known = caller.is_some_and(|caller| caller.bodies.contains_key(&self.number));

@@ -5,7 +5,7 @@ use kedge_protocol::{Id, Prefix};
 use kedge_replay::events::EventFilter;
 
 use crate::auth::CallerSession;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::query::RequestParameter;
 use crate::query::RequestQuery;
 
@@ -49,7 +49,7 @@ pub const FILTERS: &[RequestParameter] = &[
 ];
 
 /// Reads the caller's filter. Types that an API key may not read are left out, and refused if requested by name.
-pub fn of_caller(query: &RequestQuery, session: &CallerSession) -> Result<EventFilter, ApiError> {
+pub fn of_caller(query: &RequestQuery, session: &CallerSession) -> ApiResult<EventFilter> {
     let mut filter = read(query)?;
     session.check_events(&filter.types)?;
     if let Some(rights) = session.rights
@@ -65,8 +65,8 @@ pub fn of_caller(query: &RequestQuery, session: &CallerSession) -> Result<EventF
 }
 
 /// Parses the filter; every given parameter must be valid.
-fn read(query: &RequestQuery) -> Result<EventFilter, ApiError> {
-    let id = |name: &str, prefix| -> Result<Option<Id>, ApiError> {
+fn read(query: &RequestQuery) -> ApiResult<EventFilter> {
+    let id = |name: &str, prefix| -> ApiResult<Option<Id>> {
         query
             .get(name)
             .map(|text| {
@@ -91,7 +91,7 @@ fn read(query: &RequestQuery) -> Result<EventFilter, ApiError> {
     })
 }
 
-fn types_named(name: &str) -> Result<Vec<EventType>, ApiError> {
+fn types_named(name: &str) -> ApiResult<Vec<EventType>> {
     let fits = |event_type: &&EventType| {
         let text = event_type.text();
         match name.strip_suffix('*') {
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn of(query: &str) -> Result<EventFilter, ApiError> {
+    fn of(query: &str) -> ApiResult<EventFilter> {
         read(&RequestQuery::parse(Some(query), &[&["type", "object_id", "template_id"]]).unwrap())
     }
 

@@ -14,7 +14,7 @@ use kedge_storage::StoreReadError;
 
 use crate::auth::api_key::PresentedKey;
 use crate::clock::now_s;
-use crate::error::ApiError;
+use crate::error::ApiResult;
 use crate::limits::{ClientAddress, ShareHolder, ShareKind, SharePool, ShareSlot};
 use crate::stream::{BodyWriter, ReplyBody, WriteError};
 use bytes::{Bytes, BytesMut};
@@ -80,7 +80,7 @@ impl EventStreams {
     }
 
     /// Starts the task of a stream.
-    pub fn open(&self, subscription: StreamRequest) -> Result<ReplyBody, ApiError> {
+    pub fn open(&self, subscription: StreamRequest) -> ApiResult<ReplyBody> {
         let holder = ShareHolder::Organization(subscription.organization);
         let place = self.places.take(holder, subscription.address)?;
         let tail = self.tails.join(subscription.organization)?;

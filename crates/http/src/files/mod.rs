@@ -36,7 +36,7 @@ use kedge_storage::{CONTENTS_FOLDER, content_path};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use claims::{ContentClaim, ContentClaims};
 use quota::{QuotaReservation, UploadQuotas};
 
@@ -139,7 +139,7 @@ impl FileContents {
     }
 
     /// Moves a content to its place, durably.
-    pub async fn keep(&self, upload: FileUpload) -> Result<PendingContent, ApiError> {
+    pub async fn keep(&self, upload: FileUpload) -> ApiResult<PendingContent> {
         let FileUpload {
             stored,
             content,

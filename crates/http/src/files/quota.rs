@@ -9,7 +9,7 @@ use kedge_protocol::resource::FileRecord;
 use kedge_storage::{RowPage, StoreReadError, StoreSnapshot};
 use parking_lot::Mutex;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// Organizations that stay cached without uploads.
 const IDLE_MAX: usize = 10_000;
@@ -109,7 +109,7 @@ fn add_up(snapshot: &StoreSnapshot, organization: Id) -> Result<u64, StoreReadEr
 
 impl QuotaReservation {
     /// Reserves quota for `bytes` in total; refuses more than the quota.
-    pub(super) fn grow(&mut self, bytes: u64) -> Result<(), ApiError> {
+    pub(super) fn grow(&mut self, bytes: u64) -> ApiResult<()> {
         let more = bytes.saturating_sub(self.bytes);
         let most = self.quotas.bytes_max;
         let taken = self.quotas.with(self.organization, |usage| {

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::media_type::MediaTypeDetector;
 use super::of_disk;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// Bytes buffered before they are hashed and written.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -59,7 +59,7 @@ impl UploadSink {
     }
 
     /// Adds a piece; waits for the disk now and then.
-    pub(super) async fn take(&mut self, piece: &[u8], folder: &Path) -> Result<(), ApiError> {
+    pub(super) async fn take(&mut self, piece: &[u8], folder: &Path) -> ApiResult<()> {
         self.size_bytes += piece.len() as u64;
         self.gathered.extend_from_slice(piece);
         if self.gathered.len() >= PIECE_BYTES {
@@ -68,7 +68,7 @@ impl UploadSink {
         Ok(())
     }
 
-    async fn flush(&mut self, folder: &Path) -> Result<(), ApiError> {
+    async fn flush(&mut self, folder: &Path) -> ApiResult<()> {
         let piece = std::mem::take(&mut self.gathered);
         let (written, folder): (_, PathBuf) = (self.written.take(), folder.to_owned());
         let work = move || {
@@ -89,7 +89,7 @@ impl UploadSink {
     pub(super) async fn finish(
         mut self,
         folder: &Path,
-    ) -> Result<(NamedTempFile, FileMetadata), ApiError> {
+    ) -> ApiResult<(NamedTempFile, FileMetadata)> {
         self.flush(folder).await?;
         let written = self.written.take();
         let written = written.ok_or_else(|| ApiError::internal(&"an upload was not written"))?;

@@ -19,13 +19,13 @@ use super::quota::QuotaReservation;
 use super::sink::UploadSink;
 use super::{FileContents, FileUpload, RECEIVED_FOLDER, RETRY_DISK_S};
 use crate::body::{self, FRAME_BYTES_MAX, IncomingBody, escape};
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// Bytes of the longest accepted name, in the widest characters.
 const NAME_BYTES_MAX: usize = 4 * FILE_NAME_CHARS_MAX;
 
 /// Whether more of an upload may be written now.
-pub(super) type WritePermission<'a> = &'a (dyn Fn() -> Result<(), ApiError> + Sync);
+pub(super) type WritePermission<'a> = &'a (dyn Fn() -> ApiResult<()> + Sync);
 
 /// Parts received so far.
 #[derive(Default)]
@@ -43,8 +43,8 @@ impl FileContents {
         &self,
         headers: &HeaderMap,
         arriving: &mut IncomingBody,
-        (organization, may_write): (Id, &(dyn Fn() -> Result<(), ApiError> + Sync)),
-    ) -> Result<body::BodyText, ApiError> {
+        (organization, may_write): (Id, &(dyn Fn() -> ApiResult<()> + Sync)),
+    ) -> ApiResult<body::BodyText> {
         body::check_coding(headers)?;
         let boundary = boundary(headers)?;
         let expected = content_digest(headers)?;
@@ -75,7 +75,7 @@ impl FileContents {
         pieces: &mut MultipartInput<'_>,
         boundary: String,
         (organization, may_write): (Id, WritePermission<'_>),
-    ) -> Result<FileUpload, ApiError> {
+    ) -> ApiResult<FileUpload> {
         let may_write = || {
             if self.engine.disk_full() {
                 let message = "the disk is full; files are not accepted now";
@@ -126,7 +126,7 @@ impl FileContents {
         })
     }
 
-    async fn reserve(&self, organization: Id) -> Result<QuotaReservation, ApiError> {
+    async fn reserve(&self, organization: Id) -> ApiResult<QuotaReservation> {
         let (quotas, engine) = (Arc::clone(&self.quotas), self.engine.clone());
         let begin = move || quotas.begin(organization, || engine.published().snapshot.clone());
         let begun = tokio::task::spawn_blocking(begin).await;
@@ -138,7 +138,7 @@ impl FileContents {
         mut field: Field<'_>,
         (taken, may_write): (&AtomicU64, WritePermission<'_>),
         reservation: &mut QuotaReservation,
-    ) -> Result<UploadSink, ApiError> {
+    ) -> ApiResult<UploadSink> {
         let folder = self.folder.join(RECEIVED_FOLDER);
         let mut sink = UploadSink::new();
         while let Some(piece) = field.chunk().await.map_err(|error| malformed(&error))? {
@@ -160,7 +160,7 @@ impl FileContents {
     }
 }
 
-async fn read_name(mut field: Field<'_>, taken: &AtomicU64) -> Result<String, ApiError> {
+async fn read_name(mut field: Field<'_>, taken: &AtomicU64) -> ApiResult<String> {
     let mut bytes = Vec::new();
     while let Some(piece) = field.chunk().await.map_err(|error| malformed(&error))? {
         taken.fetch_add(piece.len() as u64, Ordering::Relaxed);
@@ -184,7 +184,7 @@ fn malformed(error: &multer::Error) -> ApiError {
     ApiError::new(Code::ValidationError, why)
 }
 
-fn boundary(headers: &HeaderMap) -> Result<String, ApiError> {
+fn boundary(headers: &HeaderMap) -> ApiResult<String> {
     let content_type = headers.get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     let content_type = content_type.unwrap_or_default();
@@ -198,7 +198,7 @@ fn boundary(headers: &HeaderMap) -> Result<String, ApiError> {
 const CONTENT_DIGEST: &str = "content-digest";
 
 /// The body's SHA-256 from `Content-Digest` (RFC 9530); other algorithms are ignored.
-fn content_digest(headers: &HeaderMap) -> Result<Option<Hash>, ApiError> {
+fn content_digest(headers: &HeaderMap) -> ApiResult<Option<Hash>> {
     let mut found = None;
     for value in headers.get_all(CONTENT_DIGEST) {
         let value = value.to_str().unwrap_or("unreadable");
@@ -219,7 +219,7 @@ fn content_digest(headers: &HeaderMap) -> Result<Option<Hash>, ApiError> {
     Ok(found)
 }
 
-fn check_digest(expected: Option<Hash>, received: Option<Hash>) -> Result<(), ApiError> {
+fn check_digest(expected: Option<Hash>, received: Option<Hash>) -> ApiResult<()> {
     match (expected, received) {
         (Some(expected), Some(received)) if expected != received => {
             let received = digest_text(&received);
@@ -234,7 +234,7 @@ fn check_digest(expected: Option<Hash>, received: Option<Hash>) -> Result<(), Ap
 mod tests {
     use super::*;
 
-    fn read(value: &str) -> Result<Option<Hash>, ApiError> {
+    fn read(value: &str) -> ApiResult<Option<Hash>> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_DIGEST, value.parse().unwrap());
         content_digest(&headers)

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::reply::HttpReply;
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, LOCATION};
@@ -47,7 +47,7 @@ impl IdempotentAnswer {
     }
 
     /// The reply to a caller that sees the log up to `sequence`.
-    pub fn reply(&self, sequence: u64) -> Result<HttpReply, ApiError> {
+    pub fn reply(&self, sequence: u64) -> ApiResult<HttpReply> {
         let status =
             StatusCode::from_u16(self.status).map_err(|error| ApiError::internal(&error))?;
         let json = HeaderValue::from_static("application/json");

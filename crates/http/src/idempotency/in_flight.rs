@@ -9,7 +9,7 @@ use kedge_storage::IdempotencyRow;
 use parking_lot::Mutex;
 
 use crate::clock::now_s;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 #[derive(Clone, Default)]
 pub struct KeysInFlight {
@@ -64,7 +64,7 @@ pub fn claim(
     engine: &Engine,
     key: [u8; 32],
     request: [u8; 32],
-) -> Result<KeyState, ApiError> {
+) -> ApiResult<KeyState> {
     let is_new = in_flight.locked().insert(key);
     let held = is_new.then(|| KeyReservation {
         keys: in_flight.clone(),

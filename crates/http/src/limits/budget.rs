@@ -14,7 +14,7 @@ use metrics::counter;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::ShareHolder;
-use crate::error::{ApiError, ErrorDetail};
+use crate::error::{ApiError, ApiResult, ErrorDetail};
 use crate::metric_definitions::RATE_LIMITED;
 
 pub const BODY_BYTES: &str = "body-bytes";
@@ -89,7 +89,7 @@ impl SharedBudget {
         self: &Arc<Self>,
         holder: ShareHolder,
         amount: usize,
-    ) -> Result<BudgetReservation, ApiError> {
+    ) -> ApiResult<BudgetReservation> {
         let mut held = self.nothing(holder);
         held.grow_to(amount)?;
         Ok(held)
@@ -113,7 +113,7 @@ impl SharedBudget {
     }
 
     /// Refuses a caller that holds a full share.
-    pub fn check(&self, holder: &ShareHolder) -> Result<(), ApiError> {
+    pub fn check(&self, holder: &ShareHolder) -> ApiResult<()> {
         if self.all.load(Ordering::Relaxed) < self.each_max {
             // In that case no caller can hold a full share.
             return Ok(());
@@ -128,7 +128,7 @@ impl SharedBudget {
 
     /// Takes more, or nothing if less would stay free than the caller would hold. A caller that holds nothing gets one
     /// amount of any size, because it could otherwise never get it.
-    fn take(&self, holder: &ShareHolder, amount: usize) -> Result<(), ApiError> {
+    fn take(&self, holder: &ShareHolder, amount: usize) -> ApiResult<()> {
         let all = self.all.fetch_add(amount, Ordering::Relaxed);
         if all > 0 && all.saturating_add(amount) > self.all_max {
             self.all.fetch_sub(amount, Ordering::Relaxed);
@@ -167,7 +167,7 @@ impl SharedBudget {
 
 impl BudgetReservation {
     /// Raises the amount held; without room it stays as it was.
-    pub fn grow_to(&mut self, amount: usize) -> Result<(), ApiError> {
+    pub fn grow_to(&mut self, amount: usize) -> ApiResult<()> {
         let more = amount.saturating_sub(self.amount);
         if more > 0 {
             self.budget.take(&self.holder, more)?;

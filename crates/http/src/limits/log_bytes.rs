@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::RateLimits;
 use super::policy::{DISK_SHARE, LOG_BYTES};
-use crate::error::{ApiError, ErrorDetail};
+use crate::error::{ApiError, ApiResult, ErrorDetail};
 
 /// An organization's use of its quota.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +73,7 @@ impl RateLimits {
 
     /// Refuses writes of a tier that must leave the remaining disk space to others, so that many organizations of one
     /// tier cannot fill the disk.
-    pub fn check_disk(&self, tier: &Tier) -> Result<(), ApiError> {
+    pub fn check_disk(&self, tier: &Tier) -> ApiResult<()> {
         let kept = self.disk_reserves.of(tier);
         if !self.enforced || kept == 0 || self.engine.disk_free_bytes() >= kept {
             return Ok(());
@@ -91,7 +91,7 @@ impl RateLimits {
 
     /// Refuses a write of an organization over its quota, or of an exhausted tier, before any work is done. Returns the
     /// tier.
-    pub fn check_log(&self, organization: Id) -> Result<Tier, ApiError> {
+    pub fn check_log(&self, organization: Id) -> ApiResult<Tier> {
         let tier = self.account(organization)?.plan().tier;
         self.check_disk(&tier)?;
         let used = self.log_use(organization)?;
@@ -102,7 +102,7 @@ impl RateLimits {
     }
 
     /// Reserves `bytes` until the write has ended.
-    pub fn hold_log(&self, organization: Id, bytes: u64) -> Result<Option<LogBytesHold>, ApiError> {
+    pub fn hold_log(&self, organization: Id, bytes: u64) -> ApiResult<Option<LogBytesHold>> {
         let plan = self.account(organization)?.plan();
         self.check_disk(&plan.tier)?;
         if plan.log_bytes.is_none() {

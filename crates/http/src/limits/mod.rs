@@ -46,7 +46,7 @@ use self::logins::{LoginCounter, LoginLimits};
 use self::organizations::{LimitAccount, LimitAccounts};
 use self::refusal::refuse;
 use self::tier::{DiskReserves, LogQuotas, TierPlan};
-use crate::error::ApiError;
+use crate::error::ApiResult;
 use crate::metric_definitions::{DISK_KEPT_BYTES, USAGE_ROWS_WRITTEN};
 use kedge_net::addresses::AddressCounter;
 
@@ -203,7 +203,7 @@ impl RateLimits {
         tally: &mut LimitCharge,
         class: LimitClass,
         organization: Option<Id>,
-    ) -> Result<(), ApiError> {
+    ) -> ApiResult<()> {
         match organization {
             _ if class == LimitClass::Free => Ok(()),
             Some(id) => {
@@ -225,7 +225,7 @@ impl RateLimits {
         }
     }
 
-    pub fn count_address(&self, tally: &mut LimitCharge) -> Result<(), ApiError> {
+    pub fn count_address(&self, tally: &mut LimitCharge) -> ApiResult<()> {
         let period = LimitPolicy::Address.period();
         let window = period.window(tally.taken_s);
         let ceiling = if self.enforced {
@@ -255,7 +255,7 @@ impl RateLimits {
         email: &str,
         is_owner: bool,
         now_s: u64,
-    ) -> Result<Option<AdmittedLogin>, ApiError> {
+    ) -> ApiResult<Option<AdmittedLogin>> {
         if !self.enforced {
             return Ok(None);
         }
@@ -272,7 +272,7 @@ impl RateLimits {
         &self,
         address: ClientAddress,
         now_s: u64,
-    ) -> Result<Option<EmailProbe>, ApiError> {
+    ) -> ApiResult<Option<EmailProbe>> {
         if !self.enforced {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use kedge_actors::fair::QueueFull;
 use metrics::counter;
 
 use super::{ClientAddress, ShareHolder, ShareKind};
-use crate::error::ApiError;
+use crate::error::ApiResult;
 use crate::metric_definitions::PLACES_REASSIGNED;
 
 pub struct SharePool {
@@ -30,7 +30,7 @@ impl SharePool {
     ///
     /// # Errors
     /// 429 if the holder has its share, 503 if all slots are taken and none can be reassigned.
-    pub fn take(&self, holder: ShareHolder, address: ClientAddress) -> Result<ShareSlot, ApiError> {
+    pub fn take(&self, holder: ShareHolder, address: ClientAddress) -> ApiResult<ShareSlot> {
         let taken = self.places.try_take(holder, address, Instant::now());
         let place = taken.map_err(|full| match full {
             QueueFull::Share => self.of.refused(self.places.share()),

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use super::{SignedActionText, SignedTexts};
 use crate::body::{self, JsonObject};
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// A JSON string, borrowed if it has no escapes.
 #[derive(Deserialize)]
@@ -133,7 +133,7 @@ impl<'t> ActionRanges<'t> {
     fn actions(
         &mut self,
         actions: &[JsonObject<BusActionInput<'_>>],
-    ) -> Result<Vec<SignedActionText>, ApiError> {
+    ) -> ApiResult<Vec<SignedActionText>> {
         match actions.len() {
             0 => {
                 let message = "must hold at least one action";
@@ -155,7 +155,7 @@ impl<'t> ActionRanges<'t> {
         Ok(texts)
     }
 
-    fn action(&mut self, action: &BusActionInput<'_>) -> Result<SignedActionText, ApiError> {
+    fn action(&mut self, action: &BusActionInput<'_>) -> ApiResult<SignedActionText> {
         let kind = Kind::of_text(&action.action_type.0)
             .filter(Kind::is_bus)
             .ok_or_else(|| {
@@ -203,7 +203,7 @@ impl<'t> ActionRanges<'t> {
 }
 
 /// Parses the body of one action.
-pub fn single(text: String) -> Result<SignedTexts, ApiError> {
+pub fn single(text: String) -> ApiResult<SignedTexts> {
     let action: BusActionInput<'_> = body::parse(&text)?;
     let mut ranges = ActionRanges::of(&text);
     let actions = vec![ranges.action(&action)?];
@@ -227,7 +227,7 @@ pub struct PreviewBody {
 }
 
 /// Parses the body of a preview.
-pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
+pub fn preview(text: String) -> ApiResult<PreviewBody> {
     let preview: PreviewInput<'_> = body::parse(&text)?;
     let signer = parsed("/signer", preview.signer.as_ref())?;
     let salt_seed = parsed("/salt", preview.salt.as_ref())?;
@@ -275,14 +275,14 @@ pub fn preview(text: String) -> Result<PreviewBody, ApiError> {
 fn parsed<T: FromStr<Err: std::fmt::Display>>(
     pointer: &str,
     text: Option<&JsonString<'_>>,
-) -> Result<Option<T>, ApiError> {
+) -> ApiResult<Option<T>> {
     let parsed = text.map(|text| text.0.parse()).transpose();
     parsed.map_err(|error: T::Err| ApiError::field(pointer, "format", format!("is wrong: {error}")))
 }
 
 /// Parses the body of a batch. Duplicate keys in payloads are checked with each action, so the text is read only once
 /// here.
-pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
+pub fn batch(text: String) -> ApiResult<SignedTexts> {
     match plain_batch::batch(&text) {
         Some((actions, atomic)) => Ok(SignedTexts {
             text,
@@ -294,7 +294,7 @@ pub fn batch(text: String) -> Result<SignedTexts, ApiError> {
 }
 
 /// [`batch`] for unusual or wrong bodies.
-fn any_batch(text: String) -> Result<SignedTexts, ApiError> {
+fn any_batch(text: String) -> ApiResult<SignedTexts> {
     let batch: BusBatchInput<'_> = json::read_accepted(&text)?;
     let mut ranges = ActionRanges::of(&text);
     let actions = ranges.actions(&batch.actions)?;

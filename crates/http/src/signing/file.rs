@@ -3,13 +3,13 @@
 use kedge_protocol::action::Kind;
 use kedge_protocol::payload::digest_text;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::files::FileUpload;
 
 use super::SignedActionText;
 
 /// The text and action of an upload: digest and description of the received bytes.
-pub(super) fn read(upload: &FileUpload) -> Result<(String, SignedActionText), ApiError> {
+pub(super) fn read(upload: &FileUpload) -> ApiResult<(String, SignedActionText)> {
     let mut text = digest_text(&upload.stored.sha256);
     let payload = 0..text.len();
     text.push_str(&upload.name);

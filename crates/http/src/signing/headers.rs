@@ -6,7 +6,7 @@ use kedge_protocol::limits::DEADLINE_AHEAD_S_MAX;
 use kedge_protocol::signature::{Signature, SignatureError};
 use kedge_protocol::{Address, Hash};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::query::decimal;
 
 /// r ‖ s ‖ v, hexadecimal.
@@ -34,7 +34,7 @@ impl SignatureHeaders {
     /// Parses the headers. A missing one is SIGNATURE_REQUIRED, an unreadable one SIGNATURE_INVALID. A deadline too far
     /// ahead is VALIDATION_ERROR, because the signer is not in doubt. [`Self::check_deadline`] checks whether it has
     /// passed.
-    pub fn read(headers: &HeaderMap, now_s: u64) -> Result<Self, ApiError> {
+    pub fn read(headers: &HeaderMap, now_s: u64) -> ApiResult<Self> {
         let missing: Vec<&str> = ALL
             .into_iter()
             .filter(|name| !headers.contains_key(*name))
@@ -81,7 +81,7 @@ impl SignatureHeaders {
     }
 
     /// Refuses a request whose deadline has passed. One carried out before its deadline is still answered after it.
-    pub fn check_deadline(&self, now_s: u64) -> Result<(), ApiError> {
+    pub fn check_deadline(&self, now_s: u64) -> ApiResult<()> {
         if self.deadline_s >= now_s {
             return Ok(());
         }
@@ -103,7 +103,7 @@ fn parsed<T>(
     headers: &HeaderMap,
     name: &'static str,
     parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<T, ApiError> {
+) -> ApiResult<T> {
     let invalid = |why: &str| ApiError::new(Code::SignatureInvalid, format!("{name}: {why}"));
     let mut values = headers.get_all(name).iter();
     let (first, second) = (values.next(), values.next());

@@ -25,7 +25,7 @@ use kedge_protocol::possession::PossessionError;
 use kedge_rules::FieldError;
 use kedge_rules::resources::key_addition;
 
-use crate::error::{ApiError, ErrorDetail};
+use crate::error::{ApiError, ApiResult, ErrorDetail};
 
 use signers::SignerCache;
 
@@ -107,7 +107,7 @@ impl RequestVerifier {
         headers: &SignatureHeaders,
         signed: SignedTexts,
         expires_at: Instant,
-    ) -> Result<Submission, ApiError> {
+    ) -> ApiResult<Submission> {
         let SignedTexts {
             text,
             actions,
@@ -170,7 +170,7 @@ impl RequestVerifier {
     }
 
     /// Checks that every key added to a wallet consents.
-    fn check_additions(&self, text: &str, actions: &[SubmittedAction]) -> Result<(), ApiError> {
+    fn check_additions(&self, text: &str, actions: &[SubmittedAction]) -> ApiResult<()> {
         for action in actions {
             if action.kind == Kind::WalletKeyAdd {
                 let addition = key_addition(&text[action.payload.clone()]);
@@ -183,7 +183,7 @@ impl RequestVerifier {
         Ok(())
     }
 
-    fn check_signer(&self, headers: &SignatureHeaders, digest: &Hash) -> Result<(), ApiError> {
+    fn check_signer(&self, headers: &SignatureHeaders, digest: &Hash) -> ApiResult<()> {
         let invalid = |why: String| ApiError::new(Code::SignatureInvalid, why);
         let found = self
             .signers

@@ -18,7 +18,7 @@ use precis_profiles::UsernameCaseMapped;
 use serde::Deserialize;
 use unicode_normalization::char::canonical_combining_class;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// Members of payloads that name something.
 #[derive(Deserialize, Default)]
@@ -99,7 +99,7 @@ fn disallowed() -> FieldError {
 }
 
 /// The normal form of a registration's address. Other errors of plain addresses are left to the rules.
-pub(super) fn registered(email: String) -> Result<String, ApiError> {
+pub(super) fn registered(email: String) -> ApiResult<String> {
     let form = if is_plain(&email) {
         Some(email)
     } else {
@@ -152,7 +152,7 @@ fn check_name(pointer: &str, name: Option<&str>, problems: &mut Vec<FieldError>)
 }
 
 /// Refuses requests with lookalike names or e-mail addresses. Unreadable payloads are left to the rules.
-pub fn check(submission: &Submission) -> Result<(), ApiError> {
+pub fn check(submission: &Submission) -> ApiResult<()> {
     let mut problems = Vec::new();
     let named = submission.actions.iter();
     for action in named.filter(|action| !action.kind.is_bus()) {

@@ -18,7 +18,7 @@ use super::{SignedActionText, names};
 use crate::auth::code::InvitationCodes;
 use crate::auth::password;
 use crate::body;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::scalars::{AddressInput, NameInput, OrganizationId};
 
 /// Base64 with padding, of at least 16 bytes; unused bits are zero.
@@ -56,7 +56,7 @@ pub struct RegisterBody {
 
 impl RegisterBody {
     /// The checks that are slower than the signature check.
-    pub fn check_password(&self) -> Result<(), ApiError> {
+    pub fn check_password(&self) -> ApiResult<()> {
         let names = [Some(self.email.as_str()), self.nickname.as_deref()];
         password::check_guessed(&self.password, names.into_iter().flatten())
     }
@@ -67,7 +67,7 @@ fn forbidden(message: &'static str) -> ApiError {
 }
 
 /// Checks the member that keeps a signed digest from revealing the secrets in the body.
-pub(super) fn check_blind(blind: Option<&str>) -> Result<(), ApiError> {
+pub(super) fn check_blind(blind: Option<&str>) -> ApiResult<()> {
     let blind = blind.ok_or_else(|| {
         ApiError::field("/blind", "required", "is required: base64 of random bytes")
     })?;
@@ -83,7 +83,7 @@ pub(super) fn check_blind(blind: Option<&str>) -> Result<(), ApiError> {
 pub(super) fn read(
     raw: &str,
     invitations: &InvitationCodes,
-) -> Result<(String, SignedActionText), ApiError> {
+) -> ApiResult<(String, SignedActionText)> {
     let registration: RegisterBody = body::parse(raw)?;
     check_blind(registration.blind.as_deref())?;
     password::check_length(&registration.password)?;

@@ -13,7 +13,7 @@ use super::{
 use crate::auth::CallerSession;
 use crate::auth::code::InvitationCodes;
 use crate::body;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 #[derive(Deserialize)]
 struct MintTarget<'a> {
@@ -29,14 +29,14 @@ pub struct SigningContext<'a> {
 }
 
 impl SigningContext<'_> {
-    fn session(&self) -> Result<CallerSession, ApiError> {
+    fn session(&self) -> ApiResult<CallerSession> {
         self.session
             .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this endpoint needs credentials"))
     }
 
     /// The principal for whom the engine checks the signer: the token's wallet or, for an API key alone, any wallet of
     /// the organization.
-    fn asker(&self, signs: &SigningScheme) -> Result<Principal, ApiError> {
+    fn asker(&self, signs: &SigningScheme) -> ApiResult<Principal> {
         if *signs == SigningScheme::Registration {
             return Ok(Principal::Registration);
         }
@@ -61,7 +61,7 @@ pub fn read(
     signs: &SigningScheme,
     circumstances: &SigningContext<'_>,
     body: &mut body::BodyText,
-) -> Result<Option<(Principal, SignedTexts)>, ApiError> {
+) -> ApiResult<Option<(Principal, SignedTexts)>> {
     let signed = texts(signs, circumstances, body)?;
     let asker = |signed| Ok((circumstances.asker(signs)?, signed));
     signed.map(asker).transpose()
@@ -72,7 +72,7 @@ pub fn texts(
     signs: &SigningScheme,
     circumstances: &SigningContext<'_>,
     body: &mut body::BodyText,
-) -> Result<Option<SignedTexts>, ApiError> {
+) -> ApiResult<Option<SignedTexts>> {
     let signed = match signs {
         SigningScheme::Nothing => return Ok(None),
         SigningScheme::Registration => {
@@ -115,7 +115,7 @@ fn resource(
     target: TargetSource,
     circumstances: &SigningContext<'_>,
     text: String,
-) -> Result<(String, SignedActionText), ApiError> {
+) -> ApiResult<(String, SignedActionText)> {
     let target_text = match target {
         TargetSource::Empty => String::new(),
         TargetSource::Path => circumstances.path_id.to_owned(),

@@ -13,7 +13,7 @@ use super::registration::BLIND_PATTERN;
 use super::{SignedActionText, registration, request};
 use crate::auth::password;
 use crate::body;
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::scalars::NameInput;
 
 /// The body of `PATCH /wallets/me`.
@@ -42,7 +42,7 @@ const SECRETS: [&str; 3] = ["password", "current_password", "blind"];
 pub(super) fn read(
     body: &mut body::BodyText,
     target: &str,
-) -> Result<(String, SignedActionText), ApiError> {
+) -> ApiResult<(String, SignedActionText)> {
     let patch: WalletBody = body::parse(&body.text)?;
     let mut members: Map<String, Value> = body::parse(&body.text)?;
     if !SECRETS.iter().any(|name| members.contains_key(*name)) {
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    fn read_text(text: &str) -> Result<(String, SignedActionText), ApiError> {
+    fn read_text(text: &str) -> ApiResult<(String, SignedActionText)> {
         let mut body = body::BodyText::default();
         body.text = text.to_owned();
         read(&mut body, "wal_1")
