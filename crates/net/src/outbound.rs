@@ -1,5 +1,6 @@
 //! The HTTP/1.1 client of all programs: pooled connections, by TLS if the URL says `https`. Redirects are not followed.
 
+use std::error::Error;
 use std::time::Duration;
 
 use hyper::body::Body;
@@ -26,6 +27,18 @@ pub fn connector(tls: ClientConfig, connect_timeout: Option<Duration>) -> HttpsC
         .https_or_http()
         .enable_http1()
         .wrap_connector(http)
+}
+
+/// An error's text with its causes, which hyper's text omits. None of them contains the URL, so no secret can leak.
+pub fn chain_text(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
 }
 
 /// A client over a connector. Closes connections that were unused for `idle_max`.

@@ -131,13 +131,8 @@ impl HttpTransport {
         call: &HttpCall<'_>,
         headers: &[(&'static str, String)],
     ) -> ClientResult<HttpAnswer> {
-        let limit = Duration::from_millis(self.timeout_ms);
-        match tokio::time::timeout(limit, self.attempt(call, headers)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(ClientError::Timeout {
-                timeout_ms: self.timeout_ms,
-            }),
-        }
+        let attempt = async { Self::read(self.begin(call, headers).await?).await };
+        self.within(attempt).await
     }
 
     /// Time limit of an exchange.
@@ -151,23 +146,17 @@ impl HttpTransport {
         call: &HttpCall<'_>,
         headers: &[(&'static str, String)],
     ) -> ClientResult<Incoming> {
-        let begun = tokio::time::timeout(self.timeout(), self.begin(call, headers)).await;
-        let timeout_ms = self.timeout_ms;
-        let response = begun.map_err(|_| ClientError::Timeout { timeout_ms })??;
+        let response = self.within(self.begin(call, headers)).await?;
         if response.status().is_success() {
             return Ok(response.into_body());
         }
-        let read = tokio::time::timeout(self.timeout(), Self::read(response)).await;
-        let answer = read.map_err(|_| ClientError::Timeout { timeout_ms })??;
-        Err(answer.refusal())
+        Err(self.within(Self::read(response)).await?.refusal())
     }
 
-    async fn attempt(
-        &self,
-        call: &HttpCall<'_>,
-        headers: &[(&'static str, String)],
-    ) -> ClientResult<HttpAnswer> {
-        Self::read(self.begin(call, headers).await?).await
+    async fn within<T>(&self, work: impl Future<Output = ClientResult<T>>) -> ClientResult<T> {
+        let timeout_ms = self.timeout_ms;
+        let done = tokio::time::timeout(self.timeout(), work).await;
+        done.map_err(|_| ClientError::Timeout { timeout_ms })?
     }
 
     async fn begin(
@@ -203,7 +192,7 @@ impl HttpTransport {
         answered.map_err(|error| {
             ClientError::Transport(format!(
                 "{base_url} could not be reached: {}",
-                chain_text(&error)
+                outbound::chain_text(&error)
             ))
         })
     }
@@ -226,17 +215,6 @@ impl HttpTransport {
             body: body.to_bytes(),
         })
     }
-}
-
-/// An error with its causes; hyper's text omits them.
-fn chain_text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// Counts the attempts of a request, and waits between them.

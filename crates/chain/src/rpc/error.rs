@@ -95,15 +95,3 @@ pub enum EndpointError {
     #[error("the node's URL is malformed")]
     Malformed,
 }
-
-/// An error's text with its causes. hyper's texts contain no URL, so no secret can leak.
-pub(super) fn chain_text(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}

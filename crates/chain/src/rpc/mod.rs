@@ -193,7 +193,7 @@ impl RpcClient {
         let response = http
             .request(request)
             .await
-            .map_err(|error| RpcError::Transport(error::chain_text(&error)))?;
+            .map_err(|error| RpcError::Transport(outbound::chain_text(&error)))?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), self.options.response_bytes_max)
             .collect()
@@ -218,7 +218,7 @@ impl RpcClient {
                 limit_bytes: self.options.response_bytes_max,
             }
         } else {
-            RpcError::Transport(error::chain_text(error))
+            RpcError::Transport(outbound::chain_text(error))
         }
     }
 }
