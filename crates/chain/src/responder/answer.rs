@@ -13,9 +13,6 @@ use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
 
 /// Observations of a used nonce without a receipt before another transaction is assumed to have used it.
 const NONCE_STRIKES_MAX: u8 = 3;
-/// Number of blocks from which the market's tip is read.
-const FEE_HISTORY_BLOCKS: u64 = 10;
-const TIP_PERCENTILE: f64 = 50.0;
 
 impl<S: AnswerStore> Responder<S> {
     /// Sends the answer with the nearest deadline, or follows the one in flight. `now_ms` is the wall clock, stored
@@ -152,14 +149,6 @@ impl<S: AnswerStore> Responder<S> {
         case.is_some_and(|case| case.deadline_s < self.chain_time_s + half_s)
     }
 
-    async fn market(&self) -> Result<Fees, RpcError> {
-        let rpc = self.bond.rpc();
-        let history = rpc
-            .fee_history(FEE_HISTORY_BLOCKS, &[TIP_PERCENTILE])
-            .await?;
-        Ok(self.options.fee_policy.first_offer(&history))
-    }
-
     async fn send_first(
         &mut self,
         id: Hash,
@@ -167,16 +156,13 @@ impl<S: AnswerStore> Responder<S> {
         now_ms: u64,
         turn: NonceTurn,
     ) -> Result<(), RespondError> {
-        let market = self.market().await?;
+        let fee_policy = &self.options.fee_policy;
+        let market = fee_policy.market(self.bond.rpc()).await?;
         let fees = match turn {
             NonceTurn::Free => market,
             NonceTurn::Anchor(_) if !self.is_urgent(id) => return Ok(()),
             // The anchor uses this nonce, so the fees must exceed the anchor's.
-            NonceTurn::Anchor(offered) => self
-                .options
-                .fee_policy
-                .bump(offered, market)
-                .unwrap_or(market),
+            NonceTurn::Anchor(offered) => fee_policy.bump(offered, market).unwrap_or(market),
         };
         let Some(answer) = self.answer(id) else {
             return Ok(());
@@ -261,8 +247,9 @@ impl<S: AnswerStore> Responder<S> {
         own: AttemptParameters,
         now_ms: u64,
     ) -> Result<(), RespondError> {
-        let market = self.market().await?;
-        let Some(fees) = self.options.fee_policy.bump(own.fees, market) else {
+        let fee_policy = &self.options.fee_policy;
+        let market = fee_policy.market(self.bond.rpc()).await?;
+        let Some(fees) = fee_policy.bump(own.fees, market) else {
             tracing::error!(case = %id, "an answer waits at the fee ceiling");
             return self.send_again(id, own).await;
         };

@@ -9,13 +9,10 @@ use crate::contract::{ContractReadError, anchor_calldata, decode_revert};
 use crate::convert::h160;
 use crate::metric_definitions::{ANCHOR_GAS_USED, ANCHOR_MAX_FEE_WEI, ANCHOR_TRANSACTIONS_TOTAL};
 use crate::rpc::{BlockTag, CallRequest, RpcError};
-use crate::transaction::{Fees, SignedTransaction, TransactionRequest};
+use crate::transaction::{SignedTransaction, TransactionRequest};
 
 /// Limit of an intent's moves per step: included, confirmed, final, and one to spare.
 const MOVES_MAX: usize = 4;
-/// Number of blocks from which the market's tip is read.
-const FEE_HISTORY_BLOCKS: u64 = 10;
-const TIP_PERCENTILE: f64 = 50.0;
 
 /// A node's answer to a transaction.
 #[derive(Debug, PartialEq, Eq)]
@@ -281,10 +278,11 @@ impl<S: IntentStore> AnchorSender<S> {
             }
             Err(error) => return Err(error.into()),
         };
+        let fee_policy = &self.options.fee_policy;
         let own = AttemptParameters {
             nonce: observed.next_nonce,
             gas_limit: gas + gas / 4,
-            fees: self.market().await?,
+            fees: fee_policy.market(self.contract.rpc()).await?,
         };
         self.attempt(index, own, observed.now_ms, "sent").await
     }
@@ -307,8 +305,9 @@ impl<S: IntentStore> AnchorSender<S> {
         let Some((_, own)) = self.open[index].stored.last_own() else {
             return Ok(false);
         };
-        let market = self.market().await?;
-        let Some(fees) = self.options.fee_policy.bump(own.fees, market) else {
+        let fee_policy = &self.options.fee_policy;
+        let market = fee_policy.market(self.contract.rpc()).await?;
+        let Some(fees) = fee_policy.bump(own.fees, market) else {
             self.hold(index, SendObstacle::FeeCeiling);
             if !observed.in_pool {
                 return self.send_again(index).await;
@@ -409,14 +408,6 @@ impl<S: IntentStore> AnchorSender<S> {
             }
         }
         Ok(())
-    }
-
-    async fn market(&self) -> Result<Fees, SenderStepError> {
-        let rpc = self.contract.rpc();
-        let history = rpc
-            .fee_history(FEE_HISTORY_BLOCKS, &[TIP_PERCENTILE])
-            .await?;
-        Ok(self.options.fee_policy.first_offer(&history))
     }
 
     fn calldata(&self, index: usize) -> Vec<u8> {

@@ -4,7 +4,7 @@ use ethers_core::types::U256;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::rpc::FeeHistory;
+use crate::rpc::{FeeHistory, RpcClient, RpcError};
 
 /// The two fee caps of an EIP-1559 transaction, in wei per gas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub enum FeePolicyError {
     Multiplier,
 }
 
+/// Number of blocks from which the market's tip is read.
+const MARKET_BLOCKS: u64 = 10;
+const TIP_PERCENTILE: f64 = 50.0;
 const GWEI: u128 = 1_000_000_000;
 
 impl Default for FeePolicy {
@@ -67,6 +70,12 @@ impl FeePolicy {
             return Err(FeePolicyError::Multiplier);
         }
         Ok(())
+    }
+
+    /// First offer by the newest blocks.
+    pub(crate) async fn market(&self, rpc: &RpcClient) -> Result<Fees, RpcError> {
+        let history = rpc.fee_history(MARKET_BLOCKS, &[TIP_PERCENTILE]).await?;
+        Ok(self.first_offer(&history))
     }
 
     /// First offer: the median of recent tips on top of a multiple of the next base fee, below the ceiling.
