@@ -123,17 +123,18 @@ pub struct ListSource<F, P, K> {
 }
 
 impl ListRequest {
-    /// Parses the parameters; `filters` are the values that narrow the list.
-    pub fn of(call: &HandlerCall, filters: &[&str]) -> ApiResult<Self> {
-        Self::read(call, filters, false)
+    /// Parses the parameters. A cursor continues only the list that gave it: with the same path, caller, order, and
+    /// values of all other parameters.
+    pub fn of(call: &HandlerCall) -> ApiResult<Self> {
+        Self::read(call, false)
     }
 
     /// [`Self::of`], but newest first if `order` is absent: for [`LIST_NEWEST_FIRST`].
-    pub fn newest_first(call: &HandlerCall, filters: &[&str]) -> ApiResult<Self> {
-        Self::read(call, filters, true)
+    pub fn newest_first(call: &HandlerCall) -> ApiResult<Self> {
+        Self::read(call, true)
     }
 
-    fn read(call: &HandlerCall, filters: &[&str], newest_first: bool) -> ApiResult<Self> {
+    fn read(call: &HandlerCall, newest_first: bool) -> ApiResult<Self> {
         let query = &call.query;
         let limit = query.number("limit")?.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
         let descending = match query.get("order") {
@@ -155,8 +156,11 @@ impl ListRequest {
             call.endpoint.path,
             caller.as_deref().unwrap_or_default(),
             order,
+            &call.id,
         ];
-        parts.extend(filters);
+        let own = call.endpoint.query.iter().copied().flatten();
+        let filters = own.filter(|own| LIST.iter().all(|paging| paging.name != own.name));
+        parts.extend(filters.map(|filter| query.get(filter.name).unwrap_or_default()));
         let scope = CursorScope::of(&parts);
         let open = |cursor: &str| {
             let place = call.services.reads.cursors.open(&scope, cursor)?;
@@ -334,7 +338,7 @@ pub fn list_own<T: StoredResource, U: Serialize>(
         place: |item: &T| item.list_place().map_or(0, |(_, number)| number),
         keep,
     };
-    let listing = ListRequest::of(call, &[])?;
+    let listing = ListRequest::of(call)?;
     listing.answer(call, published.head.sequence, source, |item| {
         view(snapshot, item)
     })

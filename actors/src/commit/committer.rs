@@ -474,11 +474,7 @@ impl Committer {
                 phc: phc.clone(),
             },
             (NewSecret::Token(token), image) => {
-                let overlap_s = match image {
-                    ResourceState::ApiKey(key) => key.overlap_s,
-                    ResourceState::Webhook(webhook) => webhook.overlap_s,
-                    _ => 0,
-                };
+                let overlap_s = image.overlap_s();
                 let until_ms = placed.timestamp_ms + overlap_s * 1_000;
                 // A second rotation in one group replaces the secret of the first.
                 let before = match self.caches.secrets.get(&image.id()) {

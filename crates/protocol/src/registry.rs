@@ -83,24 +83,25 @@ impl Prefix {
 /// - `traced` if it has a [`ResourceTrace`](crate::resource::ResourceTrace), `once` if it is made and used once;
 /// - `counted(…)` if the number that an organization may have is limited, and by what [`CountedResource`];
 /// - `by_id` if later actions change it or rules look it up, `never` if nothing reads its state again;
-/// - `shown` if the answer to a signed request shows it, else `hidden`.
+/// - `shown` if the answer to a signed request shows it, else `hidden`;
+/// - `secret` if it has a secret outside the log, whose previous one stays valid for `overlap_s`, else `plain`.
 ///
 /// If several types share a prefix, only one of them is `by_id` and `shown`.
 #[macro_export]
 macro_rules! for_each_resource {
     ($callback:ident) => {
         $callback! {
-            Object, Object, traced, uncounted, by_id, shown;
-            Wallet, Wallet, traced, uncounted, by_id, shown;
-            Organization, Organization, traced, uncounted, by_id, shown;
-            Template, Template, traced, uncounted, by_id, shown;
-            ApiKey, Key, traced, counted(ApiKeys), by_id, shown;
-            Webhook, Webhook, traced, counted(Webhooks), by_id, shown;
-            FileRecord, File, traced, uncounted, never, shown;
-            Dispute, Dispute, traced, uncounted, never, hidden;
-            SequencerKey, Action, traced, uncounted, never, hidden;
-            Variation, Variation, once, uncounted, never, shown;
-            Invitation, Action, once, uncounted, by_id, shown;
+            Object, Object, traced, uncounted, by_id, shown, plain;
+            Wallet, Wallet, traced, uncounted, by_id, shown, plain;
+            Organization, Organization, traced, uncounted, by_id, shown, plain;
+            Template, Template, traced, uncounted, by_id, shown, plain;
+            ApiKey, Key, traced, counted(ApiKeys), by_id, shown, secret;
+            Webhook, Webhook, traced, counted(Webhooks), by_id, shown, secret;
+            FileRecord, File, traced, uncounted, never, shown, plain;
+            Dispute, Dispute, traced, uncounted, never, hidden, plain;
+            SequencerKey, Action, traced, uncounted, never, hidden, plain;
+            Variation, Variation, once, uncounted, never, shown, plain;
+            Invitation, Action, once, uncounted, by_id, shown, plain;
         }
     };
 }

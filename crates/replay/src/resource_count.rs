@@ -1,13 +1,12 @@
 //! Counts an organization's resources of a limited type.
 
 use kedge_protocol::limits::PAGE_ITEMS_MAX;
-use kedge_protocol::resource::{ApiKey, Webhook};
-use kedge_protocol::{Id, for_each_resource};
+use kedge_protocol::{Id, for_each_resource, resource};
 use kedge_rules::{CountedResource, ResourceCount};
 use kedge_storage::{RowPage, StoreReadError, StoreSnapshot, StoredResource};
 
 macro_rules! counts {
-    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident;)*) => {
+    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident;)*) => {
         /// Number of resources of a type that an organization has in a store.
         ///
         /// # Errors
@@ -18,7 +17,7 @@ macro_rules! counts {
             of: CountedResource,
         ) -> Result<ResourceCount, StoreReadError> {
             match of {
-                $($(CountedResource::$of => tally(snapshot, organization, |resource: &$type| !resource.deleted),)?)*
+                $($(CountedResource::$of => tally(snapshot, organization, |counted: &resource::$type| !counted.deleted),)?)*
             }
         }
     };

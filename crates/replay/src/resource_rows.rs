@@ -1,16 +1,13 @@
 //! Maps each type of resource to its rows in the store.
 
-use kedge_protocol::resource::{
-    ApiKey, FileRecord, Invitation, Object, Organization, Template, Variation, Wallet, Webhook,
-};
-use kedge_protocol::{Id, Prefix, for_each_resource};
+use kedge_protocol::{Id, Prefix, for_each_resource, resource};
 use kedge_rules::resource_state::ResourceState;
 use kedge_storage::{
     CodecError, ResourceRow, ResourceWrite, StoreReadError, StoreSnapshot, WriteGroup,
 };
 
 macro_rules! resource_rows {
-    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident;)*) => {
+    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident;)*) => {
         /// Writes a resource. `before` is its earlier state, whose names become free.
         pub fn put_image(group: &mut WriteGroup, image: &ResourceState, before: Option<&ResourceState>) {
             match image {
@@ -53,7 +50,7 @@ macro_rules! resource_rows {
     };
     (@read by_id, $type:ident, $prefix:ident, $snapshot:ident, $id:ident) => {
         if $id.prefix == Prefix::$prefix {
-            return Ok($snapshot.resource::<$type>($id)?.map(ResourceState::$type));
+            return Ok($snapshot.resource::<resource::$type>($id)?.map(ResourceState::$type));
         }
     };
     (@read never, $type:ident, $prefix:ident, $snapshot:ident, $id:ident) => {};
@@ -63,7 +60,7 @@ macro_rules! resource_rows {
     (@row hidden, $resource:ident) => { None };
     (@read_row shown, $type:ident, $prefix:ident, $row:ident, $found:ident) => {
         if $found == Prefix::$prefix {
-            return $row.read::<$type>().map(ResourceState::$type);
+            return $row.read::<resource::$type>().map(ResourceState::$type);
         }
     };
     (@read_row hidden, $type:ident, $prefix:ident, $row:ident, $found:ident) => {};

@@ -1,17 +1,14 @@
 //! Resources as they are after an action: the result of a decision.
 
 use kedge_protocol::registry::CountedResource;
-use kedge_protocol::resource::{
-    ApiKey, Dispute, FileRecord, Invitation, Object, Organization, ResourceTrace, SequencerKey,
-    Template, Variation, Wallet, Webhook,
-};
+use kedge_protocol::resource::{self, ResourceTrace};
 use kedge_protocol::{Id, for_each_resource};
 
 macro_rules! resource_states {
-    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident;)*) => {
+    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident;)*) => {
         /// A resource after an action.
         #[derive(Clone, PartialEq, Eq, Debug)]
-        pub enum ResourceState { $($type($type),)* }
+        pub enum ResourceState { $($type(resource::$type),)* }
 
         impl ResourceState {
             pub fn id(&self) -> Id {
@@ -50,16 +47,23 @@ macro_rules! resource_states {
                     $(Self::$type(_resource) => resource_states!(@count $count _resource $($of)?),)*
                 }
             }
+
+            /// Seconds for which the previous secret stays valid after this change; 0 for a resource without a secret.
+            pub fn overlap_s(&self) -> u64 {
+                match self {
+                    $(Self::$type(_resource) => resource_states!(@overlap $secret _resource),)*
+                }
+            }
         }
 
         $(
-            impl From<$type> for ResourceState {
-                fn from(resource: $type) -> Self {
+            impl From<resource::$type> for ResourceState {
+                fn from(resource: resource::$type) -> Self {
                     Self::$type(resource)
                 }
             }
 
-            impl TryFrom<ResourceState> for $type {
+            impl TryFrom<ResourceState> for resource::$type {
                 type Error = ();
 
                 fn try_from(image: ResourceState) -> Result<Self, ()> {
@@ -70,7 +74,7 @@ macro_rules! resource_states {
                 }
             }
 
-            impl<'a> TryFrom<&'a ResourceState> for &'a $type {
+            impl<'a> TryFrom<&'a ResourceState> for &'a resource::$type {
                 type Error = ();
 
                 fn try_from(image: &'a ResourceState) -> Result<Self, ()> {
@@ -93,6 +97,8 @@ macro_rules! resource_states {
         $resource.created_sequence = $sequence;
         $resource.created_at_ms = $time;
     }};
+    (@overlap secret $resource:ident) => { $resource.overlap_s };
+    (@overlap plain $resource:ident) => { 0 };
     (@count uncounted $resource:ident) => { None };
     (@count counted $resource:ident $of:ident) => {
         Some(($resource.organization_id, CountedResource::$of, !$resource.deleted))

@@ -89,7 +89,7 @@ pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
         place,
         keep: keep_all,
     };
-    let listing = ListRequest::of(&call, &[])?;
+    let listing = ListRequest::of(&call)?;
     listing.answer(&call, published.head.sequence, source, |placed| {
         view(&call, snapshot, placed)
     })

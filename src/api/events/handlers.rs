@@ -45,11 +45,7 @@ pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let filter = filter::of_caller(&call.query, &session)?;
     let after_sequence = call.query.number("after_sequence")?;
     let before_sequence = call.query.number("before_sequence")?;
-    let given = filter::FILTERS.iter().chain(BEFORE);
-    let given: Vec<&str> = given
-        .map(|parameter| call.query.get(parameter.name).unwrap_or_default())
-        .collect();
-    let listing = ListRequest::of(&call, &given)?;
+    let listing = ListRequest::of(&call)?;
     let low = after_sequence.map(EventPosition::end_of);
     let high = before_sequence.map(EventPosition::start_of);
     let (first, until) = if listing.descending {

@@ -31,7 +31,7 @@ pub const SIZES: &[RequestParameter] = &[
 pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
-    let listing = ListRequest::of(&call, &[])?;
+    let listing = ListRequest::of(&call)?;
     listing.answer(
         &call,
         published.head.sequence,

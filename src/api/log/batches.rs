@@ -36,7 +36,7 @@ pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
 pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
-    let listing = ListRequest::of(&call, &[])?;
+    let listing = ListRequest::of(&call)?;
     // Adjacent batches mostly share an anchor.
     let mut anchor: Option<AnchorRow> = None;
     listing.answer(
@@ -81,7 +81,7 @@ pub async fn actions(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let batch = found_batch(&call, snapshot)?;
-    let listing = ListRequest::of(&call, &[&batch.header.number.to_string()])?;
+    let listing = ListRequest::of(&call)?;
     let all =
         snapshot.actions_between(batch.header.first_sequence, batch.header.last_sequence())?;
     let session = call.session()?;

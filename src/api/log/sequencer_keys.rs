@@ -34,7 +34,7 @@ impl SequencerKeyEntry {
 /// `GET /sequencer-keys`
 pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
-    let listing = ListRequest::of(&call, &[])?;
+    let listing = ListRequest::of(&call)?;
     let contract = call.services.engine.contract_keys();
     let named = named(&published, contract.as_deref())?;
     listing.answer(

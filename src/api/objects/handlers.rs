@@ -104,7 +104,7 @@ pub async fn history(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let object = seen_object(&call, snapshot)?;
-    let listing = ListRequest::newest_first(&call, &[&call.id])?;
+    let listing = ListRequest::newest_first(&call)?;
     let first_listed = object.trace.version.saturating_sub(OBJECT_HISTORY_MAX) + 1;
     // Actions link only to earlier ones; the other direction needs their sequences.
     let oldest_first: Vec<u64> = if listing.descending {

@@ -165,9 +165,7 @@ fn fetch(
 pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
-    let given = FILTERS.iter().map(|filter| call.query.get(filter.name));
-    let given: Vec<&str> = given.map(Option::unwrap_or_default).collect();
-    let listing = ListRequest::of(&call, &given)?;
+    let listing = ListRequest::of(&call)?;
     let narrowing = ObjectListFilter::of(&call, snapshot)?;
     let index = narrowing.list(call.session()?.organization_id);
     let sequences = narrowing.sequences(snapshot)?;

@@ -90,7 +90,7 @@ pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let organization_id = call.session()?.organization_id;
-    let listing = ListRequest::of(&call, &[])?;
+    let listing = ListRequest::of(&call)?;
     let reply = listing.answer(
         &call,
         published.head.sequence,
@@ -112,7 +112,7 @@ pub async fn list_variations(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let template = seen_template(&call, snapshot, &call.id)?;
-    let listing = ListRequest::of(&call, &[&call.id])?;
+    let listing = ListRequest::of(&call)?;
     listing.answer(
         &call,
         published.head.sequence,

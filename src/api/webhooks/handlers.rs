@@ -165,7 +165,7 @@ pub async fn deliveries(call: HandlerCall) -> Result<HttpReply, ApiError> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let webhook = own_webhook(&call, snapshot)?;
-    let listing = ListRequest::newest_first(&call, &[&call.id])?;
+    let listing = ListRequest::newest_first(&call)?;
     listing.answer(
         &call,
         published.head.sequence,
