@@ -1,5 +1,5 @@
-//! The project's rules that no compiler checks: allowed dependencies, file lengths, forbidden content in sources, and
-//! that files, commands and tests named in documents exist.
+//! The project's rules that no compiler checks: allowed dependencies, file lengths, forbidden content in sources, that
+//! files and commands named in documents exist, and that tests hold every invariant.
 
 #![allow(clippy::unwrap_used, reason = "a test file: a panic is the failure")]
 
@@ -7,6 +7,8 @@
 mod circles;
 #[path = "tidy/dependencies.rs"]
 mod dependencies;
+#[path = "tidy/invariants.rs"]
+mod invariants;
 #[path = "tidy/layout.rs"]
 mod layout;
 #[path = "tidy/links.rs"]
@@ -21,13 +23,15 @@ mod order;
 mod words;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
 /// Most lines of a source file. An idea is not cut for a number, so this is far above what most files have.
 const LINES_MAX: usize = 800;
+/// The endings of source files.
+const SOURCES: &[&str] = &[".rs", ".sol", ".sh", ".py", ".mjs", ".js", ".ts"];
 /// Folders with generated files only.
 const MADE: &[&str] = &[
     "target",
@@ -203,6 +207,7 @@ fn without_tests(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
+// Holds invariant 12.
 #[test]
 fn arrows_go_down_only() {
     let output = Command::new(env!("CARGO"))
@@ -264,7 +269,7 @@ fn arrows_go_down_only() {
 
 #[test]
 fn files_are_short() {
-    let files = sources(&[".rs", ".sol", ".sh", ".py", ".mjs", ".js", ".ts"]);
+    let files = sources(SOURCES);
     for (path, text) in &files {
         let lines = text.lines().count();
         assert!(
@@ -305,6 +310,7 @@ fn nothing_is_left_undone() {
     }
 }
 
+// Holds invariant 162.
 /// A simulator controls only calls that go through the `Env`.
 #[test]
 fn the_core_asks_the_system_through_its_env_alone() {
@@ -339,6 +345,7 @@ fn the_core_asks_the_system_through_its_env_alone() {
     }
 }
 
+// Holds invariant 140.
 /// Tests run the program under test, which is the release build that users run; only one place knows its path.
 #[test]
 fn tests_ask_one_place_for_the_program() {
@@ -372,66 +379,6 @@ fn every_module_says_what_it_is_about() {
             "{path} does not begin with what it is about"
         );
     }
-}
-
-fn quoted(line: &str) -> impl Iterator<Item = &str> {
-    line.split('`').skip(1).step_by(2)
-}
-
-fn has_test(text: &str, name: &str) -> bool {
-    let named = |keyword: &str| text.find(&format!("{keyword} {name}("));
-    let found = named("fn").or_else(|| named("function"));
-    // Rust tests have an attribute before them; the contracts' tests are recognised by their names.
-    found.is_some_and(|at| {
-        let before = &text[at.saturating_sub(300)..at];
-        name.starts_with("test")
-            || name.starts_with("check_")
-            || before.contains("#[test]")
-            || before.contains("::test]")
-            || before.contains("test(")
-    })
-}
-
-#[test]
-fn the_invariants_name_tests_that_exist() {
-    let text = std::fs::read_to_string(root().join("docs/INVARIANTS.md")).unwrap();
-    let mut number = 0;
-    let mut held = true;
-    for line in text.lines() {
-        let is_number = |start: &str| start.parse::<u32>().is_ok();
-        if line
-            .split_once(". **")
-            .is_some_and(|(start, _)| is_number(start))
-        {
-            let next = format!("{}. **", number + 1);
-            assert!(line.starts_with(&next), "{line} is not number {next}");
-            assert!(held, "invariant {number} names no test");
-            (number, held) = (number + 1, false);
-        }
-        let Some(named) = line.trim().strip_prefix("Held by: ") else {
-            continue;
-        };
-        for name in quoted(named) {
-            held = true;
-            let (path, test) = match name.split_once("::") {
-                Some((path, test)) => (path, Some(test)),
-                None => (name, None),
-            };
-            let file: PathBuf = root().join(path);
-            assert!(
-                file.exists(),
-                "invariant {number} names {path}, which does not exist"
-            );
-            if let Some(test) = test {
-                let text = std::fs::read_to_string(&file).unwrap();
-                assert!(
-                    has_test(&text, test),
-                    "invariant {number}: {path} has no test {test}"
-                );
-            }
-        }
-    }
-    assert!(held && number >= 12, "the last invariant read is {number}");
 }
 
 /// Whether a text is a metric's name: the project's prefix, then lower-case words.

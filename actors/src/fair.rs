@@ -258,6 +258,7 @@ mod tests {
 
     use super::*;
 
+    // Holds invariant 126.
     #[tokio::test]
     async fn who_has_its_share_keeps_nobody_else_from_theirs() {
         let turns = FairQueue::new(4, 2, 3);
@@ -279,6 +280,7 @@ mod tests {
         turns.try_take("ann").unwrap();
     }
 
+    // Holds invariant 126.
     #[tokio::test]
     async fn only_so_many_wait_and_nothing_is_remembered_of_who_has_none() {
         let turns = FairQueue::new(1, 1, 2);
@@ -292,6 +294,7 @@ mod tests {
         assert!(turns.lines.lock().of.is_empty());
     }
 
+    // Holds invariant 126.
     #[tokio::test]
     async fn of_those_that_wait_whoever_has_the_fewest_turns_is_next() {
         let turns = FairQueue::new(4, 3, 100);
@@ -316,6 +319,7 @@ mod tests {
         assert_eq!(given, ["eve", "gus", "ann", "bob"]);
     }
 
+    // Holds invariant 126.
     #[tokio::test]
     async fn who_no_longer_waits_holds_nobody_up() {
         let turns = FairQueue::new(1, 1, 10);

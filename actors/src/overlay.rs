@@ -132,6 +132,7 @@ mod tests {
         overlay
     }
 
+    // Holds invariant 5.
     #[test]
     fn a_decision_without_a_sequence_never_becomes_the_base() {
         let mut overlay = overlay(&[3]);

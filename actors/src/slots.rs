@@ -269,6 +269,7 @@ mod tests {
         lost.poll(&mut context).is_ready()
     }
 
+    // Holds invariant 213.
     #[test]
     fn organizations_of_one_address_leave_places_for_others() {
         let (places, now) = (places(8, 2), Instant::now());
@@ -288,6 +289,7 @@ mod tests {
         assert_eq!(places.taken.lock().occupants.len(), 2);
     }
 
+    // Holds invariant 213.
     #[test]
     fn of_an_address_the_organization_with_the_most_gives_a_place_up() {
         let (places, now) = (places(4, 3), Instant::now());
@@ -303,6 +305,7 @@ mod tests {
         assert!(is_lost(&greedy[0]) && !is_lost(&greedy[1]));
     }
 
+    // Holds invariant 213.
     #[test]
     fn behind_one_address_organizations_are_levelled_and_keep_what_is_level() {
         let (places, now) = (places(4, 2), Instant::now());
@@ -319,6 +322,7 @@ mod tests {
         assert!(![&one[0], &two[1], &three, &four].into_iter().any(is_lost));
     }
 
+    // Holds invariant 213.
     #[test]
     fn who_moves_little_for_long_gives_its_place_up_and_who_moves_does_not() {
         let (places, begun) = (places(3, 1), Instant::now());

@@ -17,6 +17,7 @@ contract ActionFaultsTest is BondFixture {
         }
     }
 
+    // Holds invariant 63.
     function testFuzz_oneContentTwice(uint64 number, uint32 index, uint32 place, bool isAnchored) public {
         number = number % SIZE;
         index = index % headers[number].count;
@@ -34,6 +35,7 @@ contract ActionFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.replayedContent, (_leafOf(headers[number], index), second)));
     }
 
+    // Holds invariant 63.
     function test_oneContentTwiceInABatch() public {
         Batch memory next = _next(6);
         ActionLeaf memory again = actions[SIZE][5];
@@ -42,6 +44,7 @@ contract ActionFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.replayedContent, (_leafOf(next, 2), _leafOf(next, 5))));
     }
 
+    // Holds invariant 63.
     /// @dev Batch 2's action extends what batch 1's has extended already: the sequencer dropped that one's effect.
     function testFuzz_twoActionsExtendOneIntegrity(uint32 index) public {
         index = index % uint32(OBJECTS);
@@ -54,6 +57,7 @@ contract ActionFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.forkedIntegrity, (one, _leafOf(next, index), previous)));
     }
 
+    // Holds invariant 63.
     function testFuzz_aLeafThatIsNotOfItsPlace(uint32 index, uint64 sequence) public {
         Batch memory next = _next(6);
         index = index % 6;
@@ -64,6 +68,7 @@ contract ActionFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.brokenLeaf, (_leafOf(next, index))));
     }
 
+    // Holds invariant 63.
     function testFuzz_aLeafThatIsLaterThanItsSeal(uint32 index, uint64 late) public {
         Batch memory next = _next(6);
         index = index % 6;
@@ -73,6 +78,7 @@ contract ActionFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.brokenLeaf, (_leafOf(next, index))));
     }
 
+    // Holds invariant 63.
     function testFuzz_timeThatFalls(uint64 number, uint32 index, uint64 early) public {
         number = number % SIZE;
         index = index % headers[number].count;

@@ -204,6 +204,7 @@ contract BondTest is BondFixture {
         _mustSlash(_equivocation());
     }
 
+    // Holds invariant 64.
     function test_aFrozenContractAnchorsNothingAndProofsStay() public {
         _anchorLog(1);
         _mustSlash(_equivocation());
@@ -260,6 +261,7 @@ contract BondTest is BondFixture {
         assertEq(bond.committedAt(commitment), 0, "and used up");
     }
 
+    // Holds invariant 63.
     /// @dev Who sees the report waiting has its evidence and salt, but no commitment of its own that is old enough; and
     /// committing the reporter's words again does not renew them.
     function test_aCopiedReportComesTooLate() public {

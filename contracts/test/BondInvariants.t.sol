@@ -32,6 +32,7 @@ abstract contract BondInvariants is TestBase {
         senders[0] = address(handler);
     }
 
+    // Holds invariant 62.
     /// forge-config: default.invariant.runs = 16
     function invariant_everyWeiIsSomebodys() external view {
         assertEq(bond.bond(), handler.expectedBond(), "the bond is what was put in, but for what was taken out");
@@ -41,6 +42,7 @@ abstract contract BondInvariants is TestBase {
         assertEq(bond.openCases(), handler.openCount(), "open cases");
     }
 
+    // Holds invariant 62.
     /// forge-config: default.invariant.runs = 16
     function invariant_aFaultAloneFreezes() external view {
         bool isFrozen = anchorContract.status() == IKedgeAnchor.Status.Frozen;
@@ -63,6 +65,7 @@ abstract contract BondInvariants is TestBase {
 
 /// @dev Whoever accuses an honest operator, its bond never shrinks but by its own withdrawals.
 contract HonestOperatorInvariants is BondInvariants {
+    // Holds invariant 62.
     /// forge-config: default.invariant.runs = 16
     function invariant_anHonestOperatorIsNeverFrozen() external view {
         assertTrue(anchorContract.status() == IKedgeAnchor.Status.Open, "open");

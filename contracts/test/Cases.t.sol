@@ -27,6 +27,7 @@ contract CasesTest is BondFixture {
 
     // An action that its signer did not sign.
 
+    // Holds invariant 62.
     function testFuzz_anHonestOperatorAnswersEveryChallenge(uint64 number, uint32 index) public {
         number = number % ANCHORED;
         index = index % headers[number].count;
@@ -41,6 +42,7 @@ contract CasesTest is BondFixture {
         assertEq(BURN_ADDRESS.balance - burntBefore, DEPOSIT_WEI / 2, "half is burnt");
     }
 
+    // Holds invariant 63.
     function test_aChallengeWithoutAnAnswerTakesTheBond() public {
         _mustLapse(_challenge(2, 1, ANCHORED));
     }

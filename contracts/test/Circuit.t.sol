@@ -35,6 +35,7 @@ contract CircuitTest is SpecLog, ClaimVectors {
         }
     }
 
+    // Holds invariant 73.
     function test_everySpoiltProofIsRefused() public view {
         (uint256[] memory inputs, uint256[] memory proofs) = _refused();
         assertEq(inputs.length, INPUTS * REFUSED, "inputs of all");
@@ -50,6 +51,7 @@ contract CircuitTest is SpecLog, ClaimVectors {
         }
     }
 
+    // Holds invariant 73.
     /// @dev The prover writes the data of the call itself: every number of it is where the contract looks.
     function test_everyCallResolvesItsClaim() public {
         for (uint256 i = 0; i < CLAIMS; ++i) {

@@ -41,6 +41,7 @@ contract ClaimsTest is SpecLog, ClaimVectors {
         assertEq(claims.addVerifier(verifier), 1, "the first version");
     }
 
+    // Holds invariant 66.
     function test_everyClaimIsResolvedOnce() public {
         for (uint256 i = 0; i < CLAIMS; ++i) {
             IKedgeClaims.Claim memory claim = _claim(i);
@@ -71,6 +72,7 @@ contract ClaimsTest is SpecLog, ClaimVectors {
         }
     }
 
+    // Holds invariant 66.
     /// @dev Who copies a claim from a transaction that waits gets nothing: the proof holds its claimant.
     /// forge-config: default.fuzz.runs = 48
     function testFuzz_anothersClaimIsRefused(address thief) public {
@@ -83,6 +85,7 @@ contract ClaimsTest is SpecLog, ClaimVectors {
         claims.resolveClaim(claim, action, proof);
     }
 
+    // Holds invariant 66.
     /// @dev The same claim at another resolver, or for another purpose.
     function test_aProofHoldsForOneResolverAndPurpose() public {
         KedgeClaims other = new KedgeClaims(anchorContract);

@@ -44,6 +44,7 @@ contract FilesTest is AnchorFixture {
         claims.addVerifier(verifier);
     }
 
+    // Holds invariant 70.
     function test_everyFileHasItsVerdict() public {
         uint256 taken = 0;
         uint256 refused = 0;

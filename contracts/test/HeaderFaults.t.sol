@@ -19,11 +19,13 @@ contract HeaderFaultsTest is BondFixture {
         }
     }
 
+    // Holds invariant 63.
     function testFuzz_twoHeadersOfOneNumber(uint64 number, uint256 field) public {
         Batch memory other = _changed(headers[number % SIZE], field);
         _mustSlash(abi.encodeCall(judge.conflictingBatches, (_signed(headers[number % SIZE]), _signed(other))));
     }
 
+    // Holds invariant 63.
     function test_aSignedHeaderAgainstTheAnchoredOne() public {
         _anchorLog(SIZE);
         Batch memory other = headers[3];
@@ -31,6 +33,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.conflictingBatches, (_signed(other), _anchored(3, SIZE))));
     }
 
+    // Holds invariant 63.
     function testFuzz_twoCheckpointsOfAsManyBatches(uint256 field) public {
         Checkpoint memory other = _trueCheckpoint(SIZE);
         field = field % 4;
@@ -42,6 +45,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.conflictingCheckpoints, (one, _signedCheckpoint(other))));
     }
 
+    // Holds invariant 63.
     function testFuzz_aHeaderThatWasLeftOut(uint64 number, uint256 field) public {
         number = number % SIZE;
         Batch memory left = _changed(headers[number], field);
@@ -50,6 +54,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.omittedBatch, (_signed(left), SIZE, _batchHash(headers[number]), path)));
     }
 
+    // Holds invariant 63.
     function testFuzz_aCheckpointThatIsNotItsLastHeaders(bool isSequence, bool isAnchored) public {
         Checkpoint memory checkpoint = _trueCheckpoint(SIZE);
         if (isSequence) checkpoint.sequence += 1;
@@ -61,6 +66,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.falseCheckpoint, (_signedCheckpoint(checkpoint), headers[SIZE - 1], path)));
     }
 
+    // Holds invariant 63.
     function testFuzz_aHeaderWithAnotherHistory(uint64 number, bool isAnchored) public {
         number = number % SIZE;
         Batch memory header = headers[number];
@@ -74,6 +80,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.falseHistory, (evidence, SIZE, _rootOf(number), _consistency(number))));
     }
 
+    // Holds invariant 63.
     /// @dev The header right behind the checkpoint has to hold the checkpoint's own history.
     function test_theNextHeaderWithAnotherHistory() public {
         _anchorLog(SIZE);
@@ -83,6 +90,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.falseHistory, (_signed(header), SIZE, _rootOf(SIZE), none)));
     }
 
+    // Holds invariant 63.
     function testFuzz_aCheckpointWithAnotherHistory(uint64 size) public {
         size = uint64(within(size, 1, SIZE));
         _anchorLog(SIZE);
@@ -92,6 +100,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.falseCheckpointHistory, (evidence, SIZE, _rootOf(size), _consistency(size))));
     }
 
+    // Holds invariant 63.
     function testFuzz_headersThatDoNotJoin(uint64 number, uint256 field, uint64 change) public {
         number = uint64(within(number, 1, SIZE - 1));
         Batch memory next = headers[number];
@@ -103,6 +112,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.brokenLink, (_signed(headers[number - 1]), _signed(next))));
     }
 
+    // Holds invariant 63.
     function test_aLinkWhoseSequenceOverflows() public {
         Batch memory before = headers[1];
         before.firstSequence = type(uint64).max;
@@ -112,6 +122,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.brokenLink, (_signed(before), _signed(next))));
     }
 
+    // Holds invariant 63.
     function test_linksOfAnchoredHeaders() public {
         headers[4].firstSequence += 1;
         leaves[4] = keccak256(abi.encodePacked(bytes1(0x00), _batchHash(headers[4])));
@@ -119,12 +130,14 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.brokenLink, (_anchored(3, SIZE), _anchored(4, SIZE))));
     }
 
+    // Holds invariant 63.
     function testFuzz_countsOutOfRange(uint64 number, uint32 count, bool isZero) public {
         Batch memory header = headers[number % SIZE];
         header.count = isZero ? 0 : uint32(within(count, 501, type(uint32).max));
         _mustSlash(abi.encodeCall(judge.brokenHeader, (_signed(header))));
     }
 
+    // Holds invariant 63.
     function testFuzz_aFirstBatchThatIsNotTheStart(uint256 field) public {
         Batch memory header = headers[0];
         field = field % 3;
@@ -134,6 +147,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.brokenHeader, (_signed(header))));
     }
 
+    // Holds invariant 63.
     function testFuzz_leavesThatDoNotGiveTheHead(uint32 count) public {
         Batch memory header = _next(uint32(within(count, 1, 60)));
         header.head = FORGED;
@@ -141,6 +155,7 @@ contract HeaderFaultsTest is BondFixture {
         _mustSlash(abi.encodeCall(judge.brokenChain, (_signed(header), hashes)));
     }
 
+    // Holds invariant 63.
     /// @dev The head is honest over the leaves, the order in the tree is not.
     function test_leavesThatWereReordered() public {
         Batch memory header = _next(5);

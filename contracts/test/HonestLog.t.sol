@@ -99,6 +99,7 @@ contract HonestLogTest is BondFixture {
         _mustRefuse(abi.encodeCall(judge.brokenLeaf, (first)), IKedgeJudge.NoFault.selector);
     }
 
+    // Holds invariant 62.
     /// @dev Evidence that anybody can make up: one word of it changed, and all that is the sequencer's left as it was.
     /// forge-config: default.fuzz.runs = 192
     function testFuzz_spoiltEvidenceProvesNothing(Pick memory pick, uint256 seed, uint256 place, uint8 flip) public {

@@ -23,6 +23,7 @@ contract InvariantsTest is TestBase {
         targets[0] = address(handler);
     }
 
+    // Holds invariant 11.
     function invariant_latestIsTheLastCheckpointTaken() external view {
         (uint64 batches, uint64 sequence, bytes32 history) = anchorContract.latest();
         assertEq(batches, handler.anchoredBatches(), "batches");
@@ -35,6 +36,7 @@ contract InvariantsTest is TestBase {
         assertTrue(anchorContract.paused() == handler.isPaused(), "paused");
     }
 
+    // Holds invariant 11.
     /// @dev At the end of each run: nothing that was taken was lost or changed, each extends the one before, and no
     /// anchored batch changed its key.
     function afterInvariant() external view {

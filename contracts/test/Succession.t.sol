@@ -64,6 +64,7 @@ contract SuccessionTest is BondFixture {
         assertEq(anchorContract.verifyBatch(ANCHORED, headers[1], path), _batchHash(headers[1]), "and proofs stay here");
     }
 
+    // Holds invariant 64.
     function test_aRetiredContractAnchorsNothing() public {
         _retire();
         VM.expectRevert(abi.encodeWithSelector(IKedgeAnchor.NotOpen.selector, IKedgeAnchor.Status.Retired));
@@ -74,6 +75,7 @@ contract SuccessionTest is BondFixture {
         anchorContract.retire(address(third));
     }
 
+    // Holds invariant 65.
     function test_aSuccessorWaitsForItsPredecessor() public {
         VM.expectRevert(abi.encodeWithSelector(IKedgeAnchor.NotOpen.selector, IKedgeAnchor.Status.Waiting));
         this.anchorIn(next, SIZE);
@@ -135,6 +137,7 @@ contract SuccessionTest is BondFixture {
         anchorContract.retire(address(next));
     }
 
+    // Holds invariant 111.
     /// @dev What was signed and not anchored before retirement counts until evidence of it is too old.
     function testFuzz_retiringUndoesNoSignature(uint64 wait) public {
         _retire();
@@ -144,6 +147,7 @@ contract SuccessionTest is BondFixture {
         assertTrue(next.status() == IKedgeAnchor.Status.Open, "the successor continues");
     }
 
+    // Holds invariant 111.
     function test_afterTheEvidencesAgeTheOldBondAnswersForItsOwnBatches() public {
         _retire();
         VM.warp(START_S + WITHDRAWAL_DELAY_S);
@@ -154,6 +158,7 @@ contract SuccessionTest is BondFixture {
         assertTrue(next.status() == IKedgeAnchor.Status.Open, "the successor continues");
     }
 
+    // Holds invariant 111.
     /// @dev A header that was signed before retirement and left out of what the successor anchored.
     function test_whatTheSuccessorLeavesOutIsShownByItsHistory() public {
         _retire();

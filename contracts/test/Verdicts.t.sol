@@ -34,6 +34,7 @@ contract VerdictsTest is AnchorFixture {
         anchorContract.rotate(second, uint64(VM.parseJsonUint(json, ".keys[1].from_batch")));
     }
 
+    // Holds invariant 70.
     function test_everyCaseHasItsVerdict() public view {
         uint256 proven = 0;
         uint256 count = 0;

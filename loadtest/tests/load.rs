@@ -153,6 +153,7 @@ fn text(output: &Output) -> String {
     )
 }
 
+// Holds invariant 61.
 #[test]
 fn two_processes_give_one_report_and_it_is_true() {
     let server = Server::start();
@@ -246,6 +247,7 @@ fn a_missed_target_is_named_and_the_exit_status_tells() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
+// Holds invariant 61.
 /// A closed loop notices a stalled server once for each connection; an open loop notices it in every request due
 /// meanwhile.
 #[test]

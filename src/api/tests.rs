@@ -16,6 +16,7 @@ use crate::api::{HEADINGS, TABLE};
 const HOW: &str =
     "see the words of src/api/<heading>/rows.rs, and src/api/document/examples.rs for the examples";
 
+// Holds invariant 48.
 #[test]
 fn every_endpoint_is_documented() {
     let mut ids = HashSet::new();
@@ -115,6 +116,7 @@ fn links_lead_to_operations_and_fill_what_these_have() {
     }
 }
 
+// Holds invariant 48.
 #[test]
 fn every_operation_says_what_it_can_answer() {
     let document = document(HEADINGS, &TABLE);
@@ -198,6 +200,7 @@ fn what_changes_something_is_signed() {
     }
 }
 
+// Holds invariant 26.
 #[test]
 fn api_keys_need_a_right_for_everything_that_is_not_public() {
     let mut names = Vec::new();
@@ -287,6 +290,7 @@ fn every_id_of_a_path_is_named() {
     }
 }
 
+// Holds invariant 228.
 /// Answers with secrets are never compressed, so the rows must name all of them.
 #[test]
 fn rows_state_which_answers_show_a_secret() {

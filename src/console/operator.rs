@@ -165,6 +165,7 @@ fn permitted(line: &[u8]) -> Result<String, &'static str> {
 mod tests {
     use super::*;
 
+    // Holds invariant 173.
     #[test]
     fn only_some_commands_come_through() {
         for line in [

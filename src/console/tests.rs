@@ -32,6 +32,7 @@ fn its_paths_are_its_own() {
     }
 }
 
+// Holds invariant 171.
 #[test]
 fn the_page_is_asked_for_again_and_hashed_files_are_kept() {
     let console = made_of(&[

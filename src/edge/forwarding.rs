@@ -228,6 +228,7 @@ mod tests {
         assert_eq!(headers.len(), 5, "{headers:?}");
     }
 
+    // Holds invariant 243.
     #[test]
     fn what_this_process_lacks_says_nothing_of_a_node() {
         let of = |errno: Errno| std::io::Error::from_raw_os_error(errno.raw_os_error());
@@ -237,6 +238,7 @@ mod tests {
         assert!(!is_own(&std::io::Error::other("timed out")));
     }
 
+    // Holds invariant 245.
     #[test]
     fn too_many_header_fields_are_an_error_and_no_panic() {
         let passing = RequestForwarder::new(kedge_cluster::node::node_client().unwrap(), "edge1");

@@ -292,6 +292,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 204.
     #[test]
     fn the_newest_term_leads_and_a_silent_leader_is_not_replaced_by_a_former_one() {
         let urls = ["http://one", "http://two"].map(str::to_owned);

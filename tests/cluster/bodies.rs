@@ -36,6 +36,7 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
+// Holds invariants 115, 116.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_follows_asks_for_no_large_body_without_credentials() {
     let cluster = Cluster::start_with(2, |setup, _| {

@@ -28,6 +28,7 @@ pub(crate) async fn linked() -> (Cluster, Vec<Link>) {
     (cluster, links)
 }
 
+// Holds invariants 181, 186.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_cut_off_is_fenced_and_a_broken_stream_is_not_followed() {
     let mut rng = Rng::seeded("cluster-cut");
@@ -123,6 +124,7 @@ async fn all_stand_still(cluster: &Cluster, broken: &str) {
     }
 }
 
+// Holds invariant 181.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purged_stream_is_continued_by_those_who_hold_its_frames() {
     let mut rng = Rng::seeded("cluster-purged");
@@ -178,6 +180,7 @@ async fn a_purged_stream_is_continued_by_those_who_hold_its_frames() {
     load.check_by(&readers, &cluster).await;
 }
 
+// Holds invariant 181.
 /// The stream ends before what a node holds: no node follows it, and all follow again once it is whole, without a
 /// restart.
 #[tokio::test(flavor = "multi_thread")]

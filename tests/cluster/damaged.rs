@@ -234,6 +234,7 @@ async fn damaged(name: &str, cases: &[(Damage, bool)]) {
     cluster.stop();
 }
 
+// Holds invariants 192, 208.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_stream_never_becomes_another_history() {
     damaged("cluster-damaged", &[(Damage::Flipped, true)]).await;
@@ -245,12 +246,14 @@ async fn every_damage(is_leader: bool) {
     }
 }
 
+// Holds invariant 192.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes; `make night` runs it"]
 async fn no_damage_of_the_streams_leader_makes_another_history() {
     every_damage(true).await;
 }
 
+// Holds invariant 192.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes; `make night` runs it"]
 async fn no_damage_of_another_server_makes_another_history() {

@@ -175,6 +175,7 @@ fn without_id(answer: &Answer) -> String {
     }
 }
 
+// Holds invariants 200, 201.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_through_an_edge_is_that_of_a_node() {
     let mut rng = Rng::seeded("cluster-edge");
@@ -369,6 +370,7 @@ async fn events_arrive(edge: &Edge, token: &str, object: &str) {
     tokio::time::timeout(PATIENCE, reading).await.unwrap();
 }
 
+// Holds invariants 200, 204.
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_through_two_edges_outlive_the_leader_and_an_edge() {
     let mut rng = Rng::seeded("cluster-edges");

@@ -21,6 +21,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 const NOTICED_LIMIT: Duration = Duration::from_secs(15);
 
+// Holds invariants 180, 186.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_outlives_the_servers_that_carry_it() {
     let mut rng = Rng::seeded("cluster-engine");
@@ -74,6 +75,7 @@ async fn the_log_outlives_the_servers_that_carry_it() {
     cluster.stop();
 }
 
+// Holds invariant 206.
 /// Kills the server that leads the stream again and again: measures the election of another leader, and the pause of
 /// writes (`ELECTIONS`, 6). The last two are asked to end.
 #[tokio::test(flavor = "multi_thread")]

@@ -73,6 +73,7 @@ fn report(line: &serde_json::Value) {
     writeln!(file, "{line}").unwrap();
 }
 
+// Holds invariants 189, 190.
 #[tokio::test(flavor = "multi_thread")]
 async fn failovers_of_every_kind_lose_nothing() {
     let count = std::env::var(COUNT).map_or(COUNT_DEFAULT, |text| text.parse().unwrap());

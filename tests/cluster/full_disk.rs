@@ -12,6 +12,7 @@ const LIMIT: Duration = Duration::from_secs(40);
 /// Free bytes below which a node writes nothing.
 const BELOW_RESERVE: u64 = 200 << 20;
 
+// Holds invariant 234.
 #[test]
 fn a_leader_without_room_is_replaced() {
     on_a_small_disk("full_disk::leads_without_room");

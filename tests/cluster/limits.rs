@@ -111,6 +111,7 @@ async fn limited(cluster: &Cluster, rng: &mut Rng) -> Signer {
     signer
 }
 
+// Holds invariant 199.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_together_accept_the_limit_and_reads_continue_without_a_leader() {
     let mut rng = Rng::seeded("cluster-limits");

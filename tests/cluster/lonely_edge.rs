@@ -28,6 +28,7 @@ async fn say_only_ready(mut stream: TcpStream) {
     }
 }
 
+// Holds invariant 204.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_never_answers_holds_nobody_for_ever() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -99,6 +100,7 @@ async fn send(port: u16, bytes: &[u8]) {
     let _read = tokio::time::timeout(HELD, stream.read_to_end(&mut answer)).await;
 }
 
+// Holds invariant 243.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_callers_send_takes_no_node_out_of_service() {
     let folder = tempfile::tempdir().unwrap();

@@ -54,6 +54,7 @@ const CLIENTS: usize = 4;
 /// Longest time until writes continue after the leader was lost.
 pub(crate) const FAILOVER_LIMIT: Duration = Duration::from_secs(5);
 
+// Holds invariant 180.
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_go_on_when_the_leader_is_lost_and_nothing_acknowledged_is() {
     let mut rng = Rng::seeded("cluster");
@@ -131,6 +132,7 @@ async fn writes_go_on_when_the_leader_is_lost_and_nothing_acknowledged_is() {
     cluster.stop();
 }
 
+// Holds invariant 182.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_node_serves_reads_and_takes_writes() {
     let mut rng = Rng::seeded("cluster-reads");
@@ -172,6 +174,7 @@ async fn every_node_serves_reads_and_takes_writes() {
     load.check(&cluster).await;
 }
 
+// Holds invariant 182.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_one_node_accepted_is_served_by_the_others_after_it_is_gone() {
     let mut rng = Rng::seeded("cluster-files");

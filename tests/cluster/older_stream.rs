@@ -134,6 +134,7 @@ async fn reseed(cluster: &mut Cluster, (from, late): (usize, usize)) {
     cluster.wait_until_ready().await;
 }
 
+// Holds invariant 251.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_stream_is_not_continued_while_a_node_holds_what_was_acknowledged() {
     let mut rng = Rng::seeded("cluster-older-stream");

@@ -33,6 +33,7 @@ fn command(node: &Node, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+// Holds invariants 180, 205.
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_move_the_leadership_and_nobody_loses_anything() {
     let mut rng = Rng::seeded("cluster-operations");

@@ -42,6 +42,7 @@ async fn names(node: &Node, part: &str) -> Value {
     eventually(&format!("{} names {part:?}", node.name), LIMIT, named).await
 }
 
+// Holds invariants 236, 237, 243.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_waits_for_the_servers_and_a_stream_that_is_gone_is_named() {
     let mut rng = Rng::seeded("cluster-outside");
@@ -141,6 +142,7 @@ fn turn_round(path: &std::path::Path) {
     fs::write(path, format!("0x{other}\n")).unwrap();
 }
 
+// Holds invariants 234, 235.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_with_other_keys_is_not_ready_and_does_not_lead() {
     let mut cluster = Cluster::start(2).await;

@@ -92,6 +92,7 @@ impl Certificates {
     }
 }
 
+// Holds invariant 244.
 /// A cluster's normal operation: registrations, changes through an edge and through followers, an upload that another
 /// node serves, and a change of leader.
 #[tokio::test(flavor = "multi_thread")]
@@ -149,6 +150,7 @@ async fn aim(client: &Client, asked: &str, reply: &str) {
     client.flush().await.unwrap();
 }
 
+// Holds invariant 244.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_no_node_reaches_nothing_and_a_node_hears_its_own_answers_alone() {
     let certificates = Certificates::new();
@@ -207,6 +209,7 @@ async fn who_is_no_node_reaches_nothing_and_a_node_hears_its_own_answers_alone()
     std::fs::remove_dir_all(certificates.folder).unwrap();
 }
 
+// Holds invariant 244.
 /// Requests that edges were once allowed to send destroyed the stream, because JetStream publishes its answer to any
 /// subject that the client names. No other account reaches the account of the nodes.
 #[tokio::test(flavor = "multi_thread")]

@@ -202,6 +202,7 @@ impl Split {
     }
 }
 
+// Holds invariants 189, 190.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_network_that_splits_leaves_one_log() {
     let split = Split::start("cluster-splits").await;
@@ -211,6 +212,7 @@ async fn a_network_that_splits_leaves_one_log() {
     split.end().await;
 }
 
+// Holds invariant 189.
 /// Runs every split and slowdown, for `make night`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes; `make night` runs it"]

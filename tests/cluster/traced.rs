@@ -11,6 +11,7 @@ use crate::support::Rng;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
 
+// Holds invariant 198.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forwarded_change_is_one_trace_over_both_nodes() {
     let collector = Collector::start(Reaction::Accept).await;

@@ -35,6 +35,7 @@ async fn is_ready(cluster: &Cluster, node: usize) -> bool {
     ready.is_some_and(|ready| ready["status"] == "ready")
 }
 
+// Holds invariants 77, 191.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_node_in_trouble_stops_nobody() {
     let mut rng = Rng::seeded("cluster-troubles");
@@ -53,6 +54,7 @@ async fn one_node_in_trouble_stops_nobody() {
     cluster.stop();
 }
 
+// Holds invariant 77.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_is_alone_with_an_empty_log_can_stop() {
     let mut cluster = Cluster::start(3).await;
@@ -78,6 +80,7 @@ async fn a_node_that_is_alone_with_an_empty_log_can_stop() {
     cluster.stop();
 }
 
+// Holds invariant 205.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_no_clock_is_trusted_nobody_leads_and_every_node_says_why() {
     let mut rng = Rng::seeded("cluster-clocks");

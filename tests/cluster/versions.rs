@@ -421,6 +421,7 @@ fn shown(answer: &Answer) -> Shown {
     (version, if version == 1 { 0 } else { number })
 }
 
+// Holds invariant 190.
 #[test]
 fn the_checker_finds_what_is_not_linearizable() {
     use Outcome::{Made, Refused};

@@ -187,6 +187,7 @@ fn keep(setup: &Setup, old: &std::path::Path) {
     std::fs::copy(setup.high_water(), old.join("mark")).unwrap();
 }
 
+// Holds invariant 14.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_anvil_that_goes_away_and_comes_back() {
     let mut rng = Rng::seeded("Anvil");
@@ -272,6 +273,7 @@ async fn on_anvil_that_goes_away_and_comes_back() {
     anvil.stop();
 }
 
+// Holds invariant 14.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_the_embedded_chain_across_kills() {
     let mut rng = Rng::seeded("embedded chain");

@@ -296,6 +296,7 @@ fn selector(calldata: &[u8]) -> String {
     to_hex(&calldata[..4])
 }
 
+// Holds invariants 67, 81.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_answers_what_its_bond_asks() {
     let mut rng = Rng::seeded("bond");
@@ -418,6 +419,7 @@ impl Accuser {
     }
 }
 
+// Holds invariant 83.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn evidence_is_judged_by_the_contracts_keys() {
     let mut rng = Rng::seeded("keys");

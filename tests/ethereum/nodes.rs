@@ -150,6 +150,7 @@ fn forgeries(of: &Checkpoint) -> Vec<(&'static str, Checkpoint)> {
     ]
 }
 
+// Holds invariant 109.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lying_node_gets_no_signature() {
     let mut rng = Rng::seeded("lying node");
@@ -212,6 +213,7 @@ async fn a_lying_node_gets_no_signature() {
     is_never_convicted(&doubted.setup.store(), domain, doubted.sequencer.address());
 }
 
+// Holds invariant 110.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_false_answer_stops_nobody_for_long() {
     let mut rng = Rng::seeded("false answers");
@@ -281,6 +283,7 @@ async fn a_false_answer_stops_nobody_for_long() {
     server.stop();
 }
 
+// Holds invariant 113.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_does_not_answer_is_named() {
     let mut rng = Rng::seeded("silent node");
@@ -332,6 +335,7 @@ async fn a_node_that_does_not_answer_is_named() {
     server.stop();
 }
 
+// Holds invariant 112.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn restarts_do_not_put_an_anchor_off() {
     let mut rng = Rng::seeded("restarts");
@@ -373,6 +377,7 @@ async fn restarts_do_not_put_an_anchor_off() {
     server.stop();
 }
 
+// Holds invariant 112.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_orderly_stop_anchors_what_is_new() {
     let mut rng = Rng::seeded("anchor at the stop");
@@ -424,6 +429,7 @@ async fn offers_wei(bonded: &Bonded, of: Address) -> Vec<u128> {
         .collect()
 }
 
+// Holds invariant 148.
 /// An answer to the bond never offers more than configured, however expensive gas is, and is mined once that is enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_to_the_bond_offers_no_more_than_the_option_says() {

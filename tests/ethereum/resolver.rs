@@ -70,6 +70,7 @@ async fn anchored_mint(directory: &Path, anvil: &Anvil, contract: Address, file:
     server.stop();
 }
 
+// Holds invariant 114.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_claim_is_resolved_on_the_chain() {
     let directory = tempfile::tempdir().unwrap();

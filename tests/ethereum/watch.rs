@@ -255,6 +255,7 @@ async fn honest_logs_have_no_fault(tower: &mut Tower, server: &FaultyServer, dir
     assert_eq!(tower.evidence(), Vec::<String>::new());
 }
 
+// Holds invariants 69, 81, 82, 240.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_fault_is_found_and_costs_the_bond() {
     let directory = tempfile::tempdir().unwrap();

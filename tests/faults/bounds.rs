@@ -19,6 +19,7 @@ fn code_and_outcome(error: &ClientError) -> (u16, String) {
     (envelope.status, outcome.to_owned())
 }
 
+// Holds invariant 147.
 /// A signed request that the disk delays is answered after the configured seconds: not earlier, and much earlier than
 /// by default.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -69,6 +70,7 @@ async fn in_flight(setup: &Setup, count: f64) {
     eventually("so many requests are in flight", PATIENCE, metric).await;
 }
 
+// Holds invariant 147.
 /// Exactly as many actions are in flight as configured; one more is refused, from any sender.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_many_actions_are_in_flight_as_the_option_says() {

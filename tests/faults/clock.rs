@@ -110,6 +110,7 @@ async fn check_taken(server: &Server, account: &Account, of: Id) {
     }
 }
 
+// Holds invariant 97.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_clock_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -182,6 +183,7 @@ impl OnNode {
     }
 }
 
+// Holds invariant 97.
 /// A node's newest block contradicts a clock that is ahead, both at a start and while the server
 /// runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -211,6 +213,7 @@ async fn a_start_with_a_wrong_clock_writes_nothing() {
     crate::verify(setup, &client);
 }
 
+// Holds invariant 98.
 /// The log's last entry is thirteen hours old: only the node's newest block confirms a clock that is right.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_confirms_the_clock_of_an_idle_log() {
@@ -246,6 +249,7 @@ async fn a_node_confirms_the_clock_of_an_idle_log() {
     node.anvil.stop();
 }
 
+// Holds invariant 98.
 /// A development server has no other source of time. It starts after any idle time and reports what it relies on; a
 /// clock that is changed while it runs is treated differently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -307,6 +311,7 @@ async fn a_development_server_starts_after_any_idle_time() {
     crate::verify(&setup, &client);
 }
 
+// Holds invariant 98.
 /// The log has been idle longer than the clock is trusted, and no node answers: only the operator can confirm the
 /// clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -219,6 +219,7 @@ async fn prepare(setup: &Setup, rng: &mut Rng) -> Load {
     }
 }
 
+// Holds invariants 1, 2, 108, 144, 149.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_acknowledged_action_survives_kill_9() {
     let begun = Instant::now();
@@ -266,6 +267,7 @@ async fn every_acknowledged_action_survives_kill_9() {
     );
 }
 
+// Holds invariant 77.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_loaded_server_that_is_told_to_stop_ends_in_order() {
     let mut rng = Rng::seeded("stop");
@@ -323,6 +325,7 @@ fn tear(log: &Path, sequence: u64, rng: &mut Rng) {
     std::fs::write(segment, bytes).unwrap();
 }
 
+// Holds invariant 13.
 /// A disk that lied: the last write was acknowledged and its header released, but the write is torn. Continuing would
 /// sign that header's number again with other content.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,6 +18,7 @@ use crate::support::{PASSWORD, Rng, connect, eventually, http, register, templat
 
 const WORKERS: usize = 30;
 
+// Holds invariant 140.
 #[test]
 fn only_the_kernel_excuses_a_test_from_its_disk() {
     assert_eq!(
@@ -46,21 +47,25 @@ fn only_the_kernel_excuses_a_test_from_its_disk() {
     assert_eq!(lacking(proc.path()).is_none(), root);
 }
 
+// Holds invariant 15.
 #[test]
 fn a_disk_that_fills_up_slowly() {
     on_a_small_disk("disk::filled_to_the_reserve");
 }
 
+// Holds invariant 15.
 #[test]
 fn a_disk_that_is_full_at_once() {
     on_a_small_disk("disk::filled_to_the_brim");
 }
 
+// Holds invariant 227.
 #[test]
 fn a_start_on_a_disk_without_a_free_byte() {
     on_a_small_disk("disk::started_on_a_full_disk");
 }
 
+// Holds invariant 135.
 #[test]
 fn logins_while_the_disk_is_full() {
     on_a_small_disk("disk::logged_in_on_a_full_disk");

@@ -92,6 +92,7 @@ impl Running {
     }
 }
 
+// Holds invariant 96.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_write_or_sync_ends_the_process() {
     let cases = [
@@ -123,6 +124,7 @@ async fn a_failed_write_or_sync_ends_the_process() {
     }
 }
 
+// Holds invariant 96.
 /// Day counts are stored a second later, so the failure comes after the last request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_server_notices_too() {
@@ -145,6 +147,7 @@ async fn an_idle_server_notices_too() {
     running.starts_again().await;
 }
 
+// Holds invariant 96.
 /// A failure of the store's background writes, which no request can meet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_in_the_background_is_noticed() {
@@ -172,6 +175,7 @@ async fn a_failure_in_the_background_is_noticed() {
     running.starts_again().await;
 }
 
+// Holds invariant 96.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_does_not_hide_a_failure() {
     // The failure first, then SIGTERM; and the reverse, while the stop waits for requests.

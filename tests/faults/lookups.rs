@@ -43,6 +43,7 @@ async fn hook(account: &Account, url: String) -> Id {
     account.create_webhook(&hook).await.unwrap().resource.id
 }
 
+// Holds invariant 126.
 /// Hanging names take the places of the organization that uses them, and no others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn names_that_hang_take_one_organizations_places_and_no_others() {

@@ -64,6 +64,7 @@ impl Load {
     }
 }
 
+// Holds invariants 152, 161.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_loss_of_power_takes_nothing_that_was_acknowledged() {
     let mut rng = Rng::seeded("losses of power");
@@ -104,6 +105,7 @@ async fn a_loss_of_power_takes_nothing_that_was_acknowledged() {
     crate::verify(&setup, load.account.client());
 }
 
+// Holds invariant 153.
 /// Fails each kind of call on each kind of file, at a random call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_call_fails_the_server_ends_or_says_so_and_starts_again() {

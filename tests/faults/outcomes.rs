@@ -132,6 +132,7 @@ async fn accounts(setup: &Setup, issuer: &Account, rng: &mut Rng) -> Vec<(usize,
     accounts
 }
 
+// Holds invariants 94, 95.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_answer_denies_what_the_log_holds() {
     let mut rng = Rng::seeded("outcomes");

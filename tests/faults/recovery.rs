@@ -111,6 +111,7 @@ impl Made {
     }
 }
 
+// Holds invariant 13.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_older_than_the_released_headers_is_read_only_and_says_why() {
     let mut rng = Rng::seeded("older store");
@@ -163,6 +164,7 @@ async fn a_store_older_than_the_released_headers_is_read_only_and_says_why() {
     made.verify().unwrap();
 }
 
+// Holds invariant 103.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_contract_and_another_key_are_refused() {
     let mut rng = Rng::seeded("other log");
@@ -350,6 +352,7 @@ fn unsign(made: &Made, key: &SigningKey) -> u64 {
     unsigned
 }
 
+// Holds invariant 203.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unsigned_action_stops_no_start_and_is_never_anchored() {
     let mut rng = Rng::seeded("unsigned action");
@@ -391,6 +394,7 @@ async fn an_unsigned_action_stops_no_start_and_is_never_anchored() {
     assert!(named.contains(&format!("sequence {sequence}")), "{named}");
 }
 
+// Holds invariants 3, 60.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verify_finds_a_state_that_the_log_does_not_make() {
     let mut rng = Rng::seeded("changed state");

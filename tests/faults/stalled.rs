@@ -12,6 +12,7 @@ use crate::support::{Rng, connect, http, register, template};
 /// Long enough to exceed any earlier wait in the server.
 const STALL: Duration = Duration::from_secs(13);
 
+// Holds invariant 93.
 /// Mints that wait while the template's rules change are decided by the new rules, however long the
 /// disk takes to make the rules durable.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,6 +98,7 @@ async fn what_waits_for_new_rules_is_decided_by_them() {
     crate::verify(&setup, &client);
 }
 
+// Holds invariant 94.
 /// A request given up by its caller is never done later: if it was not placed when the caller got its answer, it never
 /// will be.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

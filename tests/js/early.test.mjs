@@ -26,6 +26,7 @@ const REFUSALS = [
 ];
 
 for (const [name, bytes] of [['small', SMALL], ['large', LARGE]]) {
+  // Holds invariant 121.
   test(`fetch with a ${name} form gets every refusal`, async () => {
     const content = new Uint8Array(bytes);
     for (let i = 0; i < TIMES; i++) {
@@ -56,6 +57,7 @@ function inTwoWrites(path, bytes) {
   });
 }
 
+// Holds invariant 121.
 test('node:http in two writes gets every refusal', async () => {
   for (let i = 0; i < TIMES; i++) {
     const answer = await inTwoWrites('/objects', i % 2 ? SMALL : LARGE / 10);

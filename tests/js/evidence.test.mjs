@@ -17,6 +17,7 @@ const trust = {
   anchored: new Map(table.checkpoints.map(({ checkpoint }) => [BigInt(checkpoint.batches), checkpoint.history])).set(0n, EMPTY),
 };
 
+// Holds invariant 70.
 test('every case of the table has its verdict', async () => {
   assert.equal(cases.length, table.cases.length);
   assert.ok(cases.length >= 60);
@@ -27,6 +28,7 @@ test('every case of the table has its verdict', async () => {
   }
 });
 
+// Holds invariant 70.
 test('files of another form, or of another log, prove nothing', async () => {
   const [, , , good] = cases.find(([, , proven]) => proven === 'true');
   const edited = (edit) => {

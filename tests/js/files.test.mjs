@@ -31,6 +31,7 @@ const CHECKS = {
 after(endProofs);
 
 for (const [kind, check] of Object.entries(CHECKS)) {
+  // Holds invariant 70.
   test(`every ${kind} of the table has its verdict`, async () => {
     const ofKind = cases.filter((entry) => entry.kind === kind);
     assert.ok(ofKind.filter(({ valid }) => valid).length >= 7 && ofKind.length >= 40, 'there are cases');

@@ -195,6 +195,7 @@ test("every rule's query is answered, and what an alert watches is there", async
   }
 });
 
+// Holds invariant 198.
 test('a bucket of the request times leads to a trace', async () => {
   const stored = await eventually('an exemplar', async () => {
     const found = await prometheus.exemplars('kedge_http_request_seconds_bucket{route="/templates"}');

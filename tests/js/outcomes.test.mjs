@@ -48,6 +48,7 @@ after(async () => {
   if (server) assert.equal(await server.stop(), 0, 'the server drains and ends well');
 });
 
+// Holds invariant 95.
 test('what was done by a request without an answer is found done, with its answer', async () => {
   const ann = new KedgeClient(way.baseUrl, await readTrust(way.baseUrl));
   way.lose = 1;
@@ -65,6 +66,7 @@ test('what was done by a request without an answer is found done, with its answe
   assert.equal(body.items.length, 2, 'it is done once');
 });
 
+// Holds invariant 95.
 test('without a key that the server knows, the spent nonce says so', async () => {
   const bob = new KedgeClient(way.baseUrl, await readTrust(way.baseUrl));
   await bob.register({ email: 'bob@example.com', password: 'a long enough passphrase' });

@@ -83,6 +83,7 @@ test('light and dark can be chosen', () => {
   assert.ok(['light', 'dark'].includes(first));
 });
 
+// Holds invariant 49.
 test('the page asks nobody else, and its policy holds it to that', async () => {
   for (const path of ['/docs', '/docs/reference.css', '/docs/reference.js']) {
     const answer = await fetch(`${system.baseUrl}${path}`);

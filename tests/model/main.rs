@@ -79,6 +79,7 @@ async fn live(
     }
 }
 
+// Holds invariants 56, 149.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_histories_are_the_oracles() {
     let begun = Instant::now();

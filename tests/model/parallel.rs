@@ -94,6 +94,7 @@ fn update(object: Id, member: &str, value: usize) -> NewAction {
     NewAction::update(object, patch.as_object().unwrap()).unwrap()
 }
 
+// Holds invariant 4.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_clients_on_one_object() {
     const UPDATES: usize = 5;
@@ -279,6 +280,7 @@ async fn a_hundred_clients_with_batches_of_the_same_objects() {
     place.finish();
 }
 
+// Holds invariant 6.
 /// One body and one signature, sent a hundred times in parallel: it is done once, and the repetitions are refused as
 /// such.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,6 +9,7 @@ def test_it_is_openapi_3_1(document):
     assert not errors, "\n".join(errors)
 
 
+# Holds invariant 48.
 def test_every_example_is_what_its_schema_says(document):
     schemas = Schemas(document)
     wrong, count = [], 0
@@ -23,6 +24,7 @@ def test_every_example_is_what_its_schema_says(document):
     assert count > 150, "there are examples"
 
 
+# Holds invariant 48.
 def test_what_is_not_in_a_schema_is_found(document):
     schemas = Schemas(document)
     place = pointer("components", "schemas", "ApiError")

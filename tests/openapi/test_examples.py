@@ -43,6 +43,7 @@ def told(document: dict, method: str, path: str, answer) -> list[str]:
     return wrong
 
 
+# Holds invariant 48.
 def test_the_story(story, document):
     entries = [entry for _, entry in examples()]
     wrong = []
@@ -65,6 +66,7 @@ def test_the_story(story, document):
     assert len(entries) > 110
 
 
+# Holds invariant 48.
 def test_what_webhooks_are_sent(story, document):
     """Runs after the story, which sends them."""
     assert {message["type"] for _, message in story.receiver.messages} == {"webhook.test", "object.created"}

@@ -58,17 +58,20 @@ def openapi_generator(folder: Path, *arguments: object) -> str:
     return run("java", "-jar", jar, *arguments, folder=folder)
 
 
+# Holds invariant 168.
 def test_linters_have_nothing_to_say(folder):
     run(PROGRAMS / "redocly", "lint", "--config", "redocly.yaml", "--max-problems", "100", "openapi.json", folder=folder)
     lint = ("lint", "--ruleset", "spectral.yaml", "--fail-severity", "warn", "openapi.json")
     run(PROGRAMS / "spectral", *lint, folder=folder)
 
 
+# Holds invariant 168.
 def test_openapi_generator_finds_no_fault(folder):
     output = openapi_generator(folder, "validate", "--recommend", "-i", "openapi.json")
     assert "No validation issues detected" in output, output
 
 
+# Holds invariant 168.
 def test_typescript_clients(folder, server):
     """One with the types of openapi-typescript, one that openapi-generator makes, and one of hey-api."""
     types = ("openapi.json", "--default-non-nullable", "false", "-o", "types.ts")
@@ -151,6 +154,7 @@ def importable(folder, monkeypatch):
         del sys.modules[name]
 
 
+# Holds invariant 168.
 def test_a_python_client_of_openapi_generator(folder, server, importable):
     openapi_generator(folder, "generate", "-i", "openapi.json", "-g", "python", "-o", "python")
     importable(folder / "python")
@@ -194,6 +198,7 @@ def test_a_python_client_of_openapi_generator(folder, server, importable):
     assert len(signer.called) >= CALLED_MIN
 
 
+# Holds invariant 168.
 def test_a_client_of_openapi_python_client(folder, server, importable):
     generator = Path(sys.executable).with_name("openapi-python-client")
     options = ("--config", "openapi-python-client.yaml", "--meta", "none", "--output-path", "httpx/service_client")

@@ -42,6 +42,7 @@ CONTENTS = [
 
 
 class Archive(unittest.TestCase):
+    # Holds invariant 174.
     def test_the_same_program_gives_the_same_bytes(self):
         """In another folder, time zone and language, for another user's mask, with files of another age."""
         with tempfile.TemporaryDirectory(prefix="kedge other ") as other:
@@ -56,6 +57,7 @@ class Archive(unittest.TestCase):
     def test_the_checksum_is_the_archives(self):
         run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=archive().parent)
 
+    # Holds invariant 174.
     def test_every_file_is_roots_and_of_the_commits_time(self):
         time = int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct", cwd=ROOT))
         with tarfile.open(archive()) as tar:
@@ -94,16 +96,19 @@ class Archive(unittest.TestCase):
 class Program(unittest.TestCase):
     """Checks of the program in the archive."""
 
+    # Holds invariant 174.
     def test_it_needs_only_the_c_library(self):
         dynamic = run(need("readelf"), "--dynamic", "--wide", unpacked() / "bin/kedge")
         needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))
         self.assertLessEqual(needed, LIBRARIES)
 
+    # Holds invariant 174.
     def test_it_runs_on_an_older_c_library(self):
         versions = run(need("readelf"), "--version-info", "--wide", unpacked() / "bin/kedge")
         found = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([0-9.]+)", versions)}
         self.assertLessEqual(max(found), GLIBC_MAX)
 
+    # Holds invariant 174.
     def test_no_file_names_the_machine_that_made_it(self):
         home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
         folders = [home / "registry", Path.home() / ".rustup", *(path for path in ROOT.iterdir() if path.is_dir())]

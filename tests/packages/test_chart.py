@@ -54,6 +54,7 @@ class Rendered(unittest.TestCase):
         self.assertEqual(few, {"ConfigMap", "Service", "StatefulSet"})
         self.assertEqual({kind for kind, _ in render("full")}, few | {"NetworkPolicy", "ServiceMonitor"})
 
+    # Holds invariant 176.
     def test_the_pod_is_confined(self):
         for values in VALUES:
             spec = pod(values)
@@ -66,9 +67,11 @@ class Rendered(unittest.TestCase):
             # A Service named kedge would set KEDGE_PORT, which is no option of the server.
             self.assertFalse(spec["enableServiceLinks"])
 
+    # Holds invariant 176.
     def test_it_waits_longer_than_an_orderly_stop_takes(self):
         self.assertGreater(pod("full")["terminationGracePeriodSeconds"], harness.stop_seconds_min() + 10)
 
+    # Holds invariant 176.
     def test_a_server_starts_with_the_rendered_arguments_and_configuration(self):
         chart = render("dev", "--set", "config.requests_max=4096,config.anchor_on_shutdown=true",
                        "--set", "config.public_url=https://kedge.example.com/a?b&c=<d>")
@@ -101,6 +104,7 @@ class Rendered(unittest.TestCase):
         text = render("full")["ConfigMap", "log-kedge"]["data"]["kedge.toml"]
         self.assertLessEqual(set(tomllib.loads(text)), options())
 
+    # Holds invariant 176.
     def test_values_that_would_harm_are_refused(self):
         full = ["--values", str(CHART / "ci/full-values.yaml")]
         for arguments, why in [
@@ -119,6 +123,7 @@ class Rendered(unittest.TestCase):
 class Values(unittest.TestCase):
     """Tests that need no helm."""
 
+    # Holds invariant 176.
     def test_the_schema_accepts_the_examples_and_one_replica_alone(self):
         schema = yaml.safe_load((CHART / "values.schema.json").read_text())
         jsonschema.Draft7Validator.check_schema(schema)

@@ -29,6 +29,7 @@ class Compose(unittest.TestCase):
         self.assertIn(f"localhost/kedge:{VERSION}", shown)
         self.assertNotIn("${", shown)
 
+    # Holds invariant 176.
     def test_every_file_that_it_mounts_is_in_the_repository_and_in_the_archive(self):
         # In the archive, the folder stands one level higher than in the repository.
         for folder in (COMPOSE, unpacked() / "share/kedge/packages/compose"):
@@ -39,10 +40,12 @@ class Compose(unittest.TestCase):
             for mount in mounts:
                 self.assertTrue((folder / mount).exists(), f"{folder}: {mount}")
 
+    # Holds invariant 176.
     def test_the_server_knows_every_option(self):
         names = {name.removeprefix("KEDGE_").lower() for name in self.services["kedge"]["environment"]}
         self.assertLessEqual(names, options())
 
+    # Holds invariant 176.
     def test_it_waits_longer_than_an_orderly_stop_takes(self):
         seconds = self.services["kedge"]["stop_grace_period"]
         self.assertGreater(int(seconds.removesuffix("s")), harness.stop_seconds_min() + 10)

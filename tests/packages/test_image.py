@@ -64,6 +64,7 @@ class Image(unittest.TestCase):
         self.assertEqual(self.engine("inspect", "--format", "{{.State.ExitCode}}", NAME).strip(), "0")
         self.engine("rm", NAME)
 
+    # Holds invariant 176.
     def test_it_serves_keeps_its_log_and_stops_in_order(self):
         self.start()
         self.engine("healthcheck", "run", NAME)
@@ -86,6 +87,7 @@ class Image(unittest.TestCase):
         self.engine("healthcheck", "run", NAME, code=1)
         self.stop()
 
+    # Holds invariant 176.
     def test_it_holds_the_program_its_licences_and_no_shell(self):
         self.engine("create", "--name", "still", IMAGE)
         self.addCleanup(self.engine, "rm", "still")

@@ -20,10 +20,12 @@ class Inventory(unittest.TestCase):
         cls.crates = {f"{c['name']} {c['version']}" for c in cls.bom["components"]}
         cls.notices = (doc / "THIRD-PARTY.txt").read_text()
 
+    # Holds invariant 175.
     def test_the_bill_of_materials_is_valid_cyclonedx(self):
         self.assertIsNone(JsonStrictValidator(SchemaVersion.V1_6).validate_str(self.text))
         self.assertEqual(self.bom["metadata"]["component"]["version"], VERSION)
 
+    # Holds invariant 175.
     def test_every_crate_whose_code_is_in_the_program_is_listed(self):
         """A panic names its source file, so the program holds the paths of crates, with their versions."""
         program = (unpacked() / "bin/kedge").read_bytes()
@@ -32,6 +34,7 @@ class Inventory(unittest.TestCase):
         self.assertGreater(len(found), 100)
         self.assertEqual(found - self.crates, set())
 
+    # Holds invariant 175.
     def test_every_crate_says_what_it_is(self):
         spdx = get_spdx_licensing()
         for component in self.bom["components"]:
@@ -40,6 +43,7 @@ class Inventory(unittest.TestCase):
                 self.assertEqual(spdx.validate(component["licenses"][0]["expression"]).errors, [])
                 self.assertRegex(component["hashes"][0]["content"], r"^[0-9a-f]{64}$")
 
+    # Holds invariant 175.
     def test_everything_is_reached_from_the_program(self):
         edges = {d["ref"]: d.get("dependsOn", []) for d in self.bom["dependencies"]}
         reached, ahead = set(), ["kedge"]
@@ -50,6 +54,7 @@ class Inventory(unittest.TestCase):
                 ahead.extend(edges[ref])
         self.assertEqual({c["bom-ref"] for c in self.bom["components"]} - reached, set())
 
+    # Holds invariant 175.
     def test_every_crate_has_its_licence(self):
         before_texts = self.notices.split("=" * 100)[0]
         listed = set(re.findall(r"^(\S+ \S+): ", before_texts, re.MULTILINE))

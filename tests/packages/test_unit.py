@@ -73,6 +73,7 @@ class Unit(unittest.TestCase):
             unit.write_text(UNIT.read_text().replace(self.command[0], str(program())))
             self.assertEqual(run("sh", "-c", '"$0" verify --man=no "$1" 2>&1', need("systemd-analyze"), unit), "")
 
+    # Holds invariant 176.
     def test_systemd_rates_it_as_hardened(self):
         run(need("systemd-analyze"), "security", "--offline=yes", f"--threshold={EXPOSURE_MAX}", "--no-pager", UNIT)
 
@@ -85,6 +86,7 @@ class Unit(unittest.TestCase):
             if word.startswith("-"):
                 self.assertIn(word, known)
 
+    # Holds invariant 176.
     def test_it_waits_longer_than_an_orderly_stop_takes(self):
         [seconds] = self.service["TimeoutStopSec"]
         self.assertGreater(int(seconds.removesuffix("s")), harness.stop_seconds_min() + 10)
@@ -109,6 +111,7 @@ class Unit(unittest.TestCase):
         self.assertRegex(users, rf"(?m)^u {self.service['User'][0]} ")
         run(need("systemd-sysusers"), "--dry-run", unpacked() / "lib/sysusers.d/kedge.conf")
 
+    # Holds invariant 176.
     def test_a_server_runs_under_its_limits_and_keeps_to_its_folder(self):
         """The unit's command, system calls, memory and umask; a client's whole tour; SIGTERM."""
         with tempfile.TemporaryDirectory() as folder:

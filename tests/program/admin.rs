@@ -28,6 +28,7 @@ fn done(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
+// Holds invariant 17.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tiers_are_set_in_the_log() {
     let mut rng = Rng::seeded("tiers");
@@ -83,6 +84,7 @@ async fn tiers_are_set_in_the_log() {
     );
 }
 
+// Holds invariant 79.
 #[test]
 fn a_key_that_forges_claims_stops_the_start() {
     let directory = tempfile::tempdir().unwrap();
@@ -168,6 +170,7 @@ fn is_shown(setup: &Setup) {
     assert!(error.contains("at most 100"), "{error}");
 }
 
+// Holds invariant 202.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tiers_are_counted_and_who_is_nearest_to_a_limit_comes_first() {
     let mut rng = Rng::seeded("counted tiers");

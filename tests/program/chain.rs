@@ -230,6 +230,7 @@ fn verified(file: &Path, chain: &Chain, contract: &str) -> Value {
     done_json(&mut verify)
 }
 
+// Holds invariant 64.
 /// A log moves from one contract to the next: the first one anchors nothing more and its proofs stay, the second one
 /// continues from its checkpoint.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -321,6 +322,7 @@ async fn the_first_contract_is_what_is_signed() {
     );
 }
 
+// Holds invariant 238.
 /// A new log for another chain or contract could never be anchored, so none is made; with the right options the same
 /// data directory begins one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,6 +13,7 @@ use crate::support::program::{chosen, kedge};
 use crate::support::server::Setup;
 use crate::{done, ran, refused};
 
+// Holds invariant 140.
 #[test]
 fn the_tests_run_the_program_that_they_are_given() {
     let built = Path::new("/built/kedge");
@@ -36,6 +37,7 @@ fn the_tests_run_the_program_that_they_are_given() {
     }
 }
 
+// Holds invariant 140.
 /// In both profiles, because a number that wraps would be a wrong balance or a wrong position in
 /// the log.
 #[test]
@@ -44,6 +46,7 @@ fn a_number_that_would_wrap_stops_instead() {
     assert!(sum.is_err(), "{sum:?}");
 }
 
+// Holds invariant 48.
 #[test]
 fn no_test_passes_whose_server_answered_otherwise_than_documented() {
     look_through("2026-01-01T00:00:00Z  WARN kedge: the disk is full");
@@ -53,6 +56,7 @@ fn no_test_passes_whose_server_answered_otherwise_than_documented() {
     assert!(include_str!("../../src/server/response.rs").contains(UNDOCUMENTED));
 }
 
+// Holds invariant 140.
 /// KEDGE_BIN names the program for tests and scripts; the program itself must not treat it as an option.
 #[test]
 fn the_name_of_the_program_is_no_option() {
@@ -138,6 +142,7 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     assert!(reported.contains("kedge.toml does not exist"), "{reported}");
 }
 
+// Holds invariant 143.
 #[test]
 fn keys_are_made_shown_and_kept_private() {
     let directory = tempfile::tempdir().unwrap();
@@ -201,6 +206,7 @@ fn keys_are_made_shown_and_kept_private() {
     );
 }
 
+// Holds invariant 143.
 /// A kill at the first write to the key's file must not leave the file's name without a key.
 #[test]
 fn a_kill_while_a_key_is_written_leaves_no_half_a_key() {

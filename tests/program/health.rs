@@ -15,6 +15,7 @@ fn health(url: &str, more: &[&str]) -> Command {
     command
 }
 
+// Holds invariant 177.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn health_reports_a_server_that_serves_hangs_is_read_only_or_is_gone() {
     let directory = tempfile::tempdir().unwrap();

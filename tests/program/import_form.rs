@@ -16,6 +16,7 @@ fn with_schema() -> NewTemplate {
     }
 }
 
+// Holds invariant 247.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_input_of_another_form_is_refused_before_anything_is_minted() {
     let (place, server) = Place::start(ticket()).await;
@@ -50,6 +51,7 @@ async fn an_input_of_another_form_is_refused_before_anything_is_minted() {
     server.stop();
 }
 
+// Holds invariant 247.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn empty_rows_are_skipped_and_named() {
     let (place, server) = Place::start(with_schema()).await;
@@ -89,6 +91,7 @@ async fn what_the_schema_does_not_name_is_refused_unless_it_is_allowed() {
     server.stop();
 }
 
+// Holds invariant 247.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_objects_are_shown_and_nothing_is_minted_without_a_yes() {
     let template = NewTemplate {
@@ -150,6 +153,7 @@ const JOURNAL: &str = r#"
  revisions:[{data:{VIN:"1",price:12345678901234567890123.50},metadata:{id:"D1",version:1}},{metadata:{id:"D2",version:1}}]}
 "#;
 
+// Holds invariant 247.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_qldb_export_becomes_the_last_revision_of_each_document() {
     let (place, server) = Place::start(ticket()).await;

@@ -47,6 +47,7 @@ async fn is_complete(place: &Place, records: usize, list: &Path) {
     }
 }
 
+// Holds invariant 194.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_any_moment_it_mints_every_record_once() {
     const RECORDS: usize = 4_000;
@@ -157,6 +158,7 @@ fn open_batches(place: &Place) -> usize {
     count("batch").saturating_sub(count("done"))
 }
 
+// Holds invariant 194.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_is_killed_and_starts_again_in_the_middle() {
     const RECORDS: usize = 6_000;
@@ -258,6 +260,7 @@ async fn answers_that_were_lost_are_given_again() {
     server.stop();
 }
 
+// Holds invariant 194.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn when_the_server_has_forgotten_its_answers_the_log_still_has_them() {
     let (lost, server) = Lost::start(ticket(), forgets_keys, "3600").await;
@@ -266,6 +269,7 @@ async fn when_the_server_has_forgotten_its_answers_the_log_still_has_them() {
     server.stop();
 }
 
+// Holds invariant 194.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_whose_deadline_has_passed_is_not_done_a_second_time() {
     let (lost, server) = Lost::start(ticket(), forgets_keys, "10").await;
@@ -307,6 +311,7 @@ async fn other_template(place: &Place) -> Id {
         .id
 }
 
+// Holds invariant 194.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nonces_that_have_left_the_window_are_found_by_the_ids_of_their_actions() {
     let (lost, server) = Lost::start(ticket(), forgets_keys, "3600").await;
@@ -315,6 +320,7 @@ async fn nonces_that_have_left_the_window_are_found_by_the_ids_of_their_actions(
     server.stop();
 }
 
+// Holds invariant 194.
 /// After a lost answer to a batch with refused records, the minted ones are found and the others refused again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_answer_with_refusals_is_found_whole() {

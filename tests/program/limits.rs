@@ -197,6 +197,7 @@ async fn only_the_newest_snapshot(setup: &Setup) {
     eventually("no snapshot but the newest", PATIENCE, one).await;
 }
 
+// Holds invariant 129.
 /// An unread export keeps no old state of the store, however much is written meanwhile. The store holds as many
 /// snapshots as without it, each no older than the newest commits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -26,6 +26,7 @@ fn text(range: &OptionRange, number: impl std::fmt::Display) -> String {
     }
 }
 
+// Holds invariant 142.
 #[test]
 fn every_option_that_is_a_number_has_a_range() {
     let defaults = toml::Table::try_from(Config::default()).unwrap();
@@ -47,6 +48,7 @@ fn every_option_that_is_a_number_has_a_range() {
     }
 }
 
+// Holds invariant 142.
 #[test]
 fn one_past_each_end_is_refused_with_the_option_and_its_range() {
     let directory = tempfile::tempdir().unwrap();
@@ -103,6 +105,7 @@ async fn works(setup: Setup, end: impl Fn(&OptionRange) -> u64) {
     server.stop();
 }
 
+// Holds invariant 142.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_works_with_the_least_of_everything() {
     let directory = tempfile::tempdir().unwrap();
@@ -110,6 +113,7 @@ async fn a_server_works_with_the_least_of_everything() {
     works(setup, |range| range.least).await;
 }
 
+// Holds invariant 142.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_works_with_the_most_of_everything() {
     let directory = tempfile::tempdir().unwrap();

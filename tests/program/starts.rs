@@ -2,6 +2,7 @@
 
 use crate::support::server::Setup;
 
+// Holds invariant 165.
 /// The engine's threads must end before the process does. A thread that still ran would sometimes kill the process with
 /// a signal, in about one start of ten, which twenty-five starts hardly ever hide.
 #[test]

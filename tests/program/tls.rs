@@ -173,6 +173,7 @@ fn has_hsts(headers: &HeaderMap) {
     assert_eq!(field.unwrap(), "max-age=31536000");
 }
 
+// Holds invariant 141.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_see_the_certificate_and_choose_the_protocol() {
     let directory = tempfile::tempdir().unwrap();
@@ -236,6 +237,7 @@ async fn still_answers(open: &mut [Open], setup: &Setup) {
     }
 }
 
+// Holds invariant 141.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hangup_renews_the_certificate_and_drops_nobody() {
     const DONE: &str = "the certificate was reloaded";
@@ -299,6 +301,7 @@ async fn a_hangup_during_the_start_does_not_end_the_server() {
     server.stop();
 }
 
+// Holds invariant 141.
 #[test]
 fn a_certificate_that_cannot_be_used_stops_the_start() {
     let directory = tempfile::tempdir().unwrap();

@@ -134,6 +134,7 @@ async fn leads_to_its_group(collector: &Collector, commit: &Span, server: &Span)
     follow_within(&parts, &group);
 }
 
+// Holds invariants 196, 198.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_traced_from_its_caller_to_its_commit() {
     let directory = tempfile::tempdir().unwrap();
@@ -188,6 +189,7 @@ async fn a_request_is_traced_from_its_caller_to_its_commit() {
     server_process.stop();
 }
 
+// Holds invariant 198.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_names_its_span_to_the_receiver_and_its_request_to_the_collector() {
     let directory = tempfile::tempdir().unwrap();
@@ -240,6 +242,7 @@ async fn a_delivery_names_its_span_to_the_receiver_and_its_request_to_the_collec
     server_process.stop();
 }
 
+// Holds invariant 198.
 #[tokio::test(flavor = "multi_thread")]
 async fn buckets_lead_to_traces_when_a_scraper_asks_for_openmetrics() {
     let directory = tempfile::tempdir().unwrap();
@@ -302,6 +305,7 @@ async fn buckets_lead_to_traces_when_a_scraper_asks_for_openmetrics() {
     server_process.stop();
 }
 
+// Holds invariants 196, 197.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ratio_of_one_traces_every_request_and_an_invalid_parent_begins_a_trace() {
     let directory = tempfile::tempdir().unwrap();
@@ -359,6 +363,7 @@ async fn a_ratio_of_one_traces_every_request_and_an_invalid_parent_begins_a_trac
     server_process.stop();
 }
 
+// Holds invariant 195.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collector_that_hangs_delays_no_answer_and_costs_only_counted_spans() {
     let directory = tempfile::tempdir().unwrap();
@@ -420,6 +425,7 @@ async fn a_collector_that_hangs_delays_no_answer_and_costs_only_counted_spans() 
     );
 }
 
+// Holds invariant 195.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_spans_are_sent_before_the_process_ends_and_the_standard_variables_count() {
     let directory = tempfile::tempdir().unwrap();
@@ -446,6 +452,7 @@ async fn the_last_spans_are_sent_before_the_process_ends_and_the_standard_variab
     assert_eq!(collector.headers()[0]["x-scope"], "of all");
 }
 
+// Holds invariant 196.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_collector_there_is_nothing_of_tracing() {
     let directory = tempfile::tempdir().unwrap();

@@ -32,6 +32,7 @@ fn pause(url: &str) -> Command {
     command
 }
 
+// Holds invariant 170.
 #[test]
 fn servers_and_nodes_of_a_private_authority_are_trusted_when_named() {
     let directory = tempfile::tempdir().unwrap();

@@ -19,6 +19,7 @@ class Early(unittest.TestCase):
         cls.server = Server()
         cls.addClassCleanup(lambda: cls.assertEqual(cls(), cls.server.stop(), 0))
 
+    # Holds invariant 121.
     def test_http_client_gets_every_refusal_and_goes_on(self):
         address = urlsplit(self.server.url)
         for size in SIZES:
@@ -35,6 +36,7 @@ class Early(unittest.TestCase):
                     answer.read()
             connection.close()
 
+    # Holds invariant 121.
     def test_curl_over_http2_gets_every_refusal(self):
         # Also more than any file may have: then the answer is sent before the request has ended.
         ended_short = 0

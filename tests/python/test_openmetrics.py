@@ -52,6 +52,7 @@ class OpenMetrics(unittest.TestCase):
         cls.server = Server(f"metrics_listen={address}", f"tracing_endpoint={endpoint}", "tracing_sample_ratio=0")
         cls.addClassCleanup(lambda: cls.assertEqual(cls(), cls.server.stop(), 0))
 
+    # Holds invariant 198.
     def test_the_page_is_openmetrics_with_an_exemplar_in_its_bucket(self):
         get(f"{self.server.url}/batches", traceparent=f"00-{TRACE}-b7ad6b7169203331-01")
         media_type, text = get(self.metrics, accept="application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5")

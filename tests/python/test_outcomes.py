@@ -58,6 +58,7 @@ class Outcomes(unittest.TestCase):
         cls.way = LossyWay(cls.server.url)
         cls.addClassCleanup(cls.way.shutdown)
 
+    # Holds invariant 95.
     def test_what_was_done_without_an_answer_is_found_done(self) -> None:
         client = Client(self.way.url)
         self.way.lose = 1

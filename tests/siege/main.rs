@@ -25,6 +25,7 @@ use field::Field;
 const SAMPLE: Duration = Duration::from_secs(2);
 const CALM: Duration = Duration::from_secs(1);
 
+// Holds invariant 207.
 /// Two attacks together.
 #[test]
 fn a_sample() {

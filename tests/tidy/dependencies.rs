@@ -17,6 +17,7 @@ fn requirements(text: &str) -> Vec<String> {
         .collect()
 }
 
+// Holds invariant 246.
 #[test]
 fn python_packages_are_pinned_by_their_hashes() {
     let found = files(&["requirements.txt"]);
@@ -31,6 +32,7 @@ fn python_packages_are_pinned_by_their_hashes() {
     }
 }
 
+// Holds invariant 246.
 #[test]
 fn node_packages_are_pinned_by_their_hashes() {
     let found = files(&["package-lock.json"]);
@@ -53,6 +55,7 @@ fn node_packages_are_pinned_by_their_hashes() {
     }
 }
 
+// Holds invariant 246.
 #[test]
 fn installing_runs_nothing_and_takes_no_file_without_a_hash() {
     let mut installs = 0;

@@ -113,6 +113,7 @@ async fn act(server: &Server, ann: &Caller) -> (String, String, String) {
     (hidden, shown, open)
 }
 
+// Holds invariant 51.
 #[tokio::test]
 async fn what_one_organization_sees_is_not_changed_by_the_other() {
     let server = Server::start_with(&crate::world::OPTIONS).await;

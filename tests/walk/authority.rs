@@ -143,6 +143,7 @@ async fn step(world: Arc<World>, row: Arc<Row>) {
     }
 }
 
+// Holds invariants 50, 139.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_endpoint_without_authority() {
     let world = World::new(&[]).await;

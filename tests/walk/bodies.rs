@@ -74,6 +74,7 @@ async fn step(world: Arc<World>, row: Arc<Row>) {
     wrong_type(&world, &row, &(row.ask)(&world).await).await;
 }
 
+// Holds invariants 50, 139.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_refusal_of_an_endpoints_own() {
     let world = World::new(&[]).await;

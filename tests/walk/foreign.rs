@@ -179,6 +179,7 @@ fn one_action(others: &Got, id: &str, missing: &Got, nothing: &str) {
     assert_eq!(code, "RESOURCE_NOT_FOUND", "{}", others.reported());
 }
 
+// Holds invariants 51, 139.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_others_ids_are_answered_as_ids_of_nothing() {
     let world = World::new(&[]).await;

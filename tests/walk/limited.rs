@@ -45,6 +45,7 @@ async fn limited(server: &Server, row: &Row, credentials: &[(&'static str, Strin
     panic!("{} has no limit", row.name());
 }
 
+// Holds invariants 50, 139.
 #[tokio::test]
 async fn every_endpoint_when_a_limit_is_used_up() {
     let options = ["rate_limits=on", "address_requests_per_minute=1"];
@@ -96,6 +97,7 @@ async fn too_large(world: Arc<World>, row: Arc<Row>) {
     refused(&got, "MALFORMED_JSON");
 }
 
+// Holds invariant 139.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_body_that_is_too_large() {
     let body = format!("body_bytes_max={BODY_BYTES_MAX}");

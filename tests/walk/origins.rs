@@ -65,6 +65,7 @@ fn hidden(got: &Got) {
     );
 }
 
+// Holds invariant 55.
 #[tokio::test]
 async fn pages_of_listed_origins_may_call_and_read() {
     let option = format!("cors_origins=[{APP:?}, \"http://localhost:5173\"]");

@@ -48,6 +48,7 @@ async fn conditional(
     refused(&world.by_ann(&write, &weak).await, "PRECONDITION_FAILED");
 }
 
+// Holds invariants 54, 139.
 #[tokio::test]
 async fn a_lost_race_is_told() {
     let world = World::new(&[]).await;
@@ -89,6 +90,7 @@ async fn a_lost_race_is_told() {
     crate::coverage::finished("a_lost_race_is_told");
 }
 
+// Holds invariants 52, 139.
 #[tokio::test]
 async fn a_new_password_ends_every_login_before_it() {
     let world = World::new(&[]).await;
@@ -136,6 +138,7 @@ async fn a_new_password_ends_every_login_before_it() {
     crate::coverage::finished("a_new_password_ends_every_login_before_it");
 }
 
+// Holds invariant 53.
 /// Many concurrent requests create the last webhook that the limit allows: one of them succeeds.
 #[tokio::test]
 async fn the_last_place_is_taken_once() {

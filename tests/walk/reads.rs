@@ -267,6 +267,7 @@ async fn step(world: Arc<World>, row: Arc<Row>) {
     }
 }
 
+// Holds invariants 50, 137, 139.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_read_and_every_path() {
     let world = World::new(&[]).await;
@@ -293,6 +294,7 @@ async fn every_read_and_every_path() {
     crate::coverage::finished("every_read_and_every_path");
 }
 
+// Holds invariant 139.
 /// Half of a file, more than all of it, and none of it.
 #[tokio::test]
 async fn a_part_of_a_file_that_is_not_there() {

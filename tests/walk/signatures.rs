@@ -182,6 +182,7 @@ async fn step(world: Arc<World>, row: Arc<Row>) {
     again(&world, &row).await;
 }
 
+// Holds invariants 50, 137, 139.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_change_signed_wrongly_and_sent_again() {
     let world = World::new(&[]).await;

@@ -33,6 +33,7 @@ pub(crate) fn find(method: &str, path: &str) -> Row {
     found.unwrap_or_else(|| panic!("no row for {method} {path}"))
 }
 
+// Holds invariant 50.
 /// The server's document comes from its own table of endpoints.
 #[tokio::test]
 async fn every_endpoint_has_its_row() {

@@ -52,6 +52,7 @@ fn update(status: Status, block: Option<u8>) -> IntentUpdate {
     }
 }
 
+// Holds invariant 36.
 #[test]
 fn what_was_confirmed_stays_so_while_its_block_stays() {
     use AnchorProgress::{Confirmed, Submitted};
@@ -63,6 +64,7 @@ fn what_was_confirmed_stays_so_while_its_block_stays() {
     assert_eq!(after(row(Submitted, Some(8)), Some(8)), Some(Submitted));
 }
 
+// Holds invariant 14.
 #[test]
 fn a_final_anchor_stays_final() {
     use AnchorProgress::{Confirmed, Failed, Finalized};

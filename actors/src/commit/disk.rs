@@ -139,6 +139,7 @@ mod tests {
         becomes(true).await;
     }
 
+    // Holds invariant 153.
     #[test]
     fn a_store_that_finds_no_room_where_there_is_some_is_stuck_in_the_end() {
         let env: Arc<dyn Env> = Arc::new(kedge_runtime::env::RealEnv);

@@ -313,6 +313,7 @@ mod tests {
         signing.key_of(batch).map(|key| key.address())
     }
 
+    // Holds invariant 99.
     #[test]
     fn each_batch_is_signed_with_its_key_or_not_at_all() {
         let signing = signing(false, &[entry(1, 0), entry(2, 5), entry(3, 9)]);
@@ -343,6 +344,7 @@ mod tests {
         assert!(!signing.named(entry(1, 5), 4));
     }
 
+    // Holds invariants 102, 238.
     #[test]
     fn a_new_log_waits_for_the_contract() {
         let signing = signing(true, &[entry(1, 0)]);
@@ -370,6 +372,7 @@ mod tests {
         assert_eq!(signer(&signing, 0), Ok(key(1).address()));
     }
 
+    // Holds invariant 101.
     #[test]
     fn log_and_contract_agree_up_to_the_batch_that_is_signed() {
         let signing = signing(false, &[entry(1, 0), entry(2, 5)]);
@@ -398,6 +401,7 @@ mod tests {
         assert!(!signing.is_unsettled());
     }
 
+    // Holds invariant 100.
     #[test]
     fn no_key_is_named_for_a_batch_that_is_signed() {
         let signing = signing(false, &[entry(1, 0)]);
@@ -407,6 +411,7 @@ mod tests {
         assert_eq!(signing.log.load().entries().len(), 2);
     }
 
+    // Holds invariant 99.
     #[test]
     fn a_checkpoint_bears_the_key_of_its_last_batch() {
         let signing = signing(false, &[entry(1, 0), entry(2, 5), entry(3, 9)]);

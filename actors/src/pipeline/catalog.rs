@@ -202,6 +202,7 @@ mod tests {
         format!(r#"{{"anyOf":[{}]}}"#, patterns.join(","))
     }
 
+    // Holds invariant 215.
     #[test]
     fn templates_have_a_bound_of_bytes_and_the_compiled_schemas_count() {
         let catalog = TemplateCatalog::new(BYTES_MAX, 10);
@@ -218,6 +219,7 @@ mod tests {
         assert_eq!(catalog.templates.len(), 256);
     }
 
+    // Holds invariant 215.
     #[test]
     fn a_template_that_is_too_large_is_kept_all_the_same() {
         let catalog = TemplateCatalog::new(BYTES_MAX, 10);
@@ -226,6 +228,7 @@ mod tests {
         assert!(catalog.template(0, large.id).is_some());
     }
 
+    // Holds invariant 215.
     #[test]
     fn whose_schemas_have_not_changed_is_read_again_and_not_compiled_again() {
         let catalog = TemplateCatalog::new(BYTES_MAX, 10);
@@ -246,6 +249,7 @@ mod tests {
         assert!(!third.shares_with(&first));
     }
 
+    // Holds invariant 215.
     #[test]
     fn variations_have_a_bound_of_bytes() {
         let catalog = TemplateCatalog::new(BYTES_MAX, 10);

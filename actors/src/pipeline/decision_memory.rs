@@ -103,6 +103,7 @@ impl<K: Eq + Hash> Drop for MemoryReservation<K> {
 mod tests {
     use super::*;
 
+    // Holds invariant 214.
     #[test]
     fn whoever_holds_the_most_is_refused_first_and_a_newcomer_has_room() {
         let all = DecisionMemory::new(1_000);
@@ -124,6 +125,7 @@ mod tests {
         assert!(again.grow(300));
     }
 
+    // Holds invariant 214.
     #[test]
     fn many_holders_leave_room_for_one_more() {
         let all = DecisionMemory::new(1_000_000);
@@ -136,6 +138,7 @@ mod tests {
         assert!(newcomer.grow(1_000_000 / 110));
     }
 
+    // Holds invariant 214.
     #[test]
     fn what_is_cleared_is_free_and_nothing_is_remembered() {
         let all = DecisionMemory::new(100);

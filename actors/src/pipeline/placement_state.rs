@@ -39,6 +39,7 @@ impl PlacementState {
 mod tests {
     use super::*;
 
+    // Holds invariant 94.
     #[test]
     fn a_unit_is_placed_or_given_up() {
         let placed = PlacementState::default();

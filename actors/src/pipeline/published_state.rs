@@ -313,6 +313,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 93.
     #[test]
     fn a_reader_of_old_rules_leaves_none_behind() {
         let directory = tempfile::tempdir().unwrap();
@@ -332,6 +333,7 @@ mod tests {
         assert_eq!(supply(&slow), Some(1));
     }
 
+    // Holds invariant 215.
     #[test]
     fn a_recent_template_is_forgotten_with_the_others() {
         let directory = tempfile::tempdir().unwrap();

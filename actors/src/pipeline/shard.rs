@@ -401,6 +401,7 @@ mod tests {
         ObjectActor::new(object)
     }
 
+    // Holds invariant 211.
     #[test]
     fn idle_objects_go_when_they_are_too_many_or_too_large_together() {
         let mut live = LiveObjects::default();

@@ -87,6 +87,7 @@ mod tests {
 
     use super::*;
 
+    // Holds invariant 39.
     #[tokio::test]
     async fn a_change_is_noticed_however_many_redeliveries_wait() {
         let (orderer, mut orders) = orders();

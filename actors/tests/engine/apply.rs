@@ -193,6 +193,7 @@ async fn operator(engine: &Engine, of: &Client) {
     }
 }
 
+// Holds invariants 3, 149.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_log_makes_the_same_rows_wherever_it_is_cut() {
     let folder = tempfile::tempdir().unwrap();
@@ -232,6 +233,7 @@ async fn a_log_makes_the_same_rows_wherever_it_is_cut() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 150.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,6 +290,7 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 151.
 /// The engine counts mints in memory. A store with another count has rows that the log does not give.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_that_is_not_what_its_records_make_is_never_written() {

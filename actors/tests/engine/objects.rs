@@ -16,6 +16,7 @@ use kedge_runtime::env::{Env, RealEnv};
 use crate::resources::ids;
 use crate::support::*;
 
+// Holds invariant 214.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_decisions_leave_in_memory_is_bounded_and_who_is_refused_has_done_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -37,6 +38,7 @@ async fn what_decisions_leave_in_memory_is_bounded_and_who_is_refused_has_done_n
     check_fold(&engine);
 }
 
+// Holds invariant 3.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_main_job() {
     let folder = tempfile::tempdir().unwrap();
@@ -107,6 +109,7 @@ async fn the_main_job() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 4.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_clients_on_one_object_and_one_signer() {
     let folder = tempfile::tempdir().unwrap();
@@ -144,6 +147,7 @@ async fn a_hundred_clients_on_one_object_and_one_signer() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 5.
 /// Batches over the same objects, some atomic and failing, so that decisions depend on decisions refused later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn refused_atomic_batches_take_nothing_with_them() {
@@ -199,6 +203,7 @@ async fn refused_atomic_batches_take_nothing_with_them() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 56.
 /// Atomic requests that lock an object and fail with another one. The object was never locked, so no other request may
 /// be refused because of that, and each reports its real failure.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -241,6 +246,7 @@ async fn nobody_is_refused_for_what_never_happened() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 8.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn supply_is_exact_and_waits_for_what_is_reserved() {
     let folder = tempfile::tempdir().unwrap();
@@ -270,6 +276,7 @@ async fn supply_is_exact_and_waits_for_what_is_reserved() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 7.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_of_many_registrations_of_an_address_wins() {
     let folder = tempfile::tempdir().unwrap();
@@ -300,6 +307,7 @@ async fn one_of_many_registrations_of_an_address_wins() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 6.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_signed_request_counts_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -370,6 +378,7 @@ async fn a_signed_request_counts_once() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 6.
 /// The store forgets a refused request some time after its deadline.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_refused_request_that_is_forgotten_is_not_decided_again() {

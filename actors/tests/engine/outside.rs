@@ -94,6 +94,7 @@ async fn begin_anchoring(engine: &Engine, node: Refusing) {
     Box::pin(engine.start_anchoring(options)).await.unwrap();
 }
 
+// Holds invariant 14.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
     let dir = tempfile::tempdir().unwrap();
@@ -162,6 +163,7 @@ async fn rests(engine: &Engine, webhook: Id, rest: Option<DeliveryPause>) {
     }
 }
 
+// Holds invariant 39.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_webhook_is_served_as_it_is_although_nobody_says_that_it_changed() {
     let dir = tempfile::tempdir().unwrap();
@@ -195,6 +197,7 @@ async fn a_changed_webhook_is_served_as_it_is_although_nobody_says_that_it_chang
     assert!(engine.shutdown(Duration::from_secs(10)).await);
 }
 
+// Holds invariant 39.
 /// A webhook is created off, switched on, off and on again, and changed once more, all before its worker looks: the
 /// requests are committed while webhooks are not served.
 #[tokio::test(flavor = "multi_thread")]
@@ -262,6 +265,7 @@ impl DeliveryTransport for Slow {
     }
 }
 
+// Holds invariant 39.
 /// The worker has read up to a position at which the webhook was on, and does not see that it was off meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_does_not_report_what_happened_while_it_was_off_although_its_worker_was_busy() {

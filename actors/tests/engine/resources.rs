@@ -159,6 +159,7 @@ async fn accounts_change_and_replay() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 16.
 /// A key is removed while it signs: its later actions are not placed. The replay, which checks every signer against the
 /// keys of that moment, agrees.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -229,6 +230,7 @@ fn assert_overlap(engine: &Engine, of: Id, [current, previous]: [u8; 2], overlap
     assert_eq!(stored.previous, Some((vec![previous; 4], until_ms)));
 }
 
+// Holds invariant 18.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn secrets_stand_beside_the_log() {
     let folder = tempfile::tempdir().unwrap();
@@ -337,6 +339,7 @@ async fn a_file_is_what_was_signed() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 16.
 /// Concurrent mints and a change of their template: whatever their order, the replay gives the same objects, so none
 /// was minted by outdated rules.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -385,6 +388,7 @@ async fn a_template_changes_between_mints_or_not_at_all() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 17.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_operator_sets_tiers_and_nobody_else_does() {
     let folder = tempfile::tempdir().unwrap();

@@ -36,6 +36,7 @@ async fn mint_both(
     Ok(minted(&engine.submit(sent.submission).await?).len())
 }
 
+// Holds invariant 124.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn batches_that_mint_each_others_templates_never_wait_for_each_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -133,6 +134,7 @@ async fn stop_with(
     stopped
 }
 
+// Holds invariant 125.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -182,6 +184,7 @@ async fn who_waits_for_supply_ends_with_its_caller_and_gives_everything_back() {
     engine.shutdown(Duration::from_secs(5)).await;
 }
 
+// Holds invariant 125.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_waits_for_rights_ends_with_its_caller_and_holds_nobody_back() {
     let folder = tempfile::tempdir().unwrap();

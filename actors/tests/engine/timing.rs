@@ -74,6 +74,7 @@ fn in_order(times: &[Option<Instant>]) {
     assert!(times.is_sorted(), "{times:?}");
 }
 
+// Holds invariant 198.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_sampled_request_passes_every_step_in_order() {
     let folder = tempfile::tempdir().unwrap();

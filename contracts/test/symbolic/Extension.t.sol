@@ -40,6 +40,7 @@ contract ExtensionProof {
         }
     }
 
+    // Holds invariant 11.
     /// @dev Whatever two checkpoints hold, and whatever signatures and proof come with them: if both are taken, the
     /// second goes beyond the first, its log begins with the first one's, and the first stays as it was.
     function check_aCheckpointTakenExtendsTheLast(uint256 oldSize, uint256 newSize, uint256 length) public {

@@ -56,6 +56,7 @@ contract FaultProof {
         _mustRefuse(abi.encodeCall(judge.conflictingBatches, (_evidence(header), _evidence(header))));
     }
 
+    // Holds invariant 62.
     /// @dev Headers that join are no broken link.
     function check_headersThatJoinAreNoFault() public view {
         Batch memory one = _header();
@@ -94,6 +95,7 @@ contract FaultProof {
         _mustRefuse(abi.encodeCall(judge.forkedIntegrity, (one, two, previous)));
     }
 
+    // Holds invariant 64.
     /// @dev No checkpoint, signature or proof gets into a frozen contract.
     function check_aFrozenContractAnchorsNothing(uint256 length) public {
         bytes32[] memory proof = new bytes32[](length == 0 ? 0 : 1);

@@ -96,6 +96,7 @@ impl Cluster {
 mod tests {
     use super::*;
 
+    // Holds invariant 189.
     #[test]
     fn each_attempt_is_for_another_server_than_the_one_before() {
         let server = |name: &str, failed_attempts, did_connect| Server {
@@ -138,6 +139,7 @@ mod tests {
         assert_eq!(name(&pool[..1], &known).unwrap(), "a");
     }
 
+    // Holds invariant 189.
     #[test]
     fn a_node_moves_after_a_while_without_success_and_then_less_often() {
         let roaming = ReconnectBackoff::default();

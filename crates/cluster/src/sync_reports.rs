@@ -144,6 +144,7 @@ pub(crate) async fn spawn_hearing(
 mod tests {
     use super::*;
 
+    // Holds invariant 251.
     #[test]
     fn a_report_names_the_frame_and_its_hash_and_a_number_alone_is_none() {
         let synced = SyncedPosition {

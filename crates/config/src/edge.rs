@@ -42,6 +42,7 @@ mod tests {
         check(config).unwrap_err().to_string()
     }
 
+    // Holds invariant 201.
     #[test]
     fn an_edge_names_its_nodes_and_no_nats_server() {
         let edge = Config {

@@ -46,6 +46,7 @@ mod tests {
 
     use super::*;
 
+    // Holds invariant 90.
     #[test]
     fn a_file_is_replaced_and_never_written_over() {
         let dir = tempfile::tempdir().unwrap();

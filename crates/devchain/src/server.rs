@@ -202,6 +202,7 @@ pub(super) fn local_address(listener: &TcpListener) -> std::io::Result<SocketAdd
 mod tests {
     use super::*;
 
+    // Holds invariant 173.
     #[test]
     fn only_pages_of_this_machine_may_ask() {
         let asked_by = |origin: &'static str| {

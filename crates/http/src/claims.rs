@@ -265,6 +265,7 @@ mod tests {
         assert!(refusal(&path, 1_337).contains("bytes"));
     }
 
+    // Holds invariant 80.
     #[test]
     fn so_many_are_checked_at_one_time() {
         let claims = open(None, 1_337).unwrap();

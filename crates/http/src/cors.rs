@@ -144,6 +144,7 @@ mod tests {
         (allowed, headers.contains_key(VARY))
     }
 
+    // Holds invariant 226.
     #[test]
     fn a_page_reads_the_refusal_of_what_could_not_be_parsed() {
         const A: &str = "https://a.example";

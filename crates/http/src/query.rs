@@ -150,6 +150,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 230.
     #[test]
     fn numbers_keep_to_the_bounds_of_their_schema() {
         let of = |schema_type, query: &str| {

@@ -35,6 +35,7 @@ fn without_path(word: &str) -> String {
 mod tests {
     use super::*;
 
+    // Holds invariant 241.
     #[test]
     fn paths_are_left_out_and_nothing_else() {
         let hidden = [

@@ -225,6 +225,7 @@ mod tests {
         assert_eq!(next(&mut body).await, None);
     }
 
+    // Holds invariant 128.
     #[tokio::test]
     async fn who_takes_a_little_now_and_then_is_given_up() {
         let (writer, mut body) = ReplyBody::written(Duration::from_millis(200));

@@ -222,6 +222,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 35.
     #[test]
     fn nothing_leads_off_the_server() {
         for path in [

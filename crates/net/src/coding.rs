@@ -221,6 +221,7 @@ mod tests {
         headers
     }
 
+    // Holds invariant 228.
     #[test]
     fn callers_get_what_they_prefer() {
         for (accepted, coding) in [

@@ -343,6 +343,7 @@ mod tests {
         assert_eq!(ends_in(&busy, PATIENCE, 4), Some(ConnectionEnd::Idle));
     }
 
+    // Holds invariant 223.
     #[test]
     fn a_caller_has_its_whole_time_after_an_answer_and_while_a_head_arrives() {
         let line = line();
@@ -365,6 +366,7 @@ mod tests {
         assert_eq!(ends_in(&line, PATIENCE, 4), None);
     }
 
+    // Holds invariant 118.
     #[test]
     fn a_piece_that_is_not_taken_ends_the_connection_whatever_else_is_taken() {
         let line = line();

@@ -298,6 +298,7 @@ mod tests {
             .count()
     }
 
+    // Holds invariant 225.
     #[test]
     fn a_flood_ends_soon_however_its_bytes_are_cut() {
         let most = (OWN_MAX + (CONNECTION_FIRST + 1) * PORTION) as usize;
@@ -322,6 +323,7 @@ mod tests {
         assert!(again <= most + 1 + OF_REQUEST as usize, "{again}");
     }
 
+    // Holds invariant 225.
     #[test]
     fn what_serves_requests_is_never_too_much() {
         let mut frames = ConnectionFrames::new(None);
@@ -383,6 +385,7 @@ mod tests {
         assert_ne!(frames.begun(), half, "another frame");
     }
 
+    // Holds invariant 225.
     #[test]
     fn connections_of_an_address_share_what_they_may_send() {
         let shared = AddressFrames::default();

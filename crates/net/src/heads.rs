@@ -209,6 +209,7 @@ mod tests {
         std::future::poll_fn(|context| Poll::Ready(heads.poll_late(context).is_ready())).await
     }
 
+    // Holds invariant 223.
     #[tokio::test]
     async fn each_wait_has_its_own_time() {
         let (line, mut heads) = heads();
@@ -232,6 +233,7 @@ mod tests {
         assert!(is_late(&mut heads).await);
     }
 
+    // Holds invariant 223.
     #[tokio::test]
     async fn a_caller_that_sends_nothing_or_half_a_preface_is_late() {
         let (_, mut silent) = heads();
@@ -252,6 +254,7 @@ mod tests {
         assert!(is_late(&mut unsettled).await);
     }
 
+    // Holds invariant 119.
     #[tokio::test]
     async fn over_http2_a_block_of_headers_must_end_and_a_body_need_not() {
         // HEADERS and CONTINUATION without END_HEADERS, one byte each.
@@ -288,6 +291,7 @@ mod tests {
         assert!(is_late(&mut heads).await);
     }
 
+    // Holds invariant 226.
     #[tokio::test]
     async fn an_origin_is_read_from_what_no_parser_accepts() {
         let (_, mut heads) = heads();

@@ -54,6 +54,7 @@ impl RefusalSchedule {
 mod tests {
     use super::*;
 
+    // Holds invariant 76.
     #[test]
     fn turns_lie_apart_and_none_is_far() {
         let now_us = 5_000_000;

@@ -285,6 +285,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 119.
     #[tokio::test]
     async fn an_address_has_its_share_and_the_reserve_is_kept() {
         let room = room();
@@ -316,6 +317,7 @@ mod tests {
         assert!(held.usual.is_empty() && held.reserve.is_empty());
     }
 
+    // Holds invariant 119.
     #[tokio::test]
     async fn the_address_that_has_most_gives_up_what_it_has_not_used_longest() {
         let room = room_for(5, 4);
@@ -347,6 +349,7 @@ mod tests {
         assert!(held.usual.is_empty() && held.reserve.is_empty());
     }
 
+    // Holds invariant 119.
     #[tokio::test]
     async fn whoever_is_at_work_gives_up_nothing_until_it_waits() {
         let room = room_for(4, 4);
@@ -378,6 +381,7 @@ mod tests {
         assert_eq!(end.unwrap(), ConnectionEnd::Idle);
     }
 
+    // Holds invariant 119.
     #[tokio::test]
     async fn a_full_reserve_gives_way_to_whoever_comes() {
         let room = room_for(1, 1);
@@ -422,6 +426,7 @@ mod tests {
         ended.expect("it has a second");
     }
 
+    // Holds invariant 119.
     #[tokio::test]
     async fn where_few_files_are_left_health_is_answered_and_then_nothing() {
         let room = room();
@@ -447,6 +452,7 @@ mod tests {
         assert_eq!(taken(&room), (0, 0));
     }
 
+    // Holds invariant 119.
     #[tokio::test]
     async fn a_proxy_may_have_as_many_as_there_are() {
         let room = room();

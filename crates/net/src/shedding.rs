@@ -185,6 +185,7 @@ mod tests {
         assert!(!measure(&mut trend, LONG, SLOW_MAX - 1));
     }
 
+    // Holds invariant 76.
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_worker_that_is_held_up_is_seen() {
         let shedding = LoadShedder::start(3 * BOUND, 0).unwrap();

@@ -253,6 +253,7 @@ mod tests {
         assert_eq!(counter.count(9), WindowCount { window: 9, used: 1 });
     }
 
+    // Holds invariant 21.
     #[test]
     fn parallel_requests_get_exactly_the_limit() {
         const LIMIT: u32 = 1_000;

@@ -92,6 +92,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
+        // Holds invariant 57.
         #[test]
         fn it_says_what_recovering_says(
             secret in prop::array::uniform32(1..=250u8),
@@ -140,6 +141,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
+        // Holds invariant 57.
         /// A digest that a chosen point signs. Its s is as often high as low.
         #[test]
         fn the_equation_decides(

@@ -270,6 +270,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
+        // Holds invariant 57.
         #[test]
         fn recovers_what_k256_recovers(
             secret in prop::array::uniform32(1..=250u8),

@@ -360,6 +360,7 @@ fn in_pieces(
     }
 }
 
+// Holds invariant 232.
 #[test]
 fn every_part_is_that_part_of_the_one_order() {
     for seed in 1..=3 {

@@ -227,6 +227,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 42.
     #[test]
     fn an_action_changes_the_entries_whose_value_is_another() {
         let paths = IndexedPaths::of_schema(schema()).unwrap();

@@ -461,6 +461,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_096))]
 
+        // Holds invariant 43.
         /// Byte order is value order; after a cut, only the non-strict order remains.
         #[test]
         fn byte_order_is_value_order(one in json(), other in json()) {

@@ -309,6 +309,7 @@ mod tests {
         assert_eq!(sequencer.check(&[write("e", 0)], 14), Ok(()));
     }
 
+    // Holds invariant 132.
     #[test]
     fn a_read_stands_until_somebody_writes() {
         let mut sequencer = sequencer(2);
@@ -333,6 +334,7 @@ mod tests {
         assert_eq!(sequencer.check(&read(5), 16), Ok(()));
     }
 
+    // Holds invariant 4.
     #[test]
     fn sequences_are_dense_and_time_never_falls() {
         let mut sequencer = sequencer(100);

@@ -154,6 +154,7 @@ mod tests {
         );
     }
 
+    // Holds invariant 197.
     /// The cases of the standard's test suite (w3c/trace-context, `test/test.py`), with other ids, and more of ours.
     #[test]
     fn the_suites_cases_of_traceparent_are_decided_as_there() {
@@ -217,6 +218,7 @@ mod tests {
         assert!(ParentSpan::of(&headers(&[("trace-parent", &value)])).is_none());
     }
 
+    // Holds invariant 197.
     #[test]
     fn a_state_is_adopted_whole_or_not_at_all() {
         let read = |values: &[&str]| {

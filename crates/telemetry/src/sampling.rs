@@ -141,6 +141,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 197.
     #[test]
     fn a_caller_decides_only_as_often_as_it_may() {
         let sampler = RequestSampler::new(0.0, 3, 7);

@@ -141,6 +141,7 @@ mod tests {
         assert_eq!(of("127.0.0.1:4318/v1/traces"), None);
     }
 
+    // Holds invariant 196.
     #[test]
     fn headers_come_from_a_private_file_and_errors_do_not_show_them() {
         let folder = tempfile::tempdir().unwrap();

@@ -112,6 +112,7 @@ impl Watched {
     }
 }
 
+// Holds invariant 69.
 #[test]
 fn nothing_is_found_in_honest_logs() {
     let mut rng = Rng::seeded("honest_log");

@@ -122,6 +122,7 @@ mod tests {
 
     use super::*;
 
+    // Holds invariant 40.
     #[tokio::test]
     async fn a_receiver_that_sends_without_end_lets_others_run_and_is_cut_off() {
         let allowance = ReceiverAllowance::new();

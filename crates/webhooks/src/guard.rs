@@ -296,6 +296,7 @@ mod tests {
         AddressGuard::new(networks(allowed), 25)
     }
 
+    // Holds invariant 41.
     #[test]
     fn addresses_inside_are_refused_in_every_form() {
         let guard = guard(&[]);
@@ -440,6 +441,7 @@ mod tests {
         );
     }
 
+    // Holds invariant 41.
     #[tokio::test]
     async fn a_name_is_checked_by_what_it_leads_to() {
         // The only name that every machine's resolver resolves to an internal address.

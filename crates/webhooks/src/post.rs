@@ -275,6 +275,7 @@ mod tests {
 
     use super::*;
 
+    // Holds invariant 40.
     /// Sends interim answers, which hyper would skip forever.
     #[tokio::test]
     async fn a_receiver_that_never_comes_to_an_end_is_cut_off() {

@@ -35,6 +35,7 @@ async function reportsOf(question: Question): Promise<Report[]> {
   return reports;
 }
 
+// Holds invariant 172.
 test('every file of the shared table has its verdict', async () => {
   expect(cases.length).toBeGreaterThan(200);
   for (const { name, valid, text, contents } of cases) {
@@ -44,6 +45,7 @@ test('every file of the shared table has its verdict', async () => {
   }
 });
 
+// Holds invariant 172.
 test('a file of several spellings is checked as it is spelled, not as the page reads it', async () => {
   const twice = cases.find(({ kind, name }) => kind === 'receipt' && /a number twice$/.test(name)) as Case;
   expect(recognise(twice.text)).toEqual({ kind: 'receipt', text: twice.text });
@@ -99,6 +101,7 @@ class Idle {
   }
 }
 
+// Holds invariant 172.
 test('a check that takes too long is ended, and said to be', () => {
   vi.useFakeTimers();
   vi.stubGlobal('Worker', Idle);

@@ -19,6 +19,7 @@ const token = (): string => readFileSync(join(dirname(on.server.socketPath), 'da
 const command = (body: string, shown: string | null): Promise<Response> =>
   fetch(`${url}/operator/command`, { method: 'POST', body, headers: shown === null ? {} : { authorization: `Bearer ${shown}` } });
 
+// Holds invariant 173.
 test('commands need the token, and only some are there', async () => {
   const status = '{"command":"status"}';
   for (const wrong of [null, '', 'x', token().slice(0, -1)]) expect((await command(status, wrong)).status).toBe(401);
@@ -38,6 +39,7 @@ test('commands need the token, and only some are there', async () => {
   expect(page.headers.get('x-content-type-options')).toBe('nosniff');
 });
 
+// Holds invariant 202.
 test('the page shows head, lag, queue and tiers, anchors, and sets a tier', async () => {
   const { client } = await person(on);
   const context = await on.browser.newContext({ colorScheme: 'dark', reducedMotion: 'reduce' });

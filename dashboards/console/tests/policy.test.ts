@@ -11,6 +11,7 @@ const on = stage();
 /** The most that a first load may send, in bytes: less than with viem in it. The goal is 300 kB. */
 const FIRST_LOAD_MAX = 100_000;
 
+// Holds invariant 171.
 test('the page has a strict policy, and its files are compressed and kept', async () => {
   const page = await fetch(on.url, { headers: { 'accept-encoding': 'br' } });
   const policy = page.headers.get('content-security-policy') ?? '';
@@ -31,6 +32,7 @@ test('the page has a strict policy, and its files are compressed and kept', asyn
   expect((await fetch(on.url, { method: 'POST' })).status).toBe(405);
 });
 
+// Holds invariant 171.
 test('a first load is small, and asks no other host', async () => {
   const context = await on.browser.newContext();
   const page = await context.newPage();
@@ -53,6 +55,7 @@ test('a first load is small, and asks no other host', async () => {
   await context.close();
 });
 
+// Holds invariant 171.
 test('stored text is never markup, a link or a script', async () => {
   const { client, email, key } = await person(on);
   const evil = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>';
@@ -97,6 +100,7 @@ test('stored text is never markup, a link or a script', async () => {
   await context.close();
 });
 
+// Holds invariant 172.
 test('hostile files are refused with a reason, and the page stays usable', async () => {
   const { page, context, faults } = await open(on, '/check');
   let files = 0;
@@ -124,6 +128,7 @@ test('hostile files are refused with a reason, and the page stays usable', async
   await context.close();
 });
 
+// Holds invariant 171.
 test('login and key are in memory alone, unless the user wants them kept in the tab', async () => {
   const { email, key } = await person(on);
   const { page, context } = await open(on);
@@ -149,6 +154,7 @@ test('login and key are in memory alone, unless the user wants them kept in the 
   await context.close();
 });
 
+// Holds invariant 171.
 test('no page of another origin can frame the console', async () => {
   const framing = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end(`<iframe src="${on.url}"></iframe>`)).listen(0, '127.0.0.1');
   await once(framing, 'listening');

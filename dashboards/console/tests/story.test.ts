@@ -87,6 +87,7 @@ test('an event of another program arrives while the page is open', async () => {
   await watched.context.close();
 });
 
+// Holds invariant 172.
 test('a dropped receipt is green, and with one changed byte red at the step that fails', async () => {
   const { client } = await person(on);
   const template = await client.createTemplate({ name: 'checked' });
@@ -123,6 +124,7 @@ test('a dropped receipt is green, and with one changed byte red at the step that
   await watched.context.close();
 });
 
+// Holds invariant 172.
 test('a proof file is walked to the contract, through an RPC of the user’s choice', async () => {
   const { client, email, key } = await person(on);
   const { action_id: id } = await client.createTemplate({ name: 'anchored' });
@@ -167,6 +169,7 @@ test('a proof file is walked to the contract, through an RPC of the user’s cho
   await watched.context.close();
 });
 
+// Holds invariant 172.
 test('an export of the whole log is green, and with one changed leaf red', async () => {
   const { client } = await person(on);
   const template = await client.createTemplate({ name: 'exported' });
@@ -189,6 +192,7 @@ test('an export of the whole log is green, and with one changed leaf red', async
   await watched.context.close();
 });
 
+// Holds invariant 172.
 test('a server that lies about a batch is caught by the page', async () => {
   const { client } = await person(on);
   await client.createTemplate({ name: 'in a batch' });
@@ -207,6 +211,7 @@ test('a server that lies about a batch is caught by the page', async () => {
   await watched.context.close();
 });
 
+// Holds invariant 172.
 test('a claim is checked with a key, and refused when a word of it is changed', async () => {
   const vectors = readFileSync(new URL('../../../crates/protocol/vectors/files.json', import.meta.url), 'utf8');
   const { domain, sequencer } = JSON.parse(`${(vectors.split('\n')[0] ?? '').replace(/,$/, '')}}`);

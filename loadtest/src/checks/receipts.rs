@@ -274,6 +274,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 61.
     #[test]
     fn a_spoiled_receipt_is_found() {
         let workload = workload("single-updates", 2, 4);

@@ -110,6 +110,7 @@ fn check(run: &Value) {
     assert!(run["log"]["headers_found"].as_u64().unwrap() > 0, "{run}");
 }
 
+// Holds invariant 104.
 #[test]
 fn receipts_are_checked_with_the_key_of_their_batch() {
     let next = SigningKey::from_bytes(&[0x5b; 32]).unwrap();

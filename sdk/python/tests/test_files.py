@@ -49,6 +49,7 @@ CHECKS: dict[str, Callable[[str, list[bytes]], object]] = {
 }
 
 
+# Holds invariant 70.
 @pytest.mark.parametrize("kind", CHECKS)
 def test_every_file_of_the_table_has_its_verdict(kind: str) -> None:
     of_kind = [case for case in CASES if case["kind"] == kind]
@@ -63,6 +64,7 @@ def test_every_file_of_the_table_has_its_verdict(kind: str) -> None:
                 pytest.fail(f"accepted: {case['name']}")
 
 
+# Holds invariant 70.
 def test_all_kinds_of_the_table_are_checked() -> None:
     assert {case["kind"] for case in CASES} == set(CHECKS)
     assert len(CASES) >= 390
@@ -97,6 +99,7 @@ JUDGE = EvidenceTrust(
 )
 
 
+# Holds invariant 70.
 def test_all_evidence_of_the_table_has_its_verdict() -> None:
     assert len(EVIDENCE) == len(TABLE["cases"]) >= 60
     for name, proven, file in EVIDENCE:

@@ -23,6 +23,7 @@ def signatures(way: Way) -> set[str]:
     return {headers["x-signature"] for _, headers, _ in way.seen}
 
 
+# Holds invariant 95.
 @pytest.mark.parametrize(
     "faults",
     [[LOSE], [LOSE, LOSE], [CUT], [(503, {"passed-on": "yes", "retry-after": "0"}, UNKNOWN)], [(502, {"passed-on": "yes"}, {})]],
@@ -40,6 +41,7 @@ def test_a_request_without_an_answer_is_done_once(make: Maker, way: Way, faults:
     assert [one["id"] for one in ann.iter_templates()] == [made["id"]], "it is done once"
 
 
+# Holds invariant 95.
 def test_a_registration_and_an_upload_without_an_answer_are_done_once(make: Maker, way: Way) -> None:
     way.faults = [LOSE]
     ann = registered(make, way.url)
@@ -51,6 +53,7 @@ def test_a_registration_and_an_upload_without_an_answer_are_done_once(make: Make
     assert [one["id"] for one in ann.iter_files()] == [made["id"]]
 
 
+# Holds invariant 95.
 def test_an_outcome_that_stays_unknown_names_the_actions(make: Maker, way: Way) -> None:
     ann = registered(make, way.url, retry=RetryPolicy(attempts_max=2))
     way.faults = [LOSE, LOSE]
@@ -64,6 +67,7 @@ def test_an_outcome_that_stays_unknown_names_the_actions(make: Maker, way: Way) 
         ann.create_template({"name": "another"})
 
 
+# Holds invariant 95.
 def test_a_spent_nonce_tells_that_it_is_done(make: Maker, server: Server, way: Way) -> None:
     ann = registered(make, way.url)
     # The answer is lost, and the way forgets the key under which the server would repeat it.

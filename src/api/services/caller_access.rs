@@ -243,6 +243,7 @@ mod tests {
         );
     }
 
+    // Holds invariant 252.
     #[test]
     fn a_node_that_follows_never_holds_everything() {
         let follower = standing(ReplicaRole::Follower, NOW);

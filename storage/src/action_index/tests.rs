@@ -149,6 +149,7 @@ fn a_full_disk_costs_nothing() {
     finds(&index, 5_000);
 }
 
+// Holds invariant 84.
 /// A crash at any operation of a write and a merge, in which unsynced data is lost: every id is in a file or after the
 /// last one, where the log has it.
 #[test]
@@ -194,6 +195,7 @@ fn a_crash_at_any_moment_loses_no_file_that_others_were_merged_into() {
     }
 }
 
+// Holds invariant 166.
 #[test]
 fn damage_is_named_and_a_missing_file_too() {
     let env = SimulatedEnv::new();
@@ -240,6 +242,7 @@ fn damage_is_named_and_a_missing_file_too() {
     assert!(error.contains("from sequence 401 on is missing"), "{error}");
 }
 
+// Holds invariant 166.
 #[test]
 fn look_ups_find_everything_while_files_are_written_and_merged() {
     let directory = tempfile::tempdir().unwrap();

@@ -134,6 +134,7 @@ mod tests {
         two.compare(&one, &before).unwrap();
     }
 
+    // Holds invariant 151.
     #[test]
     fn every_difference_is_found_from_either_side() {
         let folder = tempfile::tempdir().unwrap();

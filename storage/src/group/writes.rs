@@ -173,6 +173,7 @@ mod tests {
     const TABLES: [Table; 3] = [Table::Meta, Table::ObjectIndex, Table::Objects];
 
     proptest! {
+        // Holds invariant 58.
         #[test]
         fn the_last_write_of_each_row_in_the_order_of_keys(
             writes in prop::collection::vec(

@@ -126,6 +126,7 @@ fn event(at: u8) -> EventRow {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    // Holds invariant 161.
     #[test]
     fn a_snapshot_stays_what_it_was(steps in steps()) {
         let directory = tempfile::tempdir().unwrap();

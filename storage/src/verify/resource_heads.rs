@@ -151,6 +151,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 242.
     #[test]
     fn what_left_memory_is_found_again_in_its_newest_form() {
         let scratch = tempfile::tempdir().unwrap();

@@ -46,6 +46,7 @@ impl kedge_log::Log for EndsEarly {
     }
 }
 
+// Holds invariant 187.
 #[test]
 fn what_the_log_gave_up_is_never_durable() {
     let place = tempfile::tempdir().unwrap();

@@ -23,6 +23,7 @@ fn all(count: usize) -> Vec<Option<u64>> {
     (1..=count as u64).map(Some).collect()
 }
 
+// Holds invariant 2.
 #[test]
 fn ids_lead_to_actions_before_and_after_they_move_into_a_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -110,6 +111,7 @@ fn refused(data: &Path) -> String {
     }
 }
 
+// Holds invariant 166.
 /// A store without one of its files, or with one of another log, is refused with a remedy.
 #[test]
 fn files_that_do_not_belong_together_are_refused() {

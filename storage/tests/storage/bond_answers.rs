@@ -19,6 +19,7 @@ fn rows(store: &Store) -> Vec<Vec<u8>> {
     rows
 }
 
+// Holds invariant 68.
 #[test]
 fn answers_are_kept_one_a_case_until_they_are_forgotten() {
     let directory = tempfile::tempdir().unwrap();

@@ -130,6 +130,7 @@ fn kind(name: &str) -> &str {
     end.unwrap_or_else(|| name.split('-').next().unwrap())
 }
 
+// Holds invariant 145.
 /// Flips one byte after another, anywhere in any file. An unnoticed flip changed nothing: the log and every row are
 /// unchanged.
 #[test]

@@ -21,6 +21,7 @@ fn a_full_disk_loses_nothing_and_goes_on() {
     run_on_a_small_disk("disk_full::on_a_small_disk");
 }
 
+// Holds invariant 164.
 #[test]
 fn rocksdb_recovers_however_often_a_flush_is_tried() {
     run_on_a_small_disk("disk_full::flushed_again_and_again");

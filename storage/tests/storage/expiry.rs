@@ -24,6 +24,7 @@ fn is_known(store: &Store, digest: Hash) -> bool {
     store.snapshot().refused(digest).unwrap().is_some()
 }
 
+// Holds invariant 146.
 /// The log's time is long past by the system's clock: rows that expire after the log's time are kept nevertheless.
 #[test]
 fn rows_expire_by_the_logs_time_and_not_by_the_clocks() {

@@ -303,6 +303,7 @@ fn without_the_side_key_the_opening_names_it() {
     Log::of(&store.snapshot()).unwrap().commit_many(&store, 1);
 }
 
+// Holds invariant 154.
 #[test]
 fn rows_are_never_ahead_of_the_log() {
     let place = tempfile::tempdir().unwrap();

@@ -77,6 +77,7 @@ fn another_history_than_the_released_one_is_read_only() {
     assert!(text.contains("holds 0 batches"), "{text}");
 }
 
+// Holds invariant 212.
 /// A first start that must not append anything makes rows without a frame.
 #[test]
 fn a_log_that_begins_after_a_start_without_a_mark_names_its_first_key() {
@@ -121,6 +122,7 @@ fn without_meaning(whole: &[u8]) -> [(Option<Vec<u8>>, &'static str); 5] {
     ]
 }
 
+// Holds invariant 87.
 /// A mark without a meaning is not mistaken for "nothing was released".
 #[test]
 fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
@@ -184,6 +186,7 @@ fn a_store_whose_mark_says_nothing_is_read_only_and_unchanged() {
     log.commit_many(&store, 1);
 }
 
+// Holds invariant 13.
 /// The mark advances without a sync, so a power loss can damage both slots that take turns.
 #[test]
 fn a_mark_that_lost_its_last_advances_is_the_one_of_the_start() {

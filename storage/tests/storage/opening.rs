@@ -66,6 +66,7 @@ fn older(data: &Path, format: u8, unknown: &[Table]) {
     std::fs::remove_dir_all(log_path(data)).unwrap();
 }
 
+// Holds invariant 107.
 #[test]
 fn a_store_that_holds_its_log_itself_is_refused_and_says_why() {
     let missing: [(u8, &[Table]); 3] = [
@@ -128,6 +129,7 @@ fn two_processes_do_not_share_a_store() {
     assert!(matches!(error, StoreOpenError::Locked { .. }), "{error}");
 }
 
+// Holds invariant 106.
 #[test]
 fn a_log_keeps_the_key_that_it_began_with() {
     let other = |path: &Path| StoreOptions {
@@ -213,6 +215,7 @@ fn a_log_with_another_end_is_refused() {
     assert_eq!(open(directory.path()).unwrap().mode(), StoreMode::ReadWrite);
 }
 
+// Holds invariant 203.
 /// The sequencer has signed the batch, so the log is whole; but it must not be attested or extended.
 #[test]
 fn an_action_that_its_author_did_not_sign_is_read_and_nothing_follows_it() {
@@ -297,6 +300,7 @@ fn a_head_before_the_end_of_the_log_is_refused() {
     assert!(error.to_string().contains(what), "{error}");
 }
 
+// Holds invariant 85.
 /// RocksDB opens without checking every file; the store finds the missing ones at its start.
 #[test]
 fn table_files_that_are_missing_or_cut_off_are_named() {
@@ -333,6 +337,7 @@ fn table_files_that_are_missing_or_cut_off_are_named() {
     }
 }
 
+// Holds invariant 85.
 /// Damage that only a read can show makes the store report that it is not whole.
 #[test]
 fn damage_that_a_read_finds_makes_the_store_read_only() {
@@ -405,6 +410,7 @@ fn a_store_can_be_looked_at_and_be_made_read_only() {
     );
 }
 
+// Holds invariant 144.
 /// A crash ended a first start: its remains hold nothing, and the next start creates the store. Nothing else mistakes
 /// them for a store meanwhile, and a finished store is never mistaken for an unfinished one.
 #[test]

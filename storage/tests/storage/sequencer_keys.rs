@@ -23,6 +23,7 @@ fn named(from_batch: u64) -> WriteGroup {
     group
 }
 
+// Holds invariant 106.
 #[test]
 fn a_key_that_no_action_names_is_found() {
     // For signed batches the headers contradict it, for later ones the log does.

@@ -266,6 +266,7 @@ fn found_after_ids(change: impl Fn(&mut Ids, &[[u8; 16]])) -> String {
     })
 }
 
+// Holds invariants 59, 166.
 #[test]
 fn the_index_of_actions_leads_to_every_action_and_nowhere_else() {
     let astray = |what: &str| format!("the ids of actions: {what}");
@@ -313,6 +314,7 @@ fn the_index_of_actions_leads_to_every_action_and_nowhere_else() {
     }
 }
 
+// Holds invariant 59.
 #[test]
 fn the_lists_of_organizations_hold_every_request_and_nothing_else() {
     let key = |organization: u64, sequence: u64| {
@@ -347,6 +349,7 @@ fn the_lists_of_organizations_hold_every_request_and_nothing_else() {
     assert_eq!(found(1, 33, Some(2)), astray(1, 33, beyond));
 }
 
+// Holds invariant 59.
 /// An index's fault is found at the end of a window. It does not hide an earlier fault of the log, nor does a later
 /// fault of the log hide it.
 #[test]
@@ -381,6 +384,7 @@ fn the_first_fault_of_all_is_told() {
     assert_eq!(refuse_at(13, &snapshot), id);
 }
 
+// Holds invariant 59.
 /// Rows for absent batches and nodes are found wherever they are.
 #[test]
 fn a_row_too_many_is_found() {

@@ -56,6 +56,7 @@ fn types(page: &Answer) -> Vec<&str> {
     types
 }
 
+// Holds invariant 134.
 #[tokio::test]
 async fn events_show_a_key_what_it_may_read() {
     let server = Server::start().await;
@@ -166,6 +167,7 @@ async fn a_secret_is_for_who_may_read(
     }
 }
 
+// Holds invariant 134.
 #[tokio::test]
 async fn a_key_has_no_events_sent_that_it_may_not_read() {
     let server = Server::start_with(&["webhook_allowed_networks=[\"127.0.0.0/8\"]"]).await;

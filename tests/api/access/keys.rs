@@ -139,6 +139,7 @@ async fn a_key_opens_each_kind_of_endpoint_alone_and_beside_a_token() {
     none.refused(401, "UNAUTHENTICATED");
 }
 
+// Holds invariant 26.
 #[tokio::test]
 async fn a_right_that_is_missing_is_named_and_a_token_does_not_widen_it() {
     let server = Server::start().await;
@@ -188,6 +189,7 @@ async fn a_right_that_is_missing_is_named_and_a_token_does_not_widen_it() {
     }
 }
 
+// Holds invariant 26.
 /// A thief of a narrow key who can also get requests signed must not obtain a wide one.
 #[tokio::test]
 async fn a_key_makes_and_renews_no_wider_one() {
@@ -226,6 +228,7 @@ async fn a_key_makes_and_renews_no_wider_one() {
     wide.get(&server, "/templates").await.expect(200);
 }
 
+// Holds invariant 26.
 #[tokio::test]
 async fn organizations_do_not_mix() {
     let server = Server::start().await;
@@ -308,6 +311,7 @@ async fn what_is_no_key_is_refused() {
     assert_eq!(answer.body["body"]["errors"][0]["pointer"], "/expires_at");
 }
 
+// Holds invariant 25.
 #[tokio::test]
 async fn a_key_ends_by_itself_by_rotation_and_at_once_by_deletion() {
     let server = Server::start().await;
@@ -402,6 +406,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
         .any(|window| window == text.as_bytes())
 }
 
+// Holds invariant 25.
 #[tokio::test]
 async fn secrets_are_neither_logged_nor_stored() {
     let mut server = Server::start_traced().await;
@@ -459,6 +464,7 @@ async fn secrets_are_neither_logged_nor_stored() {
     }
 }
 
+// Holds invariant 25.
 #[tokio::test]
 async fn a_stream_ends_with_the_key_that_opened_it() {
     let server = Server::start().await;

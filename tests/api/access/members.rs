@@ -246,6 +246,7 @@ async fn signing_keys_come_and_go() {
         .refused(422, "STATE_VIOLATION");
 }
 
+// Holds invariant 27.
 #[tokio::test]
 async fn an_invitation_is_good_once_for_whom_it_names() {
     let server = Server::start().await;
@@ -412,6 +413,7 @@ async fn token_keys(server: &Server) -> (Value, Vec<Value>) {
     (signing, keys.iter().map(|key| key["kid"].clone()).collect())
 }
 
+// Holds invariant 229.
 /// Verifiers cache the published keys for `max-age`, so until then the old key signs and both are published.
 #[tokio::test]
 async fn a_new_token_key_is_published_before_it_signs() {
@@ -483,6 +485,7 @@ async fn an_access_token_that_has_ended_is_told_from_one_that_is_none() {
     made_up.refused(401, "UNAUTHENTICATED");
 }
 
+// Holds invariant 52.
 #[tokio::test]
 async fn a_registration_sent_again_is_no_login_with_an_old_password() {
     let server = Server::start().await;

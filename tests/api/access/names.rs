@@ -22,6 +22,7 @@ fn refused_at(answer: &Answer, pointer: &str) {
     assert!(named, "{}", answer.body);
 }
 
+// Holds invariant 221.
 #[tokio::test]
 async fn no_address_registers_beside_one_that_looks_like_it() {
     let server = Server::start().await;
@@ -73,6 +74,7 @@ async fn no_address_registers_beside_one_that_looks_like_it() {
         .expect(200);
 }
 
+// Holds invariant 221.
 #[tokio::test]
 async fn names_hide_nothing() {
     let server = Server::start().await;
@@ -97,6 +99,7 @@ async fn names_hide_nothing() {
     refused_at(&answer, "/variations/1/name");
 }
 
+// Holds invariant 222.
 #[tokio::test]
 async fn a_taken_address_is_shown_to_who_could_register_with_another_one() {
     let server = Server::start_with(&["rate_limits=on"]).await;

@@ -58,6 +58,7 @@ fn high_s(signature: &Signature) -> String {
     to_hex(&bytes)
 }
 
+// Holds invariant 217.
 #[tokio::test]
 async fn a_strangers_address_stays_the_strangers() {
     let server = Server::start().await;
@@ -92,6 +93,7 @@ async fn a_strangers_address_stays_the_strangers() {
     stranger.send_registration(&server, &body).await.expect(201);
 }
 
+// Holds invariant 217.
 #[tokio::test]
 async fn a_consent_names_the_wallet_the_key_and_the_log() {
     let server = Server::start().await;
@@ -141,6 +143,7 @@ async fn a_consent_names_the_wallet_the_key_and_the_log() {
     }
 }
 
+// Holds invariant 217.
 /// A possession has the same form as X-Signature.
 #[tokio::test]
 async fn a_consent_has_one_form() {
@@ -192,6 +195,7 @@ async fn a_consent_has_one_form() {
     );
 }
 
+// Holds invariant 217.
 /// A consent names one wallet and never expires, so that wallet may use it again and no other can.
 #[tokio::test]
 async fn a_consent_is_the_wallets_that_it_names() {

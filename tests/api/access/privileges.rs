@@ -70,6 +70,7 @@ fn verified(mut server: Server) {
     assert!(verified.status.success(), "{verified:?}");
 }
 
+// Holds invariant 132.
 #[tokio::test]
 async fn an_invitation_is_good_while_its_maker_may_invite() {
     let server = Server::start().await;
@@ -109,6 +110,7 @@ async fn an_invitation_is_good_while_its_maker_may_invite() {
     verified(server);
 }
 
+// Holds invariant 132.
 #[tokio::test]
 async fn a_revoked_invitation_registers_nobody() {
     let server = Server::start().await;
@@ -160,6 +162,7 @@ async fn a_revoked_invitation_registers_nobody() {
     verified(server);
 }
 
+// Holds invariant 132.
 #[tokio::test]
 async fn an_invitation_is_used_or_revoked_and_never_both() {
     let server = Server::start().await;
@@ -185,6 +188,7 @@ async fn an_invitation_is_used_or_revoked_and_never_both() {
     verified(server);
 }
 
+// Holds invariant 132.
 #[tokio::test]
 async fn nobody_joins_by_an_invitation_of_somebody_who_is_demoted_meanwhile() {
     let server = Server::start().await;
@@ -248,6 +252,7 @@ async fn unlisted(server: &Server, ann: &Caller, removed: &Caller) {
     assert_eq!(ids, [&json!(ann.wallet_id)]);
 }
 
+// Holds invariant 133.
 #[tokio::test]
 async fn a_removed_member_is_out_at_once() {
     let mut server = Server::start().await;
@@ -310,6 +315,7 @@ async fn a_removed_member_is_out_at_once() {
     verified(server);
 }
 
+// Holds invariant 134.
 #[tokio::test]
 async fn batches_show_what_actions_say_to_who_may_read_actions() {
     let server = Server::start().await;
@@ -351,6 +357,7 @@ async fn batches_show_what_actions_say_to_who_may_read_actions() {
     assert!(seen_with.contains("zebra") && export.contains("zebra"));
 }
 
+// Holds invariant 134.
 #[tokio::test]
 async fn a_new_password_is_no_way_to_guess_the_old_one() {
     let server = Server::start_with(&["rate_limits=on"]).await;
@@ -426,6 +433,7 @@ async fn exchanged_once(server: &Server, caller: &Caller, first: &Answer) {
     }
 }
 
+// Holds invariant 135.
 /// A store that is older than the headers its server released accepts no writes. Logins still work, under their usual
 /// rules, because reading needs a token.
 #[tokio::test]

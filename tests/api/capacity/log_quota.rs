@@ -29,6 +29,7 @@ fn noise(bytes: usize) -> String {
     (0..bytes).map(|_| letter()).collect()
 }
 
+// Holds invariant 130.
 #[tokio::test]
 async fn past_its_quota_an_organization_reads_and_others_write() {
     let option = format!("log_bytes_free={QUOTA}");
@@ -90,6 +91,7 @@ async fn past_its_quota_an_organization_reads_and_others_write() {
     assert!(verified.status.success(), "{verified:?}");
 }
 
+// Holds invariant 248.
 #[tokio::test]
 async fn free_organizations_leave_the_others_room_on_the_disk() {
     let mut server = Server::start().await;
@@ -135,6 +137,7 @@ async fn free_organizations_leave_the_others_room_on_the_disk() {
     joined.refused(403, "QUOTA_EXCEEDED");
 }
 
+// Holds invariant 131.
 #[tokio::test]
 async fn small_requests_that_make_large_objects_count_what_they_make() {
     let server = Server::start().await;
@@ -149,6 +152,7 @@ async fn small_requests_that_make_large_objects_count_what_they_make() {
     assert!((50 * 20_000..50 * 25_000).contains(&added), "{added}");
 }
 
+// Holds invariant 130.
 #[tokio::test]
 async fn requests_at_one_time_do_not_pass_the_quota_together() {
     let option = format!("log_bytes_free={QUOTA}");

@@ -12,6 +12,7 @@ const CALLERS: usize = 32;
 /// Longest time until a request must have been refused.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+// Holds invariant 76.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lasting_overload_refuses_some_and_what_was_let_in_is_done() {
     // All callers belong to one organization here.

@@ -38,6 +38,7 @@ fn share(answer: &Answer, name: &str, limit: &str) {
     assert!(wait_s >= 1);
 }
 
+// Holds invariant 126.
 #[tokio::test]
 async fn requests_in_flight_have_a_share_for_each_organization() {
     let server = Server::start_with(&["requests_max=8"]).await;
@@ -54,6 +55,7 @@ async fn requests_in_flight_have_a_share_for_each_organization() {
     bob.new_object(&server, &template).await;
 }
 
+// Holds invariant 126.
 #[tokio::test]
 async fn reads_that_wait_leave_room_for_others_however_many_organizations_wait() {
     let server = Server::start_with(&["requests_max=8"]).await;
@@ -71,6 +73,7 @@ async fn reads_that_wait_leave_room_for_others_however_many_organizations_wait()
     late.await.refused(503, "UNAVAILABLE");
 }
 
+// Holds invariant 127.
 #[tokio::test]
 async fn a_body_that_comes_slowly_keeps_nobody_out() {
     let server = Server::start_with(&["requests_max=1"]).await;
@@ -84,6 +87,7 @@ async fn a_body_that_comes_slowly_keeps_nobody_out() {
     }
 }
 
+// Holds invariant 126.
 #[tokio::test]
 async fn event_streams_have_a_share_for_each_organization() {
     let server = Server::start_with(&["streams_max=8"]).await;
@@ -102,6 +106,7 @@ async fn event_streams_have_a_share_for_each_organization() {
     bob.new_template(&server, "ticket").await;
 }
 
+// Holds invariant 213.
 #[tokio::test]
 async fn organizations_that_hold_all_event_streams_make_room_for_another_one() {
     let server = Server::start_with(&["streams_max=8"]).await;
@@ -138,6 +143,7 @@ async fn asked_from(server: &Server, host: u8, path: &str, caller: &Caller) -> (
     (stream, String::from_utf8(begin.to_vec()).unwrap())
 }
 
+// Holds invariant 213.
 #[tokio::test]
 async fn however_many_organizations_an_address_has_another_address_gets_a_stream() {
     let server = Server::start_with(&["streams_max=2"]).await;
@@ -155,6 +161,7 @@ async fn however_many_organizations_an_address_has_another_address_gets_a_stream
     assert_eq!(begin, "HTTP/1.1 200");
 }
 
+// Holds invariant 213.
 #[tokio::test]
 async fn a_download_whose_place_another_address_gets_breaks_off_visibly() {
     let server = Server::start_with(&["downloads_max=2"]).await;
@@ -208,6 +215,7 @@ async fn large_log(server: &Server, caller: &Caller) -> String {
     template
 }
 
+// Holds invariant 129.
 #[tokio::test]
 async fn an_export_ends_where_its_first_line_said_whatever_comes_meanwhile() {
     let server = Server::start().await;
@@ -233,6 +241,7 @@ async fn an_export_ends_where_its_first_line_said_whatever_comes_meanwhile() {
     assert!(holds, "{}", &text[last..]);
 }
 
+// Holds invariant 126.
 #[tokio::test]
 async fn exports_have_a_share_and_who_does_not_read_loses_it() {
     let options = ["downloads_max=4", "write_timeout_s=2"];
@@ -390,6 +399,7 @@ const PATIENT: [&str; 3] = [
     "request_timeout_s=300",
 ];
 
+// Holds invariant 126.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn digests_of_parts_have_a_share_for_each_organization() {
     let server = Server::start_with(&PATIENT).await;
@@ -399,6 +409,7 @@ async fn digests_of_parts_have_a_share_for_each_organization() {
     at_most_64_wait(&server, &ann, &path, "Range: bytes=1-\r\n").await;
 }
 
+// Holds invariant 126.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn proofs_of_authorship_have_a_share_for_each_organization() {
     let server = Server::start_with(&PATIENT).await;
@@ -433,12 +444,14 @@ async fn long_history(server: &Server, caller: &Caller) -> String {
 /// A sequence before the last update of [`long_history`]: all updates up to it are replayed.
 const PAST: &str = "/objects/{id}?at_sequence=900";
 
+// Holds invariant 126.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_reads_have_a_share_for_each_organization() {
     let others = "/objects/{id}?at_sequence=1900";
     others_have_their_turns(PAST, others, "long-reads", 64).await;
 }
 
+// Holds invariant 126.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_have_a_share_for_each_organization() {
     let path = "/ebus/actions?limit=400";

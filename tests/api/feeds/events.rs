@@ -241,6 +241,7 @@ async fn refused_actions_are_told_to_who_sent_them() {
     assert_eq!(items(&of_bob), [] as [Value; 0]);
 }
 
+// Holds invariant 38.
 #[tokio::test]
 async fn an_organization_sees_its_own_doings_and_what_is_done_to_its_objects() {
     let mut server = Server::start().await;
@@ -382,6 +383,7 @@ async fn wrong_queries(server: &Server, caller: &Caller, template_id: &str) {
     refused("?last_event_id=1", "VALIDATION_ERROR").await;
 }
 
+// Holds invariant 232.
 #[tokio::test]
 async fn anchored_batches_concern_those_with_an_action_in_them() {
     let server = Server::start().await;

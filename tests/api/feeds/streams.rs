@@ -60,6 +60,7 @@ async fn resumes_anywhere(server: &Server, caller: &Caller, listed: &[Value]) {
     }
 }
 
+// Holds invariant 36.
 #[tokio::test]
 async fn a_stream_is_the_list_from_where_it_begins() {
     let server = Server::start().await;
@@ -214,6 +215,7 @@ async fn filters_and_signs_of_life() {
     assert_eq!(stream.event().await["type"], "object.locked");
 }
 
+// Holds invariant 36.
 #[tokio::test]
 async fn nothing_is_lost_or_seen_twice_across_a_kill() {
     let mut server = Server::start().await;
@@ -294,6 +296,7 @@ async fn a_stream_ends_with_its_token() {
     assert_eq!(again.status, 401);
 }
 
+// Holds invariant 133.
 /// A member's stream ends with the membership; its last line states why, and later events are not sent.
 #[tokio::test]
 async fn a_stream_ends_with_its_readers_membership() {
@@ -382,6 +385,7 @@ async fn until_open(server: &Server, caller: &Caller) -> EventStream {
     panic!("no room for a stream");
 }
 
+// Holds invariant 37.
 #[tokio::test]
 async fn who_does_not_read_is_cut_off_and_others_are_not() {
     const BATCHES: usize = 5;

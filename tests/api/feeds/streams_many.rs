@@ -59,6 +59,7 @@ async fn open(server: &Server, caller: &Caller, streams: &mut Vec<EventStream>, 
     }
 }
 
+// Holds invariants 37, 167.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn five_thousand_streams_are_cheap_and_get_everything() {
     let all = room();
@@ -111,6 +112,7 @@ async fn five_thousand_streams_are_cheap_and_get_everything() {
     );
 }
 
+// Holds invariant 167.
 /// The streams stay unread meanwhile, which leaves the processor to the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sending_to_thousands_of_streams_refuses_no_neighbours_request() {

@@ -134,6 +134,7 @@ async fn events_arrive_signed_in_order_and_with_their_receipts() {
     assert_eq!(listed["items"][0], webhook);
 }
 
+// Holds invariant 40.
 #[tokio::test]
 async fn a_failure_holds_back_its_own_object_alone() {
     let (server, ann) = system(QUICK).await;
@@ -172,6 +173,7 @@ async fn a_failure_holds_back_its_own_object_alone() {
     assert_eq!(found[2]["attempts"], 2);
 }
 
+// Holds invariant 41.
 #[tokio::test]
 async fn redirects_are_failures_and_the_last_one_gives_up() {
     let (server, ann) = system("webhook_retry_schedule_s=[0,0]").await;
@@ -256,6 +258,7 @@ async fn a_receiver_may_ask_for_time() {
     );
 }
 
+// Holds invariant 40.
 #[tokio::test]
 async fn a_dead_receiver_delays_nobody_else() {
     let (server, ann) = system(QUICK).await;
@@ -279,6 +282,7 @@ async fn a_dead_receiver_delays_nobody_else() {
     );
 }
 
+// Holds invariant 126.
 #[tokio::test]
 async fn one_organizations_receivers_leave_attempts_to_the_others() {
     let options = [LOOPBACK, QUICK, "webhook_attempts_max=4"];
@@ -302,6 +306,7 @@ async fn one_organizations_receivers_leave_attempts_to_the_others() {
     assert_eq!(dead.so_far().len(), 1, "a quarter of the attempts");
 }
 
+// Holds invariant 39.
 #[tokio::test]
 async fn every_event_arrives_at_least_once_across_kill_9() {
     let (mut server, ann) = system(QUICK).await;
@@ -446,6 +451,7 @@ async fn a_delivery_is_made_again_and_a_test_is_sent_at_once() {
     assert_eq!(listed["items"], json!([]));
 }
 
+// Holds invariant 41.
 #[tokio::test]
 async fn nothing_is_sent_inside_and_secrets_stay_out_of_the_log() {
     let server = Server::start_traced().await;

@@ -105,6 +105,7 @@ fn code_of<T: std::fmt::Debug>(result: Result<T, ClientError>) -> String {
     result.unwrap_err().code().unwrap_or_default().to_owned()
 }
 
+// Holds invariant 78.
 #[tokio::test]
 async fn a_claim_that_holds_is_recorded_once() {
     let mut log = Log::start(&["organization_share_percent=100"]).await;
@@ -195,6 +196,7 @@ async fn check_verdict(log: &Log, sequence: u64, file: &ClaimFile) {
     }
 }
 
+// Holds invariant 78.
 #[tokio::test]
 async fn a_claim_is_its_claimants_to_bring() {
     let log = Log::start(&[]).await;
@@ -274,6 +276,7 @@ const SPOILT: &[Spoilt] = &[
     }),
 ];
 
+// Holds invariant 78.
 #[tokio::test]
 async fn what_does_not_hold_is_refused_where_it_is_wrong_and_leaves_no_trace() {
     let log = Log::start(&[]).await;
@@ -311,6 +314,7 @@ async fn what_does_not_hold_is_refused_where_it_is_wrong_and_leaves_no_trace() {
     assert!(reported.contains("claims_key_file"), "{reported}");
 }
 
+// Holds invariant 78.
 #[tokio::test]
 async fn an_anchor_is_the_logs_own() {
     let log = Log::start(&[]).await;

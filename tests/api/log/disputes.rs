@@ -21,6 +21,7 @@ async fn bring_file(server: &Server, caller: &Caller, file: &EvidenceFile) -> An
     bring(server, caller, &json(file).to_string()).await
 }
 
+// Holds invariant 71.
 #[tokio::test]
 async fn a_proven_fault_is_recorded_once_with_its_evidence() {
     let mut server = Server::start().await;
@@ -136,6 +137,7 @@ async fn anchored_checkpoints_are_the_servers_own() {
     assert!(why.contains("no checkpoint of 1 batches"), "{why}");
 }
 
+// Holds invariant 71.
 #[tokio::test]
 async fn what_shows_no_fault_leaves_no_trace() {
     let server = Server::start().await;
@@ -189,6 +191,7 @@ async fn what_shows_no_fault_leaves_no_trace() {
     assert_eq!(server.sequence().await, before);
 }
 
+// Holds invariant 71.
 #[tokio::test]
 async fn many_at_one_time_make_one_dispute() {
     let server = Server::start().await;

@@ -103,6 +103,7 @@ async fn anchored(server: &Server) {
         .unwrap();
 }
 
+// Holds invariant 31.
 #[tokio::test]
 async fn a_stranger_reaches_the_heads_of_server_and_contract() {
     let mut server = Server::start().await;
@@ -167,6 +168,7 @@ async fn a_stranger_reaches_the_heads_of_server_and_contract() {
         .refused(401, "UNAUTHENTICATED");
 }
 
+// Holds invariant 31.
 #[tokio::test]
 async fn one_changed_byte_is_named_by_its_line() {
     let server = Server::start().await;

@@ -340,6 +340,7 @@ async fn gone() -> String {
     url
 }
 
+// Holds invariants 108, 149.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_of_action_and_no_pair_of_them_convicts() {
     let server = Server::start_with(&[LOOPBACK, QUICK]).await;

@@ -25,6 +25,7 @@ fn reason(answer: &Answer) -> (&Value, &Value) {
     )
 }
 
+// Holds invariant 136.
 #[tokio::test]
 async fn a_spent_nonce_says_what_came_of_it() {
     let mut server = Server::start().await;
@@ -93,6 +94,7 @@ async fn a_spent_nonce_says_what_came_of_it() {
     assert!(server.verify_data().status.success());
 }
 
+// Holds invariant 136.
 #[tokio::test]
 async fn a_strangers_registration_is_not_told_where_a_nonce_was_spent() {
     let server = Server::start().await;
@@ -131,6 +133,7 @@ async fn a_wrong_signature_names_whose_it_is() {
     assert!(recovered != ann.key.address().to_string());
 }
 
+// Holds invariant 137.
 #[tokio::test]
 async fn if_match_is_held_to_or_refused() {
     let server = Server::start().await;
@@ -232,6 +235,7 @@ async fn numbers_above_two_to_the_fifty_third_are_texts() {
     }
 }
 
+// Holds invariant 137.
 #[tokio::test]
 async fn a_history_goes_either_way() {
     let server = Server::start().await;

@@ -255,6 +255,7 @@ async fn bus_bodies_that_are_not_right() {
     assert_eq!(server.sequence().await, before);
 }
 
+// Holds invariant 231.
 /// A PATCH takes a merge patch under its media type, and every answer that should says so.
 #[tokio::test]
 async fn a_merge_patch_is_taken_by_its_name() {

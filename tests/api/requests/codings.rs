@@ -102,6 +102,7 @@ async fn comes_in_every_form(server: &Server, ann: &Caller, path: &str) {
     }
 }
 
+// Holds invariant 228.
 #[tokio::test]
 async fn every_large_answer_is_compressed_for_who_accepts_it() {
     let server = Server::start().await;
@@ -142,6 +143,7 @@ async fn every_large_answer_is_compressed_for_who_accepts_it() {
     }
 }
 
+// Holds invariant 228.
 #[tokio::test]
 async fn an_export_is_compressed_while_it_is_written() {
     let server = Server::start().await;
@@ -163,6 +165,7 @@ async fn an_export_is_compressed_while_it_is_written() {
     }
 }
 
+// Holds invariant 228.
 /// Secrets next to chosen text, contents of files, and event streams are not compressed.
 #[tokio::test]
 async fn secrets_files_and_streams_are_sent_as_they_are() {
@@ -241,6 +244,7 @@ async fn large_object(server: &Server, ann: &Caller) -> String {
     made.body["id"].as_str().unwrap().to_owned()
 }
 
+// Holds invariant 228.
 #[tokio::test]
 async fn a_change_accepts_the_tag_of_every_form() {
     let server = Server::start().await;
@@ -260,6 +264,7 @@ async fn a_change_accepts_the_tag_of_every_form() {
     }
 }
 
+// Holds invariant 228.
 /// Conditions through proxies that compress.
 #[tokio::test]
 async fn conditions_hold_behind_proxies_that_compress() {

@@ -21,6 +21,7 @@ fn message(answer: &Answer) -> &str {
     answer.body["body"]["message"].as_str().unwrap()
 }
 
+// Holds invariant 169.
 #[tokio::test]
 async fn a_body_with_several_faults_is_answered_with_all_of_them() {
     let server = Server::start().await;
@@ -57,6 +58,7 @@ async fn a_body_with_several_faults_is_answered_with_all_of_them() {
     assert_eq!(places(&login), ["/email", "/password", "/pasword"]);
 }
 
+// Holds invariant 169.
 #[tokio::test]
 async fn an_unknown_member_is_reported_in_one_wording() {
     let server = Server::start().await;

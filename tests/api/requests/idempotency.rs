@@ -79,6 +79,7 @@ fn replayed(first: &Answer, again: &Answer) {
     assert!(highest >= first.header("x-nonce-highest").parse::<u64>().unwrap());
 }
 
+// Holds invariant 19.
 #[tokio::test]
 async fn a_request_with_a_key_is_done_once_and_answered_again() {
     let server = Server::start().await;
@@ -145,6 +146,7 @@ async fn numbers_come_back_digit_by_digit() {
     assert_eq!(texts[0], texts[1], "the same bytes");
 }
 
+// Holds invariant 19.
 #[tokio::test]
 async fn a_batch_and_its_failures_come_back_after_a_crash() {
     let server = Server::start().await;
@@ -206,6 +208,7 @@ async fn a_key_is_not_used_up_by_what_did_nothing() {
     assert_eq!(done.header("idempotent-replayed"), "");
 }
 
+// Holds invariant 19.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_at_once_one_is_done() {
     let server = Arc::new(Server::start().await);
@@ -299,6 +302,7 @@ async fn statuses(racing: impl Iterator<Item = impl Future<Output = Answer>>) ->
     answers
 }
 
+// Holds invariant 20.
 #[tokio::test]
 async fn a_lost_race_is_told_by_if_match() {
     let server = Server::start().await;

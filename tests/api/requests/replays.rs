@@ -67,6 +67,7 @@ fn refused(answer: &Answer, status: u16, code: &str, secrets: &[&Value]) {
     }
 }
 
+// Holds invariant 19.
 #[tokio::test]
 async fn a_stored_answer_is_for_its_asker_while_the_asker_may_ask() {
     let server = Server::start().await;
@@ -119,6 +120,7 @@ async fn a_stored_answer_is_for_its_asker_while_the_asker_may_ask() {
     }
 }
 
+// Holds invariant 19.
 #[tokio::test]
 async fn a_lower_role_gets_no_invitation_of_a_higher_one() {
     let server = Server::start().await;
@@ -135,6 +137,7 @@ async fn a_lower_role_gets_no_invitation_of_a_higher_one() {
     refused(&seen, 403, "FORBIDDEN", &[&first.body["code"]]);
 }
 
+// Holds invariant 19.
 #[tokio::test]
 async fn a_stored_answer_is_for_the_api_key_that_asked() {
     let server = Server::start_with(&["webhook_allowed_networks=[\"127.0.0.0/8\"]"]).await;
@@ -185,6 +188,7 @@ async fn a_stored_answer_is_for_the_api_key_that_asked() {
     replayed(&first, &test(keys[0].clone()).await);
 }
 
+// Holds invariant 19.
 #[tokio::test]
 async fn a_retry_after_the_deadline_is_answered_and_nothing_else_is() {
     let server = Server::start().await;

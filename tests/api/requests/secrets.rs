@@ -37,6 +37,7 @@ impl Making<'_> {
     }
 }
 
+// Holds invariant 19.
 #[tokio::test]
 async fn a_replay_shows_the_secret_to_its_signer_alone() {
     let mut server = Server::start().await;

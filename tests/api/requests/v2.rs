@@ -79,6 +79,7 @@ async fn renamed_paths_lead_to_their_successors() {
     );
 }
 
+// Holds invariant 35.
 #[tokio::test]
 async fn what_v2_does_not_have_is_refused_in_its_own_words() {
     let server = Server::start().await;

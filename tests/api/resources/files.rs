@@ -129,6 +129,7 @@ pub(crate) async fn until_there_are(server: &Server, count: usize) {
     assert!(in_time.is_ok(), "{:?}", files(&folder));
 }
 
+// Holds invariant 28.
 #[tokio::test]
 async fn a_file_comes_back_and_its_content_is_kept_once() {
     let server = Server::start().await;
@@ -321,6 +322,7 @@ async fn parts_of_a_content_and_conditions() {
     assert_eq!((parts.status.as_u16(), read.len()), (200, 0));
 }
 
+// Holds invariant 30.
 #[tokio::test]
 async fn nothing_of_a_file_runs_and_no_name_leads_astray() {
     let server = Server::start().await;
@@ -394,6 +396,7 @@ async fn wrong_forms(server: &Server, ann: &Caller, [named, file]: [Part<'_>; 2]
         .refused(400, "VALIDATION_ERROR");
 }
 
+// Holds invariant 29.
 #[tokio::test]
 async fn what_is_refused_leaves_nothing() {
     let server = Server::start().await;

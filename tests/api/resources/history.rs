@@ -75,6 +75,7 @@ async fn has_one_row_each(mut server: Server) {
     }
 }
 
+// Holds invariant 47.
 #[tokio::test]
 async fn a_history_lists_the_last_thousand_actions() {
     let server = Server::start().await;
@@ -167,6 +168,7 @@ async fn past_states_have_bounds(
     unseen.refused(404, "RESOURCE_NOT_FOUND");
 }
 
+// Holds invariants 47, 230.
 #[tokio::test]
 async fn an_object_is_rebuilt_as_it_stood() {
     let server = Server::start().await;

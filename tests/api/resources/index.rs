@@ -24,6 +24,7 @@ async fn rows_written(port: u16) -> u64 {
     written.unwrap().parse().unwrap()
 }
 
+// Holds invariant 42.
 #[tokio::test]
 async fn an_index_writes_what_changes_in_it_and_nothing_where_there_is_none() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -72,6 +73,7 @@ async fn an_index_writes_what_changes_in_it_and_nothing_where_there_is_none() {
     }
 }
 
+// Holds invariant 42.
 #[tokio::test]
 async fn the_index_is_what_a_replay_of_the_log_makes() {
     let mut server = Server::start().await;

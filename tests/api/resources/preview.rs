@@ -18,6 +18,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
+// Holds invariant 34.
 #[tokio::test]
 async fn later_actions_see_the_earlier_ones_and_nothing_is_stored() {
     let server = Server::start().await;
@@ -75,6 +76,7 @@ async fn later_actions_see_the_earlier_ones_and_nothing_is_stored() {
     assert_eq!(message(&atomic)["nonce"], "4");
 }
 
+// Holds invariant 34.
 #[tokio::test]
 async fn what_it_tells_to_sign_is_taken() {
     let server = Server::start().await;
@@ -178,6 +180,7 @@ async fn what_could_not_be_asked_for_is_not_previewed() {
     nobody.refused(401, "UNAUTHENTICATED");
 }
 
+// Holds invariant 34.
 #[tokio::test]
 async fn large_objects_are_previewed_few_at_a_time() {
     let server = Server::start().await;

@@ -164,6 +164,7 @@ pub(crate) fn items_id(item: &Value) -> String {
     item["id"].as_str().unwrap().to_owned()
 }
 
+// Holds invariant 44.
 #[tokio::test]
 async fn pages_follow_each_other_while_objects_are_added() {
     let server = Server::start().await;
@@ -215,6 +216,7 @@ async fn pages_follow_each_other_while_objects_are_added() {
     }
 }
 
+// Holds invariant 45.
 #[tokio::test]
 async fn others_objects_are_found_only_where_they_are_public_and_named() {
     let server = Server::start().await;

@@ -39,6 +39,7 @@ async fn use_up(server: &Server, caller: &Caller, first: &str, second: &str) -> 
     results.iter().filter(done).count()
 }
 
+// Holds invariant 124.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mints_of_each_others_templates_end_and_nobody_else_waits() {
     let server = Arc::new(Server::start_with(&["request_timeout_s=6"]).await);

@@ -34,6 +34,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
+// Holds invariant 32.
 #[tokio::test]
 async fn schemas_are_enforced_with_pointers() {
     let server = Server::start().await;
@@ -294,6 +295,7 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
     assert_eq!(list.body["items"].as_array().unwrap().len(), SUPPLY);
 }
 
+// Holds invariant 138.
 #[tokio::test]
 async fn a_template_is_edited_again_when_its_objects_are_burned() {
     let mut server = Server::start().await;

@@ -23,6 +23,7 @@ async fn begin(server: &Server, caller: &Caller, bytes: &[u8]) -> TcpStream {
     stream
 }
 
+// Holds invariant 29.
 #[tokio::test]
 async fn a_torn_upload_is_gone() {
     let server = Server::start().await;
@@ -33,6 +34,7 @@ async fn a_torn_upload_is_gone() {
     until_there_are(&server, 0).await;
 }
 
+// Holds invariant 28.
 #[tokio::test]
 async fn a_crash_leaves_nothing_that_is_not_named() {
     let mut server = Server::start().await;

@@ -59,6 +59,7 @@ fn library(row: &Row, log: &Log) -> Result<(), &'static str> {
     }
 }
 
+// Holds invariant 70.
 #[test]
 fn the_library_comes_to_every_verdict() {
     let log = Log::read();
@@ -101,6 +102,7 @@ fn command_line(row: &Row, log: &Log, file: &std::path::Path) -> Output {
     command.output().unwrap()
 }
 
+// Holds invariant 70.
 #[test]
 fn the_command_line_comes_to_every_verdict() {
     let log = Log::read();

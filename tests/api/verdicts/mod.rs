@@ -76,6 +76,7 @@ fn made() -> String {
     format!("{state},\n\"cases\":[\n{}\n]}}\n", lines.join(",\n"))
 }
 
+// Holds invariant 70.
 #[test]
 fn the_table_is_what_the_cases_make() {
     let (path, made) = (path(), made());

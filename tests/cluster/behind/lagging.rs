@@ -70,6 +70,7 @@ fn is_to_be_repeated(answer: &Answer) {
     assert!(answer.body.contains("UNAVAILABLE"), "{}", answer.body);
 }
 
+// Holds invariant 252.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_lags_refuses_nobody_whom_it_has_not_read() {
     let mut rng = Rng::seeded("cluster-lagging");
@@ -126,6 +127,7 @@ async fn a_node_that_lags_refuses_nobody_whom_it_has_not_read() {
     cluster.stop();
 }
 
+// Holds invariant 252.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_stood_still_refuses_nobody_whom_it_has_not_read() {
     let mut rng = Rng::seeded("cluster-stood-still");

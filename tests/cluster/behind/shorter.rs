@@ -47,6 +47,7 @@ async fn becomes_ready(cluster: &Cluster, index: usize) {
     eventually("the node is ready", LIMIT, is_ready).await;
 }
 
+// Holds invariant 233.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_starts_with_less_than_was_anchored_catches_up_and_leads() {
     let mut rng = Rng::seeded("cluster-shorter");

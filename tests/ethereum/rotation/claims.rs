@@ -65,6 +65,7 @@ fn write(folder: &Path, claim: &ClaimFile) -> PathBuf {
     file
 }
 
+// Holds invariant 78.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_claim_outlives_the_key_that_signed_its_batch() {
     let mut rng = Rng::seeded("claims across a rotation");

@@ -222,6 +222,7 @@ async fn anchored(client: &Client, batches: u64) {
     eventually("the anchors are final", LIMIT, is_final).await;
 }
 
+// Holds invariants 103, 104, 105.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_rotations_under_load_leave_a_log_that_everybody_verifies() {
     let mut rng = Rng::seeded("rotation");
@@ -378,6 +379,7 @@ async fn is_stopped(setup: &Setup) -> bool {
     http::metric(setup.metrics_port(), "kedge_signing_stopped", &[]).await > 0.5
 }
 
+// Holds invariants 99, 101, 102.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_is_signed_with_its_key_or_not_at_all() {
     let mut rng = Rng::seeded("not signed");

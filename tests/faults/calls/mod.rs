@@ -54,6 +54,7 @@ fn count_of(counts: &[(Group, u64)], group: Group) -> u64 {
     counts.iter().find(|count| count.0 == group).unwrap().1
 }
 
+// Holds invariant 1.
 /// Runs a sample by seed: each group and way at one call of the workload, as many as fit in the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_fails_loses_nothing() {

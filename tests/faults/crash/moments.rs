@@ -47,6 +47,7 @@ fn kill_a_start(setup: &Setup, usual: Duration, rng: &mut Rng) {
     starting.kill();
 }
 
+// Holds invariant 144.
 /// A key file is complete or missing, the chain's journal is readable, the contract is recorded: the next start works.
 #[test]
 fn a_first_start_that_is_killed_is_no_obstacle_to_the_next() {
@@ -65,6 +66,7 @@ fn a_first_start_that_is_killed_is_no_obstacle_to_the_next() {
     }
 }
 
+// Holds invariant 77.
 /// A server that is stopped right after it reports that it serves ends in order, with code 0.
 #[test]
 fn a_server_that_is_told_to_stop_at_once_ends_in_order() {
@@ -175,6 +177,7 @@ fn development(data: &Path) -> Setup {
         .set("memtable_bytes", 2 << 20)
 }
 
+// Holds invariant 144.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_in_recovery_stop_or_idleness_loses_nothing() {
     let mut rng = Rng::seeded("kills without load");

@@ -96,6 +96,7 @@ fn is_kept_and_copied(server: Server, setup: &Setup, directory: &Path) {
     done(&["verify", "data", "--dev"], &[data]);
 }
 
+// Holds invariant 250.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_earlier_state_is_read_continued_and_copied() {
     let names = all();

@@ -131,6 +131,7 @@ fn commands_report_what_is_missing(made: &Made, directory: &Path) {
     std::fs::rename(at("store"), made.setup.store()).unwrap();
 }
 
+// Holds invariants 158, 241.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn archived_segments_are_named_and_come_back() {
     let mut rng = Rng::seeded("archive");
@@ -221,6 +222,7 @@ async fn key_is_followed(made: &Made, named: Address) {
     assert_eq!(keys.last().key, named);
 }
 
+// Holds invariant 160.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_action_that_names_a_key_is_archived_and_still_shown() {
     let mut rng = Rng::seeded("archived key");
@@ -277,6 +279,7 @@ async fn an_action_that_names_a_key_is_archived_and_still_shown() {
     assert_eq!(restored["head"], backup["head"]);
 }
 
+// Holds invariant 19.
 /// The answer to a dispute needs no part of the log, so its idempotency key repeats it even when the verdict is
 /// archived.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

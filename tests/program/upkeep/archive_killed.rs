@@ -65,6 +65,7 @@ fn nothing_is_lost(before: &BTreeMap<String, Vec<u8>>, log: &Path, archive: &Pat
     }
 }
 
+// Holds invariant 158.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_at_any_step_of_archiving_loses_no_segment() {
     let mut rng = Rng::seeded("archive killed");

@@ -52,6 +52,7 @@ async fn watched(made: &Made, anvil: &Anvil, bonded: &Bonded, memory: &Path) -> 
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 
+// Holds invariant 239.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_case_about_archived_batches_keeps_no_other_one_waiting() {
     let mut rng = Rng::seeded("archived bond");

@@ -78,6 +78,7 @@ async fn restored_read_only(from: &Path, reported: &Value, setup: &Setup) -> Ser
     server
 }
 
+// Holds invariants 89, 155, 157.
 /// Backups during writes, each restored and compared with the writes acknowledged before it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_backup_of_a_running_server_is_whole_and_signs_nothing_by_itself() {
@@ -153,6 +154,7 @@ fn hex(bytes: [u8; 32]) -> String {
     kedge_protocol::hash::to_hex(&bytes)[2..].to_owned()
 }
 
+// Holds invariant 89.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_whole_backup_is_not_made_and_not_restored() {
     let mut rng = Rng::seeded("no backup");

@@ -97,6 +97,7 @@ fn batches(lines: &[String]) -> Vec<(u64, u64)> {
     lines.iter().filter_map(batch).collect()
 }
 
+// Holds invariants 156, 157.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_killed_server_is_restored_as_it_stood_at_a_sequence() {
     let mut rng = Rng::seeded("drill");
@@ -243,6 +244,7 @@ fn check_links(first: &Path, second: &Path, printed: &Value) {
     }
 }
 
+// Holds invariant 155.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_older_backup_must_be_whole_and_of_the_same_log() {
     let mut rng = Rng::seeded("older backup");

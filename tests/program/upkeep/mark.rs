@@ -10,6 +10,7 @@ use crate::support::{Rng, copy_directory, eventually, free_port};
 
 const ACCEPT: &str = "--accept-missing-high-water-mark";
 
+// Holds invariant 87.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_without_its_mark_signs_nothing() {
     let mut rng = Rng::seeded("no mark");
@@ -60,6 +61,7 @@ async fn a_copy_without_its_mark_signs_nothing() {
     made.verify();
 }
 
+// Holds invariant 88.
 /// The chain is asked before the first write, and before files are removed that an old store does not name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_the_chain_contradicts_never_writes() {
@@ -129,6 +131,7 @@ fn hex_of(bytes: [u8; 32]) -> String {
     kedge_protocol::hash::to_hex(&bytes)[2..].to_owned()
 }
 
+// Holds invariant 87.
 /// With the node down, a server with its mark serves; one without waits for the node, the only other witness.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_the_node_down_the_mark_decides() {

@@ -66,6 +66,7 @@ fn peaks(made: &Made, server: &mut Option<crate::support::server::Server>, to: &
     [backup, rebuild, verify]
 }
 
+// Holds invariant 242.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_does_not_grow_with_the_log() {
     let mut rng = Rng::seeded("memory");

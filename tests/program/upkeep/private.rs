@@ -30,6 +30,7 @@ fn open_to_others(root: &Path, found: &mut Vec<String>) {
     }
 }
 
+// Holds invariant 92.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_data_directory_is_the_owners_alone() {
     let mut rng = Rng::seeded("modes");
@@ -77,6 +78,7 @@ async fn the_data_directory_is_the_owners_alone() {
     );
 }
 
+// Holds invariant 90.
 /// An empty file is left by a crash during its writing, or by an older program.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_file_of_state_says_what_to_do() {
@@ -98,6 +100,7 @@ async fn an_empty_file_of_state_says_what_to_do() {
     made.setup.start().stop();
 }
 
+// Holds invariant 91.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_key_of_api_keys_is_not_replaced_silently() {
     let mut rng = Rng::seeded("lost key");
@@ -160,6 +163,7 @@ async fn a_lost_key_of_api_keys_is_not_replaced_silently() {
     made.setup.start().stop();
 }
 
+// Holds invariant 92.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stolen_token_key_is_retired_at_once() {
     let mut rng = Rng::seeded("stolen key");

@@ -99,6 +99,7 @@ fn rebuild(data: &Path, arguments: &[&str]) -> std::process::Output {
     kedge(&[&["rebuild", "--dev"], arguments].concat(), &[data])
 }
 
+// Holds invariant 86.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_table_is_made_again() {
     let mut rng = Rng::seeded("rebuild");
@@ -146,6 +147,7 @@ async fn every_table_is_made_again() {
     made.verify();
 }
 
+// Holds invariant 86.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_without_the_store_makes_the_same_rows() {
     let mut rng = Rng::seeded("no store");
@@ -185,6 +187,7 @@ async fn a_start_without_the_store_makes_the_same_rows() {
     made.verify();
 }
 
+// Holds invariants 86, 154.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_and_a_log_that_do_not_belong_together_are_refused() {
     let mut rng = Rng::seeded("not together");
@@ -233,6 +236,7 @@ async fn a_store_and_a_log_that_do_not_belong_together_are_refused() {
     made.verify();
 }
 
+// Holds invariant 86.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_interrupted_rebuild_starts_again() {
     let mut rng = Rng::seeded("interrupted");

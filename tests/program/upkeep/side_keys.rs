@@ -165,6 +165,7 @@ fn named(setup: &Setup) -> Vec<u64> {
     named
 }
 
+// Holds invariant 159.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_rotate_while_the_server_runs_and_the_log_still_makes_every_row() {
     let rng = Rng::seeded("side keys");
@@ -236,6 +237,7 @@ async fn makes_no_key_read_only(setup: &Setup) {
     server.stop();
 }
 
+// Holds invariant 159.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_key_is_named_and_its_number_is_not_given_again() {
     let rng = Rng::seeded("missing side keys");

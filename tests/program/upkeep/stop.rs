@@ -9,6 +9,7 @@ use crate::support::server::Setup;
 /// Number of such stops.
 const STOPS: u64 = 30;
 
+// Holds invariant 84.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_during_an_orderly_stop_loses_nothing() {
     let mut rng = Rng::seeded("cut stop");

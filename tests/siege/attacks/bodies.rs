@@ -116,6 +116,7 @@ fn bodies_that_come_slowly() {
         .run(async |field| swarm(&field, CONNECTIONS, slow).await);
 }
 
+// Holds invariant 115.
 #[test]
 #[ignore = "a siege: make siege"]
 fn bodies_that_nobody_wants() {

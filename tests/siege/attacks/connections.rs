@@ -40,6 +40,7 @@ async fn brief(field: Arc<Field>, number: usize) {
     }
 }
 
+// Holds invariant 207.
 #[test]
 #[ignore = "a siege: make siege"]
 fn idle_connections() {

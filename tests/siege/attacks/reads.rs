@@ -78,6 +78,7 @@ fn pages_of_one_tenant() {
     .run(async |field| swarm(&field, CONNECTIONS, page).await);
 }
 
+// Holds invariant 167.
 #[test]
 #[ignore = "a siege: make siege"]
 fn event_streams_of_one_tenant() {

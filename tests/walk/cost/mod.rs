@@ -110,6 +110,7 @@ async fn world() -> Arc<World> {
     world
 }
 
+// Holds invariant 220.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_input_of_every_endpoint_doubled() {
     let world = world().await;
@@ -124,6 +125,7 @@ async fn every_input_of_every_endpoint_doubled() {
     check(&world, dimensions).await;
 }
 
+// Holds invariant 220.
 /// Endpoints whose cost depends on stored data, or on more than one input.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_stored_doubled() {

@@ -54,6 +54,7 @@ impl Bench {
     }
 }
 
+// Holds invariant 163.
 #[test]
 fn groups_are_appended_synced_applied_and_only_then_answered() {
     let place = tempfile::tempdir().unwrap();
@@ -87,6 +88,7 @@ fn groups_are_appended_synced_applied_and_only_then_answered() {
     bench.publisher.end().unwrap();
 }
 
+// Holds invariant 163.
 #[test]
 fn what_was_not_synced_is_lost_unanswered_and_what_was_is_applied_by_the_next_start() {
     let place = tempfile::tempdir().unwrap();
@@ -115,6 +117,7 @@ fn what_was_not_synced_is_lost_unanswered_and_what_was_is_applied_by_the_next_st
     assert_eq!(bench.published_batches(), 2);
 }
 
+// Holds invariant 163.
 #[test]
 fn a_step_that_found_no_room_is_taken_again_and_doubles_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -191,6 +194,7 @@ fn what_the_chain_holds_up_is_given_up_once_the_server_ends() {
     assert_eq!(head.batches, 1);
 }
 
+// Holds invariant 163.
 #[test]
 fn a_group_of_the_sample_is_compared_once_those_before_it_are_applied() {
     let place = tempfile::tempdir().unwrap();
@@ -324,6 +328,7 @@ impl Run {
     }
 }
 
+// Holds invariant 163.
 #[test]
 fn whatever_the_order_of_steps_what_was_answered_is_there_after_a_crash() {
     let (mut answered, mut blocked) = (0, 0);

@@ -175,6 +175,7 @@ mod tests {
     const BUSY: &str = r#""error":{"code":-32005,"message":"limit exceeded"}"#;
     const NULL: &str = r#""result":null"#;
 
+    // Holds invariant 14.
     #[tokio::test]
     async fn finality_is_never_replaced_by_depth_where_the_node_has_it() {
         let script = [

@@ -306,6 +306,7 @@ mod tests {
         assert_eq!(third, IntentDecision::Reconcile);
     }
 
+    // Holds invariant 14.
     #[test]
     fn a_transaction_behind_a_gap_of_nonces_takes_the_chains_nonce_once_it_is_late() {
         let gap = |now_ms| IntentObservation {

@@ -9,6 +9,7 @@ use kedge_protocol::Hash;
 
 use super::support::*;
 
+// Holds invariant 82.
 #[tokio::test]
 async fn each_is_read_with_the_signature_that_brought_it() {
     let anvil = Anvil::start(&[]).await;

@@ -169,6 +169,7 @@ async fn a_restart_goes_on_with_the_answer_that_was_sent() {
     assert!(!responder.is_busy());
 }
 
+// Holds invariant 68.
 #[tokio::test]
 async fn an_answer_takes_the_nonce_of_an_anchor_that_is_stuck() {
     let asked = Asked::new().await;
@@ -207,6 +208,7 @@ async fn an_answer_takes_the_nonce_of_an_anchor_that_is_stuck() {
     assert_eq!(asked.state().await, CaseState::Answered);
 }
 
+// Holds invariant 67.
 #[tokio::test]
 async fn a_wall_clock_that_is_set_back_does_not_keep_an_answer_from_a_higher_offer() {
     let asked = Asked::new().await;
@@ -225,6 +227,7 @@ async fn a_wall_clock_that_is_set_back_does_not_keep_an_answer_from_a_higher_off
     }
 }
 
+// Holds invariant 68.
 #[tokio::test]
 async fn a_reorganisation_brings_a_case_back() {
     let asked = Asked::new().await;
@@ -280,6 +283,7 @@ async fn demand_inclusion(asked: &Asked) -> Hash {
     case
 }
 
+// Holds invariant 239.
 #[tokio::test]
 async fn a_case_without_an_answer_keeps_no_other_one_waiting() {
     let asked = Asked::new().await;

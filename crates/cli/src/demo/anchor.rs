@@ -192,6 +192,7 @@ mod tests {
         SequencerKeys::new(list.iter().map(entry).collect()).unwrap()
     }
 
+    // Holds invariant 104.
     #[test]
     fn contract_and_server_name_the_same_keys_or_one_is_ahead() {
         let anchored = Checkpoint {

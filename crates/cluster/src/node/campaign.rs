@@ -305,6 +305,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 251.
     #[test]
     fn a_node_that_is_there_and_holds_more_than_the_stream_keeps_others_from_leading() {
         let members = [

@@ -238,6 +238,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 235.
     #[test]
     fn the_leader_is_the_measure_and_keys_are_named() {
         let (right, wrong) = (
@@ -277,6 +278,7 @@ mod tests {
         assert!(differing("n3", &wrong, &lost).is_some());
     }
 
+    // Holds invariant 235.
     #[test]
     fn a_token_key_on_its_way_keeps_a_node_from_leading_only_while_another_can() {
         let old = keys(&[("api-key.key", "1"), ("token key a", "held")]);

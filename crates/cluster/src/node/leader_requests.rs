@@ -99,6 +99,7 @@ fn survived(work: impl FnOnce()) -> bool {
 mod tests {
     use super::*;
 
+    // Holds invariant 245.
     #[test]
     fn a_question_that_panics_does_not_end_the_listening() {
         assert!(!survived(|| panic!("on purpose")));

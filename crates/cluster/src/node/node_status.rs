@@ -135,6 +135,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 251.
     #[test]
     fn a_node_whose_log_is_longer_than_the_stream_is_not_caught_up_from_the_first_look_on() {
         for tail in [Some(tail(172)), None] {
@@ -154,6 +155,7 @@ mod tests {
         assert!(standing.caught_up_at.is_some() && standing.stalled.is_none());
     }
 
+    // Holds invariant 251.
     #[test]
     fn a_node_is_caught_up_only_with_a_stream_that_holds_its_last_frame() {
         let mut standing = NodeStatus::default();
@@ -167,6 +169,7 @@ mod tests {
         assert!(standing.caught_up_at.is_some());
     }
 
+    // Holds invariant 251.
     #[test]
     fn a_server_that_lags_for_a_moment_makes_no_node_unready_and_one_that_stays_behind_does() {
         let mut standing = NodeStatus {

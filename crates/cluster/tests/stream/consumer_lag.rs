@@ -42,6 +42,7 @@ async fn quieten_consumers(servers: &Servers) -> usize {
     names.len()
 }
 
+// Holds invariant 208.
 #[test]
 fn a_consumer_that_is_alive_and_brings_nothing_holds_no_follower_up() {
     let servers = Servers::start(1);

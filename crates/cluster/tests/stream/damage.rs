@@ -88,6 +88,7 @@ impl Changed {
     }
 }
 
+// Holds invariant 181.
 #[test]
 fn a_deleted_message_is_named_and_never_skipped() {
     let changed = Changed::new(12);
@@ -99,6 +100,7 @@ fn a_deleted_message_is_named_and_never_skipped() {
     assert!(text.contains("frame 6 with hash"), "{text}");
 }
 
+// Holds invariant 181.
 /// Servers may lose a message that they are about to acknowledge: its place is used, but empty.
 #[test]
 fn a_leader_whose_frames_place_is_taken_by_nothing_names_it() {
@@ -115,6 +117,7 @@ fn a_leader_whose_frames_place_is_taken_by_nothing_names_it() {
     assert_eq!(changed.leader.log.position().frame, 5);
 }
 
+// Holds invariant 181.
 #[test]
 fn a_stream_that_begins_later_is_named() {
     let changed = Changed::new(12);
@@ -139,6 +142,7 @@ fn a_stream_that_begins_later_is_named() {
     assert!(frames_of(&node.reader) == frames_of(&changed.leader.reader));
 }
 
+// Holds invariant 181.
 #[test]
 fn what_does_not_continue_the_log_is_named() {
     let changed = Changed::new(5);
@@ -172,6 +176,7 @@ fn what_does_not_continue_the_log_is_named() {
     assert!(text.contains("frame 6") && text.contains(&named), "{text}");
 }
 
+// Holds invariant 181.
 #[test]
 fn a_log_of_another_history_is_named_at_once() {
     let changed = Changed::new(5);
@@ -197,6 +202,7 @@ fn a_log_of_another_history_is_named_at_once() {
     );
 }
 
+// Holds invariant 179.
 #[test]
 fn a_follower_starts_again_from_any_prefix() {
     let changed = Changed::new(31);
@@ -218,6 +224,7 @@ fn a_follower_starts_again_from_any_prefix() {
     }
 }
 
+// Holds invariant 181.
 /// A new leader of the stream may not have applied everything yet, and may take long.
 #[test]
 fn a_stream_that_ends_early_for_a_while_is_followed_again() {

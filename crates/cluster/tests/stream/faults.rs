@@ -36,6 +36,7 @@ fn leader_and_follower(servers: &Servers, follows_at: usize) -> (Node, Follower)
     (leader, follower)
 }
 
+// Holds invariants 179, 180.
 #[test]
 fn killed_servers_lose_and_double_nothing() {
     let mut servers = Servers::start(3);
@@ -84,6 +85,7 @@ fn killed_servers_lose_and_double_nothing() {
     assert!(frames == frames_of(&follower.reader));
 }
 
+// Holds invariant 206.
 #[test]
 fn questions_that_servers_drop_while_they_elect_a_leader_hold_no_frame_up() {
     let mut servers = Servers::start(3);
@@ -117,6 +119,7 @@ fn questions_that_servers_drop_while_they_elect_a_leader_hold_no_frame_up() {
     assert_eq!(written, Ok(true));
 }
 
+// Holds invariant 179.
 #[test]
 fn without_a_quorum_a_sync_waits_until_one_is_back() {
     let mut servers = Servers::start(3);
@@ -164,6 +167,7 @@ fn without_a_quorum_a_sync_waits_until_one_is_back() {
     assert!(frames_of(&follower.reader) == leader.stream());
 }
 
+// Holds invariant 187.
 #[test]
 fn a_sync_after_the_term_shows_that_its_frames_were_given_up() {
     let servers = Servers::start(1);
@@ -180,6 +184,7 @@ fn a_sync_after_the_term_shows_that_its_frames_were_given_up() {
     drop(follower.stop());
 }
 
+// Holds invariants 180, 251.
 #[test]
 fn a_frame_is_durable_once_another_node_has_synced_it() {
     let servers = Servers::start(1);
@@ -216,6 +221,7 @@ fn a_frame_is_durable_once_another_node_has_synced_it() {
     assert_eq!(waiting.join().unwrap().unwrap().frame, 2);
 }
 
+// Holds invariant 251.
 /// A node may read two frames in one go, and then reports only the second. The leader publishes it while still waiting
 /// for the first.
 #[test]
@@ -243,6 +249,7 @@ fn a_node_that_holds_the_next_frame_holds_this_one() {
     assert_eq!(durability.sync().unwrap().frame, 3);
 }
 
+// Holds invariant 208.
 /// Uses new servers for each round: if one is paused just after another one has resumed, NATS 2.9 may elect no leader,
 /// or one that lacks a frame.
 #[test]
@@ -257,6 +264,7 @@ fn a_follower_reads_on_when_its_server_is_gone() {
     }
 }
 
+// Holds invariant 206.
 #[test]
 fn a_frame_is_published_again_while_nobody_answers_what_became_of_it() {
     let lines = "authorization { users: [ { user: node, password: secret, \
@@ -285,6 +293,7 @@ fn a_frame_is_published_again_while_nobody_answers_what_became_of_it() {
     assert_eq!(synced, Ok(Some(3)));
 }
 
+// Holds invariant 208.
 #[test]
 fn a_server_without_the_others_does_not_state_where_the_stream_ends() {
     let mut servers = Servers::start(3);

@@ -7,6 +7,7 @@ use kedge_log::{AppendError, FrameHeader, Log as _, SyncError};
 use super::nats::Servers;
 use super::node::{Follower, Node, frames_of, options, runtime};
 
+// Holds invariant 179.
 #[test]
 fn what_a_leader_writes_its_followers_hold_byte_for_byte() {
     let servers = Servers::start(3);
@@ -39,6 +40,7 @@ fn what_a_leader_writes_its_followers_hold_byte_for_byte() {
     }
 }
 
+// Holds invariants 178, 179.
 #[test]
 fn a_second_leader_fences_the_first() {
     let servers = Servers::start(3);
@@ -77,6 +79,7 @@ fn a_second_leader_fences_the_first() {
     assert!(frames_of(&second.reader) == second.stream());
 }
 
+// Holds invariant 178.
 /// Two nodes begin the same term at the same place: one wins, even at the first place of a stream.
 #[test]
 fn one_of_many_candidates_begins_a_term() {

@@ -45,6 +45,7 @@ async fn takeable(
     }
 }
 
+// Holds invariant 178.
 #[test]
 fn one_of_many_takes_the_lease_and_the_next_one_after_it_is_lost() {
     let servers = Servers::start(1);
@@ -102,6 +103,7 @@ fn one_of_many_takes_the_lease_and_the_next_one_after_it_is_lost() {
     });
 }
 
+// Holds invariant 193.
 /// Older servers may confirm the lease to two nodes. It then has the later revision, which the other node finds.
 #[test]
 fn of_nodes_that_take_the_lease_at_once_one_has_it() {

@@ -62,6 +62,7 @@ async fn renew(lease: Lease) {
     }
 }
 
+// Holds invariant 184.
 #[test]
 fn a_stream_is_made_again_from_a_log() {
     let servers = Servers::start(1);

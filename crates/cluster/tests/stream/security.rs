@@ -96,6 +96,7 @@ fn carries_a_log(options: ClusterOptions) {
     assert!(frames_of(&node.reader) == node.stream());
 }
 
+// Holds invariant 188.
 #[test]
 fn nodes_and_servers_know_each_other_by_their_certificates() {
     let files = Files::new();
@@ -195,6 +196,7 @@ fn servers_with_users() -> (Servers, KeyPair) {
     (servers, account)
 }
 
+// Holds invariant 188.
 #[test]
 fn only_users_with_the_right_to_publish_carry_a_log() {
     let folder = tempfile::tempdir().unwrap();

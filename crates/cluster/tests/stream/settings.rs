@@ -63,6 +63,7 @@ const CHANGES: [(Change, &[&str]); 10] = [
     ),
 ];
 
+// Holds invariant 183.
 #[test]
 fn a_stream_that_may_lose_frames_is_refused() {
     let servers = Servers::start(1);
@@ -105,6 +106,7 @@ fn a_stream_that_may_lose_frames_is_refused() {
     });
 }
 
+// Holds invariant 183.
 #[test]
 fn servers_that_cannot_carry_the_log_are_refused() {
     let servers = Servers::start_with(
@@ -165,6 +167,7 @@ fn servers_that_cannot_carry_the_log_are_refused() {
     });
 }
 
+// Holds invariant 183.
 #[test]
 fn servers_that_sync_before_they_acknowledge_are_accepted() {
     let servers = Servers::start_with(

@@ -373,6 +373,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 229.
     #[test]
     fn a_key_is_published_before_it_signs() {
         let dir = tempfile::tempdir().unwrap();
@@ -401,6 +402,7 @@ mod tests {
         assert_eq!(tokens.public_keys().keys.len(), 1);
     }
 
+    // Holds invariant 92.
     #[test]
     fn what_a_retired_key_signed_counts_no_longer() {
         let dir = tempfile::tempdir().unwrap();

@@ -214,6 +214,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 117.
     #[tokio::test]
     async fn addresses_get_their_turns_one_after_the_other() {
         let turns = HashingQueue::new(1);
@@ -235,6 +236,7 @@ mod tests {
         assert_eq!(counts(&turns), (0, 0));
     }
 
+    // Holds invariant 249.
     #[tokio::test]
     async fn many_addresses_keep_nobody_out() {
         let turns = HashingQueue::with_timeout(1, Duration::from_mins(1));
@@ -260,6 +262,7 @@ mod tests {
         assert_eq!(got.iter().filter(|got| !**got).count(), 1);
     }
 
+    // Holds invariant 117.
     #[tokio::test]
     async fn an_address_waits_a_bounded_number_of_times_and_not_for_ever() {
         let turns = HashingQueue::with_timeout(1, Duration::from_secs(1));

@@ -265,6 +265,7 @@ mod tests {
         assert!(check_length(&format!("{longest}x")).is_err());
     }
 
+    // Holds invariant 116.
     #[test]
     fn a_text_that_is_too_long_is_refused_before_it_is_worked_on() {
         // NFKC makes U+FDFA eighteen times as long.

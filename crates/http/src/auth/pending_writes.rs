@@ -172,6 +172,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 135.
     #[test]
     fn what_changed_while_it_was_stored_stays() {
         let mut rows = PendingSessionRows::default();

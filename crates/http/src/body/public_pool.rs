@@ -172,6 +172,7 @@ mod tests {
             .is_ok()
     }
 
+    // Holds invariant 115.
     #[tokio::test]
     async fn many_addresses_keep_nobody_out() {
         let public = PublicBodyPool::new(1_024 * KIB, 128 * KIB);
@@ -210,6 +211,7 @@ mod tests {
         assert_eq!(held(&public), (0, 0, 0));
     }
 
+    // Holds invariant 115.
     #[tokio::test]
     async fn of_one_address_the_oldest_body_gives_way() {
         let public = PublicBodyPool::new(8 * KIB, 6 * KIB);

@@ -387,6 +387,7 @@ mod tests {
         assert_eq!((sequences(&none), none.reached.sequence), (vec![], 12));
     }
 
+    // Holds invariant 167.
     #[test]
     fn streams_wait_in_small_groups_and_all_are_woken() {
         let mut waiting = TailWaiters::new(EventPosition::start_of(1));

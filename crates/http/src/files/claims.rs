@@ -144,6 +144,7 @@ mod tests {
         content_path(&claims.folder, &sha256).exists()
     }
 
+    // Holds invariant 29.
     #[test]
     fn the_last_refusal_removes_what_nobody_kept() {
         let dir = tempfile::tempdir().unwrap();

@@ -198,6 +198,7 @@ mod tests {
         (budget.all.load(Ordering::Relaxed), holders.sum())
     }
 
+    // Holds invariant 115.
     #[test]
     fn a_caller_holds_its_share_and_all_hold_the_whole() {
         let budget = SharedBudget::new(BODY_BYTES, 100, 40);
@@ -218,6 +219,7 @@ mod tests {
         assert_eq!(held(&budget), (70, 2));
     }
 
+    // Holds invariants 115, 118.
     #[test]
     fn callers_with_whole_shares_leave_something_for_one_that_holds_nothing() {
         let budget = SharedBudget::new(ANSWER_BYTES, 1_000, 250);
@@ -236,6 +238,7 @@ mod tests {
         assert_eq!(alone.grow_to(251).unwrap_err().code, Code::RateLimited);
     }
 
+    // Holds invariant 115.
     #[test]
     fn all_that_was_held_is_given_back() {
         let budget = SharedBudget::new(ANSWER_BYTES, 100, 40);

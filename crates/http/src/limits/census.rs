@@ -230,6 +230,7 @@ impl TierCensus {
 mod tests {
     use super::*;
 
+    // Holds invariant 202.
     #[test]
     fn the_nearest_limit_is_the_one_with_the_largest_used_share() {
         let limits = OrganizationLimits {

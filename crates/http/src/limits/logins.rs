@@ -321,6 +321,7 @@ mod tests {
         result.err().expect("it should have been refused")
     }
 
+    // Holds invariant 24.
     #[test]
     fn a_guesser_is_shut_out_and_the_owner_is_not() {
         let logins = logins();
@@ -352,6 +353,7 @@ mod tests {
         assert!(begin(&logins, address(1), ANN, NOW_S).is_ok());
     }
 
+    // Holds invariant 24.
     #[test]
     fn many_addresses_make_no_more_guesses_than_an_hours() {
         let logins = logins();
@@ -411,6 +413,7 @@ mod tests {
         assert!(!logins.knows(address(200), &BOB));
     }
 
+    // Holds invariant 24.
     #[test]
     fn guesses_sent_at_one_time_are_no_more_than_the_limit() {
         let logins = logins();

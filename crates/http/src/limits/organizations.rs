@@ -320,6 +320,7 @@ mod tests {
         organizations.account(id(number), load).unwrap()
     }
 
+    // Holds invariant 21.
     #[test]
     fn a_request_counts_on_all_that_covers_it_or_on_nothing() {
         let account = free(None);

@@ -270,6 +270,7 @@ mod tests {
         (line, timed)
     }
 
+    // Holds invariant 122.
     #[tokio::test]
     async fn hypers_own_refusals_are_replaced_and_nothing_else() {
         const BARE: &[u8] = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n";
@@ -310,6 +311,7 @@ mod tests {
         assert_eq!(untaken.kind(), io::ErrorKind::TimedOut);
     }
 
+    // Holds invariant 207.
     #[tokio::test]
     async fn a_caller_that_always_has_more_to_read_leaves_others_their_turns() {
         const TURNS: usize = 10;

@@ -118,6 +118,7 @@ fn open_files() -> io::Result<u64> {
 mod tests {
     use super::*;
 
+    // Holds invariant 224.
     #[test]
     fn each_part_has_enough_however_few_there_are() {
         for allowed in [FILES_MIN, 600, 1_024, 4_096, 20_480, 65_536, 1 << 20] {

@@ -274,6 +274,7 @@ mod tests {
         (headers, (text, action).into())
     }
 
+    // Holds invariant 201.
     #[test]
     fn only_the_exact_bytes_under_this_domain_pass() {
         let verifier = RequestVerifier::new(DOMAIN);

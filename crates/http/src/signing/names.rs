@@ -189,6 +189,7 @@ fn check_action(submission: &Submission, action: &SubmittedAction, problems: &mu
 mod tests {
     use super::*;
 
+    // Holds invariant 221.
     #[test]
     fn an_address_has_one_form() {
         for (given, form) in [
@@ -233,6 +234,7 @@ mod tests {
         assert!(stored("an\u{200b}n@example.com").is_err());
     }
 
+    // Holds invariant 221.
     #[test]
     fn a_new_address_has_no_sign_and_no_dot_that_another_one_lacks() {
         let errors_of_change = |email: &str| {

@@ -61,6 +61,7 @@ mod tests {
 
     use super::*;
 
+    // Holds invariant 57.
     #[test]
     fn a_signer_is_told_from_others_before_and_after_it_is_known() {
         let signers = SignerCache::new();

@@ -49,6 +49,7 @@ fn files(env: &SimulatedEnv, dir: &Path) -> Vec<(String, Vec<u8>)> {
     names.into_iter().map(with_contents).collect()
 }
 
+// Holds invariant 155.
 #[test]
 fn a_copy_takes_what_is_sealed_from_an_older_one() {
     let env = SimulatedEnv::new();
@@ -112,6 +113,7 @@ fn ends(reader: &LogReader) -> Vec<(u64, u64, u64, u64)> {
     frames.collect()
 }
 
+// Holds invariant 156.
 #[test]
 fn a_cut_is_between_two_frames() {
     let original = SimulatedEnv::new();
@@ -173,6 +175,7 @@ fn a_cut_is_between_two_frames() {
     }
 }
 
+// Holds invariant 156.
 #[test]
 fn a_cut_at_a_time_is_after_the_last_frame_that_was_sealed_by_then() {
     let original = SimulatedEnv::new();
@@ -189,6 +192,7 @@ fn a_cut_at_a_time_is_after_the_last_frame_that_was_sealed_by_then() {
     }
 }
 
+// Holds invariant 158.
 #[test]
 fn segments_leave_and_come_back() {
     let env = SimulatedEnv::new();

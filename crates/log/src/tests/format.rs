@@ -26,6 +26,7 @@ fn testdata(name: &str) -> PathBuf {
         .join(name)
 }
 
+// Holds invariant 219.
 #[test]
 fn format_1_is_read() {
     let identity = domain().separator();
@@ -149,6 +150,7 @@ fn formats(reader: &LogReader) -> Vec<(u16, bool)> {
 
 const RAISED: [(u16, bool); 5] = [(1, false), (1, false), (2, true), (2, false), (2, false)];
 
+// Holds invariant 219.
 #[test]
 fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
     let dir = tempfile::tempdir().unwrap();
@@ -193,6 +195,7 @@ fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
     assert_eq!(following.position(), log.position());
 }
 
+// Holds invariant 218.
 #[test]
 fn format_2_is_read() {
     let (reader, _) =
@@ -221,6 +224,7 @@ fn write_testdata() {
     );
 }
 
+// Holds invariant 219.
 #[test]
 fn a_new_log_begins_with_the_highest_format() {
     let (mut log, _) = open(&SimulatedEnv::new(), ReleaseMark::default()).unwrap();
@@ -241,6 +245,7 @@ fn a_new_log_begins_with_the_highest_format() {
     );
 }
 
+// Holds invariant 219.
 #[test]
 fn a_format_never_falls() {
     let first = LogFloor {
@@ -287,6 +292,7 @@ fn faulty(frames: impl FnOnce(&mut FileLog, &mut Writer)) -> String {
     checked.map_or_else(|fault| fault.to_string(), |_| String::new())
 }
 
+// Holds invariant 218.
 #[test]
 fn the_check_of_a_log_names_a_wrong_consent_and_a_format_that_falls() {
     let text = faulty(|log, writer| {
@@ -311,6 +317,7 @@ fn the_check_of_a_log_names_a_wrong_consent_and_a_format_that_falls() {
     );
 }
 
+// Holds invariant 219.
 #[test]
 fn a_newer_format_is_named_and_not_called_damage() {
     let (reader, _) =

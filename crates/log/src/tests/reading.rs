@@ -383,6 +383,7 @@ fn readers_and_one_writer_run_at_once_on_real_files() {
     check(&reader, &made);
 }
 
+// Holds invariant 159.
 #[test]
 fn the_key_of_side_entries_changes_between_two_frames() {
     let env = SimulatedEnv::new();

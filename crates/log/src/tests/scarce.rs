@@ -52,6 +52,7 @@ fn run(at: Option<u64>) -> (u64, bool) {
     (operations, met_directory)
 }
 
+// Holds invariant 224.
 #[test]
 fn a_segment_whose_directory_cannot_be_opened_is_begun_later() {
     let (operations, _) = run(None);

@@ -70,6 +70,7 @@ fn both() -> (SimulatedEnv, ReleaseMark) {
     (env, released)
 }
 
+// Holds invariant 202.
 #[test]
 fn what_the_log_holds_is_counted_by_the_form_of_its_files() {
     let (env, released) = closed(10);

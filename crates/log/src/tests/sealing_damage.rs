@@ -127,6 +127,7 @@ fn changes_of(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
     changes.chain([longer]).collect()
 }
 
+// Holds invariant 216.
 #[test]
 fn a_sealed_file_that_does_not_read_back_as_it_was_written_is_named_and_the_raw_one_stays() {
     let start = SimulatedEnv::new();
@@ -175,6 +176,7 @@ fn a_sealed_file_that_does_not_read_back_as_it_was_written_is_named_and_the_raw_
     });
 }
 
+// Holds invariant 216.
 #[test]
 fn a_raw_segment_that_was_damaged_before_its_sealing_is_named_and_stays() {
     let env = SimulatedEnv::new();
@@ -234,6 +236,7 @@ fn forge_each(env: &SimulatedEnv, log: &FileLog, digests: bool, says: impl Fn(&s
     assert_eq!(appended_frames(log), expected);
 }
 
+// Holds invariant 216.
 #[test]
 fn a_whole_frame_that_is_not_the_one_that_this_process_wrote_is_named() {
     for digests in [false, true] {
@@ -245,6 +248,7 @@ fn a_whole_frame_that_is_not_the_one_that_this_process_wrote_is_named() {
     }
 }
 
+// Holds invariant 216.
 #[test]
 fn a_whole_frame_that_is_not_the_one_that_was_found_is_named() {
     let found = || {
@@ -264,6 +268,7 @@ fn a_whole_frame_that_is_not_the_one_that_was_found_is_named() {
     });
 }
 
+// Holds invariant 216.
 /// A digest detects what a checksum cannot: in one frame of 16 of this process, and in each frame found on the disk.
 #[test]
 fn digests_are_checked_of_one_written_frame_in_sixteen_and_of_each_found_one() {

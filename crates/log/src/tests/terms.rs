@@ -128,6 +128,7 @@ fn frames_that_open_a_term_survive_starts_sealing_copies_and_cuts() {
     assert_eq!(last.header().term, 2);
 }
 
+// Holds invariant 179.
 /// A follower's frames name no durable frame. So leftovers of a crash after its last sync are torn, never damage, and
 /// the log continues from there.
 #[test]
@@ -186,6 +187,7 @@ fn refused(bytes: &[u8]) -> String {
     error.to_string()
 }
 
+// Holds invariant 181.
 #[test]
 fn a_frame_that_does_not_continue_the_log_is_refused_with_both_sides() {
     let (one, other) = (SimulatedEnv::new(), SimulatedEnv::new());
@@ -343,6 +345,7 @@ fn faulty(terms: [u64; 3]) -> String {
     }
 }
 
+// Holds invariant 185.
 #[test]
 fn the_check_of_a_log_names_a_term_that_falls_or_is_opened_twice() {
     assert_eq!(faulty([1, 1, 2]), "");

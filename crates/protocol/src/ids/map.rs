@@ -58,6 +58,7 @@ mod tests {
     use super::*;
     use crate::{Hash, Id, Prefix};
 
+    // Holds invariant 209.
     #[test]
     fn identifiers_that_share_a_place_share_none_under_another_seed() {
         static SEEDS: [IdHashSeed; 2] = [IdHashSeed::of(1), IdHashSeed::of(2)];

@@ -213,6 +213,7 @@ mod tests {
         KeyActivation { key, from_batch }
     }
 
+    // Holds invariant 99.
     #[test]
     fn each_batch_has_the_key_that_began_last() {
         let keys = SequencerKeys::new(vec![entry(1, 0), entry(2, 7), entry(1, 8)]).unwrap();

@@ -127,6 +127,7 @@ fn requests_recover_to_their_signers() {
     }
 }
 
+// Holds invariant 107.
 #[test]
 fn records_follow_from_their_requests() {
     let vectors = vectors();

@@ -32,6 +32,7 @@ fn name(refusal: &NoFault) -> &'static str {
     }
 }
 
+// Holds invariant 70.
 #[test]
 fn every_case_has_its_verdict() {
     let log = log();
@@ -371,6 +372,7 @@ fn a_replaced_key_counts_for_a_time() {
     );
 }
 
+// Holds invariant 111.
 #[test]
 fn a_contract_answers_for_its_own_batches() {
     let mut trust = trust(&log());

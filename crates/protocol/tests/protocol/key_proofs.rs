@@ -82,6 +82,7 @@ fn naming(next: &SigningKey, from_batch: u64, number: u64, signer: &SigningKey) 
     proof("system.sequencer_key", &target, &payload, number, signer)
 }
 
+// Holds invariant 105.
 #[test]
 fn a_next_key_is_believed_by_its_proof_alone() {
     let [first, second, third] = [1, 2, 3].map(key);

@@ -43,6 +43,7 @@ fn message(entry: &Value) -> (Address, &str) {
     )
 }
 
+// Holds invariant 217.
 #[test]
 fn what_consents_is_taken() {
     let vectors = vectors();
@@ -77,6 +78,7 @@ fn what_consents_is_taken() {
     }
 }
 
+// Holds invariant 217.
 #[test]
 fn what_does_not_consent_is_refused() {
     let vectors = vectors();
@@ -149,6 +151,7 @@ fn record<'a>(wallet: &'a str, payloads: &'a [String]) -> RequestRecord<'a> {
     }
 }
 
+// Holds invariant 218.
 #[test]
 fn a_records_consents_are_checked_and_those_without_are_counted() {
     let vectors = vectors();

@@ -132,6 +132,7 @@ fn requests_are_hashed_and_signed() {
     }
 }
 
+// Holds invariant 9.
 #[test]
 fn records_chain() {
     let spec = spec();
@@ -170,6 +171,7 @@ fn records_chain() {
     assert!(records.next().is_none());
 }
 
+// Holds invariant 107.
 #[test]
 fn resources_of_one_action_start_apart() {
     let vector = &spec()["second_resources"];
@@ -195,6 +197,7 @@ fn header(message: &Value) -> BatchHeader {
     }
 }
 
+// Holds invariant 9.
 #[test]
 fn batches_are_fingerprinted_and_signed() {
     let spec = spec();
@@ -318,6 +321,7 @@ fn trees_of_many_sizes() {
     }
 }
 
+// Holds invariant 9.
 #[test]
 fn what_must_be_refused_is() {
     let spec = spec();

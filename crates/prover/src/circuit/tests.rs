@@ -107,6 +107,7 @@ fn the_digest_is_sha256() {
     }
 }
 
+// Holds invariant 72.
 #[test]
 fn every_public_input_counts() {
     for mask in [0, 9, 15] {
@@ -126,6 +127,7 @@ fn every_public_input_counts() {
     }
 }
 
+// Holds invariant 72.
 #[test]
 fn no_wire_is_free() {
     let (statement, opening) = witness(2, 5);
@@ -270,6 +272,7 @@ impl<'a> Solver<'a> {
     }
 }
 
+// Holds invariant 72.
 /// Witnesses with equal public inputs disclose the same: the inputs determine every bit of a disclosed word, and reveal
 /// no bit of a hidden one.
 #[test]
@@ -296,6 +299,7 @@ fn public_inputs_decide_what_is_disclosed() {
     }
 }
 
+// Holds invariant 72.
 /// The five words determine everything else.
 #[test]
 fn words_decide_every_wire() {

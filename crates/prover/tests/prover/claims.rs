@@ -238,6 +238,7 @@ const SPOILT: &[Spoilt] = &[
     ),
 ];
 
+// Holds invariant 73.
 #[test]
 fn whatever_is_changed_is_refused() {
     let good = serde_json::to_value(claim(2, 9)).unwrap();

@@ -156,6 +156,7 @@ fn write_the_contracts_vectors() {
     std::fs::write(path(), text).unwrap();
 }
 
+// Holds invariant 73.
 #[test]
 fn the_contracts_vectors_are_judged_alike() {
     let text = std::fs::read_to_string(path()).unwrap();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::spec_log::proving_key;
 
+// Holds invariant 74.
 #[test]
 fn the_circuit_is_the_pinned_one() {
     let constraints = Constraints::of_claims().unwrap();
@@ -29,6 +30,7 @@ fn development_keys_come_from_the_seed() {
     assert!(DENIED_KEY_HASHES.contains(&kept.hash().to_string().as_str()));
 }
 
+// Holds invariant 74.
 #[test]
 fn development_keys_are_for_test_chains_alone() {
     let key = keys::dev_insecure();

@@ -65,6 +65,7 @@ impl Request {
     }
 }
 
+// Holds invariant 75.
 #[test]
 fn a_hidden_word_cannot_be_guessed() {
     let request = Request {

@@ -45,6 +45,7 @@ fn one_more(text: &Value) -> Value {
     json!((number ^ 1).to_string())
 }
 
+// Holds invariant 73.
 #[test]
 fn snarkjs_agrees() {
     let key: Value = serde_json::from_str(&keys::dev_insecure().to_snarkjs().unwrap()).unwrap();

@@ -126,6 +126,7 @@ mod tests {
     use super::*;
 
     proptest! {
+        // Holds invariant 10.
         #[test]
         fn many_changes_give_what_they_give_one_by_one(
             target in value(),
@@ -146,6 +147,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 220.
     /// A hundred thousand changes of a large object take about as long as writing it a few times.
     #[test]
     fn a_change_takes_a_time_in_proportion_to_itself() {

@@ -118,6 +118,7 @@ fn reference(target: Value, patch: &Value) -> Value {
 }
 
 proptest! {
+    // Holds invariant 10.
     #[test]
     fn merging_texts_is_merging_values(target in value(), patch in value(), pretty: bool) {
         let text = |value: &Value| if pretty {
@@ -198,6 +199,7 @@ fn many(prefix: &str, count: usize, value: &str) -> String {
 }
 
 proptest! {
+    // Holds invariant 10.
     /// Few members are compared and many are looked up, with the same result.
     #[test]
     fn however_many_members_there_are_a_merge_keeps_their_order(
@@ -229,6 +231,7 @@ proptest! {
     }
 }
 
+// Holds invariant 220.
 /// In proportion to the members of both, this takes some hundredths of a second. Pairwise comparison would take
 /// minutes.
 #[test]
@@ -245,6 +248,7 @@ fn a_merge_of_many_members_takes_a_time_in_proportion() {
     assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
 }
 
+// Holds invariant 220.
 /// Deeply nested objects: each level is walked once, together with the ones above it.
 #[test]
 fn a_merge_deep_inside_takes_a_time_in_proportion() {

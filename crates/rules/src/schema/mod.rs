@@ -259,6 +259,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 33.
     /// Short schemas that would take unbearably long if they were accepted.
     #[test]
     fn what_multiplies_is_refused() {

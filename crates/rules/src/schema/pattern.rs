@@ -171,6 +171,7 @@ mod tests {
         );
     }
 
+    // Holds invariant 33.
     #[test]
     fn places_that_take_longer_to_compile_count_as_more() {
         for (pattern, effort) in [
@@ -200,6 +201,7 @@ mod tests {
         }
     }
 
+    // Holds invariant 33.
     #[test]
     fn repetitions_are_written_out() {
         for (pattern, count) in [

@@ -94,6 +94,7 @@ impl Log {
     }
 }
 
+// Holds invariant 53.
 #[test]
 fn live_keys_are_bounded_and_no_two_take_one_place() {
     let mut log = Log {

@@ -165,6 +165,7 @@ impl Log {
     }
 }
 
+// Holds invariant 78.
 #[test]
 fn a_replay_takes_a_context_once() {
     let mut log = Log::new();

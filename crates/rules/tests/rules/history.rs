@@ -365,6 +365,7 @@ fn config() -> Config {
     }
 }
 
+// Holds invariants 3, 47, 149, 150.
 #[test]
 fn histories_are_the_models_and_replay_to_the_byte() {
     let mut runner = proptest::test_runner::TestRunner::new(config());

@@ -219,6 +219,7 @@ fn templates_and_variations_are_for_owners_and_admins_of_the_organization() {
     }
 }
 
+// Holds invariant 19.
 /// The kind alone decides some refusals for members; the rules refuse them too, each in a separate test.
 #[test]
 fn a_members_role_excludes_what_administers_the_organization() {

@@ -153,6 +153,7 @@ fn what_a_mint_makes_together_fulfils_the_schema() {
     assert!(mint(&template, Some(&back), r#"{"seat":9}"#).is_ok());
 }
 
+// Holds invariant 32.
 #[test]
 fn what_a_change_leaves_fulfils_the_schema() {
     let seat = mint(&seats(), None, r#"{"seat":1,"note":"n"}"#).unwrap();
@@ -266,6 +267,7 @@ fn members_without_their_names_are_refused() {
     );
 }
 
+// Holds invariant 32.
 /// The fold enforces the same schemas: it accepts a log that conforms to them, and rejects one that does not.
 #[test]
 fn a_replay_enforces_schemas() {
@@ -344,6 +346,7 @@ fn tedious() -> Template {
     create(&format!(r#"{{"name":"tedious","schema":{schema}}}"#)).unwrap()
 }
 
+// Holds invariant 33.
 #[test]
 fn what_takes_too_long_to_check_is_refused() {
     let template = tedious();
@@ -372,6 +375,7 @@ fn what_takes_too_long_to_check_is_refused() {
     );
 }
 
+// Holds invariant 210.
 #[test]
 fn what_one_request_leaves_is_bounded() {
     let tedious = tedious();
@@ -442,6 +446,7 @@ fn one_request_prepares_few_schemas_that_take_long_to_compile() {
     assert_eq!(done(&heavy, None), 100);
 }
 
+// Holds invariant 33.
 #[test]
 fn schemas_of_a_templates_own_kinds_have_so_many_patterns_together() {
     let made = |kinds: usize| {
@@ -460,6 +465,7 @@ fn schemas_of_a_templates_own_kinds_have_so_many_patterns_together() {
     wrong(made(7), &[("/actions/6/schema", "range")]);
 }
 
+// Holds invariant 33.
 /// Compiling delays other requests on the actor's thread, including updates of templates. A log's schemas were compiled
 /// once already, and must stay valid.
 #[test]

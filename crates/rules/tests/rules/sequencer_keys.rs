@@ -74,6 +74,7 @@ impl Log {
     }
 }
 
+// Holds invariant 100.
 #[test]
 fn a_key_is_named_before_its_first_batch_by_the_operator_alone() {
     let mut log = Log::new();

@@ -235,6 +235,7 @@ fn an_address_signs_for_one_wallet_for_ever() {
     assert_eq!((found.wallet_id, found.address), (id, ANN));
 }
 
+// Holds invariant 217.
 /// A request must state the key's consent. A log that is older than this rule holds additions without one.
 #[test]
 fn a_request_states_the_keys_consent_and_a_replay_takes_both_forms() {

@@ -131,6 +131,7 @@ mod tests {
     use super::*;
     use crate::env::is_scarce;
 
+    // Holds invariant 224.
     #[test]
     fn what_is_scarce_is_no_damage() {
         for errno in [

@@ -73,6 +73,7 @@ impl Bench {
     }
 }
 
+// Holds invariant 97.
 #[test]
 fn a_clock_that_steps_ahead_is_not_believed_until_it_is_right() {
     let bench = started(Some(NOW), NOW + SECOND);
@@ -103,6 +104,7 @@ fn a_clock_that_steps_ahead_is_not_believed_until_it_is_right() {
     assert!(!bench.is_believed());
 }
 
+// Holds invariant 191.
 #[test]
 fn a_step_that_other_machines_do_not_confirm_is_not_believed() {
     let bench = started(Some(NOW), NOW + SECOND);
@@ -128,6 +130,7 @@ fn a_step_that_other_machines_do_not_confirm_is_not_believed() {
     assert!(bench.is_believed());
 }
 
+// Holds invariant 97.
 #[test]
 fn a_clock_that_was_behind_at_the_start_is_believed_once_it_is_right() {
     for behind in [61 * SECOND, 600 * SECOND, 2 * HOUR, 3_650 * DAY] {
@@ -157,6 +160,7 @@ fn a_clock_that_was_behind_at_the_start_is_believed_once_it_is_right() {
     ));
 }
 
+// Holds invariant 98.
 #[test]
 fn a_start_needs_something_that_happened_near_the_clock() {
     assert!(started(Some(NOW), NOW + HOUR).is_believed());
@@ -180,6 +184,7 @@ fn a_start_needs_something_that_happened_near_the_clock() {
     assert!(bench.is_believed());
 }
 
+// Holds invariant 98.
 #[test]
 fn a_node_that_lies_about_the_future_moves_nothing() {
     let bench = started(Some(NOW), NOW + SECOND);
@@ -242,6 +247,7 @@ fn started_alone(idle_ms: u64) -> Bench {
     started_with(bounds, Some(NOW), NOW + idle_ms)
 }
 
+// Holds invariant 98.
 #[test]
 fn a_clock_that_nobody_else_confirms_is_believed_when_it_advances_steadily() {
     assert!(started_alone(HOUR).is_believed(), "the log confirms it");

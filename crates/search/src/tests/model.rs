@@ -121,6 +121,7 @@ fn pages(
     }
 }
 
+// Holds invariant 44.
 #[test]
 fn searches_are_what_a_plain_reading_gives() {
     let mut rng = Rng::seeded();

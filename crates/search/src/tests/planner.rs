@@ -85,6 +85,7 @@ fn is_too_broad<T: std::fmt::Debug>(result: Result<T, SearchError>) {
     assert!(field.message.contains("x-index"), "{error:?}");
 }
 
+// Holds invariant 46.
 #[test]
 fn the_smallest_index_is_read() {
     let rare = is("rare", "eq", "\"yes\"");
@@ -141,6 +142,7 @@ fn indexes_of_ones_own_templates_are_tried_where_none_is_named() {
     assert!(found.rows <= 1_000, "{}", found.rows);
 }
 
+// Holds invariant 46.
 #[test]
 fn or_and_not_are_served_from_the_indexes() {
     let (of_large, of_small) = (of_template(1), of_template(2));
@@ -220,6 +222,7 @@ fn an_order_by_an_indexed_property_goes_along_the_index() {
     assert!(matches!(refused, Err(SearchError::Field(_))), "{refused:?}");
 }
 
+// Holds invariant 46.
 #[test]
 fn a_search_reads_no_more_than_it_may() {
     let nothing = is("plain", "lt", "0");

@@ -180,6 +180,7 @@ async fn with_503_asked_for_the_same_signature_is_sent_and_never_another() {
     assert_eq!((seen.len(), &seen[0].signature), (2, &seen[1].signature));
 }
 
+// Holds invariant 95.
 /// After an unknown outcome, or none, the client sends the same bytes again and learns what was done. It signs no
 /// second time.
 #[tokio::test]

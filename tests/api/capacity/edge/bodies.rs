@@ -11,6 +11,7 @@ use crate::harness::{Caller, PASSWORD, Server};
 
 const MIB: u64 = 1 << 20;
 
+// Holds invariant 115.
 #[tokio::test]
 async fn what_is_announced_reserves_nothing() {
     let server = Server::start().await;
@@ -47,6 +48,7 @@ async fn what_is_announced_reserves_nothing() {
     assert_ne!(searched.status, 503, "{}", searched.body);
 }
 
+// Holds invariant 115.
 #[tokio::test]
 async fn one_address_leaves_room_for_the_bodies_of_others() {
     let server = Server::start().await;
@@ -79,6 +81,7 @@ async fn one_address_leaves_room_for_the_bodies_of_others() {
     other.refused(401, "CREDENTIALS_INVALID");
 }
 
+// Holds invariant 115.
 /// Bodies without credentials have little memory here: 128 KiB.
 #[tokio::test]
 async fn bodies_announced_from_many_addresses_keep_nobody_from_logging_in() {
@@ -116,6 +119,7 @@ async fn bodies_announced_from_many_addresses_keep_nobody_from_logging_in() {
     assert!(refused > 100, "{refused}");
 }
 
+// Holds invariant 115.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chunked_bodies_stay_within_their_share() {
     const BODIES: usize = 30;
@@ -172,6 +176,7 @@ async fn chunked_bodies_stay_within_their_share() {
     answer.refused(401, "CREDENTIALS_INVALID");
 }
 
+// Holds invariant 115.
 #[tokio::test]
 async fn a_body_that_hardly_comes_is_ended() {
     let server = Server::start().await;
@@ -202,6 +207,7 @@ async fn a_body_that_hardly_comes_is_ended() {
     drip.abort();
 }
 
+// Holds invariant 115.
 #[tokio::test]
 async fn without_credentials_bodies_are_short_and_long_enough() {
     let server = Server::start().await;
@@ -249,6 +255,7 @@ async fn without_credentials_bodies_are_short_and_long_enough() {
         .expect(200);
 }
 
+// Holds invariant 115.
 #[tokio::test]
 async fn a_body_that_nobody_asked_for_is_dropped_before_the_answer_or_refused() {
     let server = Server::start().await;

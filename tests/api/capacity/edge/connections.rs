@@ -15,6 +15,7 @@ const MIB: u64 = 1 << 20;
 const HEALTH: &str = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 const HALF: &str = "GET /healthz HTTP/1.1\r\n";
 
+// Holds invariant 118.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
     const ANSWERS: usize = 80;
@@ -62,6 +63,7 @@ async fn answers_that_nobody_takes_have_a_bound_and_an_end() {
     assert_eq!(response.await.unwrap().status(), 200);
 }
 
+// Holds invariant 119.
 #[tokio::test]
 async fn a_connection_that_asks_nothing_is_closed() {
     let server = Server::start_with(&["idle_timeout_s=2"]).await;
@@ -103,6 +105,7 @@ async fn is_closed(stream: &mut TcpStream) -> bool {
     matches!(read.await, Ok(Ok(0) | Err(_)))
 }
 
+// Holds invariant 119.
 #[tokio::test]
 async fn one_address_has_its_share_and_health_is_answered_when_all_are_taken() {
     let options = [
@@ -148,6 +151,7 @@ async fn one_address_has_its_share_and_health_is_answered_when_all_are_taken() {
     answer.refused(401, "CREDENTIALS_INVALID");
 }
 
+// Holds invariant 119.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_few_addresses_that_hold_all_keep_nobody_out() {
     let options = [
@@ -206,6 +210,7 @@ async fn a_few_addresses_that_hold_all_keep_nobody_out() {
     }
 }
 
+// Holds invariant 119.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_reserve_does_not_keep_health_out() {
     let options = ["connections_max=20", "header_timeout_s=60"];
@@ -230,6 +235,7 @@ async fn a_silent_reserve_does_not_keep_health_out() {
     }
 }
 
+// Holds invariant 119.
 #[tokio::test]
 async fn a_scraper_that_sends_nothing_holds_up_no_other() {
     let port = free_port();

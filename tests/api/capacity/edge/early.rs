@@ -81,6 +81,7 @@ fn head(method: &str, path: &str, fields: &[(&str, String)], length: usize) -> S
     format!("{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n{fields}\r\n")
 }
 
+// Holds invariant 121.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_sends_in_two_writes_gets_the_answer_and_keeps_the_connection() {
     let server = Server::start().await;
@@ -113,6 +114,7 @@ async fn whoever_sends_in_two_writes_gets_the_answer_and_keeps_the_connection() 
     }
 }
 
+// Holds invariant 121.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_sends_more_than_is_read_gets_the_answer_and_sees_that_the_connection_ends() {
     const LENGTH: usize = 40_000_000;
@@ -143,6 +145,7 @@ async fn whoever_sends_more_than_is_read_gets_the_answer_and_sees_that_the_conne
     assert!(answer.closes());
 }
 
+// Holds invariant 121.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http2_every_refusal_arrives() {
     let server = Server::start().await;
@@ -167,6 +170,7 @@ async fn over_http2_every_refusal_arrives() {
     }
 }
 
+// Holds invariant 121.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_keeps_connections_gets_every_refusal() {
     let server = Server::start().await;
@@ -196,6 +200,7 @@ async fn send_signed(server: &Server, fields: Vec<(&'static str, String)>, body:
     ask(&mut connect_from(server, 1).await, &request).await
 }
 
+// Holds invariant 123.
 #[tokio::test]
 async fn refusals_of_signed_requests_tell_the_highest_nonce_to_whom_it_concerns() {
     let server = Server::start().await;

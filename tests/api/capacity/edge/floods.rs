@@ -56,6 +56,7 @@ async fn flood(server: &Server, host: u8, again: &[u8]) -> usize {
     sent
 }
 
+// Holds invariant 225.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_sends_only_frames_of_control_is_closed() {
     let server = Server::start().await;
@@ -72,6 +73,7 @@ async fn a_connection_that_sends_only_frames_of_control_is_closed() {
     }
 }
 
+// Holds invariant 225.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_that_floods_on_many_connections_costs_little() {
     const TIME: Duration = Duration::from_secs(4);

@@ -11,6 +11,7 @@ use crate::capacity::limits::{free_port, metric};
 use crate::harness::{Caller, Server, limited};
 use crate::program::kedge;
 
+// Holds invariant 224.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_connections_leave_the_log_its_files() {
     let port = free_port();
@@ -63,6 +64,7 @@ async fn idle_connections_leave_the_log_its_files() {
     assert_eq!(answer.status(), 200);
 }
 
+// Holds invariant 224.
 #[test]
 fn a_server_that_may_open_too_few_files_says_so_and_does_not_start() {
     let dir = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::{ask, connect_from, connect_http2, http2_request, read_answer};
 use crate::harness::{Caller, Server};
 
+// Holds invariant 122.
 #[tokio::test]
 async fn what_cannot_be_parsed_is_refused_like_everything_else() {
     let server = Server::start().await;
@@ -57,6 +58,7 @@ async fn what_cannot_be_parsed_is_refused_like_everything_else() {
     assert_eq!(old.status(), 200);
 }
 
+// Holds invariant 122.
 #[tokio::test]
 async fn a_host_names_the_same_as_a_target_with_a_host() {
     let server = Server::start().await;
@@ -76,6 +78,7 @@ async fn a_host_names_the_same_as_a_target_with_a_host() {
     }
 }
 
+// Holds invariant 122.
 /// A chunked message has no other coding, because a proxy may read such a body differently.
 #[tokio::test]
 async fn the_only_coding_of_a_message_is_chunked() {
@@ -103,6 +106,7 @@ async fn the_only_coding_of_a_message_is_chunked() {
     }
 }
 
+// Holds invariant 226.
 /// A page in a browser can read why its request could not be parsed, like any other refusal.
 #[tokio::test]
 async fn a_page_may_read_the_refusal_of_what_cannot_be_parsed() {
@@ -139,6 +143,7 @@ async fn a_page_may_read_the_refusal_of_what_cannot_be_parsed() {
     assert_eq!(vary.header("vary"), Some("Origin"));
 }
 
+// Holds invariant 122.
 #[tokio::test]
 async fn a_field_that_decides_who_asks_or_for_what_occurs_once() {
     let server = Server::start().await;
@@ -176,6 +181,7 @@ async fn a_field_that_decides_who_asks_or_for_what_occurs_once() {
     assert_eq!(answer.status(), 200);
 }
 
+// Holds invariant 122.
 #[tokio::test]
 async fn over_http2_a_host_names_the_same_as_the_authority() {
     let server = Server::start().await;
@@ -205,6 +211,7 @@ async fn over_http2_a_host_names_the_same_as_the_authority() {
     assert_eq!(response.status(), 400);
 }
 
+// Holds invariant 122.
 #[tokio::test]
 async fn a_bad_request_after_good_ones_leaves_their_answers_as_they_are() {
     let server = Server::start().await;
@@ -226,6 +233,7 @@ async fn a_bad_request_after_good_ones_leaves_their_answers_as_they_are() {
         .refused(400, "VALIDATION_ERROR");
 }
 
+// Holds invariant 122.
 #[tokio::test]
 async fn headers_that_are_too_large_over_http2_are_refused_too() {
     let server = Server::start().await;

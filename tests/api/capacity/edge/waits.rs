@@ -46,6 +46,7 @@ async fn trickle(stream: &mut TcpStream) -> Duration {
     begun.elapsed()
 }
 
+// Holds invariant 223.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_wait_of_a_connection_has_its_own_time() {
     let options = [
@@ -103,6 +104,7 @@ async fn each_wait_of_a_connection_has_its_own_time() {
     assert!(waiting < 6 * second + MARGIN, "{waiting:?}");
 }
 
+// Holds invariant 119.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http2_what_has_begun_has_its_time_too() {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -125,6 +127,7 @@ async fn over_http2_what_has_begun_has_its_time_too() {
     }
 }
 
+// Holds invariant 223.
 #[tokio::test]
 async fn a_connection_that_ends_is_not_promised() {
     let server = Server::start().await;
@@ -140,6 +143,7 @@ async fn a_connection_that_ends_is_not_promised() {
     assert_eq!(answer.header("keep-alive"), Some("timeout=75"));
 }
 
+// Holds invariant 223.
 /// A proxy with a pool of connections: it closes unused ones before the server does, and after its callers do. Each
 /// change arrives when a connection has been idle almost as long as the proxy keeps it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

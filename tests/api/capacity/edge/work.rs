@@ -11,6 +11,7 @@ use crate::harness::{Caller, Server};
 /// A character that NFKC makes eighteen times as long.
 const GROWS: &str = "\u{fdfa}";
 
+// Holds invariant 116.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registration_without_a_right_signature_costs_next_to_nothing() {
     let server = Server::start().await;
@@ -52,6 +53,7 @@ async fn a_registration_without_a_right_signature_costs_next_to_nothing() {
     assert_eq!(signed.body["body"]["errors"][0]["code"], "guessed");
 }
 
+// Holds invariant 117.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_logins_of_one_address_do_not_delay_anothers() {
     let server = Server::start_with(&["password_hashes_max=1"]).await;

@@ -34,6 +34,7 @@ async fn writes_have_their_own(server: &Server, ann: &Caller, template_id: &str)
     assert_eq!(names(&large), names(&minted));
 }
 
+// Holds invariant 23.
 #[tokio::test]
 async fn every_answer_tells_of_the_limits() {
     let server = Server::start_with(&[ON, "body_bytes_max=2048"]).await;

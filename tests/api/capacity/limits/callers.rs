@@ -99,6 +99,7 @@ async fn guess(server: &Server, email: impl Fn(u32) -> String, most: u32) -> (An
     panic!("more guesses were let in than there may be");
 }
 
+// Holds invariant 24.
 #[tokio::test]
 async fn an_account_is_shut_after_failures_whether_it_exists_or_not() {
     let server = Server::start_with(&[ON, "login_failures_per_address=1000"]).await;
@@ -170,6 +171,7 @@ async fn status_from(server: &Server, from: [u8; 4], password: &str) -> u16 {
     answer[9..12].parse().unwrap()
 }
 
+// Holds invariant 24.
 #[tokio::test]
 async fn guesses_from_one_address_do_not_keep_the_owner_out_at_another() {
     let server = Server::start_with(&[ON]).await;
@@ -188,6 +190,7 @@ async fn guesses_from_one_address_do_not_keep_the_owner_out_at_another() {
     assert_eq!(status_from(&server, owner, PASSWORD).await, 200);
 }
 
+// Holds invariant 24.
 #[tokio::test]
 async fn a_guesser_with_many_addresses_has_an_hours_guesses_and_a_known_device_gets_in() {
     let options = [

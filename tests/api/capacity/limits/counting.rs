@@ -24,6 +24,7 @@ fn sent_today(view: &Value) -> u64 {
     view["usage"]["day"]["requests"].as_u64().unwrap()
 }
 
+// Holds invariant 21.
 #[tokio::test]
 async fn each_endpoint_has_its_limit() {
     let server = Server::start_with(&[ON]).await;
@@ -69,6 +70,7 @@ async fn each_endpoint_has_its_limit() {
     .await;
 }
 
+// Holds invariant 120.
 #[tokio::test]
 async fn what_has_not_changed_costs_nothing() {
     let server = Server::start_with(&[ON]).await;
@@ -106,6 +108,7 @@ async fn until_refused(server: &Server, ann: &Caller, known: &str, most: u64) ->
     panic!("{most} requests with If-None-Match: {known} were let in");
 }
 
+// Holds invariant 120.
 #[tokio::test]
 async fn naming_every_state_costs_and_naming_the_right_one_is_free_a_bounded_number_of_times() {
     const MINUTE: u64 = 100;
@@ -120,6 +123,7 @@ async fn naming_every_state_costs_and_naming_the_right_one_is_free_a_bounded_num
     assert!(let_in > 2 * MINUTE - 3, "{let_in}");
 }
 
+// Holds invariant 22.
 #[tokio::test]
 async fn a_days_count_survives_kill_9() {
     let port = free_port();

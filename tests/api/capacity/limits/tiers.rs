@@ -31,6 +31,7 @@ async fn a_free_organization_has_a_hundred_requests_a_minute() {
     server.get("/healthz", Some(&ann.token)).await.expect(200);
 }
 
+// Holds invariant 21.
 #[tokio::test]
 async fn larger_tiers_have_more_and_take_force_at_once() {
     let server = Server::start_with(&[ON]).await;

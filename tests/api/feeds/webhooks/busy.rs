@@ -35,6 +35,7 @@ fn ids(messages: &[Message]) -> HashSet<&str> {
     messages.iter().map(Message::id).collect()
 }
 
+// Holds invariant 39.
 #[tokio::test]
 async fn a_long_queue_arrives_once_over_few_connections() {
     // More than may be pending.
@@ -51,6 +52,7 @@ async fn a_long_queue_arrives_once_over_few_connections() {
     assert_eq!(receiver.so_far().len(), EVENTS, "none arrives twice");
 }
 
+// Holds invariant 40.
 #[tokio::test]
 async fn updates_of_one_object_arrive_in_order() {
     const UPDATES: u64 = 40;
@@ -82,6 +84,7 @@ async fn a_receiver_that_closes_every_connection_gets_everything_at_its_first_at
     assert!(found.iter().all(|item| item["attempts"] == json!(1)));
 }
 
+// Holds invariant 39.
 /// A receiver may close a connection just when the next message is sent.
 #[tokio::test]
 async fn a_connection_that_ends_under_a_message_costs_no_attempt() {

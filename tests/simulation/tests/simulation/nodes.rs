@@ -23,6 +23,7 @@ fn a_seed_takes_the_same_steps_twice() {
     assert_ne!(traces[0], traces[1], "the trace shows what was done");
 }
 
+// Holds invariant 233.
 #[test]
 fn kept_seeds_find_nothing() {
     let (mut terms, mut done) = (0, 0);

@@ -44,6 +44,7 @@ fn a_seed_takes_the_same_steps_twice() {
     assert_ne!(traces[0], traces[1], "the trace shows what was done");
 }
 
+// Holds invariants 1, 39, 67, 68.
 #[test]
 fn kept_seeds_find_nothing() {
     let (mut ends, mut anchors, mut messages, mut answers) = ([0; 4], 0, 0, 0);

@@ -112,6 +112,7 @@ impl Node {
     }
 }
 
+// Holds invariant 199.
 #[tokio::test]
 async fn nodes_together_let_in_the_limit_and_no_more() {
     let leader = Leader::new(&plan(LIMIT, None));
@@ -131,6 +132,7 @@ async fn nodes_together_let_in_the_limit_and_no_more() {
     }
 }
 
+// Holds invariant 199.
 #[tokio::test]
 async fn what_idles_when_a_node_falls_silent_is_a_small_part() {
     let leader = Leader::new(&plan(LIMIT, None));
@@ -156,6 +158,7 @@ async fn a_lease_ends_with_its_window() {
     assert_eq!(leader.asked(), asked + 1);
 }
 
+// Holds invariant 199.
 #[tokio::test]
 async fn a_flood_of_one_organization_asks_once_at_a_time_and_not_again_in_vain() {
     let leader = Leader::new(&plan(LIMIT, None));
@@ -195,6 +198,7 @@ async fn a_day_that_is_spent_is_asked_about_once_a_minute() {
     assert_eq!(leader.asked(), asked + 1);
 }
 
+// Holds invariant 199.
 #[tokio::test]
 async fn without_an_answer_a_node_lets_in_its_part_and_asks_no_more() {
     let leader = Leader::new(&plan(LIMIT, None));
@@ -211,6 +215,7 @@ async fn without_an_answer_a_node_lets_in_its_part_and_asks_no_more() {
     assert_eq!(leader.asked(), 2);
 }
 
+// Holds invariant 199.
 #[tokio::test]
 async fn many_organizations_do_not_flood_the_leader() {
     let leader = Leader::new(&plan(LIMIT, None));
