@@ -23,15 +23,7 @@ fn main() -> ExitCode {
         eprintln!("the system gives no random numbers: {error}");
         return ExitCode::FAILURE;
     }
-    let serve = |config, allowances| async move {
-        let served = start::run(config, allowances).await;
-        served.map_err(|error| error.to_string())
-    };
-    let edge = |config| async move {
-        let ended = start::run_edge(config).await;
-        ended.map_err(|error| error.to_string())
-    };
-    match kedge_cli::main(serve, edge) {
+    match kedge_cli::main(start::server, start::edge) {
         None => ExitCode::SUCCESS,
         // A server that could not stop in order may have running threads.
         Some(code) => start::exit_at_once(code),

@@ -9,7 +9,7 @@ use crate::api::{EndpointRouter, TABLE};
 use crate::edge::ForwardTarget;
 use crate::metrics;
 
-pub async fn run_edge(config: Config) -> Result<(), RunError> {
+pub(super) async fn run(config: Config) -> Result<(), RunError> {
     logging::init(&config)?;
     open_files::allow(&config)?;
     let handle = metrics::install()?;

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
+use kedge_cli::ServiceFuture;
 use kedge_cluster::node::Replica;
 use kedge_config::secrets::{self, SecretError};
 use kedge_config::{Config, StartAllowances};
@@ -49,7 +50,6 @@ use kedge_http::claims::{ClaimChecker, ClaimsKeyError};
 pub use anchoring::AnchoringTask;
 pub use chain::{ChainConnection, ChainError};
 use cluster::{LeaderDuties, StreamConnection};
-pub use edge::run_edge;
 pub use kedge_http::server::store_failure::exit_at_once;
 pub use store::LostKeyError;
 
@@ -139,8 +139,24 @@ fn make_directories(config: &Config) -> Result<(), RunError> {
     Ok(())
 }
 
+/// The server, as the program runs it.
+pub fn server(config: Config, allowances: StartAllowances) -> ServiceFuture {
+    Box::pin(async move {
+        let served = run(config, allowances).await;
+        served.map_err(|error| error.to_string())
+    })
+}
+
+/// An edge, as the program runs it.
+pub fn edge(config: Config) -> ServiceFuture {
+    Box::pin(async move {
+        let ended = edge::run(config).await;
+        ended.map_err(|error| error.to_string())
+    })
+}
+
 /// Serves until SIGINT or SIGTERM. If the engine cannot continue, the process ends instead.
-pub async fn run(config: Config, allowances: StartAllowances) -> Result<(), RunError> {
+async fn run(config: Config, allowances: StartAllowances) -> Result<(), RunError> {
     logging::init(&config)?;
     // A SIGHUP during the start must not end the process; it is handled at the end of the start.
     let hangups = signal(SignalKind::hangup())?;

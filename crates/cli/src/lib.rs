@@ -32,6 +32,7 @@ mod verify;
 mod watch;
 
 use std::path::PathBuf;
+use std::pin::Pin;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use kedge_config::{Config, StartAllowances};
@@ -149,16 +150,16 @@ enum CliCommand {
     Man(completions::ManArgs),
 }
 
+/// A server or an edge until it ends, or the message of its error. In a box, it is compiled with the server's library,
+/// and not with the program.
+pub type ServiceFuture = Pin<Box<dyn Future<Output = Result<(), String>>>>;
+
 /// Runs the program; `serve` runs the server until it ends, and `edge` an edge. Returns the exit code, or `None` on
 /// success.
-pub fn main<S, E>(
-    serve: impl FnOnce(Config, StartAllowances) -> S,
-    edge: impl FnOnce(Config) -> E,
-) -> Option<u8>
-where
-    S: Future<Output = Result<(), String>>,
-    E: Future<Output = Result<(), String>>,
-{
+pub fn main(
+    serve: fn(Config, StartAllowances) -> ServiceFuture,
+    edge: fn(Config) -> ServiceFuture,
+) -> Option<u8> {
     let cli = Cli::parse();
     let trusted = kedge_net::trust::trust(cli.ca_file.as_deref());
     let trusted =
@@ -168,15 +169,11 @@ where
     Some(failure.code())
 }
 
-fn run<S, E>(
+fn run(
     command: CliCommand,
-    serve: impl FnOnce(Config, StartAllowances) -> S,
-    edge: impl FnOnce(Config) -> E,
-) -> CliResult<()>
-where
-    S: Future<Output = Result<(), String>>,
-    E: Future<Output = Result<(), String>>,
-{
+    serve: fn(Config, StartAllowances) -> ServiceFuture,
+    edge: fn(Config) -> ServiceFuture,
+) -> CliResult<()> {
     match command {
         CliCommand::Serve(args) => {
             let (config, allowances) = args.read()?;
