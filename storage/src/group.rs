@@ -227,7 +227,7 @@ impl WriteGroup {
     }
 
     /// Writes a variation, and its name in its template.
-    pub fn put_variation(&mut self, variation: &Variation, _: Option<&Variation>) {
+    pub fn put_variation(&mut self, variation: &Variation) {
         self.put_resource(variation);
         let within = &variation.template_id;
         let name = name_key(lookup::VARIATION_NAME, within, &variation.name);
@@ -235,7 +235,7 @@ impl WriteGroup {
     }
 
     /// Writes a dispute, its entry in its organization's list, and the evidence or context that leads to it.
-    pub fn put_dispute(&mut self, dispute: &Dispute, _: Option<&Dispute>) {
+    pub fn put_dispute(&mut self, dispute: &Dispute) {
         self.put_resource(dispute);
         let organization = &dispute.organization_id;
         let key = match &dispute.matter {
@@ -292,5 +292,35 @@ impl WriteGroup {
         self.put_with(Table::Meta, meta::HEAD_KEY, |out| {
             encode_into(out, &BincodeRow(head));
         });
+    }
+}
+
+/// A resource that more than its id and its list leads to, such as a name.
+pub trait NamedResource: Sized {
+    /// Writes its row and all that leads to it. `before` is its earlier state, whose names become free.
+    fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>);
+}
+
+impl NamedResource for Wallet {
+    fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>) {
+        group.put_wallet(self, before);
+    }
+}
+
+impl NamedResource for Template {
+    fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>) {
+        group.put_template(self, before);
+    }
+}
+
+impl NamedResource for Variation {
+    fn put_into(&self, group: &mut WriteGroup, _: Option<&Self>) {
+        group.put_variation(self);
+    }
+}
+
+impl NamedResource for Dispute {
+    fn put_into(&self, group: &mut WriteGroup, _: Option<&Self>) {
+        group.put_dispute(self);
     }
 }

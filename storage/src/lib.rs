@@ -41,7 +41,7 @@ pub use check::StoreFault;
 pub use codec::CodecError;
 pub use contents::{CONTENTS_FOLDER, content_path};
 pub use copies::{LogCopy, StoreCopyError};
-pub use group::{SideWrite, WriteGroup};
+pub use group::{NamedResource, SideWrite, WriteGroup};
 pub use high_water::{HighWater, HighWaterError, HighWaterMark, ReleasedHead};
 pub use kedge_log::frame::FrameError;
 pub use kedge_log::{
@@ -68,4 +68,4 @@ pub use tables::records::{IdempotencyRow, SecretRow};
 pub use tables::residue::{IdempotencyResidue, ResourceRow};
 #[doc(hidden)]
 pub use tables::round_trip::rewritten;
-pub use tables::row::{ResourceWrite, StoredResource};
+pub use tables::row::StoredResource;

@@ -43,6 +43,11 @@ fn code_of(text: &str) -> String {
     let mut code = String::new();
     for line in without_tests(text).lines() {
         let line = line.split("//").next().unwrap();
+        // Where a name may be used is no import.
+        let scope = line
+            .split_once("pub(in ")
+            .and_then(|(_, rest)| rest.split_once(')'));
+        let line = scope.map_or(line, |(_, rest)| rest);
         let outside = line.split('"').step_by(2);
         code.extend(outside.flat_map(|part| [part, " "]));
         code.push('\n');
@@ -132,6 +137,12 @@ impl Modules {
                 // A program's `main.rs` next to a `lib.rs` adds to the same root.
                 let code = modules.code.entry(module_of(file)).or_default();
                 code.push_str(&code_of(text));
+            }
+        }
+        // A module that is written inside its parent's file has only files below it.
+        for module in modules.code.keys().cloned().collect::<Vec<_>>() {
+            for end in 1..module.len() {
+                modules.code.entry(module[..end].to_vec()).or_default();
             }
         }
         for (module, code) in &modules.code {

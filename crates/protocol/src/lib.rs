@@ -10,6 +10,7 @@ pub mod claim;
 mod code;
 pub mod eip712;
 pub mod event;
+mod event_type;
 pub mod evidence;
 pub mod export;
 pub mod hash;

@@ -4,11 +4,12 @@
 
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Serialize};
+
 use crate::code::Code::{self, Conflict, EmailTaken, ObjectTooLarge, StateViolation};
-use crate::event::EventType;
+use crate::event_type::EventType;
 use crate::hash::{Hash, keccak};
 use crate::limits::KIND_BYTES_MAX;
-use crate::resource::Who;
 
 macro_rules! prefixes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $noun:literal;)*) => {
@@ -84,24 +85,25 @@ impl Prefix {
 /// - `counted(…)` if the number that an organization may have is limited, and by what [`CountedResource`];
 /// - `by_id` if later actions change it or rules look it up, `never` if nothing reads its state again;
 /// - `shown` if the answer to a signed request shows it, else `hidden`;
-/// - `secret` if it has a secret outside the log, whose previous one stays valid for `overlap_s`, else `plain`.
+/// - `secret` if it has a secret outside the log, whose previous one stays valid for `overlap_s`, else `plain`;
+/// - `named` if more than its id and its list leads to its row, such as a name, else `unnamed`.
 ///
 /// If several types share a prefix, only one of them is `by_id` and `shown`.
 #[macro_export]
 macro_rules! for_each_resource {
     ($callback:ident) => {
         $callback! {
-            Object, Object, traced, uncounted, by_id, shown, plain;
-            Wallet, Wallet, traced, uncounted, by_id, shown, plain;
-            Organization, Organization, traced, uncounted, by_id, shown, plain;
-            Template, Template, traced, uncounted, by_id, shown, plain;
-            ApiKey, Key, traced, counted(ApiKeys), by_id, shown, secret;
-            Webhook, Webhook, traced, counted(Webhooks), by_id, shown, secret;
-            FileRecord, File, traced, uncounted, never, shown, plain;
-            Dispute, Dispute, traced, uncounted, never, hidden, plain;
-            SequencerKey, Action, traced, uncounted, never, hidden, plain;
-            Variation, Variation, once, uncounted, never, shown, plain;
-            Invitation, Action, once, uncounted, by_id, shown, plain;
+            Object, Object, traced, uncounted, by_id, shown, plain, named;
+            Wallet, Wallet, traced, uncounted, by_id, shown, plain, named;
+            Organization, Organization, traced, uncounted, by_id, shown, plain, unnamed;
+            Template, Template, traced, uncounted, by_id, shown, plain, named;
+            ApiKey, Key, traced, counted(ApiKeys), by_id, shown, secret, unnamed;
+            Webhook, Webhook, traced, counted(Webhooks), by_id, shown, secret, unnamed;
+            FileRecord, File, traced, uncounted, never, shown, plain, unnamed;
+            Dispute, Dispute, traced, uncounted, never, hidden, plain, named;
+            SequencerKey, Action, traced, uncounted, never, hidden, plain, named;
+            Variation, Variation, once, uncounted, never, shown, plain, named;
+            Invitation, Action, once, uncounted, by_id, shown, plain, unnamed;
         }
     };
 }
@@ -125,6 +127,19 @@ pub enum ActionAudience {
     Bus(Option<Who>),
     /// The operator, with the operator's key.
     Operator,
+}
+
+/// Who may do something with a template's objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Who {
+    /// The object's owner.
+    Owner,
+    /// Owners and admins of the template's organization.
+    Issuer,
+    /// Any wallet.
+    Anyone,
 }
 
 /// Roles that may request an action. Rules that depend on more than a role, such as an object's owner, are separate.

@@ -12,6 +12,8 @@ use crate::hash::Hash;
 use crate::ids::Id;
 use crate::sequencer_keys::KeyActivation;
 
+pub use crate::registry::Who;
+
 pub use api_key::{ApiKey, Area, Crud, Permission};
 pub use invitation::Invitation;
 
@@ -207,19 +209,6 @@ impl Wallet {
     pub fn is_removed(&self) -> bool {
         self.keys.is_empty()
     }
-}
-
-/// Who may do something with a template's objects.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Who {
-    /// The object's owner.
-    Owner,
-    /// Owners and admins of the template's organization.
-    Issuer,
-    /// Any wallet.
-    Anyone,
 }
 
 /// A rule of a template: who may request this kind of action.

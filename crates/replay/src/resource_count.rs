@@ -6,7 +6,7 @@ use kedge_rules::{CountedResource, ResourceCount};
 use kedge_storage::{RowPage, StoreReadError, StoreSnapshot, StoredResource};
 
 macro_rules! counts {
-    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident;)*) => {
+    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident, $named:ident;)*) => {
         /// Number of resources of a type that an organization has in a store.
         ///
         /// # Errors

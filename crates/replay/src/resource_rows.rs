@@ -3,16 +3,16 @@
 use kedge_protocol::{Id, Prefix, for_each_resource, resource};
 use kedge_rules::resource_state::ResourceState;
 use kedge_storage::{
-    CodecError, ResourceRow, ResourceWrite, StoreReadError, StoreSnapshot, WriteGroup,
+    CodecError, NamedResource, ResourceRow, StoreReadError, StoreSnapshot, WriteGroup,
 };
 
 macro_rules! resource_rows {
-    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident;)*) => {
+    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident, $named:ident;)*) => {
         /// Writes a resource. `before` is its earlier state, whose names become free.
         pub fn put_image(group: &mut WriteGroup, image: &ResourceState, before: Option<&ResourceState>) {
             match image {
                 $(ResourceState::$type(resource) => {
-                    resource.put_into(group, before.and_then(|before| before.try_into().ok()));
+                    resource_rows!(@put $named, resource, group, before);
                 })*
             }
         }
@@ -48,6 +48,10 @@ macro_rules! resource_rows {
             Err(row.unknown())
         }
     };
+    (@put named, $resource:ident, $group:ident, $before:ident) => {
+        $resource.put_into($group, $before.and_then(|before| before.try_into().ok()))
+    };
+    (@put unnamed, $resource:ident, $group:ident, $before:ident) => { $group.put_resource($resource) };
     (@read by_id, $type:ident, $prefix:ident, $snapshot:ident, $id:ident) => {
         if $id.prefix == Prefix::$prefix {
             return Ok($snapshot.resource::<resource::$type>($id)?.map(ResourceState::$type));

@@ -15,6 +15,7 @@ pub mod replay;
 pub mod resource_state;
 pub mod resources;
 pub mod rights;
+mod rule;
 pub mod scalar;
 pub mod schema;
 pub mod sequencer;

@@ -5,7 +5,7 @@ use kedge_protocol::resource::{self, ResourceTrace};
 use kedge_protocol::{Id, for_each_resource};
 
 macro_rules! resource_states {
-    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident;)*) => {
+    ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident, $named:ident;)*) => {
         /// A resource after an action.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum ResourceState { $($type(resource::$type),)* }

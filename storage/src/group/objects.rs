@@ -4,7 +4,7 @@ use kedge_protocol::Id;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, ResourceTrace};
 
-use super::WriteGroup;
+use super::{NamedResource, WriteGroup};
 use crate::codec::encode_into;
 use crate::tables::objects::{ObjectIndex, milestone_key, object_row};
 use crate::tables::{Table, properties};
@@ -71,5 +71,11 @@ impl WriteGroup {
             self.delete(Table::PropertyIndex, &key(before));
         }
         self.put(Table::PropertyIndex, &key(after), &object.id.bytes);
+    }
+}
+
+impl NamedResource for Object {
+    fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>) {
+        group.put_object(self, before.map(|before| before.owner_id));
     }
 }

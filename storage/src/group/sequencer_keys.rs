@@ -2,12 +2,12 @@
 
 use kedge_protocol::resource::SequencerKey;
 
-use super::WriteGroup;
+use super::{NamedResource, WriteGroup};
 use crate::codec::encode_into;
 use crate::tables::Table;
-use crate::tables::row::{BincodeRow, ResourceWrite};
+use crate::tables::row::BincodeRow;
 
-impl ResourceWrite for SequencerKey {
+impl NamedResource for SequencerKey {
     /// Writes it under its first batch.
     fn put_into(&self, group: &mut WriteGroup, _: Option<&Self>) {
         let key = self.entry.from_batch.to_be_bytes();

@@ -2,10 +2,10 @@
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::Id;
-use kedge_protocol::resource::{CustomLimits, Role, Tier};
+use kedge_protocol::resource::{CustomLimits, Organization, Role, Tier, Wallet};
 
 use super::kind_key;
-use super::row::{numbered, stored, stored_as};
+use super::row::{numbered, resource, stored, stored_as};
 use crate::codec::CodecError;
 
 numbered! { Role, "role of a wallet" { Owner = 1, Admin = 2, Member = 3 } }
@@ -40,6 +40,20 @@ stored_as! {
         (other, _) => Err(CodecError::Number(other, "tier")),
     },
 }
+
+resource! {
+    Wallet in Wallets, Wallet, listed in WALLETS_OF_ORGANIZATION by organization_id, trace.created_sequence {
+        organization_id: Organization,
+        role,
+        nickname,
+        email,
+        address,
+        keys,
+        trace,
+    }
+}
+
+resource! { Organization in Organizations, Organization { name, tier, trace } }
 
 /// Issued refresh token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

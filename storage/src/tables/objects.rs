@@ -5,9 +5,8 @@ use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, ObjectStatus, ResourceTrace};
 use kedge_protocol::{Id, Prefix};
 
-use super::row::{BincodeRow, ResourceWrite, StoredResource, numbered, stored};
+use super::row::{BincodeRow, StoredResource, numbered, stored};
 use super::{Table, id, list_key};
-use crate::WriteGroup;
 use crate::codec::{self, CodecError};
 
 numbered! { ObjectStatus, "status of an object" { Active = 1, Locked = 2, Burned = 3 } }
@@ -63,12 +62,6 @@ impl StoredResource for Object {
             trace,
             ..object
         })
-    }
-}
-
-impl ResourceWrite for Object {
-    fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>) {
-        group.put_object(self, before.map(|before| before.owner_id));
     }
 }
 

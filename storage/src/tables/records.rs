@@ -4,11 +4,13 @@ use bincode::de::BorrowDecoder;
 use bincode::enc::Encoder;
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{BorrowDecode, Encode};
-use kedge_protocol::resource::{Area, Crud, Dispute, DisputeMatter, Permission};
+use kedge_protocol::resource::{
+    ApiKey, Area, Crud, Dispute, DisputeMatter, FileRecord, Invitation, Permission, Webhook,
+};
 use kedge_protocol::{Hash, Id, Prefix};
 
 use super::id;
-use super::row::{RowCodec, meaningless, numbered, stored, stored_as};
+use super::row::{RowCodec, meaningless, numbered, resource, stored, stored_as};
 use crate::codec::CodecError;
 
 numbered! {
@@ -43,6 +45,60 @@ stored_as! {
 }
 
 stored! { Permission { resource, crud } }
+
+resource! {
+    ApiKey in ApiKeys, Key, listed in KEYS_OF_ORGANIZATION by organization_id, trace.created_sequence {
+        organization_id: Organization,
+        wallet_id: Wallet,
+        name,
+        permissions,
+        expires_at_ms,
+        rotations,
+        overlap_s,
+        deleted,
+        trace,
+    }
+}
+
+resource! {
+    Webhook in Webhooks, Webhook, listed in WEBHOOKS_OF_ORGANIZATION by organization_id, trace.created_sequence {
+        organization_id: Organization,
+        url,
+        events,
+        active,
+        description,
+        rotations,
+        overlap_s,
+        deleted,
+        trace,
+    }
+}
+
+resource! {
+    FileRecord in Files, File, listed in FILES_OF_ORGANIZATION by organization_id, trace.created_sequence {
+        organization_id: Organization,
+        wallet_id: Wallet,
+        name,
+        sha256,
+        size_bytes,
+        media_type,
+        trace,
+    }
+}
+
+resource! {
+    Invitation in Invitations, Action, listed in INVITATIONS_OF_ORGANIZATION by organization_id, created_sequence {
+        organization_id: Organization,
+        invited_by: Wallet,
+        role,
+        email,
+        lifetime_s,
+        used_by: Wallet,
+        revoked,
+        created_sequence,
+        created_at_ms,
+    }
+}
 
 /// The prefix of the subject, stored as text, determines the next member: for an action, a claim's context.
 impl RowCodec for Dispute {
@@ -79,6 +135,10 @@ impl RowCodec for Dispute {
             trace: RowCodec::take(decoder)?,
         })
     }
+}
+
+resource! {
+    @row Dispute in Disputes, Dispute, listed in DISPUTES_OF_ORGANIZATION by organization_id, trace.created_sequence
 }
 
 /// Secret of an API key (a keyed hash of it) or of a webhook (the secret itself, which signs), and the previous one.

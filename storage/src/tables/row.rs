@@ -13,7 +13,6 @@ use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use super::Table;
 use crate::codec::{self, CodecError};
-use crate::group::WriteGroup;
 
 /// A value with a row format.
 pub trait RowCodec: Sized {
@@ -70,12 +69,6 @@ pub trait StoredResource: RowCodec {
     }
 }
 
-/// A resource whose rows a commit group writes.
-pub trait ResourceWrite: Sized {
-    /// Writes its row and all that leads to it. `before` is its earlier state, whose names become free.
-    fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>);
-}
-
 /// An identifier, or an optional one: the row holds its bytes, the member's meaning determines its prefix.
 pub(crate) trait StoredId: Sized {
     type Bytes: Encode + for<'a> BorrowDecode<'a, ()>;
@@ -125,7 +118,7 @@ macro_rules! stored {
                 &self,
                 encoder: &mut E,
             ) -> Result<(), bincode::error::EncodeError> {
-                $(crate::tables::row::stored!(@put encoder, &self.$member $(, $prefix)?);)+
+                $(stored!(@put encoder, &self.$member $(, $prefix)?);)+
                 Ok(())
             }
 
@@ -133,7 +126,7 @@ macro_rules! stored {
                 decoder: &mut D,
             ) -> Result<Self, bincode::error::DecodeError> {
                 Ok(Self {
-                    $($member: crate::tables::row::stored!(@take decoder $(, $prefix)?),)+
+                    $($member: stored!(@take decoder $(, $prefix)?),)+
                     $($($apart: $until,)+)?
                 })
             }
@@ -157,11 +150,11 @@ macro_rules! stored {
 }
 pub(crate) use stored;
 
-/// As [`stored!`], for a resource: its table, its id's prefix, and whether its id alone leads to it or the method of
-/// [`WriteGroup`](crate::WriteGroup) that writes what else does; and its list: the owner, and its number there.
+/// As [`stored!`], for a resource with its table and its id's prefix; and with its list: the owner, and its number
+/// there.
 macro_rules! resource {
     (
-        $type:ident in $table:ident, $prefix:ident, found by $found:ident
+        $type:ident in $table:ident, $prefix:ident
         $(, listed in $list:ident by $of:ident, $($number:ident).+)?
         { $($members:tt)* }
     ) => {
@@ -171,11 +164,11 @@ macro_rules! resource {
             }
         }
         crate::tables::row::resource! {
-            @row $type in $table, $prefix, found by $found $(, listed in $list by $of, $($number).+)?
+            @row $type in $table, $prefix $(, listed in $list by $of, $($number).+)?
         }
     };
     (
-        @row $type:ident in $table:ident, $prefix:ident, found by $found:ident
+        @row $type:ident in $table:ident, $prefix:ident
         $(, listed in $list:ident by $of:ident, $($number:ident).+)?
     ) => {
         impl crate::tables::row::StoredResource for $type {
@@ -195,19 +188,6 @@ macro_rules! resource {
                 crate::tables::row::resource!(@some $((self.$of, self.$($number).+))?)
             }
         }
-
-        impl crate::tables::row::ResourceWrite for $type {
-            fn put_into(&self, group: &mut crate::WriteGroup, before: Option<&Self>) {
-                crate::tables::row::resource!(@put $found, self, group, before);
-            }
-        }
-    };
-    (@put id, $resource:ident, $group:ident, $before:ident) => {{
-        let _ = $before;
-        $group.put_resource($resource);
-    }};
-    (@put $found:ident, $resource:ident, $group:ident, $before:ident) => {
-        $group.$found($resource, $before)
     };
     (@some) => { None };
     (@some $some:expr) => { Some($some) };

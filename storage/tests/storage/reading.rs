@@ -270,8 +270,8 @@ fn accounts_and_templates_read_back() {
     group.put_resource(&organization);
     group.put_wallet(&wallet, None);
     group.put_template(&template, None);
-    group.put_variation(&variation(0), None);
-    group.put_variation(&variation(1), None);
+    group.put_variation(&variation(0));
+    group.put_variation(&variation(1));
     group.put_minted(template.id, 42);
     group.put_nonces(wallet.address, &nonces);
     assert!(group.len_bytes() > 500);

@@ -4,7 +4,7 @@ use crate::support::{Log, id, open, plan};
 use kedge_protocol::resource::{ResourceTrace, SequencerKey};
 use kedge_protocol::{Address, KeyActivation, Prefix};
 use kedge_storage::verify::verify;
-use kedge_storage::{ResourceWrite as _, StoreFault, Table, WriteGroup};
+use kedge_storage::{NamedResource as _, StoreFault, Table, WriteGroup};
 
 fn named(from_batch: u64) -> WriteGroup {
     let mut group = WriteGroup::new();

@@ -9,9 +9,9 @@ use kedge_protocol::time::parse_rfc3339;
 use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
-use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
+use crate::rule::{RuleContext, RuleDecision};
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, Caller, CountedResource, World};
 

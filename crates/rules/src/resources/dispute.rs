@@ -10,8 +10,8 @@ use kedge_protocol::{Id, Prefix};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
+use crate::rule::{RuleContext, RuleDecision};
 use crate::sequencer::VersionKey;
 use crate::text;
 use crate::world::{ActionInput, Caller, World};

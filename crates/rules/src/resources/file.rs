@@ -7,8 +7,8 @@ use kedge_protocol::resource::{FileRecord, ResourceTrace};
 use kedge_protocol::{Hash, Id, Prefix};
 use serde::{Deserialize, Serialize};
 
-use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
+use crate::rule::{RuleContext, RuleDecision};
 use crate::text;
 use crate::world::{ActionInput, Caller, World};
 

@@ -9,10 +9,10 @@ use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use super::email::{is_email, normal_email};
-use super::{RuleContext, RuleDecision};
 use crate::json;
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
+use crate::rule::{RuleContext, RuleDecision};
 use crate::sequencer::VersionKey;
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, Caller, World};

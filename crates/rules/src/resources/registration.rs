@@ -6,12 +6,12 @@ use kedge_protocol::resource::{Invitation, Organization, ResourceTrace, Role, Ti
 use kedge_protocol::{Address, Id, Prefix};
 use serde::{Deserialize, Serialize};
 
-use super::RuleDecision;
 use super::email::is_email;
 pub use super::email::normal_email;
 use super::organization::may_invite;
 use crate::refusal::Refusal;
 use crate::resource_state::ResourceState;
+use crate::rule::RuleDecision;
 use crate::sequencer::VersionKey;
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, World};

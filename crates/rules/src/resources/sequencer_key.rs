@@ -7,8 +7,8 @@ use kedge_protocol::resource::{ResourceTrace, SequencerKey};
 use kedge_protocol::sequencer_keys::{SequencerKeyPayload, key_named};
 use kedge_protocol::{Id, KeyActivation, Prefix};
 
-use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
+use crate::rule::{RuleContext, RuleDecision};
 use crate::text;
 use crate::world::{ActionInput, World};
 

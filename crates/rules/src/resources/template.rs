@@ -13,12 +13,12 @@ use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{RuleContext, RuleDecision};
 use crate::index::IndexedPaths;
 use crate::json::JsonMembers;
 use crate::refusal::Refusal;
 use crate::resource_state::ResourceState;
 use crate::rights;
+use crate::rule::{RuleContext, RuleDecision};
 use crate::schema::SchemaBudget;
 use crate::sequencer::VersionKey;
 use crate::text::{self, PayloadProblems};

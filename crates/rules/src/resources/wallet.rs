@@ -8,8 +8,8 @@ use kedge_protocol::resource::Wallet;
 use serde::{Deserialize, Deserializer};
 
 use super::email::{is_email, normal_email};
-use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
+use crate::rule::{RuleContext, RuleDecision};
 use crate::sequencer::VersionKey;
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, Caller, World};

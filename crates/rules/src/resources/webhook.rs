@@ -8,9 +8,9 @@ use kedge_protocol::{Id, Prefix};
 use serde::Deserialize;
 
 use super::api_key::overlap_s;
-use super::{RuleContext, RuleDecision};
 use crate::refusal::Refusal;
 use crate::rights::may_administer;
+use crate::rule::{RuleContext, RuleDecision};
 use crate::text::{self, PayloadProblems};
 use crate::world::{ActionInput, Caller, CountedResource, World};
 
