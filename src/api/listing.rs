@@ -126,15 +126,20 @@ impl ListRequest {
     /// Parses the parameters. A cursor continues only the list that gave it: with the same path, caller, order, and
     /// values of all other parameters.
     pub fn of(call: &HandlerCall) -> ApiResult<Self> {
-        Self::read(call, false)
+        Self::read(call, &call.id, false)
+    }
+
+    /// [`Self::of`] under a resource with several names: cursors are bound to `id` and fit all of them.
+    pub fn under(call: &HandlerCall, id: &str) -> ApiResult<Self> {
+        Self::read(call, id, false)
     }
 
     /// [`Self::of`], but newest first if `order` is absent: for [`LIST_NEWEST_FIRST`].
     pub fn newest_first(call: &HandlerCall) -> ApiResult<Self> {
-        Self::read(call, true)
+        Self::read(call, &call.id, true)
     }
 
-    fn read(call: &HandlerCall, newest_first: bool) -> ApiResult<Self> {
+    fn read(call: &HandlerCall, id: &str, newest_first: bool) -> ApiResult<Self> {
         let query = &call.query;
         let limit = query.number("limit")?.unwrap_or(PAGE_ITEMS_DEFAULT as u64);
         let descending = match query.get("order") {
@@ -156,8 +161,8 @@ impl ListRequest {
             call.endpoint.path,
             caller.as_deref().unwrap_or_default(),
             order,
-            &call.id,
         ];
+        parts.extend((!id.is_empty()).then_some(id));
         let own = call.endpoint.query.iter().copied().flatten();
         let filters = own.filter(|own| LIST.iter().all(|paging| paging.name != own.name));
         parts.extend(filters.map(|filter| query.get(filter.name).unwrap_or_default()));

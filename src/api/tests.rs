@@ -358,9 +358,12 @@ fn unnamed(path: &str) -> String {
 fn every_path_has_a_method_in_the_rust_sdk() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("sdk/rust/src");
     let mut called = HashSet::new();
-    for entry in std::fs::read_dir(sources).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
+    let mut paths = vec![sources];
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).unwrap();
+            paths.extend(entries.map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = std::fs::read_to_string(path).unwrap();
             let literals = text.split("\"/").skip(1);
             let paths = literals.map(|rest| rest.split(['"', '?']).next().unwrap_or_default());

@@ -16,12 +16,12 @@ mod timekeeping;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::timekeeper::Timekeeper;
 use kedge_actors::{Engine, HeldKeys};
-use kedge_cli::ServiceFuture;
 use kedge_cluster::node::Replica;
 use kedge_config::secrets::{self, SecretError};
 use kedge_config::{Config, StartAllowances};
@@ -139,20 +139,22 @@ fn make_directories(config: &Config) -> Result<(), RunError> {
     Ok(())
 }
 
+/// A server or an edge until it ends, or the message of its error. In a box, it is compiled with this library, and not
+/// with the program.
+pub type ProgramFuture = Pin<Box<dyn Future<Output = Result<(), String>>>>;
+
 /// The server, as the program runs it.
-pub fn server(config: Config, allowances: StartAllowances) -> ServiceFuture {
-    Box::pin(async move {
-        let served = run(config, allowances).await;
-        served.map_err(|error| error.to_string())
-    })
+pub fn server(config: Config, allowances: StartAllowances) -> ProgramFuture {
+    boxed(run(config, allowances))
 }
 
 /// An edge, as the program runs it.
-pub fn edge(config: Config) -> ServiceFuture {
-    Box::pin(async move {
-        let ended = edge::run(config).await;
-        ended.map_err(|error| error.to_string())
-    })
+pub fn edge(config: Config) -> ProgramFuture {
+    boxed(edge::run(config))
+}
+
+fn boxed(work: impl Future<Output = Result<(), RunError>> + 'static) -> ProgramFuture {
+    Box::pin(async move { work.await.map_err(|error| error.to_string()) })
 }
 
 /// Serves until SIGINT or SIGTERM. If the engine cannot continue, the process ends instead.

@@ -150,8 +150,7 @@ enum CliCommand {
     Man(completions::ManArgs),
 }
 
-/// A server or an edge until it ends, or the message of its error. In a box, it is compiled with the server's library,
-/// and not with the program.
+/// What [`main`] runs for `kedge serve` and `kedge edge`: until it ends, or the message of its error.
 pub type ServiceFuture = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
 /// Runs the program; `serve` runs the server until it ends, and `edge` an edge. Returns the exit code, or `None` on

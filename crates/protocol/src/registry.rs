@@ -222,7 +222,7 @@ pub struct KindSpec {
     pub credentials: CredentialEffect,
     /// Type of its event.
     pub event: EventType,
-    /// Codes of its own refusals by the rules.
+    /// Codes with which the rules refuse it, besides those that every request can get.
     pub refusals: &'static [Code],
 }
 

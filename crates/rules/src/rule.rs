@@ -56,6 +56,11 @@ pub(crate) struct RuleContext<'a, W> {
 }
 
 impl<'a, W: World> RuleContext<'a, W> {
+    /// The world, the caller and the action.
+    pub(crate) fn parts(&self) -> (&'a W, &'a Caller, &'a ActionInput<'a>) {
+        (self.world, self.caller, self.input)
+    }
+
     /// The resource that the action changes.
     pub(crate) fn base<T>(&self) -> Result<&'a T, Refusal>
     where

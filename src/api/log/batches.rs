@@ -81,7 +81,7 @@ pub async fn actions(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let batch = found_batch(&call, snapshot)?;
-    let listing = ListRequest::of(&call)?;
+    let listing = ListRequest::under(&call, &batch.header.number.to_string())?;
     let all =
         snapshot.actions_between(batch.header.first_sequence, batch.header.last_sequence())?;
     let session = call.session()?;

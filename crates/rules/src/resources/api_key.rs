@@ -17,7 +17,7 @@ use crate::world::{ActionInput, Caller, CountedResource, World};
 
 /// Decides an action on an API key.
 pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
-    let RuleContext { caller, input, .. } = context;
+    let (_, caller, input) = context.parts();
     let key = match input.kind {
         Kind::KeyCreate => {
             let made = create(caller, input)?;

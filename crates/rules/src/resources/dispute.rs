@@ -71,12 +71,7 @@ pub fn kind_of(verdict: &str) -> Result<VerdictKind, Refusal> {
 
 /// Decides a verdict.
 pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
-    let RuleContext {
-        world,
-        caller,
-        input,
-        ..
-    } = *context;
+    let (world, caller, input) = context.parts();
     match input.kind {
         Kind::SystemVerdict => {
             let made = decided(world, caller, input)?;

@@ -14,7 +14,7 @@ use crate::world::{ActionInput, Caller, World};
 
 /// Decides an action on a file.
 pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
-    let RuleContext { caller, input, .. } = context;
+    let (_, caller, input) = context.parts();
     match input.kind {
         Kind::FileCreate => create(caller, input).map(RuleDecision::one),
         other => Err(Refusal::wrong_way(other)),

@@ -19,12 +19,7 @@ use crate::world::{ActionInput, Caller, World};
 
 /// Decides an action on an organization.
 pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
-    let RuleContext {
-        world,
-        caller,
-        input,
-        ..
-    } = *context;
+    let (world, caller, input) = context.parts();
     let organization = context.base()?;
     Ok(match input.kind {
         Kind::OrgInvite => {

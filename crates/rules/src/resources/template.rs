@@ -85,12 +85,7 @@ struct RulePayload<'a> {
 
 /// Decides an action on a template.
 pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
-    let RuleContext {
-        world,
-        caller,
-        input,
-        ..
-    } = *context;
+    let (world, caller, input) = context.parts();
     let name = |of: &Template| VersionKey::template_name(of.organization_id, &of.name);
     match input.kind {
         Kind::TemplateCreate => {

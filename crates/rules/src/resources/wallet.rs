@@ -16,12 +16,7 @@ use crate::world::{ActionInput, Caller, World};
 
 /// Decides an action on a wallet, other than its registration.
 pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
-    let RuleContext {
-        world,
-        caller,
-        input,
-        ..
-    } = *context;
+    let (world, caller, input) = context.parts();
     match input.kind {
         Kind::WalletUpdate => {
             let before: &Wallet = context.base()?;

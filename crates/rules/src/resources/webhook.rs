@@ -16,7 +16,7 @@ use crate::world::{ActionInput, Caller, CountedResource, World};
 
 /// Decides an action on a webhook.
 pub(super) fn decide<W: World>(context: &RuleContext<'_, W>) -> Result<RuleDecision, Refusal> {
-    let RuleContext { caller, input, .. } = context;
+    let (_, caller, input) = context.parts();
     let webhook = match input.kind {
         Kind::WebhookCreate => {
             let made = create(caller, input)?;
