@@ -12,8 +12,7 @@ use tokio::time::Instant;
 use crate::connection::Cluster;
 use crate::error::StreamError;
 use crate::nats::unreachable;
-
-const KEY: &str = "leader";
+use crate::options::LEASE_KEY;
 
 /// Holder of the lease.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -79,7 +78,7 @@ impl Lease {
     /// # Errors
     /// [`StreamError::Unreachable`] if no server answers.
     pub async fn read(&self) -> Result<LeaseObservation, StreamError> {
-        let entry = self.0.0.servers.entry(KEY).await?;
+        let entry = self.0.0.servers.entry(LEASE_KEY).await?;
         let seen = Instant::now();
         Ok(match entry {
             None => LeaseObservation {
@@ -157,7 +156,7 @@ impl Lease {
     ) -> Result<Option<u64>, StreamError> {
         let value = serde_json::to_vec(holder).map_err(unreachable)?;
         let servers = &self.0.0.servers;
-        let updated = servers.update(KEY, value.into(), last_revision).await?;
+        let updated = servers.update(LEASE_KEY, value.into(), last_revision).await?;
         if updated.is_some() {
             self.tell().await;
         }

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::error::ConnectError;
 
+/// Key of the lease in the bucket.
+pub(crate) const LEASE_KEY: &str = "leader";
+
 /// Connection options of a node, and its requirements.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {

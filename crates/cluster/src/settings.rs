@@ -8,7 +8,7 @@ use async_nats::jetstream::{Context, ErrorCode, kv};
 use kedge_protocol::Hash;
 
 use crate::error::ConnectError;
-use crate::options::ClusterOptions;
+use crate::options::{ClusterOptions, LEASE_KEY};
 
 /// How long freshly started servers may take to agree on a new stream.
 const MAKING_MAX: Duration = Duration::from_secs(15);
@@ -188,7 +188,8 @@ fn is_persisted(found: &Config) -> bool {
     matches!(found.persist_mode, None | Some(PersistenceMode::Default))
 }
 
-/// Finds or creates the bucket of the lease and the members.
+/// Finds or creates the bucket of the lease and the members. A new bucket's copies take up reading one by one, so this
+/// waits until one of them answers this connection.
 pub(crate) async fn bucket(
     context: &Context,
     options: &ClusterOptions,
@@ -196,35 +197,43 @@ pub(crate) async fn bucket(
     let bucket = options.stream();
     let began = Instant::now();
     loop {
-        if let Ok(found) = context.get_key_value(&bucket).await {
-            return Ok(found);
-        }
-        // Like `create_key_value`, which however asks for the account first; the client cannot parse the answer of
-        // servers before 2.10.
-        let config = Config {
-            name: format!("KV_{bucket}"),
-            description: Some("Kedge: who leads a log, and its nodes".to_owned()),
-            subjects: vec![format!("$KV.{bucket}.>")],
-            storage: StorageType::File,
-            num_replicas: options.replicas,
-            discard: DiscardPolicy::New,
-            max_messages_per_subject: 1,
-            max_messages: -1,
-            max_bytes: -1,
-            max_consumers: -1,
-            allow_rollup: true,
-            deny_delete: true,
-            allow_direct: true,
-            ..Config::default()
-        };
-        match context.create_stream(config).await {
-            Ok(_) => {}
-            Err(error) if began.elapsed() > MAKING_MAX => {
-                let what = format!("the bucket {bucket} cannot be made or read");
-                let why = error.to_string();
-                return Err(ConnectError::Engine { what, why });
+        let why = match context.get_key_value(&bucket).await {
+            Ok(found) => match found.entry(LEASE_KEY).await {
+                Ok(_) => return Ok(found),
+                Err(unread) => Some(unread.to_string()),
+            },
+            Err(_) => {
+                let made = context.create_stream(wanted_bucket(options)).await;
+                made.err().map(|error| error.to_string())
             }
-            Err(_) => tokio::time::sleep(PAUSE).await,
+        };
+        let Some(why) = why else { continue };
+        if began.elapsed() > MAKING_MAX {
+            let what = format!("the bucket {bucket} cannot be made or read");
+            return Err(ConnectError::Engine { what, why });
         }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Settings of the bucket. They are those of `create_key_value`, which however asks for the account first; the client
+/// cannot parse the answer of servers before 2.10.
+fn wanted_bucket(options: &ClusterOptions) -> Config {
+    let bucket = options.stream();
+    Config {
+        name: format!("KV_{bucket}"),
+        description: Some("Kedge: who leads a log, and its nodes".to_owned()),
+        subjects: vec![format!("$KV.{bucket}.>")],
+        storage: StorageType::File,
+        num_replicas: options.replicas,
+        discard: DiscardPolicy::New,
+        max_messages_per_subject: 1,
+        max_messages: -1,
+        max_bytes: -1,
+        max_consumers: -1,
+        allow_rollup: true,
+        deny_delete: true,
+        allow_direct: true,
+        ..Config::default()
     }
 }
