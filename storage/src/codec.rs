@@ -60,6 +60,13 @@ pub(crate) fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], CodecError>
         .map_err(|_| CodecError::Bytes(format!("{} bytes instead of {N}", bytes.len())))
 }
 
+/// Reads the id that a list's row begins with.
+pub(crate) fn leading_id(bytes: &[u8]) -> Result<[u8; 16], CodecError> {
+    let id = bytes.first_chunk();
+    id.copied()
+        .ok_or_else(|| CodecError::Bytes(format!("{} bytes instead of 16", bytes.len())))
+}
+
 /// Reads a big-endian number of exactly eight bytes.
 pub(crate) fn number(bytes: &[u8]) -> Result<u64, CodecError> {
     array(bytes).map(u64::from_be_bytes)

@@ -35,8 +35,6 @@ pub struct WriteGroup {
     refused: Option<FrameRejection>,
     /// Ids of its actions, with their sequences.
     pub(crate) action_ids: Vec<([u8; 16], u64)>,
-    /// Sequence of the first request: later resources are new to the store.
-    first_sequence: Option<u64>,
     /// The time of the log's last batch, if the group has a head.
     pub(crate) sealed_at_ms: Option<u64>,
 }
@@ -60,7 +58,6 @@ impl WriteGroup {
             frame: None,
             refused: None,
             action_ids: Vec::new(),
-            first_sequence: None,
             sealed_at_ms: None,
         }
     }
@@ -82,7 +79,6 @@ impl WriteGroup {
         }
         self.refused = None;
         self.action_ids.clear();
-        self.first_sequence = None;
         self.sealed_at_ms = None;
     }
 
@@ -152,7 +148,6 @@ impl WriteGroup {
             "one content for each action"
         );
         let first = record.first_sequence;
-        self.first_sequence.get_or_insert(first);
         self.in_frame(|frame| frame.push_request(record));
         let ids = contents.iter().map(Hash::first_16);
         self.action_ids.extend(ids.zip(first..));

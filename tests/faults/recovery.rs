@@ -405,7 +405,7 @@ async fn verify_finds_a_state_that_the_log_does_not_make() {
     let mut forged = store.snapshot().object(object).unwrap().unwrap();
     forged.properties = r#"{"forged":true}"#.to_owned();
     let mut group = WriteGroup::new();
-    group.put_object(&forged, None);
+    group.put_object(&forged, &forged.trace, None);
     drop(store.commit(&group).unwrap());
     store.close().unwrap();
 

@@ -413,9 +413,14 @@ impl Committer {
                 let object: &Object = next;
                 let mut trace = object.trace;
                 trace.place(sequence, timestamp_ms);
-                let owner_before = base.as_ref().map(|base| base.owner_id);
-                let moved_from = owner_before.filter(|owner| *owner != object.owner_id);
-                group.put_object_placed(object, &trace, moved_from);
+                match base {
+                    Some(base) => group.put_object(object, &trace, Some(base.owner_id)),
+                    None => {
+                        let minted = self.minted(object.template_id)?;
+                        *minted += 1;
+                        group.put_mint(object, &trace, *minted);
+                    }
+                }
                 let placed = Object {
                     properties: String::new(),
                     trace,
@@ -428,11 +433,6 @@ impl Committer {
                         change.before.as_deref(),
                         &change.after,
                     );
-                }
-                if base.is_none() {
-                    let minted = self.minted(object.template_id)?;
-                    *minted += 1;
-                    group.put_minted(object.template_id, *minted);
                 }
                 if object.status == ObjectStatus::Burned {
                     let (id, published) = (object.template_id, self.published.load());

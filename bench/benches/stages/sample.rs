@@ -297,7 +297,7 @@ impl Sample {
     pub(crate) fn put(&self, group: &mut WriteGroup, first_sequence: u64) {
         group.put_request(&self.record(first_sequence), &self.contents);
         for object in &self.after {
-            group.put_object(object, None);
+            group.put_object(object, &object.trace, None);
         }
     }
 }

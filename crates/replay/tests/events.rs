@@ -119,7 +119,7 @@ impl Log {
                 status: ObjectStatus::Active,
                 trace: ResourceTrace::NEW,
             };
-            group.put_object(&object, None);
+            group.put_mint(&object, &object.trace, number);
         }
         self.store.commit(group).unwrap();
     }

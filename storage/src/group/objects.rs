@@ -6,7 +6,7 @@ use kedge_protocol::resource::{Object, ResourceTrace};
 
 use super::{NamedResource, WriteGroup};
 use crate::codec::encode_into;
-use crate::tables::objects::{ObjectIndex, milestone_key, object_row};
+use crate::tables::objects::{ObjectIndex, milestone_key, object_row, serial_row};
 use crate::tables::{Table, properties};
 
 impl WriteGroup {
@@ -15,19 +15,41 @@ impl WriteGroup {
         self.put(Table::LogBytes, &organization.bytes, &bytes.to_be_bytes());
     }
 
-    /// Writes an object after the requests of the group: each version in turn, or the last alone if no other is a
-    /// milestone. `previous_owner` is the owner before, if it changed.
-    pub fn put_object(&mut self, object: &Object, previous_owner: Option<Id>) {
-        self.put_object_placed(object, &object.trace, previous_owner);
+    /// Writes an object that an action of the group minted, and that its template has minted `serial` objects with this
+    /// one. `trace` is the object's place in the log.
+    pub fn put_mint(&mut self, object: &Object, trace: &ResourceTrace, serial: u64) {
+        self.put_object_row(object, trace);
+        let (id, created) = (object.id.bytes, trace.created_sequence);
+        for list in [
+            ObjectIndex::Organization(object.organization_id),
+            ObjectIndex::Owner(object.owner_id),
+        ] {
+            self.put(Table::ObjectIndex, &list.key(created), &id);
+        }
+        let template = ObjectIndex::Template(object.template_id).key(created);
+        self.put(Table::ObjectIndex, &template, &serial_row(&id, serial));
+        self.put_minted(object.template_id, serial);
     }
 
-    /// As [`Self::put_object`], with the trace that the object has once it is placed.
-    pub fn put_object_placed(
+    /// Writes the next version of an object, or a later one if no milestone lies between. `trace` is the object's place
+    /// in the log; `previous_owner` is the owner before, if it changed.
+    pub fn put_object(
         &mut self,
         object: &Object,
         trace: &ResourceTrace,
         previous_owner: Option<Id>,
     ) {
+        self.put_object_row(object, trace);
+        if let Some(previous) = previous_owner.filter(|id| *id != object.owner_id) {
+            let created = trace.created_sequence;
+            let owner = ObjectIndex::Owner(object.owner_id).key(created);
+            let previous = ObjectIndex::Owner(previous).key(created);
+            self.delete(Table::ObjectIndex, &previous);
+            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
+        }
+    }
+
+    fn put_object_row(&mut self, object: &Object, trace: &ResourceTrace) {
         self.put_with(Table::Objects, &object.id.bytes, |out| {
             encode_into(out, &object_row(object, trace));
         });
@@ -36,24 +58,6 @@ impl WriteGroup {
             self.put_with(Table::Milestones, &key, |out| {
                 encode_into(out, &object_row(object, trace));
             });
-        }
-        let created = trace.created_sequence;
-        let is_new =
-            trace.version == 1 || self.first_sequence.is_some_and(|first| created >= first);
-        let owner = ObjectIndex::Owner(object.owner_id).key(created);
-        if is_new {
-            for list in [
-                ObjectIndex::Organization(object.organization_id),
-                ObjectIndex::Template(object.template_id),
-            ] {
-                self.put(Table::ObjectIndex, &list.key(created), &object.id.bytes);
-            }
-            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
-        }
-        if let Some(previous) = previous_owner.filter(|id| *id != object.owner_id) {
-            let previous = ObjectIndex::Owner(previous).key(created);
-            self.delete(Table::ObjectIndex, &previous);
-            self.put(Table::ObjectIndex, &owner, &object.id.bytes);
         }
     }
 
@@ -76,6 +80,6 @@ impl WriteGroup {
 
 impl NamedResource for Object {
     fn put_into(&self, group: &mut WriteGroup, before: Option<&Self>) {
-        group.put_object(self, before.map(|before| before.owner_id));
+        group.put_object(self, &self.trace, before.map(|before| before.owner_id));
     }
 }

@@ -24,7 +24,7 @@ impl ListedObject {
     fn read(key: &[u8], value: &[u8]) -> Result<Self, CodecError> {
         Ok(Self {
             created_sequence: place_of(key)?,
-            id: id(Prefix::Object, codec::array(value)?),
+            id: id(Prefix::Object, codec::leading_id(value)?),
         })
     }
 }

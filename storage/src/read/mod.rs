@@ -117,7 +117,7 @@ impl StoreSnapshot {
         page: RowPage,
     ) -> Result<Vec<[u8; 16]>, StoreReadError> {
         let prefix = crate::tables::kind_key(kind, &of.bytes);
-        self.list(table, &prefix, page, |_, value| codec::array(value))
+        self.list(table, &prefix, page, |_, value| codec::leading_id(value))
     }
 
     /// The id under a lookup key.

@@ -8,7 +8,7 @@ use kedge_protocol::{Address, Id, Prefix};
 use super::RowPage;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{StoreReadError, StoreSnapshot};
-use crate::tables::objects::{ObjectIndex, milestone_key};
+use crate::tables::objects::{ObjectIndex, milestone_key, serial_of_row};
 use crate::tables::row::StoredResource as _;
 use crate::tables::{Table, burned_key, lookup, name_key, spent_key};
 
@@ -138,6 +138,14 @@ impl StoreSnapshot {
         page: RowPage,
     ) -> Result<Vec<Variation>, StoreReadError> {
         self.listed(template, page)
+    }
+
+    /// An object's serial: how many objects its template had minted with this one. `None` for an object without an entry
+    /// in its template's list.
+    pub fn serial(&self, object: &Object) -> Result<Option<u64>, StoreReadError> {
+        let key = ObjectIndex::Template(object.template_id).key(object.trace.created_sequence);
+        let serial = self.get(Table::ObjectIndex, &key, serial_of_row)?;
+        Ok(serial.flatten())
     }
 
     /// How many objects of a template were minted.

@@ -109,3 +109,17 @@ impl ObjectIndex {
         list_key(kind, id, created_sequence)
     }
 }
+
+/// Row of an object in its template's list: id ‖ serial. Lists of programs before serials hold the id alone.
+pub(crate) fn serial_row(id: &[u8; 16], serial: u64) -> [u8; 24] {
+    let mut row = [0; 24];
+    row[..16].copy_from_slice(id);
+    row[16..].copy_from_slice(&serial.to_be_bytes());
+    row
+}
+
+/// The serial in the row of a template's list; `None` in a row without one.
+pub(crate) fn serial_of_row(row: &[u8]) -> Result<Option<u64>, CodecError> {
+    let serial = row.get(16..).filter(|serial| !serial.is_empty());
+    serial.map(codec::number).transpose()
+}

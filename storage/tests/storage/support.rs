@@ -332,7 +332,11 @@ pub(crate) fn put_request(
 ) -> Vec<Hash> {
     group.put_request(record, contents);
     for (object, owner_before) in touched {
-        group.put_object(&object, owner_before);
+        // A log of one template, whose objects are minted one after the other.
+        match object.trace.version {
+            1 => group.put_mint(&object, &object.trace, object.trace.created_sequence),
+            _ => group.put_object(&object, &object.trace, owner_before),
+        }
     }
     let actions = record.actions.iter().zip(contents);
     let leaf = |((action, content), sequence): ((&ActionRecord<'_>, &Hash), u64)| LogLeaf {

@@ -102,9 +102,9 @@ impl ReplayRows {
             self.texts_bytes += 2 * object.properties.len();
         }
         let Some(known) = state.objects.get(&object.id) else {
-            let index_bytes = self.object(state, object, None);
-            let minted = state.minted(object.template_id)? + 1;
-            self.group.put_minted(object.template_id, minted);
+            let serial = state.minted(object.template_id)? + 1;
+            self.group.put_mint(object, &object.trace, serial);
+            let index_bytes = self.index(state, object, None);
             return Ok(log_bytes::of_new_object(object, index_bytes));
         };
         let added = log_bytes::of_change(&known.properties, &object.properties);
@@ -118,26 +118,34 @@ impl ReplayRows {
             Entry::Occupied(_) if !stays => return Ok(added),
             Entry::Occupied(lagging) => lagging.remove(),
         };
-        self.object(state, object, Some(&written));
+        self.object(state, object, &written);
         Ok(added)
     }
 
-    /// Writes an object's rows, replacing those of `written`. Returns the bytes of new entries in the index of
-    /// properties.
+    /// Writes an object's rows, replacing those of `written`.
     fn object(
         &mut self,
         state: &FoldState<PriorState>,
         object: &Object,
-        written: Option<&ObjectBaseline>,
+        written: &ObjectBaseline,
+    ) {
+        self.group
+            .put_object(object, &object.trace, Some(written.owner_id));
+        self.index(state, object, written.properties.as_deref());
+    }
+
+    /// Replaces an object's entries in the index of properties by those of its present ones. Returns the bytes of new
+    /// entries.
+    fn index(
+        &mut self,
+        state: &FoldState<PriorState>,
+        object: &Object,
+        properties: Option<&str>,
     ) -> usize {
-        let owner = written.map(|written| written.owner_id);
-        let moved_from = owner.filter(|owner| *owner != object.owner_id);
-        self.group.put_object(object, moved_from);
         let rules = state.templates.get(&object.template_id);
         let Some(indexed) = rules.and_then(|rules| rules.indexed()) else {
             return 0;
         };
-        let properties = written.and_then(|written| written.properties.as_deref());
         let changes = indexed.changes(properties, &object.properties);
         for change in &changes {
             let value_before = change.before.as_deref();
@@ -162,7 +170,7 @@ impl ReplayRows {
         written: &ObjectBaseline,
     ) {
         if let Some(object) = state.objects.get(&id) {
-            self.object(state, object, Some(written));
+            self.object(state, object, written);
         }
     }
 

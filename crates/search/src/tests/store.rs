@@ -190,7 +190,7 @@ impl TestStore {
         let record = self.record(object.id);
         self.group
             .put_request(&record, &[keccak(&sequence.to_be_bytes())]);
-        self.group.put_object(&object, None);
+        self.group.put_mint(&object, &object.trace, sequence);
         if self.group.len_bytes() > 8 << 20 {
             self.commit();
         }

@@ -150,7 +150,7 @@ fn store(folder: &std::path::Path) -> (Store, Vec<Object>) {
             group.change_property(object, change.path, None, &change.after);
         }
         group.put_request(&record(object), &[object.trace.integrity]);
-        group.put_object(object, None);
+        group.put_mint(object, &object.trace, object.trace.sequence);
     }
     let header = BatchHeader {
         number: 0,
