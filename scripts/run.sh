@@ -22,8 +22,14 @@ serve() {
   fi
 }
 
+build_server() {
+  [[ -x "$target_dir/release/kedge" ]] ||
+    say "    compiling Kedge and its libraries, once: about ten minutes on two cores, seconds the next time"
+  build_programs kedge
+}
+
 step "Tools" install_build_tools
 step "Console" build_console
-step "Build" build_programs kedge
+step "Build" build_server
 printf '\n==> 4. Start\n'
 serve "$@"

@@ -3,6 +3,7 @@
 
 mod consistency;
 mod error;
+mod format_upgrade;
 mod store_opening;
 mod tail;
 
@@ -19,9 +20,9 @@ use crate::live_files;
 use crate::recent::row_writes;
 use crate::rocks::{DatabaseAccess as Files, RocksDatabase, is_no_space};
 use crate::snapshot::StoreSnapshot;
-use crate::store::StoreOptions;
-use crate::tables::FORMAT_VERSION;
+use crate::store::{StoreAccess, StoreOptions};
 use crate::tables::Table;
+use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS};
 use crate::tables::meta::{APPLIED_KEY, AppliedFrame, DOMAIN_KEY, FORMAT_KEY, HEAD_KEY, LogHead};
 use crate::tables::row::BincodeRow;
 
@@ -202,6 +203,7 @@ fn check_meta(
         .map_err(unreadable(path))?;
     match format {
         Some(FORMAT_VERSION) => {}
+        Some(FORMAT_WITHOUT_SERIALS) if options.access != StoreAccess::Read => {}
         Some(found) => return Err(of_format(found)),
         None => {
             return Err(StoreOpenError::Corruption {

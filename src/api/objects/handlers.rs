@@ -27,7 +27,8 @@ use crate::api::row::PRIVATE;
 pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
     let object: Object = call.made(committed)?;
     let tag = preconditions::entity_tag(&object.trace);
-    let reply = call.changed(committed, ObjectView::from(object))?;
+    let view = ObjectView::read(object, &call.published().snapshot)?;
+    let reply = call.changed(committed, view)?;
     Ok(reply.with(ETAG, &tag))
 }
 
@@ -95,7 +96,8 @@ pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
         };
     }
     let tag = preconditions::entity_tag(&object.trace);
-    let reply = HttpReply::ok(published.head.sequence, &ObjectView::from(object))?;
+    let view = ObjectView::read(object, &call.published().snapshot)?;
+    let reply = HttpReply::ok(published.head.sequence, &view)?;
     Ok(reply.tagged(&call.headers, &tag, PRIVATE))
 }
 

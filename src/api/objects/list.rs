@@ -182,6 +182,6 @@ pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
                 Ok(wanted.then_some(object.properties.len()))
             },
         },
-        |object| Ok(ObjectView::from(object)),
+        |object| Ok(ObjectView::read(object, snapshot)?),
     )
 }

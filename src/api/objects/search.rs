@@ -81,8 +81,10 @@ pub async fn search(call: HandlerCall) -> ApiResult<HttpReply> {
         let found = kedge_search::search(&published.snapshot, &viewer, &filter, &wanted);
         let found = found.map_err(refused)?;
         count_rows(route, found.rows);
+        let objects = found.objects.into_iter();
+        let items = objects.map(|object| ObjectView::read(object, &published.snapshot));
         let page = ListPage {
-            items: found.objects.into_iter().map(ObjectView::from).collect(),
+            items: items.collect::<Result<_, _>>()?,
             has_more: found.place.is_some(),
             cursor: found
                 .place

@@ -2,6 +2,7 @@
 
 use kedge_http::scalars::{AddressText, HashText, RawJsonObject, ResourceIdText, TimeText};
 use kedge_protocol::resource::{Object, ObjectStatus};
+use kedge_storage::{StoreReadError, StoreSnapshot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub struct ObjectView {
     pub template_id: ResourceIdText,
     /// The variation, if one was named.
     pub variation_id: Option<ResourceIdText>,
+    /// Its number among the objects of its template, from 1, in the order in which they were minted.
+    pub serial: u64,
     /// The wallet that owns it.
     pub owner_id: ResourceIdText,
     /// That wallet's address.
@@ -36,13 +39,19 @@ pub struct ObjectView {
     pub updated_at: TimeText,
 }
 
-impl From<Object> for ObjectView {
-    fn from(object: Object) -> Self {
-        Self {
+impl ObjectView {
+    /// An object whose serial a snapshot has.
+    ///
+    /// # Errors
+    /// [`StoreReadError`] if the snapshot does not have it.
+    pub fn read(object: Object, snapshot: &StoreSnapshot) -> Result<Self, StoreReadError> {
+        let serial = snapshot.serial(&object)?;
+        Ok(Self {
             id: ResourceIdText(object.id),
             organization_id: ResourceIdText(object.organization_id),
             template_id: ResourceIdText(object.template_id),
             variation_id: object.variation_id.map(ResourceIdText),
+            serial,
             owner_id: ResourceIdText(object.owner_id),
             owner_address: AddressText(object.owner_address),
             properties: object.properties.into(),
@@ -52,6 +61,6 @@ impl From<Object> for ObjectView {
             sequence: object.trace.sequence,
             created_at: TimeText(object.trace.created_at_ms),
             updated_at: TimeText(object.trace.updated_at_ms),
-        }
+        })
     }
 }

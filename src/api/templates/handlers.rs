@@ -79,9 +79,9 @@ pub(in crate::api) fn seen_template(
 pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let template = seen_template(&call, &published.snapshot, &call.id)?;
-    let minted = published.snapshot.minted(template.id)?;
     let trace = template.trace;
-    let reply = HttpReply::ok(published.head.sequence, &TemplateView::of(template, minted))?;
+    let view = TemplateView::read(template, &published.snapshot)?;
+    let reply = HttpReply::ok(published.head.sequence, &view)?;
     Ok(reply.state_tagged(&call.headers, &trace, CACHE))
 }
 
@@ -99,10 +99,7 @@ pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
             place: |template: &Template| template.trace.created_sequence,
             keep: |template: &Template| Ok(Some(template.properties.len())),
         },
-        |template| {
-            let minted = snapshot.minted(template.id)?;
-            Ok(TemplateView::of(template, minted))
-        },
+        |template| Ok(TemplateView::read(template, snapshot)?),
     )?;
     Ok(reply.etagged(&call.headers, CACHE))
 }

@@ -3,6 +3,7 @@
 use kedge_http::scalars::{DecimalText, HashText, RawJsonObject, ResourceIdText, TimeText};
 use kedge_protocol::receipt::Receipt;
 use kedge_protocol::resource::{Template, Variation, Who};
+use kedge_storage::{StoreReadError, StoreSnapshot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,6 +38,9 @@ pub struct TemplateView {
     pub max_supply: Option<DecimalText>,
     /// How many have been minted.
     pub minted_count: u64,
+    /// How many of these have been burned. Answers to changes do not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burned_count: Option<u64>,
     /// Who may do what, if the default does not fit.
     pub actions: Vec<RuleView>,
     /// Every organization can read it and its objects.
@@ -56,6 +60,16 @@ pub struct TemplateView {
 }
 
 impl TemplateView {
+    /// A template as it is in a snapshot.
+    pub fn read(template: Template, snapshot: &StoreSnapshot) -> Result<Self, StoreReadError> {
+        let minted = snapshot.minted(template.id)?;
+        let burned = snapshot.burned(template.id)?;
+        Ok(Self {
+            burned_count: Some(burned),
+            ..Self::of(template, minted)
+        })
+    }
+
     /// A template from which `minted_count` objects were minted.
     pub fn of(template: Template, minted_count: u64) -> Self {
         let rules = template.actions.into_iter().map(|rule| RuleView {
@@ -72,6 +86,7 @@ impl TemplateView {
             schema: template.schema.map(Into::into),
             max_supply: template.max_supply.map(DecimalText),
             minted_count,
+            burned_count: None,
             actions: rules.collect(),
             public_access: template.public_access,
             variation_count: template.variation_count,

@@ -26,7 +26,7 @@ pub enum StoreOpenError {
     OtherDomain { stored: Domain, asked: Domain },
     /// Another version of the program wrote the store.
     #[error(
-        "the store has format {found}; this program reads format {FORMAT_VERSION}: run `kedge rebuild` to rebuild it from the log"
+        "the store has format {found}; this program reads format {FORMAT_VERSION}: start the server once if the format is 7, which upgrades it, or run `kedge rebuild` to rebuild it from the log"
     )]
     OtherFormat {
         /// The version that the store states, or RocksDB's report about its tables.

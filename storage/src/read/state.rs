@@ -140,12 +140,14 @@ impl StoreSnapshot {
         self.listed(template, page)
     }
 
-    /// An object's serial: how many objects its template had minted with this one. `None` for an object without an entry
-    /// in its template's list.
-    pub fn serial(&self, object: &Object) -> Result<Option<u64>, StoreReadError> {
+    /// An object's serial: how many objects its template had minted with this one.
+    pub fn serial(&self, object: &Object) -> Result<u64, StoreReadError> {
         let key = ObjectIndex::Template(object.template_id).key(object.trace.created_sequence);
         let serial = self.get(Table::ObjectIndex, &key, serial_of_row)?;
-        Ok(serial.flatten())
+        serial.ok_or_else(|| StoreReadError::Missing {
+            table: Table::ObjectIndex,
+            what: format!("{} in its template's list", object.id),
+        })
     }
 
     /// How many objects of a template were minted.

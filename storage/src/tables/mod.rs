@@ -21,8 +21,12 @@ mod tests;
 use kedge_protocol::limits::NONCE_WINDOW;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
-/// The version of all keys and rows; a store with another version is rebuilt from the log.
-pub(crate) const FORMAT_VERSION: u64 = 7;
+/// The version of all keys and rows. A store of [`FORMAT_WITHOUT_SERIALS`] is upgraded when it is opened for writing; one
+/// with another version is rebuilt from the log.
+pub(crate) const FORMAT_VERSION: u64 = 8;
+
+/// Version of stores whose lists of a template's objects lack the objects' serials.
+pub(crate) const FORMAT_WITHOUT_SERIALS: u64 = 7;
 
 /// Source of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +63,18 @@ impl TableShape {
     }
 }
 
+/// Form of a table's values, for reading and writing any of them again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RowForm {
+    /// A resource.
+    Resource,
+    /// One or more types of rows, which [`round_trip`] names.
+    Several,
+    /// Numbers, hashes, ids or nothing.
+    Plain,
+}
+use RowForm::{Plain, Resource, Several};
+
 const LARGE_ROWS: TableShape = TableShape::new(true, true, 8);
 const ROWS: TableShape = TableShape::new(true, true, 4);
 const HASHES: TableShape = TableShape::new(true, false, 4);
@@ -68,7 +84,7 @@ const LISTS_OF_IDS: TableShape = TableShape::new(false, false, 8);
 const FEW: TableShape = TableShape::new(false, false, 4);
 
 macro_rules! tables {
-    ($($(#[$doc:meta])* $name:ident = $text:literal, $follows:expr, $shape:ident;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $follows:expr, $shape:ident, $form:expr;)*) => {
         /// A column family.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Table { $($(#[$doc])* $name),* }
@@ -88,81 +104,85 @@ macro_rules! tables {
             pub(crate) const fn shape(self) -> TableShape {
                 match self { $(Self::$name => $shape),* }
             }
+
+            pub(crate) const fn form(self) -> RowForm {
+                match self { $(Self::$name => $form),* }
+            }
         }
     };
 }
 
-// Name, source of the rows, and shape of each.
+// Name, source of the rows, shape and form of each.
 tables! {
     /// Organization ‖ first sequence → count of actions.
-    RequestsByOrganization = "requests_by_org", Places, LISTS;
+    RequestsByOrganization = "requests_by_org", Places, LISTS, Plain;
     /// Batch id → number.
-    BatchIds = "batch_ids", Places, HASHES;
+    BatchIds = "batch_ids", Places, HASHES, Plain;
     /// Level ‖ index → node of the log tree.
-    Tree = "tree", Places, HASHES;
+    Tree = "tree", Places, HASHES, Plain;
     /// Object id → row.
-    Objects = "objects", Actions, LARGE_ROWS;
+    Objects = "objects", Actions, LARGE_ROWS, Resource;
     /// Kind ‖ organization, template or owner ‖ creation sequence → object id.
-    ObjectIndex = "object_index", Actions, LISTS_OF_IDS;
+    ObjectIndex = "object_index", Actions, LISTS_OF_IDS, Plain;
     /// Template ‖ path ‖ ordered value ‖ creation sequence → object id.
-    PropertyIndex = "property_index", Actions, LISTS_OF_IDS;
+    PropertyIndex = "property_index", Actions, LISTS_OF_IDS, Plain;
     /// Object id ‖ turn → the object at its last two milestones.
-    Milestones = "milestones", Actions, LARGE_ROWS;
+    Milestones = "milestones", Actions, LARGE_ROWS, Several;
     /// Wallet id → row.
-    Wallets = "wallets", Actions, ROWS;
+    Wallets = "wallets", Actions, ROWS, Resource;
     /// Organization id → row.
-    Organizations = "organizations", Actions, ROWS;
+    Organizations = "organizations", Actions, ROWS, Resource;
     /// Template id → row.
-    Templates = "templates", Actions, LARGE_ROWS;
+    Templates = "templates", Actions, LARGE_ROWS, Resource;
     /// Variation id → row.
-    Variations = "variations", Actions, LARGE_ROWS;
+    Variations = "variations", Actions, LARGE_ROWS, Resource;
     /// API key id → row.
-    ApiKeys = "api_keys", Actions, ROWS;
+    ApiKeys = "api_keys", Actions, ROWS, Resource;
     /// Webhook id → row.
-    Webhooks = "webhooks", Actions, ROWS;
+    Webhooks = "webhooks", Actions, ROWS, Resource;
     /// File id → row.
-    Files = "files", Actions, ROWS;
+    Files = "files", Actions, ROWS, Resource;
     /// Dispute id → row.
-    Disputes = "disputes", Actions, ROWS;
+    Disputes = "disputes", Actions, ROWS, Resource;
     /// Action id → invitation.
-    Invitations = "invitations", Actions, ROWS;
+    Invitations = "invitations", Actions, ROWS, Resource;
     /// First batch → sequencer key that the log names.
-    SequencerKeys = "sequencer_keys", Actions, FEW;
+    SequencerKeys = "sequencer_keys", Actions, FEW, Resource;
     /// Kind ‖ key → id.
-    Lookup = "lookup", Actions, HASHES;
+    Lookup = "lookup", Actions, HASHES, Plain;
     /// Template id → count of minted objects; template id ‖ 1 → count of burned ones.
-    Counters = "counters", Actions, HASHES;
+    Counters = "counters", Actions, HASHES, Plain;
     /// Signer → nonce window; signer ‖ slot → a nonce and the first sequence of its request.
-    Nonces = "nonces", Actions, HASHES;
+    Nonces = "nonces", Actions, HASHES, Plain;
     /// Issuing organization ‖ sequence → nothing, for each action of another organization's wallet on one of its
     /// objects.
-    ForeignActions = "foreign_actions", Actions, LISTS;
+    ForeignActions = "foreign_actions", Actions, LISTS, Plain;
     /// Organization, or zero ‖ sequence ‖ index → event outside the log.
-    Events = "events", Side(1), LISTS;
+    Events = "events", Side(1), LISTS, Several;
     /// Anchor number → row.
-    Anchors = "anchors", Side(2), ROWS;
+    Anchors = "anchors", Side(2), ROWS, Several;
     /// Case of the operator's bond → its answer.
-    BondAnswers = "bond_answers", Side(3), ROWS;
+    BondAnswers = "bond_answers", Side(3), ROWS, Plain;
     /// Digest of a request that failed as a whole → its deadline, Unix seconds.
-    Refused = "refused", Side(4), HASHES;
+    Refused = "refused", Side(4), HASHES, Plain;
     /// Wallet id → password hash.
-    Credentials = "credentials", Side(5), HASHES;
+    Credentials = "credentials", Side(5), HASHES, Plain;
     /// Prefix number ‖ id → secret of an API key or webhook.
-    Secrets = "secrets", Side(6), HASHES;
+    Secrets = "secrets", Side(6), HASHES, Several;
     /// Hash of caller, endpoint and key → outcome of the first request.
-    Idempotency = "idempotency", Side(7), HASHES;
+    Idempotency = "idempotency", Side(7), HASHES, Several;
     /// API key id → time of its last use, Unix milliseconds.
-    KeyUses = "key_uses", Side(8), HASHES;
+    KeyUses = "key_uses", Side(8), HASHES, Plain;
     /// Position of each webhook, and its deliveries.
-    Deliveries = "deliveries", Side(9), ROWS;
+    Deliveries = "deliveries", Side(9), ROWS, Several;
     /// Refresh tokens and revoked families.
-    Sessions = "sessions", Side(10), HASHES;
+    Sessions = "sessions", Side(10), HASHES, Several;
     /// Organization id → number of requests on its last day. One row each: a new day replaces the previous one.
-    Usage = "usage", Side(11), HASHES;
+    Usage = "usage", Side(11), HASHES, Several;
     /// Organization id → bytes that its requests have added to the log and to their resources.
-    LogBytes = "log_bytes", Actions, HASHES;
+    LogBytes = "log_bytes", Actions, HASHES, Plain;
     /// Format version, domain, first key, head, and the last applied frame.
-    Meta = "meta", Mixed(12), HASHES;
+    Meta = "meta", Mixed(12), HASHES, Plain;
 }
 
 impl Table {

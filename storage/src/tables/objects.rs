@@ -94,12 +94,15 @@ pub enum ObjectIndex {
     Owner(Id),
 }
 
+/// First byte of the lists of templates' objects.
+pub(crate) const TEMPLATE_LISTS: u8 = 2;
+
 impl ObjectIndex {
     /// The permanent kind byte, and the list's owner.
     pub(crate) fn place(&self) -> (u8, &Id) {
         match self {
             Self::Organization(id) => (1, id),
-            Self::Template(id) => (2, id),
+            Self::Template(id) => (TEMPLATE_LISTS, id),
             Self::Owner(id) => (3, id),
         }
     }
@@ -110,7 +113,7 @@ impl ObjectIndex {
     }
 }
 
-/// Row of an object in its template's list: id ‖ serial. Lists of programs before serials hold the id alone.
+/// Row of an object in its template's list: id ‖ serial.
 pub(crate) fn serial_row(id: &[u8; 16], serial: u64) -> [u8; 24] {
     let mut row = [0; 24];
     row[..16].copy_from_slice(id);
@@ -118,8 +121,7 @@ pub(crate) fn serial_row(id: &[u8; 16], serial: u64) -> [u8; 24] {
     row
 }
 
-/// The serial in the row of a template's list; `None` in a row without one.
-pub(crate) fn serial_of_row(row: &[u8]) -> Result<Option<u64>, CodecError> {
-    let serial = row.get(16..).filter(|serial| !serial.is_empty());
-    serial.map(codec::number).transpose()
+/// The serial in the row of a template's list.
+pub(crate) fn serial_of_row(row: &[u8]) -> Result<u64, CodecError> {
+    codec::number(row.get(16..).unwrap_or_default())
 }

@@ -458,3 +458,50 @@ fn a_store_that_was_never_finished_is_made_again() {
     let store = open(&data).unwrap();
     assert_eq!(store.snapshot().head().unwrap(), log.head);
 }
+
+/// The rows of the lists of templates' objects.
+fn template_lists(data: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let db = raw(data);
+    let lists = db.cf_handle("object_index").unwrap();
+    let rows = db.prefix_iterator_cf(lists, [2]).map(Result::unwrap);
+    let rows = rows.take_while(|(key, _)| key[0] == 2);
+    rows.map(|(key, row)| (key.into(), row.into())).collect()
+}
+
+/// Makes a store one of the format before serials.
+fn without_serials(data: &Path) {
+    let rows = template_lists(data);
+    let db = raw(data);
+    let lists = db.cf_handle("object_index").unwrap();
+    for (key, row) in rows {
+        db.put_cf(lists, key, &row[..16]).unwrap();
+    }
+    let meta = db.cf_handle("meta").unwrap();
+    db.put_cf(meta, b"format", 7_u64.to_be_bytes()).unwrap();
+}
+
+#[test]
+fn a_store_without_serials_gets_them_in_place() {
+    let (directory, log) = made(3);
+    let data = directory.path();
+    without_serials(data);
+    let looking = StoreOptions {
+        access: StoreAccess::Read,
+        ..options(data)
+    };
+    let error = Store::open(looking).unwrap_err();
+    let is_refused = matches!(&error, StoreOpenError::OtherFormat { found } if found == "7");
+    assert!(is_refused, "{error}");
+    let store = open(data).unwrap();
+    let snapshot = store.snapshot();
+    assert!(log.objects.len() > 3);
+    for (object, serial) in log.objects.iter().zip(1..) {
+        assert_eq!(snapshot.serial(object).unwrap(), serial);
+    }
+    drop(snapshot);
+    store.close().unwrap();
+    let upgraded = template_lists(data);
+    // Not again.
+    open(data).unwrap().close().unwrap();
+    assert_eq!(template_lists(data), upgraded);
+}
