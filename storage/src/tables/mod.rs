@@ -147,7 +147,7 @@ tables! {
     /// Action id → invitation.
     Invitations = "invitations", Actions, ROWS, Resource;
     /// First batch → sequencer key that the log names.
-    SequencerKeys = "sequencer_keys", Actions, FEW, Resource;
+    SequencerKeys = "sequencer_keys", Actions, FEW, Several;
     /// Kind ‖ key → id.
     Lookup = "lookup", Actions, HASHES, Plain;
     /// Template id → count of minted objects; template id ‖ 1 → count of burned ones.

@@ -2,7 +2,7 @@
 
 use bincode::{BorrowDecode, Encode};
 use kedge_protocol::for_each_resource;
-use kedge_protocol::resource::{self, Object};
+use kedge_protocol::resource::{self, Object, SequencerKey};
 
 use super::accounts::{SessionRow, UsageRow};
 use super::anchors::AnchorRow;
@@ -42,12 +42,15 @@ macro_rules! resource_forms {
     ($($type:ident, $prefix:ident, $history:ident, $count:ident $(($of:ident))?, $read:ident, $answer:ident, $secret:ident, $named:ident;)*) => {
         /// The form of a resource's rows; `None` if the table has none.
         fn resource_form(table: Table, value: &[u8]) -> Option<Result<Vec<u8>, CodecError>> {
-            $(
-                if table == <resource::$type as StoredResource>::TABLE {
-                    return Some(resource::<resource::$type>(value));
-                }
-            )*
+            $(resource_forms!(@form $type, table, value);)*
             None
+        }
+    };
+    // Stored under its first batch.
+    (@form SequencerKey, $table:ident, $value:ident) => {};
+    (@form $type:ident, $table:ident, $value:ident) => {
+        if $table == <resource::$type as StoredResource>::TABLE {
+            return Some(resource::<resource::$type>($value));
         }
     };
 }
@@ -68,6 +71,7 @@ pub fn rewritten(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>>
 fn own_forms(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>> {
     match table {
         Table::Milestones => vec![resource::<Object>(value)],
+        Table::SequencerKeys => vec![row::<SequencerKey>(value)],
         Table::Events => vec![row::<EventRow>(value)],
         Table::Anchors => vec![row::<AnchorRow>(value)],
         Table::Secrets => vec![plain::<SecretRow>(value)],
