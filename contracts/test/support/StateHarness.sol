@@ -5,6 +5,7 @@ import {TrieProof} from "@openzeppelin/contracts/utils/cryptography/TrieProof.so
 
 import {ResourceIds} from "../../src/ResourceIds.sol";
 import {EntryFields, StateEntry} from "../../src/StateEntry.sol";
+import {EntryForm, ShownEntry} from "../../src/StateFaults.sol";
 import {StateTrie, TrieOutcome} from "../../src/StateTrie.sol";
 
 /// @dev The state's libraries, called from outside: they read the call's data.
@@ -19,6 +20,23 @@ contract StateHarness {
         returns (EntryFields memory, bool)
     {
         return StateEntry.read(ResourceIds.parse(key), entry, sequence);
+    }
+
+    /// @dev What a right state proof shows of `key`: absence, if the entry is empty.
+    function show(uint64 batches, uint64 sequence, bool isRooted, string calldata key, bytes calldata entry)
+        external
+        pure
+        returns (ShownEntry memory shown)
+    {
+        shown.batches = batches;
+        shown.sequence = sequence;
+        shown.id = ResourceIds.parse(key);
+        if (!isRooted) return shown;
+        shown.form = EntryForm.Absent;
+        if (entry.length == 0) return shown;
+        bool isWellFormed;
+        (shown.fields, isWellFormed) = StateEntry.read(shown.id, entry, sequence);
+        shown.form = isWellFormed ? EntryForm.Present : EntryForm.Malformed;
     }
 
     function parse(string calldata key) external pure returns (bytes32) {
