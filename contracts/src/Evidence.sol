@@ -100,3 +100,25 @@ struct EntryClaim {
     uint64 sequence;
     bytes32 integrity;
 }
+
+/// @notice A header that an anchored history holds.
+/// @param anchoredBatches Names the checkpoint.
+/// @param header The header.
+/// @param path RFC 9162 inclusion path to the checkpoint's history.
+struct AnchoredHeader {
+    uint64 anchoredBatches;
+    Batch header;
+    bytes32[] path;
+}
+
+/// @notice An entry that an anchored checkpoint's state holds.
+/// @param anchoredBatches Names the checkpoint.
+/// @param key The id.
+/// @param entry The entry.
+/// @param nodes The trie's nodes from the checkpoint's state to the entry's leaf.
+struct AnchoredEntry {
+    uint64 anchoredBatches;
+    string key;
+    bytes entry;
+    bytes[] nodes;
+}

@@ -9,6 +9,12 @@ import {ActionLeaf} from "./LogRecords.sol";
 /// @notice One function a fault, as in `IKedgeJudge`: each returns `PROVEN` if the evidence shows it, and reverts if it does
 /// not. Checkpoints are signed ones with a root, anchored or not; before and after go by their batches.
 interface IKedgeStateJudge is IKedgeFaultJudge {
+    /// @notice The nodes don't show that nothing stands under the key.
+    error StillPresent(string key);
+
+    /// @notice The entry is malformed, so it names no leaf.
+    error NoClaim(string key);
+
     /// @notice Unrooted checkpoint: `later` has no root, and is above `earlier`, which has one.
     function unrootedCheckpoint(CheckpointEvidence calldata earlier, CheckpointEvidence calldata later)
         external
@@ -89,6 +95,12 @@ interface IKedgeStateJudge is IKedgeFaultJudge {
     /// @param leaf The leaf at its sequence.
     /// @param index A variation's: which of the action's variations it is, from 0.
     function requireAnswer(EntryClaim calldata claim, ActionLeaf calldata leaf, uint32 index) external pure;
+
+    /// @notice Reverts unless nothing stands under the key in a trie; the key may be an action's id.
+    /// @param state The trie's root.
+    /// @param key The id.
+    /// @param nodes The nodes from the root to where the path ends.
+    function requireAbsence(bytes32 state, string calldata key, bytes[] calldata nodes) external pure;
 
     /// @notice What an operator is asked to show a leaf for, by an entry; reverts if it is malformed.
     /// @param key The id that the entry stands under.

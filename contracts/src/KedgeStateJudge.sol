@@ -186,6 +186,12 @@ contract KedgeStateJudge is IKedgeStateJudge, StateJudgeBase {
     }
 
     /// @inheritdoc IKedgeStateJudge
+    function requireAbsence(bytes32 state, string calldata key, bytes[] calldata nodes) external pure override {
+        (TrieOutcome outcome,) = StateTrie.follow(state, keccak256(bytes(key)), nodes);
+        if (outcome != TrieOutcome.Absent) revert StillPresent(key);
+    }
+
+    /// @inheritdoc IKedgeStateJudge
     function claimOf(string calldata key, bytes calldata entry, uint64 sequence)
         external
         pure
@@ -194,7 +200,7 @@ contract KedgeStateJudge is IKedgeStateJudge, StateJudgeBase {
     {
         bytes32 id = ResourceIds.parse(key);
         (EntryFields memory fields, bool isWellFormed) = StateEntry.read(id, entry, sequence);
-        if (!isWellFormed) revert IKedgeAnchor.MalformedEntry(0, key);
+        if (!isWellFormed) revert NoClaim(key);
         bool isFirst = ResourceIds.prefixOf(id) == ResourceIds.ORGANIZATION && fields.version == 1;
         return EntryClaim({key: key, isFirst: isFirst, sequence: fields.sequence, integrity: fields.integrity});
     }

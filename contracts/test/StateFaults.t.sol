@@ -81,9 +81,7 @@ contract StateVerdictsTest is TestBase {
             );
         }
         if (fault == keccak256("false owner")) {
-            return StateHistory.isOwnerFalse(
-                _entry(evidence, ".first"), _entry(evidence, ".second"), _leaves(evidence)
-            );
+            return StateHistory.isOwnerFalse(_entry(evidence, ".first"), _entry(evidence, ".second"), _leaves(evidence));
         }
         if (fault == keccak256("trespass")) return _isTrespass(evidence);
         if (fault == keccak256("foreign hand")) {
@@ -92,8 +90,7 @@ contract StateVerdictsTest is TestBase {
             return StateSigners.isHandForeign(entry, leaf, _entry(evidence, ".wallet"));
         }
         if (fault == keccak256("ghost member")) {
-            return
-                StateSigners.isMemberGhost(_leaf(string.concat(evidence, ".leaf")), _entry(evidence, ".wallet"));
+            return StateSigners.isMemberGhost(_leaf(string.concat(evidence, ".leaf")), _entry(evidence, ".wallet"));
         }
         return _judgePair(fault, evidence);
     }
