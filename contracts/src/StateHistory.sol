@@ -201,7 +201,7 @@ library StateHistory {
 
     /// @notice keccak256 of the payload that names one wallet by one member and nothing else.
     function namingPayload(string memory member, bytes32 wallet) internal pure returns (bytes32) {
-        return keccak256(abi.encodePacked('{"', member, '":"', ResourceIds.text(wallet), '"}'));
+        return keccak256(abi.encodePacked("{\"", member, "\":\"", ResourceIds.text(wallet), "\"}"));
     }
 
     function _isLed(ShownEntry memory first, ShownEntry memory second, LeafFacts[] memory leaves)
