@@ -32,6 +32,12 @@ abstract contract BondFixture is LogFixture {
 
     function _deployBonded() internal {
         _deploy();
+        _renewBond();
+        VM.deal(REPORTER, 100 ether);
+    }
+
+    /// @dev Judges and a bond over the anchor contract.
+    function _renewBond() internal {
         judge = new KedgeJudge(anchorContract, WITHDRAWAL_DELAY_S);
         stateJudge = new KedgeStateJudge(anchorContract, WITHDRAWAL_DELAY_S);
         historyJudge = new KedgeStateHistoryJudge(anchorContract, WITHDRAWAL_DELAY_S);
@@ -40,7 +46,6 @@ abstract contract BondFixture is LogFixture {
         VM.prank(OWNER);
         anchorContract.nameBond(address(bond));
         bond.deposit{value: BOND_WEI}();
-        VM.deal(REPORTER, 100 ether);
     }
 
     /// @dev Beside `logJudge`, the judges of the state; for another anchor contract than the fixture's, its own ones.
