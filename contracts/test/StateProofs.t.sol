@@ -266,7 +266,7 @@ contract StateProofsTest is AnchorFixture, GasMeter {
         string memory key = "obj_13abd7507hvv63nkrvn17bjhe9";
         bytes memory entry =
             hex"f8d8010108a0dd7f2f70bf019aafe72379c0bea15b5880254534f89cfaa54f245c3a4575ab609e6f72675f33357278363162396d363331787664657a736a70376d6a6b79369e74706c5f373371363534763872743239796d71716b653863316b79736e749e7661725f32636a683435773331316e737034336b67787a73787071797065019e77616c5f3330726e636779777165796139666a6e32747a676d6279727961947bbd9f89b699cb3699d65bed4e819867fcb88d6880a07b49e11dbc5b9f405355eb626e42f5c801e1f9d60b478af95f9c6949d9ecc90e";
-        (bytes32 root, bytes[] memory nodes) = _deepProof(keccak256(bytes(key)), keccak256(entry), 7);
+        (bytes32 root, bytes[] memory nodes) = ReferenceTrie.deepProof(keccak256(bytes(key)), keccak256(entry), 7);
         _anchorState(root);
         _record(
             "state proof over 10 M entries",
@@ -276,7 +276,7 @@ contract StateProofsTest is AnchorFixture, GasMeter {
             PROOF_GAS_MAX
         );
         string memory absent = "obj_23abd7507hvv63nkrvn17bjhe9";
-        (root, nodes) = _deepProof(keccak256(bytes(absent)) ^ bytes32(uint256(1)), keccak256(entry), 7);
+        (root, nodes) = ReferenceTrie.deepProof(keccak256(bytes(absent)) ^ bytes32(uint256(1)), keccak256(entry), 7);
         _deploy();
         delete leaves;
         _anchorState(root);
@@ -287,27 +287,6 @@ contract StateProofsTest is AnchorFixture, GasMeter {
             0,
             PROOF_GAS_MAX
         );
-    }
-
-    function _deepProof(bytes32 path, bytes32 value, uint256 depth)
-        private
-        pure
-        returns (bytes32 root, bytes[] memory nodes)
-    {
-        nodes = new bytes[](depth + 1);
-        nodes[depth] = ReferenceTrie.pair(ReferenceTrie.compact(path, depth, 64, true), value);
-        root = keccak256(nodes[depth]);
-        for (uint256 i = depth; i > 0; --i) {
-            bytes memory payload = "";
-            uint256 own = ReferenceTrie.nibble(path, i - 1);
-            for (uint256 j = 0; j < 16; ++j) {
-                bytes32 child = j == own ? root : keccak256(abi.encode(i, j));
-                bool isThere = i < depth || j == own || j == (own + 1) % 16;
-                payload = isThere ? abi.encodePacked(payload, hex"a0", child) : abi.encodePacked(payload, hex"80");
-            }
-            nodes[i - 1] = ReferenceTrie.list(abi.encodePacked(payload, hex"80"));
-            root = keccak256(nodes[i - 1]);
-        }
     }
 
     function _branch(uint256 children, bytes memory end) private pure returns (bytes memory) {

@@ -81,6 +81,28 @@ library ReferenceTrie {
         return list(abi.encodePacked(text(path), hex"a0", next));
     }
 
+    /// @dev A leaf below `depth` branches, all of them full but the last one, which has two children.
+    function deepProof(bytes32 path, bytes32 value, uint256 depth)
+        internal
+        pure
+        returns (bytes32 root, bytes[] memory nodes)
+    {
+        nodes = new bytes[](depth + 1);
+        nodes[depth] = pair(compact(path, depth, 64, true), value);
+        root = keccak256(nodes[depth]);
+        for (uint256 i = depth; i > 0; --i) {
+            bytes memory payload = "";
+            uint256 own = nibble(path, i - 1);
+            for (uint256 j = 0; j < 16; ++j) {
+                bytes32 child = j == own ? root : keccak256(abi.encode(i, j));
+                bool isThere = i < depth || j == own || j == (own + 1) % 16;
+                payload = isThere ? abi.encodePacked(payload, hex"a0", child) : abi.encodePacked(payload, hex"80");
+            }
+            nodes[i - 1] = list(abi.encodePacked(payload, hex"80"));
+            root = keccak256(nodes[i - 1]);
+        }
+    }
+
     function _node(bytes32[] memory paths, bytes32[] memory values, uint256 from, uint256 to, uint256 depth)
         private
         pure
