@@ -7,7 +7,16 @@ const path = require('node:path');
 const solc = require('solc');
 
 const ROOT = path.join(__dirname, '..');
-const CONTRACTS = ['KedgeAnchor', 'KedgeJudge', 'KedgeBond', 'KedgeClaims', 'Groth16Verifier'];
+const CONTRACTS = [
+  'KedgeAnchor',
+  'KedgeJudge',
+  'KedgeStateJudge',
+  'KedgeStateHistoryJudge',
+  'KedgeStateSignerJudge',
+  'KedgeBond',
+  'KedgeClaims',
+  'Groth16Verifier',
+];
 
 /** The settings that forge builds and tests with: foundry.toml is the one place for them. */
 function compilerSettings() {

@@ -5,7 +5,9 @@ import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 import {IKedgeAnchor} from "./IKedgeAnchor.sol";
 import {IKedgeBond} from "./IKedgeBond.sol";
+import {IKedgeFaultJudge} from "./IKedgeFaultJudge.sol";
 import {IKedgeJudge} from "./IKedgeJudge.sol";
+import {IKedgeStateJudge} from "./IKedgeStateJudge.sol";
 
 /// @title What a bond keeps, how a commitment is used up, and how the bond is taken
 /// @dev Every path that takes the bond goes through `_slash`. Money leaves by `withdraw`, `collect` and the burning alone:
@@ -18,6 +20,9 @@ abstract contract BondBase is IKedgeBond {
 
     IKedgeAnchor internal immutable ANCHOR;
     IKedgeJudge internal immutable JUDGE;
+    IKedgeStateJudge internal immutable STATE_JUDGE;
+    address internal immutable HISTORY_JUDGE;
+    address internal immutable SIGNER_JUDGE;
     uint64 internal immutable WITHDRAWAL_DELAY_S;
     uint64 internal immutable CHALLENGE_WINDOW_S;
     uint64 internal immutable RESPONSE_TIME_S;
@@ -33,18 +38,22 @@ abstract contract BondBase is IKedgeBond {
     /// @dev Delays beyond this are slips of the pen: a bond that nobody could ever take out.
     uint64 private constant DELAY_S_MAX = 3650 days;
 
-    constructor(IKedgeAnchor anchor, IKedgeJudge faultJudge, Terms memory bondTerms) {
+    constructor(IKedgeAnchor anchor, FaultJudges memory faultJudges, Terms memory bondTerms) {
         if (
             bondTerms.withdrawalDelayS > DELAY_S_MAX || bondTerms.challengeWindowS == 0 || bondTerms.responseTimeS == 0
                 || bondTerms.revealDelayS == 0 || bondTerms.openCasesMax == 0
                 || bondTerms.withdrawalDelayS
                     <= uint256(bondTerms.challengeWindowS) + bondTerms.responseTimeS + bondTerms.revealDelayS
         ) revert UnfitTerms();
-        if (faultJudge.anchorContract() != address(anchor) || faultJudge.evidenceAgeS() != bondTerms.withdrawalDelayS) {
-            revert UnfitJudge(address(faultJudge));
-        }
+        _requireFit(faultJudges.log, anchor, bondTerms.withdrawalDelayS);
+        _requireFit(faultJudges.state, anchor, bondTerms.withdrawalDelayS);
+        _requireFit(faultJudges.history, anchor, bondTerms.withdrawalDelayS);
+        _requireFit(faultJudges.signer, anchor, bondTerms.withdrawalDelayS);
         ANCHOR = anchor;
-        JUDGE = faultJudge;
+        JUDGE = IKedgeJudge(faultJudges.log);
+        STATE_JUDGE = IKedgeStateJudge(faultJudges.state);
+        HISTORY_JUDGE = faultJudges.history;
+        SIGNER_JUDGE = faultJudges.signer;
         WITHDRAWAL_DELAY_S = bondTerms.withdrawalDelayS;
         CHALLENGE_WINDOW_S = bondTerms.challengeWindowS;
         RESPONSE_TIME_S = bondTerms.responseTimeS;
@@ -82,6 +91,14 @@ abstract contract BondBase is IKedgeBond {
     /// @inheritdoc IKedgeBond
     function judge() external view override returns (address) {
         return address(JUDGE);
+    }
+
+    /// @inheritdoc IKedgeBond
+    function judges() public view override returns (FaultJudges memory) {
+        return
+            FaultJudges({
+                log: address(JUDGE), state: address(STATE_JUDGE), history: HISTORY_JUDGE, signer: SIGNER_JUDGE
+            });
     }
 
     /// @inheritdoc IKedgeBond
@@ -126,6 +143,13 @@ abstract contract BondBase is IKedgeBond {
         // slither-disable-next-line timestamp
         if (block.timestamp < time + REVEAL_DELAY_S) revert NotCommitted(time + REVEAL_DELAY_S);
         delete _committedAt[commitment];
+    }
+
+    function _requireFit(address faultJudge, IKedgeAnchor anchor, uint64 withdrawalDelayS) private view {
+        IKedgeFaultJudge asked = IKedgeFaultJudge(faultJudge);
+        if (asked.anchorContract() != address(anchor) || asked.evidenceAgeS() != withdrawalDelayS) {
+            revert UnfitJudge(faultJudge);
+        }
     }
 
     function _isFrozen() internal view returns (bool) {

@@ -8,7 +8,6 @@ import {BondBase} from "./BondBase.sol";
 import {AnchoredAction, HeaderEvidence} from "./Evidence.sol";
 import {IKedgeAnchor} from "./IKedgeAnchor.sol";
 import {IKedgeBond} from "./IKedgeBond.sol";
-import {IKedgeJudge} from "./IKedgeJudge.sol";
 import {ActionLeaf, Batch, LogRecords, Opening} from "./LogRecords.sol";
 import {LogTree} from "./LogTree.sol";
 
@@ -23,8 +22,8 @@ abstract contract BondCases is BondBase {
     mapping(bytes32 id => Case) private _cases;
     uint32 private _openCases;
 
-    constructor(IKedgeAnchor anchor, IKedgeJudge faultJudge, Terms memory bondTerms)
-        BondBase(anchor, faultJudge, bondTerms)
+    constructor(IKedgeAnchor anchor, FaultJudges memory faultJudges, Terms memory bondTerms)
+        BondBase(anchor, faultJudges, bondTerms)
     {}
 
     /// @inheritdoc IKedgeBond
@@ -32,9 +31,7 @@ abstract contract BondCases is BondBase {
         _requireCovered(action.header.number);
         bytes32 leafHash =
             ANCHOR.verifyAction(action.anchoredBatches, action.header, action.leaf, action.leafPath, action.batchPath);
-        uint256 closesAt = _windowEnd(action.anchoredBatches);
-        // slither-disable-next-line timestamp
-        if (block.timestamp > closesAt) revert WindowClosed(closesAt);
+        _requireWindowOpen(action.anchoredBatches);
         bytes32 batchHash = action.header.hash();
         bytes32 id = actionCaseId(batchHash, leafHash);
         uint64 deadline = _open(id, salt);
@@ -86,9 +83,7 @@ abstract contract BondCases is BondBase {
         whileNotFrozen
     {
         bytes32 id = actionCaseId(ANCHOR.verifyBatch(anchoredBatches, header, path), leafHash);
-        uint256 closedAt = _windowEnd(anchoredBatches);
-        // slither-disable-next-line timestamp
-        if (_cases[id].openedAt <= closedAt) revert WindowOpen(closedAt);
+        _requireWindowClosed(id, anchoredBatches);
         _answer(id);
     }
 
@@ -163,7 +158,7 @@ abstract contract BondCases is BondBase {
         return keccak256(abi.encode(CaseKind.Leaves, number));
     }
 
-    function _open(bytes32 id, bytes32 salt) private returns (uint64 deadline) {
+    function _open(bytes32 id, bytes32 salt) internal returns (uint64 deadline) {
         // No bond without a contract that can be frozen, and no case without both.
         if (ANCHOR.bond() != address(this)) revert NotNamed();
         // It takes the case's state for a time, because both are in one slot.
@@ -200,7 +195,7 @@ abstract contract BondCases is BondBase {
 
     /// @dev Half of the deposit is the operator's, for the gas of the answer. The rest is burnt, so that an operator pays
     /// for cases that it opens and answers itself to keep the places taken.
-    function _answer(bytes32 id) private {
+    function _answer(bytes32 id) internal {
         Case storage entry = _requireOpen(id);
         // slither-disable-next-line timestamp
         if (block.timestamp > entry.deadline) revert AnswerTooLate(entry.deadline);
@@ -219,11 +214,25 @@ abstract contract BondCases is BondBase {
         if (entry.state != CaseState.Open) revert CaseNotOpen(id);
     }
 
-    function _requireCovered(uint64 number) private view {
+    function _requireCovered(uint64 number) internal view {
         // A case is answered with the anchor contract's own checkpoints, whenever it retired.
         // slither-disable-next-line unused-return
         (uint64 fromBatch, uint64 untilBatch,) = ANCHOR.coverage();
         if (number < fromBatch || number >= untilBatch) revert BatchOutOfReach(number);
+    }
+
+    /// @dev What a checkpoint holds can still be challenged, as far as this checkpoint tells.
+    function _requireWindowOpen(uint64 anchoredBatches) internal view {
+        uint256 closesAt = _windowEnd(anchoredBatches);
+        // slither-disable-next-line timestamp
+        if (block.timestamp > closesAt) revert WindowClosed(closesAt);
+    }
+
+    /// @dev What a checkpoint holds could not be challenged any more when the case was opened.
+    function _requireWindowClosed(bytes32 id, uint64 anchoredBatches) internal view {
+        uint256 closedAt = _windowEnd(anchoredBatches);
+        // slither-disable-next-line timestamp
+        if (_cases[id].openedAt <= closedAt) revert WindowOpen(closedAt);
     }
 
     /// @dev Until when the actions that a checkpoint holds can be challenged, as far as this checkpoint tells.

@@ -13,12 +13,15 @@ interface IKedgeAnchor {
     /// @param anchoredAt Time of the block that took it, in seconds of Unix time; zero where there is none.
     /// @param blockNumber Number of the block that took it.
     /// @param history The log tree's root over all batches.
+    /// @param state The root of the trie of all resources; zero where the checkpoint has none, or the contract that took it
+    /// did not keep it. Contracts of before give a record without this word.
     struct Record {
         uint64 sequence;
         uint64 issuedAt;
         uint64 anchoredAt;
         uint64 blockNumber;
         bytes32 history;
+        bytes32 state;
     }
 
     /// @notice Whether the contract takes checkpoints.
@@ -106,6 +109,18 @@ interface IKedgeAnchor {
     /// @notice The leaf is not what the batch holds at its sequence.
     error ActionNotInBatch(uint64 number, uint64 sequence);
 
+    /// @notice The checkpoint has no root of the state, so it proves no resource.
+    error UnrootedCheckpoint(uint64 batches);
+
+    /// @notice The key is no id, or one of a kind that this proof is not made for.
+    error UnfitStateKey(string key);
+
+    /// @notice The nodes don't show this entry, or its absence, in the checkpoint's state.
+    error StateNotProven(uint64 batches, string key);
+
+    /// @notice The proof is right, and the entry is not its type's list.
+    error MalformedEntry(uint64 batches, string key);
+
     /// @notice A key must be valid from a batch that is not anchored yet and comes after every earlier rotation.
     error RotationTooEarly(uint64 fromBatch, uint64 anchoredBatches, uint96 lastFromBatch);
 
@@ -175,6 +190,27 @@ interface IKedgeAnchor {
         bytes32[] calldata actionPath,
         bytes32[] calldata batchPath
     ) external view returns (bytes32 leafHash);
+
+    /// @notice Proves what the log had made of a resource at a checkpoint; reverts if the proof does not show it.
+    /// @param batches Names the checkpoint.
+    /// @param key The resource's id.
+    /// @param entry Its entry: the RLP list whose keccak256 the trie holds.
+    /// @param nodes The nodes from the checkpoint's state to the entry's leaf.
+    /// @return sequence The checkpoint's sequence: the entry is what the actions up to it made.
+    function verifyState(uint64 batches, string calldata key, bytes calldata entry, bytes[] calldata nodes)
+        external
+        view
+        returns (uint64 sequence);
+
+    /// @notice Proves that the log had made no resource with this id at a checkpoint; reverts if the proof does not show it.
+    /// @param batches Names the checkpoint.
+    /// @param key The id; not an action's.
+    /// @param nodes The nodes from the checkpoint's state to where the path ends; none if the trie is empty.
+    /// @return sequence The checkpoint's sequence.
+    function verifyAbsence(uint64 batches, string calldata key, bytes[] calldata nodes)
+        external
+        view
+        returns (uint64 sequence);
 
     /// @notice The content of an action, from the five words it commits to.
     /// @param kindHash keccak256 of its kind.

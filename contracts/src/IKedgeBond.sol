@@ -24,11 +24,26 @@ interface IKedgeBond {
         uint32 openCasesMax;
     }
 
-    /// @notice What an operator is asked for: an action's request, the anchoring of a signed header, a batch's leaves.
+    /// @notice The contracts that tell faults, all over the same anchor contract and with the withdrawal delay.
+    /// @param log Faults of headers, checkpoints and leaves: an `IKedgeJudge`.
+    /// @param state Faults that entries show: an `IKedgeStateJudge`.
+    /// @param history Faults that entries show beside leaves: an `IKedgeStateHistoryJudge`.
+    /// @param signer Faults of signers: an `IKedgeStateSignerJudge`.
+    struct FaultJudges {
+        address log;
+        address state;
+        address history;
+        address signer;
+    }
+
+    /// @notice What an operator is asked for: an action's request, the anchoring of a signed header, a batch's leaves, the
+    /// leaf of an entry, what the state holds under an id.
     enum CaseKind {
         Action,
         Inclusion,
-        Leaves
+        Leaves,
+        Entry,
+        State
     }
 
     /// @dev Answered and closed cases stay, so that nothing is asked for twice.
@@ -130,7 +145,7 @@ interface IKedgeBond {
     /// @notice There is no such commitment of this sender that is old enough; zero if there is none at all.
     error NotCommitted(uint256 readyAt);
 
-    /// @notice The evidence is no call of the judge that proves a fault.
+    /// @notice The evidence is no call of a judge that proves a fault.
     error NotProven();
 
     /// @notice The deposit is below what a case takes now.
@@ -177,7 +192,7 @@ interface IKedgeBond {
     function commit(bytes32 commitment) external;
 
     /// @notice Proves a fault: the anchor contract is frozen, the bond is taken.
-    /// @param evidence The data of a call of the judge that proves it.
+    /// @param evidence The data of a call of the judge that proves it: the first one that has the function.
     /// @param salt The salt of the sender's commitment to keccak256 of `evidence`.
     function report(bytes calldata evidence, bytes32 salt) external;
 
@@ -263,8 +278,11 @@ interface IKedgeBond {
     /// @notice The anchor contract that is frozen with a proven fault.
     function anchorContract() external view returns (address);
 
-    /// @notice The contract that tells faults.
+    /// @notice The contract that tells faults of headers, checkpoints and leaves.
     function judge() external view returns (address);
+
+    /// @notice The contracts that tell faults.
+    function judges() external view returns (FaultJudges memory);
 
     /// @notice The id of a challenge.
     function actionCaseId(bytes32 batchHash, bytes32 leafHash) external pure returns (bytes32);

@@ -2,12 +2,13 @@
 pragma solidity 0.8.37;
 
 import {CheckpointEvidence, HeaderEvidence, LeafEvidence} from "./Evidence.sol";
+import {IKedgeFaultJudge} from "./IKedgeFaultJudge.sol";
 import {ActionLeaf, Batch, Opening} from "./LogRecords.sol";
 
 /// @title The judge of a log's faults
 /// @notice One function a fault. Each returns `PROVEN` if the evidence shows it, and reverts if it does not; no sequencer
 /// that keeps to the protocol leaves evidence that passes. The data of such a call is what the bond takes as evidence.
-interface IKedgeJudge {
+interface IKedgeJudge is IKedgeFaultJudge {
     /// @notice The signature is no key's that could sign this batch, or this checkpoint's last one.
     error NotSigned(uint64 batch, address recovered);
 
@@ -117,10 +118,4 @@ interface IKedgeJudge {
     /// @param leaf The action's leaf.
     /// @param opening The action's words and its request.
     function requireAuthorised(ActionLeaf calldata leaf, Opening calldata opening) external view;
-
-    /// @notice The log's anchor contract.
-    function anchorContract() external view returns (address);
-
-    /// @notice How long evidence counts after its key was replaced, in seconds.
-    function evidenceAgeS() external view returns (uint64);
 }

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
 import {Ownable2Step} from "@openzeppelin/contracts/access/Ownable2Step.sol";
 import {IERC5267} from "@openzeppelin/contracts/interfaces/IERC5267.sol";
+import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/MessageHashUtils.sol";
 import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
@@ -13,6 +14,9 @@ import {IKedgeAnchor} from "./IKedgeAnchor.sol";
 import {IKedgeBond} from "./IKedgeBond.sol";
 import {ActionLeaf, Batch, Checkpoint, LogRecords} from "./LogRecords.sol";
 import {LogTree} from "./LogTree.sol";
+import {ResourceIds} from "./ResourceIds.sol";
+import {StateEntry} from "./StateEntry.sol";
+import {StateTrie, TrieOutcome} from "./StateTrie.sol";
 
 /// @title The anchor of an ordered log of signed actions
 /// @notice See `IKedgeAnchor`. No proxy, no funds: what it took can't be changed by anyone. The operator's bond is in a
@@ -38,6 +42,9 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
     /// @notice How far a checkpoint's time may be ahead of its block's, in milliseconds: an anchoring period, far more
     /// than clocks differ and far less than would make a forged date useful.
     uint64 public constant MAX_AHEAD_MS = 15 minutes * 1000;
+
+    /// @dev The bytes of a record that has a state.
+    uint256 private constant RECORD_SIZE = 6 * 32;
 
     string private constant DOMAIN_NAME = "Digital Object Service";
     string private constant DOMAIN_VERSION = "3";
@@ -80,7 +87,7 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
             )
         );
         if (DOMAIN_CONTRACT != address(this)) _status = Status.Waiting;
-        _store(0, 0, 0, LogTree.EMPTY_ROOT);
+        _store(0, 0, 0, LogTree.EMPTY_ROOT, 0);
         _addSequencerKey(initialSequencerKey, 0);
     }
 
@@ -107,7 +114,7 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
             revert HistoryNotExtended(last.batches, next.batches);
         }
 
-        _store(next.batches, next.sequence, next.issuedAt, next.history);
+        _store(next.batches, next.sequence, next.issuedAt, next.history, next.state);
         emit Anchored(next.batches, next.sequence, next.head, next.history, next.state, next.issuedAt);
     }
 
@@ -183,7 +190,8 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
         _predecessor = last;
         (uint64 batches, uint64 sequence, bytes32 history) = IKedgeAnchor(last).latest();
         _start = batches;
-        _store(batches, sequence, IKedgeAnchor(last).checkpoint(batches).issuedAt, history);
+        (uint64 issuedAt, bytes32 state) = _signedBefore(last, batches);
+        _store(batches, sequence, issuedAt, history, state);
         emit TakenOver(last, batches, sequence, history);
     }
 
@@ -235,6 +243,35 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
                     header.root, leafHash, action.sequence - header.firstSequence, header.count, actionPath
                 )
         ) revert ActionNotInBatch(header.number, action.sequence);
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function verifyState(uint64 batches, string calldata key, bytes calldata entry, bytes[] calldata nodes)
+        external
+        view
+        override
+        returns (uint64 sequence)
+    {
+        bytes32 id = ResourceIds.parse(key);
+        if (!ResourceIds.mayBePresent(ResourceIds.prefixOf(id))) revert UnfitStateKey(key);
+        (TrieOutcome outcome, bytes32 value) = _follow(batches, key, nodes);
+        if (outcome != TrieOutcome.Present || value != keccak256(entry)) revert StateNotProven(batches, key);
+        sequence = _records[batches].sequence;
+        (, bool isWellFormed) = StateEntry.read(id, entry, sequence);
+        if (!isWellFormed) revert MalformedEntry(batches, key);
+    }
+
+    /// @inheritdoc IKedgeAnchor
+    function verifyAbsence(uint64 batches, string calldata key, bytes[] calldata nodes)
+        external
+        view
+        override
+        returns (uint64 sequence)
+    {
+        if (!ResourceIds.mayBeAbsent(ResourceIds.prefixOf(ResourceIds.parse(key)))) revert UnfitStateKey(key);
+        (TrieOutcome outcome,) = _follow(batches, key, nodes);
+        if (outcome != TrieOutcome.Absent) revert StateNotProven(batches, key);
+        return _records[batches].sequence;
     }
 
     /// @inheritdoc IKedgeAnchor
@@ -362,7 +399,25 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
         if (record.anchoredAt == 0) revert UnknownCheckpoint(batches);
     }
 
-    function _store(uint64 batches, uint64 sequence, uint64 issuedAt, bytes32 history) private {
+    function _follow(uint64 batches, string calldata key, bytes[] calldata nodes)
+        private
+        view
+        returns (TrieOutcome, bytes32)
+    {
+        bytes32 state = _recordOf(batches).state;
+        if (state == 0) revert UnrootedCheckpoint(batches);
+        return StateTrie.follow(state, keccak256(bytes(key)), nodes);
+    }
+
+    /// @dev What a predecessor kept of its last checkpoint. One of before has no state in its record, so the answer is read
+    /// as far as it goes.
+    function _signedBefore(address last, uint64 batches) private view returns (uint64 issuedAt, bytes32 state) {
+        bytes memory record = Address.functionStaticCall(last, abi.encodeCall(IKedgeAnchor.checkpoint, (batches)));
+        (, issuedAt) = abi.decode(record, (uint64, uint64));
+        if (record.length >= RECORD_SIZE) state = abi.decode(record, (Record)).state;
+    }
+
+    function _store(uint64 batches, uint64 sequence, uint64 issuedAt, bytes32 history, bytes32 state) private {
         _latest.batches = batches;
         _latest.sequence = sequence;
         Record storage record = _records[batches];
@@ -371,6 +426,8 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
         record.anchoredAt = uint64(block.timestamp);
         record.blockNumber = uint64(block.number);
         record.history = history;
+        // A slot that stays zero is not paid for.
+        if (state != 0) record.state = state;
     }
 
     function _addSequencerKey(address key, uint64 fromBatch) private {

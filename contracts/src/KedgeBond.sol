@@ -3,20 +3,20 @@ pragma solidity 0.8.37;
 
 import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
+import {LowLevelCall} from "@openzeppelin/contracts/utils/LowLevelCall.sol";
 
-import {BondCases} from "./BondCases.sol";
 import {IKedgeAnchor} from "./IKedgeAnchor.sol";
 import {IKedgeBond} from "./IKedgeBond.sol";
-import {IKedgeJudge} from "./IKedgeJudge.sol";
+import {StateCases} from "./StateCases.sol";
 
 /// @title The bond of a log's operator
 /// @notice See `IKedgeBond`. Its owner is the anchor contract's.
-contract KedgeBond is BondCases {
+contract KedgeBond is StateCases {
     /// @param anchor The log's anchor contract, which then has to name this one.
-    /// @param faultJudge The contract that tells faults: over the same anchor, with the withdrawal delay.
+    /// @param faultJudges The contracts that tell faults: over the same anchor, with the withdrawal delay.
     /// @param bondTerms The terms.
-    constructor(IKedgeAnchor anchor, IKedgeJudge faultJudge, Terms memory bondTerms)
-        BondCases(anchor, faultJudge, bondTerms)
+    constructor(IKedgeAnchor anchor, FaultJudges memory faultJudges, Terms memory bondTerms)
+        StateCases(anchor, faultJudges, bondTerms)
     {}
 
     /// @inheritdoc IKedgeBond
@@ -59,8 +59,7 @@ contract KedgeBond is BondCases {
     function report(bytes calldata evidence, bytes32 salt) external override whileNotFrozen {
         bytes32 evidenceHash = keccak256(evidence);
         _useCommitment(evidenceHash, salt);
-        bytes memory verdict = Address.functionStaticCall(address(JUDGE), evidence);
-        if (verdict.length != 32 || abi.decode(verdict, (bytes32)) != PROVEN) revert NotProven();
+        _requireProven(evidence);
         emit FaultProven(msg.sender, bytes4(evidence[:4]), evidenceHash);
         _slash(msg.sender);
     }
@@ -82,6 +81,23 @@ contract KedgeBond is BondCases {
     /// @inheritdoc IKedgeBond
     function secured() external view override returns (uint256) {
         return _bond - _withdrawal.amount;
+    }
+
+    /// @dev A judge without the function refuses without a reason, and the next one is asked; a reason is passed on.
+    function _requireProven(bytes calldata evidence) private view {
+        FaultJudges memory asked = judges();
+        address[4] memory list = [asked.log, asked.state, asked.history, asked.signer];
+        for (uint256 i = 0; i < list.length; ++i) {
+            // Four contracts that were named at deployment.
+            // slither-disable-next-line calls-loop,low-level-calls
+            (bool isAnswered, bytes memory verdict) = list[i].staticcall(evidence);
+            if (isAnswered) {
+                if (verdict.length == 32 && abi.decode(verdict, (bytes32)) == PROVEN) return;
+                break;
+            }
+            if (verdict.length != 0) LowLevelCall.bubbleRevert(verdict);
+        }
+        revert NotProven();
     }
 
     modifier onlyOwner() {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
-import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/MessageHashUtils.sol";
-
 import {CheckpointEvidence, HeaderEvidence, LeafEvidence} from "./Evidence.sol";
 import {IKedgeAnchor} from "./IKedgeAnchor.sol";
 import {IKedgeJudge} from "./IKedgeJudge.sol";
+import {JudgeBase} from "./JudgeBase.sol";
 import {ActionLeaf, Batch, Checkpoint, LogRecords, Opening} from "./LogRecords.sol";
 import {LogTree} from "./LogTree.sol";
 
@@ -14,28 +12,18 @@ import {LogTree} from "./LogTree.sol";
 /// @notice See `IKedgeJudge`. It keeps nothing and changes nothing.
 /// @dev Every record is first tied to the operator, by signature or by an anchored path, and then compared. Both ties hold
 /// the log's domain, so evidence of another log, chain or contract leads nowhere.
-contract KedgeJudge is IKedgeJudge {
+contract KedgeJudge is IKedgeJudge, JudgeBase {
     using LogRecords for ActionLeaf;
     using LogRecords for Batch;
     using LogRecords for Checkpoint;
     using LogRecords for Opening;
 
-    /// @dev What a proof of a fault returns. No other function of this contract returns it.
-    bytes32 private constant PROVEN = keccak256("Kedge fault proven");
     /// @dev The most actions of a batch, and of a request.
     uint256 private constant ACTIONS_MAX = 500;
 
-    IKedgeAnchor private immutable ANCHOR;
-    bytes32 private immutable DOMAIN_SEPARATOR;
-    uint64 private immutable EVIDENCE_AGE_S;
-
     /// @param anchor The log's anchor contract.
     /// @param ageS How long evidence counts after its key was replaced, in seconds: the bond's withdrawal delay.
-    constructor(IKedgeAnchor anchor, uint64 ageS) {
-        ANCHOR = anchor;
-        DOMAIN_SEPARATOR = anchor.domainSeparator();
-        EVIDENCE_AGE_S = ageS;
-    }
+    constructor(IKedgeAnchor anchor, uint64 ageS) JudgeBase(anchor, ageS) {}
 
     /// @inheritdoc IKedgeJudge
     function conflictingBatches(HeaderEvidence calldata first, HeaderEvidence calldata second)
@@ -243,44 +231,6 @@ contract KedgeJudge is IKedgeJudge {
         }
     }
 
-    /// @inheritdoc IKedgeJudge
-    function anchorContract() external view override returns (address) {
-        return address(ANCHOR);
-    }
-
-    /// @inheritdoc IKedgeJudge
-    function evidenceAgeS() external view override returns (uint64) {
-        return EVIDENCE_AGE_S;
-    }
-
-    /// @dev Ties a header to the operator, by its signature or, without one, by its path to an anchored history.
-    function _requireStanding(HeaderEvidence calldata evidence) private view returns (bytes32 batchHash) {
-        uint64 number = evidence.header.number;
-        _requireCovered(number);
-        if (evidence.signature.length == 0) {
-            return
-                _holderOf(evidence.anchoredBatches)
-                    .verifyBatch(evidence.anchoredBatches, evidence.header, evidence.path);
-        }
-        batchHash = evidence.header.hash();
-        _requireSigner(batchHash, number, evidence.signature, evidence.keyIndex);
-    }
-
-    function _requireSignedCheckpoint(CheckpointEvidence calldata evidence) private view {
-        // A checkpoint of nothing is signed by nobody; zero batches revert here.
-        uint64 last = evidence.checkpoint.batches - 1;
-        _requireCovered(last);
-        _requireSigner(evidence.checkpoint.hash(), last, evidence.signature, evidence.keyIndex);
-    }
-
-    function _requireLeaf(LeafEvidence calldata evidence) private view {
-        _requireStanding(evidence.batch);
-        Batch calldata header = evidence.batch.header;
-        _requirePath(
-            LogTree.verifyInclusion(header.root, evidence.leaf.hash(), evidence.index, header.count, evidence.path)
-        );
-    }
-
     function _requireBeginning(uint64 size, uint64 anchoredBatches, bytes32 beginning, bytes32[] calldata proof)
         private
         view
@@ -289,50 +239,8 @@ contract KedgeJudge is IKedgeJudge {
         _requirePath(LogTree.verifyConsistency(size, beginning, anchoredBatches, history, proof));
     }
 
-    /// @dev Batches that were signed and not anchored before retirement stay covered until evidence of them is too old:
-    /// otherwise an operator could retire its bond's reach away.
-    function _requireCovered(uint64 batch) private view {
-        (uint64 fromBatch, uint64 untilBatch, uint64 retiredAt) = ANCHOR.coverage();
-        // Delays are days: the seconds that a block's builder can shift don't matter.
-        // slither-disable-next-line timestamp
-        bool isOver = batch >= untilBatch && block.timestamp > uint256(retiredAt) + EVIDENCE_AGE_S;
-        if (batch < fromBatch || isOver) revert NotCovered(batch, fromBatch, untilBatch);
-    }
-
     function _historyOf(uint64 anchoredBatches) private view returns (bytes32) {
         return _holderOf(anchoredBatches).checkpoint(anchoredBatches).history;
-    }
-
-    /// @dev The contract of the log that holds the checkpoint, if any does: after retirement, a later one.
-    function _holderOf(uint64 anchoredBatches) private view returns (IKedgeAnchor holder) {
-        holder = ANCHOR;
-        while (true) {
-            // One contract a handing-over: an owner's doing, and rare.
-            // slither-disable-next-line calls-loop,unused-return
-            (uint64 batches,,) = holder.latest();
-            if (anchoredBatches <= batches) return holder;
-            // slither-disable-next-line calls-loop
-            address next = holder.successor();
-            if (next == address(0)) return holder;
-            holder = IKedgeAnchor(next);
-        }
-    }
-
-    /// @dev A key counts for the batches from its first on. Those that it signs in the end count until some time after
-    /// all of them are anchored; those that a rotation took from it, until some time after the rotation.
-    function _requireSigner(bytes32 structHash, uint64 batch, bytes calldata signature, uint32 keyIndex) private view {
-        address recovered = _recover(structHash, signature);
-        IKedgeAnchor.KeyTerm memory term = ANCHOR.keyTerm(keyIndex);
-        if (recovered != term.key || batch < term.fromBatch) revert NotSigned(batch, recovered);
-        if (term.replacedAt == 0) return;
-        uint64 since = batch < term.untilBatch ? term.closedAt : term.replacedAt;
-        // Delays are days: the seconds that a block's builder can shift don't matter.
-        // slither-disable-next-line timestamp
-        if (since != 0 && block.timestamp > uint256(since) + EVIDENCE_AGE_S) revert EvidenceTooOld(batch, keyIndex);
-    }
-
-    function _recover(bytes32 structHash, bytes calldata signature) private view returns (address) {
-        return ECDSA.recoverCalldata(MessageHashUtils.toTypedDataHash(DOMAIN_SEPARATOR, structHash), signature);
     }
 
     /// @dev The sequence that the next batch begins with.
@@ -342,14 +250,5 @@ contract KedgeJudge is IKedgeJudge {
 
     function _extends(ActionLeaf calldata leaf, bytes32 previous) private pure returns (bool) {
         return keccak256(abi.encode(previous, leaf.content)) == leaf.integrity;
-    }
-
-    function _requirePath(bool isRight) private pure {
-        if (!isRight) revert PathLeadsElsewhere();
-    }
-
-    function _provenIf(bool isFault) private pure returns (bytes32) {
-        if (!isFault) revert NoFault();
-        return PROVEN;
     }
 }

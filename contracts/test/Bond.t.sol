@@ -79,7 +79,7 @@ contract BondTest is BondFixture {
     }
 
     function test_aBondThatCouldNotFreezeTakesNothing() public {
-        KedgeBond unnamed = new KedgeBond(anchorContract, judge, _terms());
+        KedgeBond unnamed = new KedgeBond(anchorContract, _judges(anchorContract, judge), _terms());
         VM.expectRevert(IKedgeBond.NotNamed.selector);
         unnamed.deposit{value: 1}();
     }
@@ -95,21 +95,21 @@ contract BondTest is BondFixture {
         else if (field == 5) terms.challengeWindowS = type(uint64).max;
         else terms.withdrawalDelayS = type(uint64).max;
         VM.expectRevert(IKedgeBond.UnfitTerms.selector);
-        new KedgeBond(anchorContract, judge, terms);
+        new KedgeBond(anchorContract, _judges(anchorContract, judge), terms);
     }
 
     function test_aJudgeOfAnotherLogOrDelayIsRefused() public {
         KedgeAnchor other = new KedgeAnchor(OWNER, VM.addr(SEQUENCER_SECRET), address(0));
         KedgeJudge foreign = new KedgeJudge(other, WITHDRAWAL_DELAY_S);
         VM.expectRevert(abi.encodeWithSelector(IKedgeBond.UnfitJudge.selector, address(foreign)));
-        new KedgeBond(anchorContract, foreign, _terms());
+        new KedgeBond(anchorContract, _judges(anchorContract, foreign), _terms());
         KedgeJudge hasty = new KedgeJudge(anchorContract, WITHDRAWAL_DELAY_S - 1);
         VM.expectRevert(abi.encodeWithSelector(IKedgeBond.UnfitJudge.selector, address(hasty)));
-        new KedgeBond(anchorContract, hasty, _terms());
+        new KedgeBond(anchorContract, _judges(anchorContract, hasty), _terms());
     }
 
     function test_theBondIsNamedOnceAndIsOneOverThisContract() public {
-        KedgeBond second = new KedgeBond(anchorContract, judge, _terms());
+        KedgeBond second = new KedgeBond(anchorContract, _judges(anchorContract, judge), _terms());
         VM.expectRevert(abi.encodeWithSelector(IKedgeAnchor.WrongBond.selector, address(second)));
         VM.prank(OWNER);
         anchorContract.nameBond(address(second));
@@ -288,7 +288,7 @@ contract BondTest is BondFixture {
     function test_aCommitmentHoldsForOneBondOfOneChain() public {
         bytes32 subject = keccak256("evidence");
         bytes32 here = bond.commitmentOf(REPORTER, subject, SALT);
-        KedgeBond other = new KedgeBond(anchorContract, judge, _terms());
+        KedgeBond other = new KedgeBond(anchorContract, _judges(anchorContract, judge), _terms());
         assertTrue(other.commitmentOf(REPORTER, subject, SALT) != here, "another bond");
         assertTrue(bond.commitmentOf(COPIER, subject, SALT) != here, "another reporter");
         VM.chainId(1);

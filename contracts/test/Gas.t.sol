@@ -7,7 +7,7 @@ import {ReferenceTree} from "./support/ReferenceTree.sol";
 
 /// @dev What a transaction costs. Isolated calls are transactions of their own, with cold storage and paid calldata.
 contract GasTest is AnchorFixture {
-    uint256 private constant ANCHOR_GAS_MAX = 120_000;
+    uint256 private constant ANCHOR_GAS_MAX = 145_000;
     uint256 private constant TRANSACTION_GAS = 21_000;
     uint64 private constant LOG_SIZE_MAX = 1 << 32;
 

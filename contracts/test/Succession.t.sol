@@ -197,7 +197,7 @@ contract SuccessionTest is BondFixture {
     function test_theNewBondAnswersForWhatComes() public {
         _retire();
         KedgeJudge nextJudge = new KedgeJudge(next, WITHDRAWAL_DELAY_S);
-        KedgeBond nextBond = new KedgeBond(next, nextJudge, _terms());
+        KedgeBond nextBond = new KedgeBond(next, _judges(next, nextJudge), _terms());
         VM.prank(OWNER);
         next.nameBond(address(nextBond));
         nextBond.deposit{value: 1 ether}();

@@ -3,8 +3,12 @@ pragma solidity 0.8.37;
 
 import {IKedgeAnchor} from "../../src/IKedgeAnchor.sol";
 import {IKedgeBond} from "../../src/IKedgeBond.sol";
+import {KedgeAnchor} from "../../src/KedgeAnchor.sol";
 import {KedgeBond} from "../../src/KedgeBond.sol";
 import {KedgeJudge} from "../../src/KedgeJudge.sol";
+import {KedgeStateHistoryJudge} from "../../src/KedgeStateHistoryJudge.sol";
+import {KedgeStateJudge} from "../../src/KedgeStateJudge.sol";
+import {KedgeStateSignerJudge} from "../../src/KedgeStateSignerJudge.sol";
 import {LogFixture} from "./LogFixture.sol";
 
 /// @dev An anchor contract with a judge and a bond of ten ether, and how evidence is reported.
@@ -21,16 +25,39 @@ abstract contract BondFixture is LogFixture {
     uint32 internal constant OPEN_CASES_MAX = 8;
 
     KedgeJudge internal judge;
+    KedgeStateJudge internal stateJudge;
+    KedgeStateHistoryJudge internal historyJudge;
+    KedgeStateSignerJudge internal signerJudge;
     KedgeBond internal bond;
 
     function _deployBonded() internal {
         _deploy();
+        _renewBond();
+        VM.deal(REPORTER, 100 ether);
+    }
+
+    /// @dev Judges and a bond over the anchor contract.
+    function _renewBond() internal {
         judge = new KedgeJudge(anchorContract, WITHDRAWAL_DELAY_S);
-        bond = new KedgeBond(anchorContract, judge, _terms());
+        stateJudge = new KedgeStateJudge(anchorContract, WITHDRAWAL_DELAY_S);
+        historyJudge = new KedgeStateHistoryJudge(anchorContract, WITHDRAWAL_DELAY_S);
+        signerJudge = new KedgeStateSignerJudge(anchorContract, WITHDRAWAL_DELAY_S);
+        bond = new KedgeBond(anchorContract, _judges(anchorContract, judge), _terms());
         VM.prank(OWNER);
         anchorContract.nameBond(address(bond));
         bond.deposit{value: BOND_WEI}();
-        VM.deal(REPORTER, 100 ether);
+    }
+
+    /// @dev Beside `logJudge`, the judges of the state; for another anchor contract than the fixture's, its own ones.
+    function _judges(KedgeAnchor anchor, KedgeJudge logJudge) internal returns (IKedgeBond.FaultJudges memory list) {
+        list.log = address(logJudge);
+        list.state = address(stateJudge);
+        list.history = address(historyJudge);
+        list.signer = address(signerJudge);
+        if (anchor == anchorContract) return list;
+        list.state = address(new KedgeStateJudge(anchor, WITHDRAWAL_DELAY_S));
+        list.history = address(new KedgeStateHistoryJudge(anchor, WITHDRAWAL_DELAY_S));
+        list.signer = address(new KedgeStateSignerJudge(anchor, WITHDRAWAL_DELAY_S));
     }
 
     function _terms() internal pure returns (IKedgeBond.Terms memory) {

@@ -41,6 +41,7 @@ interface Vm {
     function parseJsonString(string calldata json, string calldata key) external pure returns (string memory);
     function parseJsonBytes(string calldata json, string calldata key) external pure returns (bytes memory);
     function parseJsonBytes32(string calldata json, string calldata key) external pure returns (bytes32);
+    function parseJsonBytesArray(string calldata json, string calldata key) external pure returns (bytes[] memory);
     function parseJsonBytes32Array(string calldata json, string calldata key) external pure returns (bytes32[] memory);
     function parseUint(string calldata text) external pure returns (uint256);
 }

@@ -42,7 +42,10 @@ contract FaultProof {
             caseDepositWei: 1,
             openCasesMax: 8
         });
-        bond = new KedgeBond(bonded, judge, terms);
+        IKedgeBond.FaultJudges memory judges = IKedgeBond.FaultJudges({
+            log: address(judge), state: address(judge), history: address(judge), signer: address(judge)
+        });
+        bond = new KedgeBond(bonded, judges, terms);
         bonded.nameBond(address(bond));
         frozen = new KedgeAnchor(address(this), address(0x5E9), address(0));
         anchorContract = address(frozen);
