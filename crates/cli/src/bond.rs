@@ -107,14 +107,20 @@ pub(crate) async fn run_deploy(args: BondDeployArgs) -> CliResult<()> {
         return print_json(&json!({
             "contract": args.contract,
             "bond": made.bond,
-            "judge": made.judge,
+            "judge": made.judges.log,
+            "state_judge": made.judges.state,
+            "history_judge": made.judges.history,
+            "signer_judge": made.judges.signer,
             "deposit_wei": args.deposit.to_string(),
         }));
     }
     print(&columns(&[
         ("contract", args.contract.to_string()),
         ("bond", made.bond.to_string()),
-        ("judge", made.judge.to_string()),
+        ("judge", made.judges.log.to_string()),
+        ("state judge", made.judges.state.to_string()),
+        ("history judge", made.judges.history.to_string()),
+        ("signer judge", made.judges.signer.to_string()),
         ("deposit", ether(args.deposit)),
     ]))
 }

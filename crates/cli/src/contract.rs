@@ -30,7 +30,7 @@ pub(crate) enum ContractCommand {
         #[command(flatten)]
         chain: ChainArgs,
     },
-    /// Deploy a judge and a bond for an anchor contract, and name the bond there.
+    /// Deploy the judges and a bond for an anchor contract, and name the bond there.
     ///
     /// The terms are fixed for the bond's life: its withdrawal delay has to be longer than the times to challenge, to
     /// answer and to reveal together.

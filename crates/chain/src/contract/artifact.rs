@@ -27,6 +27,24 @@ pub(crate) static JUDGE: LazyLock<Artifact> = LazyLock::new(|| {
         "../../../../contracts/artifacts/KedgeJudge.json"
     ))
 });
+/// The judge of faults that entries of the state show.
+pub(crate) static STATE_JUDGE: LazyLock<Artifact> = LazyLock::new(|| {
+    parse(include_str!(
+        "../../../../contracts/artifacts/KedgeStateJudge.json"
+    ))
+});
+/// The judge of faults that entries show beside leaves.
+pub(crate) static HISTORY_JUDGE: LazyLock<Artifact> = LazyLock::new(|| {
+    parse(include_str!(
+        "../../../../contracts/artifacts/KedgeStateHistoryJudge.json"
+    ))
+});
+/// The judge of faults of signers.
+pub(crate) static SIGNER_JUDGE: LazyLock<Artifact> = LazyLock::new(|| {
+    parse(include_str!(
+        "../../../../contracts/artifacts/KedgeStateSignerJudge.json"
+    ))
+});
 
 /// The resolver of claims.
 pub(crate) static CLAIMS: LazyLock<Artifact> = LazyLock::new(|| {

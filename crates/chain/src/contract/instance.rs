@@ -44,14 +44,35 @@ impl ContractInstance {
         at: BlockTag,
         convert: impl FnOnce([Token; N]) -> Option<T>,
     ) -> Result<T, ContractReadError> {
+        let output = self.call(function, arguments, at).await?;
+        self.decode(function, &output, convert)
+    }
+
+    /// The bytes that a function returns as of block `at`.
+    pub(super) async fn call(
+        &self,
+        function: &'static str,
+        arguments: &[Token],
+        at: BlockTag,
+    ) -> Result<Vec<u8>, ContractReadError> {
         let artifact = (self.artifact)();
         let call = CallRequest {
             to: Some(h160(self.address)),
             data: Some(Bytes::from(artifact.encode(function, arguments))),
             ..CallRequest::default()
         };
-        let output = self.rpc.call(&call, at).await?;
-        let values = artifact.function(function).decode_output(&output).ok();
+        Ok(self.rpc.call(&call, at).await?.to_vec())
+    }
+
+    /// The result in the bytes that a function returned.
+    pub(super) fn decode<const N: usize, T>(
+        &self,
+        function: &'static str,
+        output: &[u8],
+        convert: impl FnOnce([Token; N]) -> Option<T>,
+    ) -> Result<T, ContractReadError> {
+        let artifact = (self.artifact)();
+        let values = artifact.function(function).decode_output(output).ok();
         let values = values.map(|mut values| match (values.pop(), values.is_empty()) {
             (Some(Token::Tuple(members)), true) => members,
             (last, _) => {

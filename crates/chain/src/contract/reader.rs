@@ -71,7 +71,12 @@ pub struct AnchoredRecord {
     pub block_number: u64,
     /// The log tree's root.
     pub history: Hash,
+    /// The root of the state; zero if the checkpoint has none, or the contract does not keep it.
+    pub state: Hash,
 }
+
+/// Bytes of the record of a contract that does not keep the state: five words.
+const STATELESS_RECORD_BYTES: usize = 5 * 32;
 
 /// An anchor contract at an address on a node's chain.
 #[derive(Debug, Clone)]
@@ -115,18 +120,21 @@ impl AnchorContract {
         batches: u64,
         at: BlockTag,
     ) -> Result<AnchoredRecord, ContractReadError> {
-        let convert = |[sequence, issued_at, anchored_at, block, history]: [Token; 5]| {
+        let convert = |[sequence, issued_at, anchored_at, block, history, state]: [Token; 6]| {
             Some(AnchoredRecord {
                 sequence: to_number(sequence)?,
                 issued_at_ms: to_number(issued_at)?,
                 anchored_at_s: to_number(anchored_at)?,
                 block_number: to_number(block)?,
                 history: to_hash(history)?,
+                state: to_hash(state)?,
             })
         };
-        self.0
-            .read("checkpoint", &[number(batches)], at, convert)
-            .await
+        let mut record = self.0.call("checkpoint", &[number(batches)], at).await?;
+        if record.len() == STATELESS_RECORD_BYTES {
+            record.extend_from_slice(&[0; 32]);
+        }
+        self.0.decode("checkpoint", &record, convert)
     }
 
     /// The EIP-712 domain separator under which batches and checkpoints are signed.
@@ -298,6 +306,7 @@ impl AnchorContract {
     ) -> Result<bool, ContractReadError> {
         match self.checkpoint(checkpoint.batches, at).await {
             Ok(record) => Ok(record.history == checkpoint.history
+                && [Hash::ZERO, checkpoint.state].contains(&record.state)
                 && record.sequence == checkpoint.sequence
                 && record.issued_at_ms == checkpoint.issued_at_ms),
             Err(ContractReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {

@@ -2,7 +2,9 @@
 
 use ethers_core::abi::{ParamType, Token, decode};
 
-use super::artifact::{ANCHOR, BOND, CLAIMS, JUDGE, VERIFIER};
+use super::artifact::{
+    ANCHOR, BOND, CLAIMS, HISTORY_JUDGE, JUDGE, SIGNER_JUDGE, STATE_JUDGE, VERIFIER,
+};
 
 /// Decodes revert data: a custom error of the contracts with its arguments, Solidity's `Error(string)` and
 /// `Panic(uint256)`, or else the raw bytes.
@@ -17,8 +19,10 @@ pub fn decode_revert(data: &[u8]) -> String {
 
 fn custom_error(data: &[u8]) -> Option<String> {
     let (selector, arguments) = data.split_first_chunk::<4>()?;
-    let error = [&ANCHOR, &BOND, &JUDGE, &CLAIMS, &VERIFIER]
+    let judges = [&JUDGE, &STATE_JUDGE, &HISTORY_JUDGE, &SIGNER_JUDGE];
+    let error = [&ANCHOR, &BOND, &CLAIMS, &VERIFIER]
         .into_iter()
+        .chain(judges)
         .flat_map(|artifact| artifact.abi().errors())
         .find(|error| error.signature().0[..4] == selector[..])?;
     let values = error.decode(arguments).ok()?;

@@ -48,7 +48,7 @@ impl Bonded {
             .await
             .unwrap();
         let bond = BondContract::new(rpc.clone(), made.bond);
-        assert_eq!(bond.judge().await.unwrap(), made.judge);
+        assert_eq!(bond.judge().await.unwrap(), made.judges.log);
         Self {
             anchor: AnchorContract::new(rpc.clone(), anchor),
             bond,

@@ -18,7 +18,7 @@ pub use calldata::{
     demand_inclusion_calldata, demand_leaves_calldata, deposit_calldata, report_calldata,
     request_withdrawal_calldata, settle_calldata, withdraw_calldata,
 };
-pub use deploy::{BondDeployment, deploy_bond};
+pub use deploy::{BondDeployment, FaultJudges, deploy_bond};
 pub use events::{BondEvent, CaseOpened};
 pub use reader::{BondCase, BondContract, BondState, Withdrawal};
 
