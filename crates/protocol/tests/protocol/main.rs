@@ -24,4 +24,5 @@ mod requests;
 #[path = "../support/signed_log.rs"]
 mod signed_log;
 mod spec_vectors;
+mod state_vectors;
 mod tree_vectors;
