@@ -5,9 +5,12 @@
 //! resource's fields. `vectors/state.json` and `vectors/state-faults.json` outrank every word here.
 //!
 //! - [`entry`]: the entry of each type of resource;
-//! - [`texts`]: the texts of properties whose hashes the entries hold.
+//! - [`texts`]: the texts of properties whose hashes the entries hold;
+//! - [`trie`]: the root, its proofs, and how both are made.
 
 pub mod entry;
 pub mod texts;
+pub mod trie;
 
 pub use entry::{EntryError, EntryFields, StateEntry};
+pub use trie::{EMPTY_STATE_ROOT, StateProof, StateProofError, state_path};

@@ -24,5 +24,6 @@ mod requests;
 #[path = "../support/signed_log.rs"]
 mod signed_log;
 mod spec_vectors;
+mod state_trie;
 mod state_vectors;
 mod tree_vectors;
