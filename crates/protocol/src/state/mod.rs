@@ -5,10 +5,12 @@
 //! resource's fields. `vectors/state.json` and `vectors/state-faults.json` outrank every word here.
 //!
 //! - [`entry`]: the entry of each type of resource;
+//! - [`faults`]: the faults that the root shows;
 //! - [`texts`]: the texts of properties whose hashes the entries hold;
 //! - [`trie`]: the root, its proofs, and how both are made.
 
 pub mod entry;
+pub mod faults;
 pub mod texts;
 pub mod trie;
 

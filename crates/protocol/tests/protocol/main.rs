@@ -24,6 +24,7 @@ mod requests;
 #[path = "../support/signed_log.rs"]
 mod signed_log;
 mod spec_vectors;
+mod state_faults;
 mod state_trie;
 mod state_vectors;
 mod tree_vectors;
