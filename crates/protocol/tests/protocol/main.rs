@@ -25,6 +25,9 @@ mod requests;
 mod signed_log;
 mod spec_vectors;
 mod state_faults;
+mod state_honesty;
+#[path = "../support/state_model.rs"]
+mod state_model;
 mod state_trie;
 mod state_vectors;
 mod tree_vectors;
