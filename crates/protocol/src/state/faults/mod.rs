@@ -1,6 +1,6 @@
 //! The faults that a state's root shows, as predicates over what was proven: entries at signed checkpoints, and leaves
 //! of the log with the words of their content. True convicts. Signatures, state proofs and the leaves' places are
-//! checked before, by [`judge`](crate::evidence::state_judge).
+//! checked before, by [`judge_state`](crate::evidence::judge_state).
 //!
 //! An honest log is never convicted, whichever entries and leaves of it are put together. Checkpoints are ordered by
 //! their batches, never by their time, and a leaf is at or before a checkpoint by the checkpoint's sequence.

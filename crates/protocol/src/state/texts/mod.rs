@@ -203,9 +203,9 @@ fn read_patch<'a>(walk: &mut MemberWalk<'a>) -> Result<TextPatch<'a>, TextError>
 }
 
 /// Merges `changes` into the object at the target's position, or into an empty one, and writes its members to `out`.
-fn merge_members<'a>(
+fn merge_members(
     out: &mut ObjectText,
-    target: Option<&mut MemberWalk<'a>>,
+    target: Option<&mut MemberWalk<'_>>,
     changes: &[(walk::MemberKey<'_>, TextPatch<'_>)],
 ) -> Result<(), TextError> {
     let mut places = BTreeMap::new();

@@ -14,6 +14,8 @@ mod update;
 use crate::hash::keccak;
 use crate::{Hash, Id};
 
+pub(crate) use proof::hex_list;
+
 pub use build::{PathOrderError, StateRootBuilder};
 pub use node::NodeProblem;
 pub use proof::{StateProof, StateProofError, breaks_trie};

@@ -70,14 +70,15 @@ pub(super) fn nibble(bytes: &[u8], place: usize) -> Option<u8> {
 
 /// A node at a place in the trie.
 pub(super) enum ReadNode<'a> {
-    Branch([Option<Hash>; BRANCH_WIDTH]),
+    /// The child on the way along the path.
+    Branch(Option<Hash>),
     Extension(CompactPath<'a>, Hash),
     Leaf(CompactPath<'a>, Hash),
 }
 
 impl<'a> ReadNode<'a> {
-    /// Reads the node that stands after `depth` nibbles of a path.
-    pub(super) fn read(bytes: &'a [u8], depth: usize) -> Result<Self, NodeProblem> {
+    /// Reads the node that stands after `depth` nibbles of `path`.
+    pub(super) fn read(bytes: &'a [u8], path: &Hash, depth: usize) -> Result<Self, NodeProblem> {
         if bytes.len() < NODE_BYTES_MIN {
             return Err(NodeProblem::Short);
         }
@@ -95,26 +96,29 @@ impl<'a> ReadNode<'a> {
         }
         match count {
             2 => Self::short(items[0], items[1], depth),
-            17 => Self::branch(&items, depth),
+            17 => Self::branch(&items, path, depth),
             _ => Err(NodeProblem::Shape),
         }
     }
 
-    fn branch(items: &[&[u8]; BRANCH_WIDTH + 1], depth: usize) -> Result<Self, NodeProblem> {
-        let mut children = [None; BRANCH_WIDTH];
-        for (child, item) in children.iter_mut().zip(items) {
+    fn branch(
+        items: &[&[u8]; BRANCH_WIDTH + 1],
+        path: &Hash,
+        depth: usize,
+    ) -> Result<Self, NodeProblem> {
+        let (mut count, mut own) = (0, None);
+        let digit = nibble(&path.0, depth).ok_or(NodeProblem::Path)?;
+        for (place, item) in items[..BRANCH_WIDTH].iter().enumerate() {
             if !item.is_empty() {
-                *child = Some(hash(item)?);
+                let child = hash(item)?;
+                own = own.or((place == usize::from(digit)).then_some(child));
+                count += 1;
             }
         }
-        let count = children.iter().flatten().count();
         if count < 2 || !items[BRANCH_WIDTH].is_empty() {
             return Err(NodeProblem::Branch);
         }
-        if depth >= PATH_NIBBLES {
-            return Err(NodeProblem::Path);
-        }
-        Ok(Self::Branch(children))
+        Ok(Self::Branch(own))
     }
 
     /// A leaf or an extension.

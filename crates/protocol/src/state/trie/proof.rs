@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::node::{NodeProblem, ReadNode, nibble};
+use super::node::{NodeProblem, ReadNode};
 use super::{EMPTY_STATE_ROOT, state_path};
 use crate::Hash;
 use crate::checkpoint::Checkpoint;
@@ -163,22 +163,16 @@ enum NodeStep {
 impl TriePlace {
     fn step(&self, path: &Hash, node: &[u8]) -> Result<NodeStep, NodeProblem> {
         let depth = self.depth;
-        let node = ReadNode::read(node, depth)?;
+        let node = ReadNode::read(node, path, depth)?;
         if self.follows_extension && !matches!(node, ReadNode::Branch(_)) {
             return Err(NodeProblem::AfterExtension);
         }
         Ok(match node {
-            ReadNode::Branch(children) => {
-                let own = nibble(&path.0, depth).and_then(|nibble| children[usize::from(nibble)]);
-                match own {
-                    Some(expected) => NodeStep::Child(Self {
-                        expected,
-                        depth: depth + 1,
-                        follows_extension: false,
-                    }),
-                    None => NodeStep::End(None),
-                }
-            }
+            ReadNode::Branch(Some(expected)) => NodeStep::Child(Self {
+                expected,
+                depth: depth + 1,
+                follows_extension: false,
+            }),
             ReadNode::Extension(nibbles, expected) if nibbles.continues(path, depth) => {
                 NodeStep::Child(Self {
                     expected,
@@ -189,7 +183,9 @@ impl TriePlace {
             ReadNode::Leaf(nibbles, value) if nibbles.continues(path, depth) => {
                 NodeStep::End(Some(value))
             }
-            ReadNode::Extension(..) | ReadNode::Leaf(..) => NodeStep::End(None),
+            ReadNode::Branch(None) | ReadNode::Extension(..) | ReadNode::Leaf(..) => {
+                NodeStep::End(None)
+            }
         })
     }
 }
@@ -220,20 +216,20 @@ mod hex {
 }
 
 /// Serde: a list of bytes.
-mod hex_list {
+pub(crate) mod hex_list {
     use serde::{Deserialize, Deserializer, Serializer};
 
     use super::hex;
     use crate::hash::to_hex;
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         list: &[Vec<u8>],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(list.iter().map(|bytes| to_hex(bytes)))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Vec<u8>>, D::Error> {
         let texts: Vec<String> = Vec::deserialize(deserializer)?;
@@ -245,18 +241,21 @@ mod hex_list {
 mod tests {
     use alloy_rlp::{Encodable, Header};
 
+    use super::super::node::nibble;
     use super::*;
 
     /// A list of texts as RLP.
     fn list(items: &[&[u8]]) -> Vec<u8> {
-        let payload_length = items.iter().map(|item| item.length()).sum();
+        let payload_length = items.iter().map(Encodable::length).sum();
         let mut out = Vec::new();
         Header {
             list: true,
             payload_length,
         }
         .encode(&mut out);
-        items.iter().for_each(|item| item.encode(&mut out));
+        for item in items {
+            item.encode(&mut out);
+        }
         out
     }
 
@@ -268,7 +267,7 @@ mod tests {
             .map(|place| nibble(&PATH.0, place).unwrap())
             .collect();
         let mut all = vec![flag | (nibbles.len() % 2) as u8];
-        if nibbles.len() % 2 == 0 {
+        if nibbles.len().is_multiple_of(2) {
             all.push(0);
         }
         all.extend(nibbles);
@@ -299,16 +298,12 @@ mod tests {
 
     fn problem(nodes: &[Vec<u8>]) -> Option<NodeProblem> {
         let root = keccak(&nodes[0]);
-        match walked(nodes) {
-            Err(StateProofError::Node { index, problem }) => {
-                assert_eq!(breaks_trie(&root, &PATH, nodes), index + 1 == nodes.len());
-                Some(problem)
-            }
-            _ => {
-                assert!(!breaks_trie(&root, &PATH, nodes));
-                None
-            }
-        }
+        let Err(StateProofError::Node { index, problem }) = walked(nodes) else {
+            assert!(!breaks_trie(&root, &PATH, nodes));
+            return None;
+        };
+        assert_eq!(breaks_trie(&root, &PATH, nodes), index + 1 == nodes.len());
+        Some(problem)
     }
 
     #[test]
