@@ -27,6 +27,7 @@ mod spec_vectors;
 mod state_faults;
 mod state_hands;
 mod state_honesty;
+mod state_judge;
 mod state_misses;
 #[path = "../support/state_model.rs"]
 mod state_model;
