@@ -46,6 +46,19 @@ impl Id {
         Self::of_hash(Prefix::Delivery, &hash)
     }
 
+    /// The text in ASCII: the key of the resource's entry in the state.
+    pub fn text_bytes(&self) -> [u8; ID_TEXT_BYTES] {
+        let number = u128::from_be_bytes(self.bytes);
+        let mut text = [0; ID_TEXT_BYTES];
+        text[..3].copy_from_slice(self.prefix.text().as_bytes());
+        text[3] = b'_';
+        for (i, digit) in text[4..].iter_mut().enumerate() {
+            let shift = 5 * (DIGIT_COUNT - 1 - i);
+            *digit = ALPHABET[(number >> shift & 31) as usize];
+        }
+        text
+    }
+
     /// Reads an identifier that must have this prefix.
     pub fn parse_as(prefix: Prefix, text: &str) -> Result<Self, IdError> {
         let id: Self = text.parse()?;
@@ -81,18 +94,12 @@ pub enum IdError {
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const DIGIT_COUNT: usize = 26;
+/// Bytes of an identifier's text: the prefix, an underscore and the digits.
+pub const ID_TEXT_BYTES: usize = 4 + DIGIT_COUNT;
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = u128::from_be_bytes(self.bytes);
-        let mut text = [0; 4 + DIGIT_COUNT];
-        text[..3].copy_from_slice(self.prefix.text().as_bytes());
-        text[3] = b'_';
-        for (i, digit) in text[4..].iter_mut().enumerate() {
-            let shift = 5 * (DIGIT_COUNT - 1 - i);
-            *digit = ALPHABET[(number >> shift & 31) as usize];
-        }
-        f.write_str(core::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        f.write_str(core::str::from_utf8(&self.text_bytes()).map_err(|_| fmt::Error)?)
     }
 }
 

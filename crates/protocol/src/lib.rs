@@ -30,6 +30,7 @@ pub mod resource;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod signature;
+pub mod state;
 pub mod time;
 
 pub use address::Address;

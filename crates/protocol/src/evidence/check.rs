@@ -89,10 +89,7 @@ pub enum NoFault {
 /// # Errors
 /// Why the evidence shows no fault.
 pub fn check(evidence: &Evidence, trust: &ContractView) -> Result<EvidenceVerdict, NoFault> {
-    let judge = EvidenceJudge {
-        trust,
-        separator: trust.domain.separator(),
-    };
+    let judge = EvidenceJudge::of(trust);
     if !judge.contradicts(evidence)? {
         return Err(NoFault::NoContradiction);
     }
@@ -102,12 +99,20 @@ pub fn check(evidence: &Evidence, trust: &ContractView) -> Result<EvidenceVerdic
     })
 }
 
-struct EvidenceJudge<'a> {
+/// Ties records to the operator.
+pub(super) struct EvidenceJudge<'a> {
     trust: &'a ContractView,
     separator: Hash,
 }
 
-impl EvidenceJudge<'_> {
+impl<'a> EvidenceJudge<'a> {
+    pub(super) fn of(trust: &'a ContractView) -> Self {
+        Self {
+            trust,
+            separator: trust.domain.separator(),
+        }
+    }
+
     /// Whether the records contradict each other or the protocol.
     fn contradicts(&self, evidence: &Evidence) -> Result<bool, NoFault> {
         match evidence {
@@ -281,7 +286,8 @@ impl EvidenceJudge<'_> {
         Ok(contradict(&first.leaf, &second.leaf))
     }
 
-    fn leaf(&self, evidence: &LeafEvidence) -> Result<(), NoFault> {
+    /// Ties a leaf to the operator.
+    pub(super) fn leaf(&self, evidence: &LeafEvidence) -> Result<(), NoFault> {
         self.standing(&evidence.batch)?;
         let header = &evidence.batch.header;
         require_inclusion(
@@ -319,7 +325,7 @@ impl EvidenceJudge<'_> {
     }
 
     /// Checks who signed a checkpoint; returns its last batch.
-    fn signed_checkpoint(&self, evidence: &CheckpointEvidence) -> Result<u64, NoFault> {
+    pub(super) fn signed_checkpoint(&self, evidence: &CheckpointEvidence) -> Result<u64, NoFault> {
         let checkpoint = &evidence.checkpoint;
         let last = checkpoint
             .batches

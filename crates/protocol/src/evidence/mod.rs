@@ -5,6 +5,7 @@
 mod check;
 mod opening;
 mod records;
+mod state;
 mod trust;
 
 use std::fmt;
@@ -23,6 +24,10 @@ pub use check::{EvidenceVerdict, NoFault, check};
 pub use opening::{ActionOpening, NotAuthorised, check_authorised};
 pub use records::{
     AnchoredPath, CheckpointEvidence, HeaderEvidence, HeaderSignature, HeaderStatus, LeafEvidence,
+};
+pub use state::{
+    ChangeEvidence, EntryEvidence, NoStateFault, OpenedLeafEvidence, StateEvidence, StateFault,
+    judge_state,
 };
 pub use trust::{ContractCoverage, ContractView, KeyTerm};
 

@@ -24,4 +24,15 @@ mod requests;
 #[path = "../support/signed_log.rs"]
 mod signed_log;
 mod spec_vectors;
+mod state_faults;
+mod state_hands;
+mod state_honesty;
+mod state_judge;
+mod state_misses;
+#[path = "../support/state_model.rs"]
+mod state_model;
+#[path = "../support/state_scene.rs"]
+mod state_scene;
+mod state_trie;
+mod state_vectors;
 mod tree_vectors;

@@ -1,0 +1,18 @@
+//! The state: what the log has made of every resource, under one root that a checkpoint signs (layer 3).
+//!
+//! The root is that of an Ethereum Merkle-Patricia trie. A resource's path is keccak256 of its id in ASCII; the value is
+//! keccak256 of its [`StateEntry`] in RLP. The entry travels next to the proof, so a leaf never shows another
+//! resource's fields. `vectors/state.json` and `vectors/state-faults.json` outrank every word here.
+//!
+//! - [`entry`]: the entry of each type of resource;
+//! - [`faults`]: the faults that the root shows;
+//! - [`texts`]: the texts of properties whose hashes the entries hold;
+//! - [`trie`]: the root, its proofs, and how both are made.
+
+pub mod entry;
+pub mod faults;
+pub mod texts;
+pub mod trie;
+
+pub use entry::{EntryError, EntryFields, StateEntry};
+pub use trie::{EMPTY_STATE_ROOT, StateProof, StateProofError, state_path};

@@ -1,0 +1,416 @@
+//! Evidence of the state's faults through its judge: real signatures, proofs and places, and records that do not hold.
+
+use kedge_protocol::chain::next_integrity;
+use kedge_protocol::evidence::{
+    ChangeEvidence, CheckpointEvidence, ContractView, EntryEvidence, HeaderEvidence, NoFault,
+    NoStateFault, OpenedLeafEvidence, StateEvidence, StateFault, judge_state,
+};
+use kedge_protocol::hash::keccak;
+use kedge_protocol::state::faults::LeafWords;
+use kedge_protocol::state::trie::StateRootBuilder;
+use kedge_protocol::state::{StateEntry, StateProof, StateProofError, state_path};
+use kedge_protocol::{Hash, Id, Prefix};
+
+use crate::signed_log::{SignedLog, domain, key, signed_checkpoint};
+use crate::state_scene::{address, entry, id};
+
+/// The operator's key.
+const OPERATOR: u8 = 1;
+const OTHER: u8 = 2;
+
+/// A log of two batches whose fourth action updates an object, and a checkpoint over both that has the entry of before.
+struct JudgeScene {
+    trust: ContractView,
+    log: SignedLog,
+    words: LeafWords,
+    stale: StateEntry,
+}
+
+impl JudgeScene {
+    fn new() -> Self {
+        let words = LeafWords {
+            kind: keccak(b"update"),
+            target: keccak(b"target"),
+            payload: keccak(b"{}"),
+            signer: address(1),
+            authority: keccak(b"authority"),
+        };
+        let mut stale = entry(Prefix::Object);
+        (stale.version, stale.sequence) = (1, 2);
+        let mut log = SignedLog::default();
+        let first = log.next(2);
+        log.append(first);
+        let content = words.content();
+        let integrity = next_integrity(&stale.integrity, &content);
+        let second = log.next(3).with_leaf(1, |leaf| {
+            leaf.content = content;
+            leaf.integrity = integrity;
+        });
+        log.append(second);
+        Self {
+            trust: ContractView::new(domain(), key(OPERATOR).address()),
+            log,
+            words,
+            stale,
+        }
+    }
+
+    /// The checkpoint over this many batches, with this state, signed by this key.
+    fn checkpoint(&self, batches: u64, state: Hash, by: u8) -> CheckpointEvidence {
+        let mut checkpoint = self.log.checkpoint(batches);
+        checkpoint.state = state;
+        signed_checkpoint(checkpoint, &key(by), 0)
+    }
+
+    /// What a state with one entry holds of it.
+    fn held(&self, batches: u64, key: Id, bytes: Vec<u8>, by: u8) -> EntryEvidence {
+        let mut builder = StateRootBuilder::default();
+        let (path, value) = (state_path(&key), keccak(&bytes));
+        builder.add_leaf(&path, &value).unwrap();
+        let (root, _) = builder.finish();
+        let mut node = vec![0xf8, 0x43, 0xa1, 0x20];
+        node.extend(path.0);
+        node.push(0xa0);
+        node.extend(value.0);
+        EntryEvidence {
+            checkpoint: self.checkpoint(batches, root, by),
+            proof: StateProof {
+                key,
+                entry: bytes,
+                nodes: vec![node],
+            },
+        }
+    }
+
+    fn entry(&self) -> EntryEvidence {
+        self.held(2, id(Prefix::Object, 1), self.stale.to_bytes(), OPERATOR)
+    }
+
+    fn leaf(&self) -> OpenedLeafEvidence {
+        let batch = self.log.batch(1);
+        OpenedLeafEvidence {
+            action: batch.leaf(1, batch.evidence(&key(OPERATOR))),
+            words: Some(self.words),
+        }
+    }
+
+    fn stale(&self) -> StateEvidence {
+        StateEvidence::StaleState {
+            entry: self.entry(),
+            leaf: self.leaf(),
+        }
+    }
+
+    fn judged(&self, evidence: &StateEvidence) -> Result<StateFault, NoStateFault> {
+        judge_state(evidence, &self.trust)
+    }
+
+    /// Evidence of every fault from these records, whatever they show.
+    fn every(&self, entry: &EntryEvidence, leaf: &OpenedLeafEvidence) -> Vec<StateEvidence> {
+        use StateEvidence as E;
+        let (one, other) = (|| entry.clone(), || leaf.clone());
+        let wallet = || Some(Box::new(entry.clone()));
+        let signed = || entry.checkpoint.clone();
+        let kind = || Some("update".to_owned());
+        let change = || ChangeEvidence {
+            first: one(),
+            second: one(),
+            leaves: vec![other()],
+        };
+        vec![
+            E::UnrootedCheckpoint {
+                first: signed(),
+                second: signed(),
+            },
+            E::MalformedState { entry: one() },
+            E::BrokenTrie {
+                signed: signed(),
+                path: Hash::ZERO,
+                nodes: entry.proof.nodes.clone(),
+            },
+            E::StaleState {
+                entry: one(),
+                leaf: other(),
+            },
+            E::FalseEntry {
+                entry: one(),
+                leaf: other(),
+                kind: kind(),
+                to: None,
+                wallet: wallet(),
+            },
+            E::MissingState {
+                entry: one(),
+                leaf: other(),
+                kind: "mint".into(),
+            },
+            E::RewrittenState {
+                first: one(),
+                second: one(),
+            },
+            E::LoneStep {
+                first: one(),
+                second: one(),
+            },
+            E::TwoFacedState {
+                first: one(),
+                second: one(),
+            },
+            E::ChangedConstant {
+                first: one(),
+                second: one(),
+            },
+            E::TwinState {
+                first: one(),
+                second: one(),
+            },
+            E::FalseAddress {
+                first: one(),
+                second: one(),
+            },
+            E::FalseOwner(change()),
+            E::HiddenChange(change()),
+            E::FalseKeys(change()),
+            E::FalseVersion(change()),
+            E::Trespass {
+                object: one(),
+                template: one(),
+                leaves: vec![other()],
+                leaf: other(),
+                kind: kind(),
+                wallet: wallet(),
+            },
+            E::ForeignHand {
+                entry: one(),
+                leaf: other(),
+                wallet: wallet(),
+            },
+            E::DeadHand {
+                entry: one(),
+                leaf: other(),
+            },
+            E::ForeignMaker {
+                entry: one(),
+                leaf: other(),
+                wallet: one(),
+            },
+            E::ForeignMint {
+                template: one(),
+                leaf: other(),
+                wallet: one(),
+            },
+            E::LiveUpdate {
+                object: one(),
+                leaf: other(),
+            },
+            E::GhostMember {
+                leaf: other(),
+                wallet: one(),
+            },
+            E::Oversupply {
+                first: one(),
+                second: one(),
+            },
+        ]
+    }
+}
+
+#[test]
+fn evidence_that_holds_convicts() {
+    let scene = JudgeScene::new();
+    let stale = scene.stale();
+    assert_eq!(scene.judged(&stale), Ok(StateFault::StaleState));
+    // The same entry at the checkpoint before the leaf is no fault.
+    let honest = StateEvidence::StaleState {
+        entry: scene.held(1, id(Prefix::Object, 1), scene.stale.to_bytes(), OPERATOR),
+        leaf: scene.leaf(),
+    };
+    assert_eq!(scene.judged(&honest), Err(NoStateFault::NoContradiction));
+    // A leaf may stand in an anchored header, too.
+    let mut trust = scene.trust.clone();
+    trust.anchored.insert(2, scene.log.root(2));
+    let mut leaf = scene.leaf();
+    leaf.action.batch = scene.log.anchored(1, 2);
+    let anchored = StateEvidence::StaleState {
+        entry: scene.entry(),
+        leaf,
+    };
+    assert_eq!(anchored.anchored_batches(), [2]);
+    assert_eq!(stale.anchored_batches(), [0; 0]);
+    assert_eq!(judge_state(&anchored, &trust), Ok(StateFault::StaleState));
+    assert!(scene.judged(&anchored).is_err());
+}
+
+#[test]
+fn every_record_is_tied_to_the_operator() {
+    let scene = JudgeScene::new();
+    let (entry, leaf) = (scene.entry(), scene.leaf());
+    let bytes = scene.stale.to_bytes();
+    let of_another = scene.held(2, id(Prefix::Object, 1), bytes, OTHER);
+    let mut elsewhere = leaf.clone();
+    elsewhere.action.index = 2;
+    let mut unsigned = leaf.clone();
+    let header = scene.log.batch(1).signed(&key(OTHER));
+    unsigned.action.batch = HeaderEvidence::signed(&header, 0);
+    let mut reworded = leaf.clone();
+    reworded.words = Some(LeafWords {
+        kind: keccak(b"transfer"),
+        ..scene.words
+    });
+    let mut faults = Vec::new();
+    for evidence in scene.every(&entry, &leaf) {
+        let text = serde_json::to_string(&evidence).unwrap();
+        assert_eq!(
+            serde_json::from_str::<StateEvidence>(&text).unwrap(),
+            evidence
+        );
+        let fault = evidence.fault();
+        assert!(
+            text.starts_with(&format!("{{\"fault\":\"{fault}\"")),
+            "{text}"
+        );
+        let unknown = text.replacen('{', "{\"more\":1,", 1);
+        assert!(
+            serde_json::from_str::<StateEvidence>(&unknown).is_err(),
+            "{fault}"
+        );
+        match scene.judged(&evidence) {
+            Ok(found) => assert_eq!(found, fault),
+            Err(NoStateFault::NoContradiction) => {}
+            Err(other) => panic!("{fault}: {other}"),
+        }
+        faults.push(fault);
+    }
+    assert_eq!(faults, StateFault::ALL);
+    for evidence in scene.every(&of_another, &leaf) {
+        let refused = scene.judged(&evidence);
+        let is_unsigned = matches!(
+            refused,
+            Err(NoStateFault::Record(NoFault::NotSigned { .. }))
+        );
+        assert!(is_unsigned, "{}: {refused:?}", evidence.fault());
+    }
+    let with_leaf = |leaf: &OpenedLeafEvidence| {
+        let all = scene.every(&entry, leaf).into_iter();
+        let has_leaf = |evidence: &StateEvidence| {
+            serde_json::to_string(evidence)
+                .unwrap()
+                .contains("\"words\"")
+        };
+        all.filter(has_leaf)
+            .map(|evidence| scene.judged(&evidence))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(with_leaf(&leaf).len(), 14);
+    for refused in with_leaf(&elsewhere) {
+        assert_eq!(refused, Err(NoFault::PathLeadsElsewhere.into()));
+    }
+    for refused in with_leaf(&unsigned) {
+        assert!(matches!(
+            refused,
+            Err(NoStateFault::Record(NoFault::NotSigned { .. }))
+        ));
+    }
+    for refused in with_leaf(&reworded) {
+        assert_eq!(refused, Err(NoStateFault::OtherWords));
+    }
+}
+
+#[test]
+fn proofs_are_checked_against_the_signed_root() {
+    let scene = JudgeScene::new();
+    let refused =
+        |entry: EntryEvidence| match scene.judged(&StateEvidence::MalformedState { entry }) {
+            Err(NoStateFault::Proof(error)) => error,
+            other => panic!("{other:?}"),
+        };
+    let with_state = |state| EntryEvidence {
+        checkpoint: scene.checkpoint(2, state, OPERATOR),
+        ..scene.entry()
+    };
+    assert_eq!(refused(with_state(Hash::ZERO)), StateProofError::NoRoot);
+    assert_eq!(
+        refused(with_state(Hash([1; 32]))),
+        StateProofError::OtherNode(0)
+    );
+    let mut other = scene.entry();
+    other.proof.entry[10] ^= 1;
+    assert_eq!(refused(other), StateProofError::OtherEntry);
+    let batch = scene.held(2, id(Prefix::Batch, 1), vec![1], OPERATOR);
+    assert_eq!(refused(batch), StateProofError::Key("bat"));
+    // A proven entry that is malformed is the fault itself.
+    let malformed = scene.held(2, id(Prefix::Object, 1), vec![0xc0], OPERATOR);
+    let evidence = StateEvidence::MalformedState { entry: malformed };
+    assert_eq!(scene.judged(&evidence), Ok(StateFault::MalformedState));
+    let mut late = scene.stale.clone();
+    late.sequence = 6;
+    let late = scene.held(2, id(Prefix::Object, 1), late.to_bytes(), OPERATOR);
+    let evidence = StateEvidence::MalformedState { entry: late };
+    assert_eq!(scene.judged(&evidence), Ok(StateFault::MalformedState));
+    let good = StateEvidence::MalformedState {
+        entry: scene.entry(),
+    };
+    assert_eq!(scene.judged(&good), Err(NoStateFault::NoContradiction));
+}
+
+#[test]
+fn checkpoints_alone_show_a_missing_root_and_a_broken_trie() {
+    let scene = JudgeScene::new();
+    let rooted = scene.checkpoint(1, Hash([1; 32]), OPERATOR);
+    let unrooted = |batches, by| StateEvidence::UnrootedCheckpoint {
+        first: rooted.clone(),
+        second: scene.checkpoint(batches, Hash::ZERO, by),
+    };
+    assert_eq!(
+        scene.judged(&unrooted(2, OPERATOR)),
+        Ok(StateFault::UnrootedCheckpoint)
+    );
+    assert_eq!(
+        scene.judged(&unrooted(1, OPERATOR)),
+        Err(NoStateFault::NoContradiction)
+    );
+    assert!(matches!(
+        scene.judged(&unrooted(2, OTHER)),
+        Err(NoStateFault::Record(_))
+    ));
+    // A leaf whose path is a nibble short of 64.
+    let mut node = vec![0xf8, 0x42, 0xa0, 0x30];
+    node.extend([0; 31]);
+    node.push(0xa0);
+    node.extend([7; 32]);
+    let broken = |nodes: Vec<Vec<u8>>, root: Hash| StateEvidence::BrokenTrie {
+        signed: scene.checkpoint(2, root, OPERATOR),
+        path: Hash::ZERO,
+        nodes,
+    };
+    let root = keccak(&node);
+    assert_eq!(
+        scene.judged(&broken(vec![node.clone()], root)),
+        Ok(StateFault::BrokenTrie)
+    );
+    for (nodes, root) in [
+        (vec![node.clone()], Hash([1; 32])),
+        (vec![node.clone()], Hash::ZERO),
+        (Vec::new(), root),
+        (vec![node.clone(), node.clone()], root),
+        (
+            scene.entry().proof.nodes,
+            scene.entry().checkpoint.checkpoint.state,
+        ),
+    ] {
+        assert_eq!(
+            scene.judged(&broken(nodes, root)),
+            Err(NoStateFault::NoContradiction)
+        );
+    }
+}
+
+#[test]
+fn faults_have_one_text_each() {
+    for fault in StateFault::ALL {
+        assert_eq!(StateFault::of_text(fault.text()), Some(*fault));
+        assert_eq!(kedge_protocol::evidence::Fault::of_text(fault.text()), None);
+    }
+    assert_eq!(StateFault::ALL.len(), 24);
+    assert_eq!(StateFault::of_text("stale"), None);
+}
