@@ -1,36 +1,45 @@
-//! The server's side of webhooks: their thread, the message of each event, which [`kedge_webhooks`] sends, and the
-//! action that disables a webhook.
+//! Transport of deliveries by HTTP: their thread, and what the server adds to an attempt: the message's body with a
+//! receipt, a trace, and the action that disables a webhook.
 
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 
-use kedge_actors::StartError;
+use hyper::HeaderMap;
 use kedge_actors::fair::share;
-use kedge_actors::webhooks::{
-    DeliveryFuture, DeliveryRequest, DeliveryTransport, DeliveryVerdict, RetrySchedule,
-    WebhookOptions,
-};
 use kedge_config::Config;
-use kedge_http::error::ApiError;
-use kedge_protocol::action::Kind;
+use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
 use kedge_rules::event::Event;
-use kedge_telemetry::TracedDelivery;
-use kedge_webhooks::{message, not_made};
-use serde_json::json;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::api::bus::actions::receipt_of;
-use crate::api::services::ApiServices;
+use super::delivery::{
+    DeliveryFuture, DeliveryRequest, DeliveryTransport, DeliveryVerdict, RetrySchedule,
+    WebhookOptions,
+};
+use super::sender::{WebhookSender, not_made};
 
-fn body(services: &ApiServices, event: Event) -> Result<Vec<u8>, ApiError> {
-    let receipt = match event.action_id {
-        Some(_) => receipt_of(services, event.position.sequence)?,
-        None => None,
-    };
-    message::body(event, receipt.as_ref()).map_err(|error| ApiError::internal(&error))
+/// What the transport needs of the server.
+pub trait DeliveryHost: Send + Sync + 'static {
+    /// Makes the body for an event, with the receipt of its action ([`message::body`](crate::message::body)). `None` after
+    /// a failure, which the host logs.
+    fn body(&self, event: Event) -> Option<Vec<u8>>;
+
+    /// Begins to trace an attempt; `None` if the request of the action at this sequence is not traced.
+    fn trace(&self, sequence: u64) -> Option<Box<dyn AttemptTrace>>;
+
+    /// As [`DeliveryTransport::switch_off`].
+    fn switch_off(&self, webhook: Arc<Webhook>) -> DeliveryFuture<bool>;
+}
+
+/// Trace of one attempt. Dropped without an end, the attempt was given up.
+pub trait AttemptTrace: Send {
+    /// The headers for the receiver.
+    fn headers(&self) -> HeaderMap;
+
+    /// Ends the attempt to send an event of type `event`.
+    fn end(self: Box<Self>, event: &str, webhook: Id, delivery: Id, verdict: &DeliveryVerdict);
 }
 
 /// A thread with a separate runtime, which ends on drop. A batch can be due at thousands of receivers together; sending
@@ -56,16 +65,17 @@ impl DeliveryRuntime {
     }
 }
 
-/// Carries out the engine's deliveries.
+/// Carries out deliveries by HTTP.
 struct DeliveryExecutor {
-    services: Arc<ApiServices>,
+    sender: Arc<WebhookSender>,
+    host: Arc<dyn DeliveryHost>,
     /// Lives as long as webhooks are served.
     _apart: DeliveryRuntime,
 }
 
 impl DeliveryTransport for DeliveryExecutor {
     fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict> {
-        let services = Arc::clone(&self.services);
+        let (sender, host) = (Arc::clone(&self.sender), Arc::clone(&self.host));
         Box::pin(async move {
             let DeliveryRequest {
                 webhook,
@@ -74,62 +84,50 @@ impl DeliveryTransport for DeliveryExecutor {
             } = parcel;
             let name = event.event_type.text();
             let sequence = event.action_id.map(|_| event.position.sequence);
-            // The failure is already logged.
-            let Ok(body) = body(&services, event) else {
+            let Some(body) = host.body(event) else {
                 return not_made();
             };
-            let tracer = services.tracer.as_ref().zip(sequence);
-            let traced = tracer.and_then(|(tracer, sequence)| tracer.delivery(sequence));
+            let traced = sequence.and_then(|sequence| host.trace(sequence));
             let headers = traced
                 .as_ref()
-                .map(TracedDelivery::headers)
+                .map(|traced| traced.headers())
                 .unwrap_or_default();
-            let sent = services.webhooks.send(&webhook, delivery_id, body, headers);
-            let verdict = sent.await;
+            let verdict = sender.send(&webhook, delivery_id, body, headers).await;
             if let Some(traced) = traced {
-                let (webhook, delivery) = (webhook.id.to_string(), delivery_id.to_string());
-                traced.end(name, webhook, delivery, &verdict);
+                traced.end(name, webhook.id, delivery_id, &verdict);
             }
             verdict
         })
     }
 
     fn switch_off(&self, webhook: Arc<Webhook>) -> DeliveryFuture<bool> {
-        let services = Arc::clone(&self.services);
-        Box::pin(async move {
-            let Some(operator) = &services.changes.operator else {
-                return false;
-            };
-            let payload = json!({ "reason": "the receiver answered 410" }).to_string();
-            let kind = Kind::SystemWebhookOff;
-            let organization = webhook.organization_id;
-            let done = operator.act(organization, kind, webhook.id, &payload, None);
-            match done.await {
-                Ok(_) => true,
-                Err(error) => {
-                    let message = error.message;
-                    tracing::warn!(webhook = %webhook.id, %message, "it was not switched off");
-                    false
-                }
-            }
-        })
+        self.host.switch_off(webhook)
     }
 }
 
-pub async fn start(config: &Config, services: &Arc<ApiServices>) -> Result<(), StartError> {
+/// Options of deliveries by HTTP, which run on a separate thread until the options are dropped.
+///
+/// # Errors
+/// [`io::Error`] if the thread's runtime cannot be built.
+pub fn http_options(
+    config: &Config,
+    sender: Arc<WebhookSender>,
+    host: Arc<dyn DeliveryHost>,
+) -> io::Result<WebhookOptions> {
     let apart = DeliveryRuntime::start()?;
-    let options = WebhookOptions {
+    let (attempts_max, share_percent) = (
+        config.webhook_attempts_max,
+        config.organization_share_percent,
+    );
+    Ok(WebhookOptions {
         runtime: apart.runtime.clone(),
         schedule: RetrySchedule::new(config.webhook_retry_schedule_s.clone()),
-        attempts_max: config.webhook_attempts_max,
-        attempts_share: share(
-            config.webhook_attempts_max,
-            config.organization_share_percent,
-        ),
+        attempts_max,
+        attempts_share: share(attempts_max, share_percent),
         courier: Arc::new(DeliveryExecutor {
-            services: Arc::clone(services),
+            sender,
+            host,
             _apart: apart,
         }),
-    };
-    services.engine.start_webhooks(options).await
+    })
 }
