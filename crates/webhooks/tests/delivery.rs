@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kedge_actors::Engine;
+use kedge_actors::{Engine, StartError};
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
-use kedge_storage::DeliveryPause;
+use kedge_storage::{DeliveryPause, DeliveryRow, DeliveryStatus, RowPage};
 use kedge_webhooks::delivery::{
     DeliveryFuture, DeliveryRequest, DeliveryService, DeliveryTransport, DeliveryVerdict,
-    RetrySchedule, WebhookOptions,
+    RedeliverError, RetrySchedule, WebhookOptions,
 };
 use tokio::sync::mpsc;
 
@@ -36,16 +36,19 @@ impl DeliveryTransport for Channel {
     }
 }
 
-async fn start_webhooks(engine: &Engine, courier: impl DeliveryTransport) {
-    let options = WebhookOptions {
+fn options(courier: impl DeliveryTransport) -> WebhookOptions {
+    WebhookOptions {
         schedule: RetrySchedule::new(vec![0]),
         attempts_max: 4,
         attempts_share: 4,
         courier: Arc::new(courier),
         runtime: tokio::runtime::Handle::current(),
-    };
+    }
+}
+
+async fn start_webhooks(engine: &Engine, courier: impl DeliveryTransport) {
     let deliveries = DeliveryService::new(engine.clone());
-    deliveries.start(options).await.unwrap();
+    deliveries.start(options(courier)).await.unwrap();
 }
 
 async fn make_template(engine: &Engine, client: &Client, name: &str) {
@@ -209,4 +212,78 @@ async fn a_webhook_does_not_report_what_happened_while_it_was_off_although_its_w
     found.sort_unstable();
     assert_eq!(found, [end - 2, end], "not what was made while it was off");
     assert!(delivered.try_recv().is_err());
+}
+
+/// The first delivery of a webhook, once it has ended.
+async fn first_delivery(engine: &Engine, webhook: Id) -> DeliveryRow {
+    let all = RowPage {
+        after: None,
+        descending: false,
+        limit: usize::MAX,
+    };
+    loop {
+        let rows = engine.published().snapshot.deliveries(webhook, all);
+        let first = rows.unwrap().into_iter().next();
+        if let Some(row) = first.filter(|row| row.status == DeliveryStatus::Delivered) {
+            return row;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_are_repeated_while_the_engine_leads_and_webhooks_are_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = start(dir.path()).await;
+    let client = register(&engine, 1).await;
+    let wanted = r#"{"url":"https://receiver.example","events":["template.created"]}"#;
+    let webhook = client.send_one(&engine, "webhook.create", "", wanted).await;
+    let webhook = webhook.resource;
+    make_template(&engine, &client, "one").await;
+    let deliveries = DeliveryService::new(engine.clone());
+    let unknown = Id::of_delivery(&webhook, &webhook);
+    let repeat = |delivery| deliveries.redeliver(webhook, delivery, None);
+    assert_eq!(repeat(unknown).await, Err(RedeliverError::Unavailable));
+
+    let (sender, mut delivered) = mpsc::unbounded_channel();
+    let courier = Channel(sender.clone());
+    deliveries.start(options(courier)).await.unwrap();
+    let soon = Duration::from_secs(20);
+    let of_start = tokio::time::timeout(soon, delivered.recv()).await.unwrap();
+    assert_eq!(repeat(unknown).await, Err(RedeliverError::NotFound));
+    let row = first_delivery(&engine, webhook).await;
+    assert!(repeat(row.id).await.unwrap().redelivery);
+    let repeated = tokio::time::timeout(soon, delivered.recv()).await.unwrap();
+    assert_eq!(repeated, of_start);
+
+    assert!(engine.stop_leading(soon).await.unwrap());
+    assert_eq!(repeat(row.id).await, Err(RedeliverError::Unavailable));
+    let refused = deliveries.start(options(Channel(sender.clone()))).await;
+    assert!(matches!(refused, Err(StartError::Spawn(_))));
+
+    engine.lead().await.unwrap();
+    assert_eq!(repeat(row.id).await, Err(RedeliverError::Unavailable));
+    deliveries.start(options(Channel(sender))).await.unwrap();
+    assert!(repeat(row.id).await.is_ok());
+    assert!(engine.shutdown(Duration::from_secs(10)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_start_replaces_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = start(dir.path()).await;
+    let client = register(&engine, 1).await;
+    let deliveries = DeliveryService::new(engine.clone());
+    let (first, mut of_first) = mpsc::unbounded_channel();
+    deliveries.start(options(Channel(first))).await.unwrap();
+    let (second, mut of_second) = mpsc::unbounded_channel();
+    deliveries.start(options(Channel(second))).await.unwrap();
+    let wanted = r#"{"url":"https://receiver.example","events":["template.created"]}"#;
+    client.send_one(&engine, "webhook.create", "", wanted).await;
+    make_template(&engine, &client, "one").await;
+    let soon = Duration::from_secs(20);
+    let delivered = tokio::time::timeout(soon, of_second.recv()).await;
+    assert!(delivered.is_ok(), "the second start serves new webhooks");
+    let ended = tokio::time::timeout(soon, of_first.recv()).await;
+    assert_eq!(ended, Ok(None), "the first one sent nothing and has ended");
 }
