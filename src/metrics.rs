@@ -86,6 +86,7 @@ pub fn install() -> Result<PrometheusHandle, MetricsError> {
     kedge_storage::metric_definitions::describe();
     kedge_chain::metric_definitions::describe();
     kedge_devchain::metric_definitions::describe();
+    kedge_webhooks::metric_definitions::describe();
     Ok(handle)
 }
 

@@ -289,8 +289,10 @@ impl Engine {
         self.inner.listeners.join(organization, turns)
     }
 
-    pub(crate) fn listeners(&self) -> &EventListeners {
-        &self.inner.listeners
+    /// Calls `changed` with every webhook that a later commit creates, changes or ends, once the published snapshot holds
+    /// it. The call is on the path of all commits, so it must not wait. A new callback replaces an earlier one.
+    pub fn watch_webhooks(&self, changed: impl Fn(Id) + Send + Sync + 'static) {
+        self.inner.listeners.watch_webhooks(Box::new(changed));
     }
 
     pub fn running(&self) -> &EngineRuntime {
@@ -363,8 +365,12 @@ impl Engine {
         self.inner.store.resume();
     }
 
-    /// Spawns an actor that ends with the engine.
-    pub(crate) async fn spawn_linked<A: Actor>(
+    /// Spawns an actor on the caller's runtime. It is killed when the write path ends, and the write path ends with an error
+    /// if the actor fails.
+    ///
+    /// # Errors
+    /// [`SpawnErr`] if the actor did not start, or this node does not lead the log.
+    pub async fn spawn_linked<A: Actor>(
         &self,
         actor: A,
         arguments: A::Arguments,

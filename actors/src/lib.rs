@@ -4,13 +4,13 @@
 //!
 //! Each folder uses only the ones above it:
 //!
-//! - In this folder: `api` (input and output of the engine), `overlay` (decisions in flight), `messages` (to the actors
-//!   that are started on the engine), `fair`, `slots`, `failure`, `metric_definitions`.
+//! - In this folder: `api` (input and output of the engine), `overlay` (decisions in flight), `messages` (to the actor that
+//!   is started on the engine), `fair`, `slots`, `failure`, `metric_definitions`.
 //! - `events`: listeners, and the events outside the log.
 //! - `pipeline`: from a request to its place in the log.
 //! - `commit`: from a place in the log to a durable answer.
 //! - `engine`: starts all of these; the entry point.
-//! - `anchor` and `webhooks`: the actors that serve the chain and the receivers.
+//! - `anchor`: the actor that serves the chain.
 
 mod anchor;
 pub mod api;
@@ -25,7 +25,6 @@ pub mod overlay;
 mod pipeline;
 pub mod slots;
 pub mod timing;
-pub mod webhooks;
 
 pub use anchor::{
     AnchorOptions, AnchorOutcome, AnchorSource, CheckpointAnswers, CheckpointError,

@@ -40,10 +40,6 @@ pub const ANCHOR_LAG_SECONDS: &str = "kedge_anchor_lag_seconds";
 pub const CHAIN_NODE_REACHABLE: &str = "kedge_chain_node_reachable";
 /// Statements of a node about the contract that were not believed, labelled `claim` (checkpoint, anchor).
 pub const CHAIN_CLAIMS_REFUSED: &str = "kedge_chain_claims_refused_total";
-/// Duration of an attempt to deliver to a webhook, labelled `outcome` (delivered, failed, gone).
-pub const WEBHOOK_ATTEMPT_SECONDS: &str = "kedge_webhook_attempt_seconds";
-/// Deliveries to webhooks that have ended, labelled `status` (delivered, failed).
-pub const WEBHOOK_DELIVERIES: &str = "kedge_webhook_deliveries_total";
 
 /// Registers the metrics' descriptions with the recorder.
 pub fn describe() {
@@ -114,14 +110,6 @@ pub fn describe() {
         CHAIN_CLAIMS_REFUSED,
         "Statements of a node about the contract that were rejected"
     );
-    describe_histogram!(
-        WEBHOOK_ATTEMPT_SECONDS,
-        "Duration of an attempt to deliver to a webhook"
-    );
-    describe_counter!(
-        WEBHOOK_DELIVERIES,
-        "Deliveries to webhooks that succeeded or were given up"
-    );
     start_at_zero();
 }
 
@@ -147,9 +135,6 @@ fn start_at_zero() {
     }
     for name in [REQUESTS_UNDER_WAY, REQUEST_OLDEST_SECONDS, SEQUENCER_EARLY] {
         gauge!(name).set(0.0);
-    }
-    for status in ["delivered", "failed"] {
-        counter!(WEBHOOK_DELIVERIES, "status" => status).increment(0);
     }
     for claim in ["checkpoint", "anchor"] {
         counter!(CHAIN_CLAIMS_REFUSED, "claim" => claim).increment(0);

@@ -116,7 +116,6 @@ pub mod webhooks {
     pub mod bodies;
     pub mod handlers;
     pub mod rows;
-    pub mod transport;
     pub mod views;
 }
 

@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 use super::AnchoringTask;
 use super::shared_contents::StreamContents;
 use super::shared_keys;
+use super::webhooks;
 use crate::api::services::ApiServices;
-use crate::api::webhooks::transport;
 
 /// Time for requests in flight when leadership is handed over.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -143,7 +143,7 @@ impl Duties for LeaderDuties {
         let (anchoring, operator) = (self.anchoring.clone(), self.operator);
         Box::pin(async move {
             let anchored = anchoring.begin().await;
-            let served = transport::start(&config, &services).await;
+            let served = webhooks::start(&config, &services).await;
             if let Some(operator) = operator {
                 name_operator(&services, operator).await;
             }

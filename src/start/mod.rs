@@ -13,6 +13,7 @@ mod shared_contents;
 mod shared_keys;
 mod store;
 mod timekeeping;
+mod webhooks;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -42,7 +43,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{self, AdminBackupSource, AdminError};
 use crate::api::services::{ApiServices, ServicesError};
-use crate::api::webhooks::transport;
 use crate::console::socket::OperatorSocket;
 use crate::metrics::{self, MetricsError};
 use kedge_http::claims::{ClaimChecker, ClaimsKeyError};
@@ -351,7 +351,7 @@ async fn take_part(
 ) -> Result<Option<Replica>, RunError> {
     let (config, services) = (duties.config.clone(), Arc::clone(&duties.services));
     let Some((connected, (store, first_key))) = joined else {
-        transport::start(&config, &services).await?;
+        webhooks::start(&config, &services).await?;
         return Ok(None);
     };
     let replica = connected.start(&config, url, first_key, store, duties);

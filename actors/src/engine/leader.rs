@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::Engine;
 use crate::api::SubmissionError;
 use crate::failure::EngineFailure;
-use crate::messages::{AnchorMessage, WebhooksMessage};
+use crate::messages::AnchorMessage;
 use crate::pipeline::PipelineActors;
 use crate::pipeline::messages::DirectoryMessage;
 use crate::pipeline::sequenced_proposal::CommitterMessage;
@@ -35,7 +35,6 @@ pub(crate) struct LeaderState {
     pub(super) failed: EngineFailure,
     /// Set while the actors are being stopped.
     ending: Arc<AtomicBool>,
-    pub(crate) webhooks: OnceLock<ActorRef<WebhooksMessage>>,
     pub(crate) anchor: OnceLock<ActorRef<AnchorMessage>>,
     pub(super) shards: usize,
 }
@@ -69,7 +68,6 @@ impl LeaderState {
             committer: Mutex::new(Some(committer)),
             failed,
             ending,
-            webhooks: OnceLock::new(),
             anchor: OnceLock::new(),
             shards: actors.shards,
         }

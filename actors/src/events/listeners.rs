@@ -8,12 +8,12 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use kedge_protocol::Id;
 use kedge_runtime::executor::StepScheduler;
 use parking_lot::{Mutex, MutexGuard};
-use ractor::ActorRef;
 use tokio::sync::watch;
 
-use crate::messages::WebhooksMessage;
-
 type ListenerMap = HashMap<Id, ListenerChannel>;
+
+/// Callback for a changed webhook.
+pub(crate) type WebhookWatch = Box<dyn Fn(Id) + Send + Sync>;
 
 #[derive(Clone)]
 struct ListenerChannel {
@@ -26,8 +26,7 @@ struct ListenerChannel {
 pub(crate) struct EventListeners {
     waiting: ArcSwap<ListenerMap>,
     changing: Mutex<()>,
-    /// The actor that serves webhooks.
-    webhooks: ArcSwapOption<ActorRef<WebhooksMessage>>,
+    webhooks: ArcSwapOption<WebhookWatch>,
 }
 
 /// Listener for an organization's events.
@@ -77,16 +76,15 @@ impl EventListeners {
         self.waiting.store(Arc::new(waiting));
     }
 
-    /// Sets the actor that is notified of every webhook that is created, changed or ended.
-    pub(crate) fn serve_webhooks(&self, actor: ActorRef<WebhooksMessage>) {
-        self.webhooks.store(Some(Arc::new(actor)));
+    /// Sets the callback for every webhook that is created, changed or ended.
+    pub(crate) fn watch_webhooks(&self, changed: WebhookWatch) {
+        self.webhooks.store(Some(Arc::new(changed)));
     }
 
-    /// Notifies the actor of a changed webhook.
+    /// Reports a webhook that was created, changed or ended.
     pub(crate) fn webhook_changed(&self, id: Id) {
-        if let Some(actor) = self.webhooks.load().as_ref() {
-            // An actor that has ended serves no webhook.
-            let _ = actor.send_message(WebhooksMessage::Changed(id));
+        if let Some(changed) = self.webhooks.load().as_ref() {
+            changed(id);
         }
     }
 

@@ -1,26 +1,19 @@
-//! Work outside the log: anchors and webhooks.
+//! Work outside the log: anchors.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kedge_actors::webhooks::{
-    DeliveryFuture, DeliveryRequest, DeliveryTransport, DeliveryVerdict, RetrySchedule,
-    WebhookOptions,
-};
 use kedge_actors::{AnchorOptions, Engine};
 use kedge_chain::rpc::{InProcessNode, RpcClient, RpcError, RpcOptions};
 use kedge_chain::sender::SenderOptions;
-use kedge_protocol::Id;
 use kedge_protocol::hash::{keccak, to_hex};
 use kedge_protocol::merkle::empty_root;
-use kedge_protocol::resource::Webhook;
-use kedge_storage::{AnchorProgress, DeliveryPause, RowPage};
+use kedge_storage::{AnchorProgress, RowPage};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
-use crate::support::{Client, DOMAIN, register, sequencer_key, start, template};
+use crate::support::{DOMAIN, register, sequencer_key, start};
 
 /// A node whose contract holds nothing and that refuses everything.
 #[derive(Clone, Default)]
@@ -121,192 +114,4 @@ async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
         AnchorProgress::Pending | AnchorProgress::Failed
     ));
     assert_eq!(snapshot.anchor_number(row.id).unwrap(), Some(row.number));
-}
-
-/// Passes on the sequences of deliveries.
-struct Channel(mpsc::UnboundedSender<u64>);
-
-impl DeliveryTransport for Channel {
-    fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict> {
-        let _ = self.0.send(parcel.event.position.sequence);
-        Box::pin(async { DeliveryVerdict::Delivered { status: 200 } })
-    }
-
-    fn switch_off(&self, _: Arc<Webhook>) -> DeliveryFuture<bool> {
-        Box::pin(async { false })
-    }
-}
-
-async fn start_webhooks(engine: &Engine, courier: impl DeliveryTransport) {
-    let options = WebhookOptions {
-        schedule: RetrySchedule::new(vec![0]),
-        attempts_max: 4,
-        attempts_share: 4,
-        courier: Arc::new(courier),
-        runtime: tokio::runtime::Handle::current(),
-    };
-    engine.start_webhooks(options).await.unwrap();
-}
-
-async fn make_template(engine: &Engine, client: &Client, name: &str) {
-    template(engine, client, &format!(r#"{{"name":"{name}"}}"#)).await;
-}
-
-/// Waits until a webhook's worker has stored this pause.
-async fn rests(engine: &Engine, webhook: Id, rest: Option<DeliveryPause>) {
-    loop {
-        let outbox = engine.published().snapshot.outbox(webhook).unwrap();
-        if outbox.is_some_and(|outbox| outbox.rest == rest) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-// Holds invariant 39.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_changed_webhook_is_served_as_it_is_although_nobody_says_that_it_changed() {
-    let dir = tempfile::tempdir().unwrap();
-    let engine = start(dir.path()).await;
-    let client = register(&engine, 1).await;
-    let (sender, mut delivered) = mpsc::unbounded_channel();
-    start_webhooks(&engine, Channel(sender)).await;
-    let wanted =
-        r#"{"url":"https://receiver.example","events":["template.created"],"active":true}"#;
-    let made = client.send_one(&engine, "webhook.create", "", wanted).await;
-    let webhook = made.resource.to_string();
-    make_template(&engine, &client, "one").await;
-    let soon = Duration::from_secs(20);
-    let first = tokio::time::timeout(soon, delivered.recv()).await;
-    assert!(first.is_ok(), "a new webhook is served");
-    let off = r#"{"active":false}"#;
-    client
-        .send_one(&engine, "webhook.update", &webhook, off)
-        .await;
-    rests(&engine, made.resource, Some(DeliveryPause::Off)).await;
-    make_template(&engine, &client, "two").await;
-    let on = r#"{"active":true}"#;
-    client
-        .send_one(&engine, "webhook.update", &webhook, on)
-        .await;
-    rests(&engine, made.resource, None).await;
-    make_template(&engine, &client, "three").await;
-    let second = tokio::time::timeout(soon, delivered.recv()).await;
-    assert!(second.is_ok(), "it is served again");
-    assert!(delivered.try_recv().is_err(), "not what happened meanwhile");
-    assert!(engine.shutdown(Duration::from_secs(10)).await);
-}
-
-// Holds invariant 39.
-/// A webhook is created off, switched on, off and on again, and changed once more, all before its worker looks: the
-/// requests are committed while webhooks are not served.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_reports_from_where_it_was_switched_on_although_it_was_changed_since() {
-    let dir = tempfile::tempdir().unwrap();
-    let engine = start(dir.path()).await;
-    let client = register(&engine, 1).await;
-    let wanted =
-        r#"{"url":"https://receiver.example","events":["template.created"],"active":false}"#;
-    let made = client.send_one(&engine, "webhook.create", "", wanted).await;
-    let webhook = made.resource.to_string();
-    make_template(&engine, &client, "while it was off").await;
-    let mut expected = Vec::new();
-    for (name, payload) in [
-        ("on", r#"{"active":true}"#),
-        ("off again", r#"{"active":false}"#),
-        ("on again", r#"{"active":true}"#),
-        ("and still", r#"{"active":true,"description":"changed"}"#),
-        ("and since", r#"{"description":"changed again"}"#),
-    ] {
-        client
-            .send_one(&engine, "webhook.update", &webhook, payload)
-            .await;
-        let named = format!(r#"{{"name":"{name}"}}"#);
-        let sent = client
-            .send_one(&engine, "template.create", "", &named)
-            .await;
-        expected.push(sent.sequence);
-    }
-    let (sender, mut delivered) = mpsc::unbounded_channel();
-    start_webhooks(&engine, Channel(sender)).await;
-    let soon = Duration::from_secs(20);
-    let mut found = Vec::new();
-    for _ in 0..3 {
-        let sequence = tokio::time::timeout(soon, delivered.recv()).await.unwrap();
-        found.push(sequence.unwrap());
-    }
-    // Events of different objects are sent concurrently.
-    found.sort_unstable();
-    assert_eq!(found, expected[2..]);
-    assert!(delivered.try_recv().is_err());
-}
-
-/// Reports once that the receiver is gone, and delays the switch-off until it has a permit.
-struct Slow {
-    gone: AtomicU64,
-    switching: mpsc::UnboundedSender<()>,
-    goes_on: Arc<tokio::sync::Semaphore>,
-    delivered: mpsc::UnboundedSender<u64>,
-}
-
-impl DeliveryTransport for Slow {
-    fn deliver(&self, parcel: DeliveryRequest) -> DeliveryFuture<DeliveryVerdict> {
-        if self.gone.fetch_add(1, Ordering::Relaxed) == 0 {
-            return Box::pin(async { DeliveryVerdict::Gone });
-        }
-        let _ = self.delivered.send(parcel.event.position.sequence);
-        Box::pin(async { DeliveryVerdict::Delivered { status: 200 } })
-    }
-
-    fn switch_off(&self, _: Arc<Webhook>) -> DeliveryFuture<bool> {
-        let _ = self.switching.send(());
-        let goes_on = Arc::clone(&self.goes_on);
-        Box::pin(async move { goes_on.acquire().await.is_ok() })
-    }
-}
-
-// Holds invariant 39.
-/// The worker has read up to a position at which the webhook was on, and does not see that it was off meanwhile.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_does_not_report_what_happened_while_it_was_off_although_its_worker_was_busy() {
-    let dir = tempfile::tempdir().unwrap();
-    let engine = start(dir.path()).await;
-    let client = register(&engine, 1).await;
-    let wanted = r#"{"url":"https://receiver.example","events":["template.created"]}"#;
-    let made = client.send_one(&engine, "webhook.create", "", wanted).await;
-    let webhook = made.resource.to_string();
-    let (switching, mut is_switching) = mpsc::unbounded_channel();
-    let (sender, mut delivered) = mpsc::unbounded_channel();
-    let goes_on = Arc::new(tokio::sync::Semaphore::new(0));
-    let courier = Slow {
-        gone: AtomicU64::new(0),
-        switching,
-        goes_on: Arc::clone(&goes_on),
-        delivered: sender,
-    };
-    start_webhooks(&engine, courier).await;
-    make_template(&engine, &client, "the receiver is gone").await;
-    let soon = Duration::from_secs(20);
-    let busy = tokio::time::timeout(soon, is_switching.recv()).await;
-    assert!(busy.is_ok());
-    for (payload, name) in [
-        (r#"{"active":false}"#, "off"),
-        (r#"{"active":true}"#, "on"),
-        (r#"{"description":"changed"}"#, "changed"),
-    ] {
-        client
-            .send_one(&engine, "webhook.update", &webhook, payload)
-            .await;
-        make_template(&engine, &client, name).await;
-    }
-    let end = engine.published().head.sequence;
-    goes_on.add_permits(1);
-    let mut found = Vec::new();
-    for _ in 0..2 {
-        let sequence = tokio::time::timeout(soon, delivered.recv()).await.unwrap();
-        found.push(sequence.unwrap());
-    }
-    found.sort_unstable();
-    assert_eq!(found, [end - 2, end], "not what was made while it was off");
-    assert!(delivered.try_recv().is_err());
 }

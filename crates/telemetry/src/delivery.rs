@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use hyper::HeaderMap;
 use kedge_actors::timing::SpanRef;
-use kedge_actors::webhooks::DeliveryVerdict;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanKind, Status};
 
@@ -52,8 +51,15 @@ impl TracedDelivery {
         self.span
     }
 
-    /// Ends the attempt. `event` is the event's type; the receiver's URL is private and left out.
-    pub fn end(self, event: &str, webhook: String, delivery: String, verdict: &DeliveryVerdict) {
+    /// Ends the attempt. `event` is the event's type; the receiver's URL is private and left out. `answered` is the
+    /// receiver's HTTP status: `Ok` if it accepted the event. `Err` if it did not, with `None` if there was no answer.
+    pub fn end(
+        self,
+        event: &str,
+        webhook: String,
+        delivery: String,
+        answered: Result<u16, Option<u16>>,
+    ) {
         let times = (
             self.epoch.time(self.epoch.instant()),
             self.epoch.time(Instant::now()),
@@ -69,17 +75,13 @@ impl TracedDelivery {
             KeyValue::new("kedge.webhook", webhook),
             KeyValue::new("kedge.delivery", delivery),
         ];
-        let status = match verdict {
-            DeliveryVerdict::Delivered { status } => Some(*status),
-            DeliveryVerdict::Failed { status, .. } => *status,
-            DeliveryVerdict::Gone => Some(410),
-        };
+        let status = answered.map_or_else(|status| status, Some);
         if let Some(status) = status {
             let status = i64::from(status);
             span.attributes
                 .push(KeyValue::new("http.response.status_code", status));
         }
-        if !matches!(verdict, DeliveryVerdict::Delivered { .. }) {
+        if answered.is_err() {
             let kind = status.map_or_else(|| "no_answer".to_owned(), |status| status.to_string());
             span.attributes.push(KeyValue::new("error.type", kind));
             span.status = Status::error("");

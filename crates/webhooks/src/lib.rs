@@ -1,122 +1,20 @@
-//! Sending of webhook messages: content, signature and destination. The engine's [`webhooks`](kedge_actors::webhooks)
-//! decide when and in which order.
+//! Webhooks: what is sent to whom, when, and how.
+//!
+//! - [`delivery`]: which events are sent, in which order, and what is stored of it. It knows neither HTTP nor the server, so
+//!   a simulator can run it.
+//! - [`transport`]: the deliveries' thread, and what the server adds to an attempt.
+//! - [`WebhookSender`]: one signed message. [`message`] makes its body, [`secret`] its signatures, [`post`] sends it, and
+//!   [`guard`] decides which addresses may be reached.
 
 mod bounded_connection;
+pub mod delivery;
 pub mod guard;
 mod idle_connections;
 pub mod message;
+pub mod metric_definitions;
 pub mod post;
 pub mod secret;
+mod sender;
+pub mod transport;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use kedge_actors::Engine;
-use kedge_actors::fair::{FairPermit, FairQueue, QueueFull, share};
-use kedge_actors::webhooks::DeliveryVerdict;
-use kedge_config::Config;
-use kedge_protocol::Id;
-use kedge_protocol::resource::Webhook;
-
-use post::{PosterError, WebhookPoster};
-
-/// Header of the message's id, which is the delivery's.
-pub const MESSAGE_ID: HeaderName = HeaderName::from_static("webhook-id");
-/// Header of the attempt's time, Unix seconds.
-pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-/// Header of the signatures, separated by spaces.
-pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-
-pub struct WebhookSender {
-    engine: Engine,
-    poster: WebhookPoster,
-    tests: Arc<FairQueue<Id>>,
-}
-
-impl WebhookSender {
-    /// The engine provides the webhooks' secrets and the time.
-    pub fn new(config: &Config, engine: Engine) -> Result<Self, PosterError> {
-        let poster = WebhookPoster::new(
-            config.webhook_allowed_networks.clone(),
-            config.organization_share_percent,
-            Duration::from_secs(config.webhook_timeout_s),
-            config.webhook_ca_file.as_deref(),
-        )?;
-        let (all, percent) = (
-            config.webhook_attempts_max,
-            config.organization_share_percent,
-        );
-        Ok(Self {
-            engine,
-            poster,
-            tests: FairQueue::new(all, share(all, percent), usize::MAX),
-        })
-    }
-
-    /// The guard over destinations.
-    pub fn guard(&self) -> &guard::AddressGuard {
-        self.poster.guard()
-    }
-
-    /// Takes one of an organization's places for test messages, released on drop.
-    pub fn begin_test(&self, organization: Id) -> Result<FairPermit<Id>, QueueFull> {
-        self.tests.try_take(organization)
-    }
-
-    /// Test messages of one organization that may be in flight.
-    pub fn tests_share(&self) -> usize {
-        self.tests.share()
-    }
-
-    /// Signs a message with the webhook's current secrets and sends it once. `headers` go with it, unsigned.
-    pub async fn send(
-        &self,
-        webhook: &Webhook,
-        id: Id,
-        body: Vec<u8>,
-        mut headers: HeaderMap,
-    ) -> DeliveryVerdict {
-        let secrets = self.engine.published().snapshot.secret(webhook.id);
-        let secrets = match secrets {
-            Ok(Some(secrets)) => secrets,
-            Ok(None) => return failed("the webhook has no signing secret; rotate it"),
-            Err(error) => {
-                tracing::error!(%error, webhook = %webhook.id, "a secret could not be read");
-                return not_made();
-            }
-        };
-        let (id, timestamp_s) = (id.to_string(), self.engine.now_ms() / 1_000);
-        let signatures = secret::signatures(&secrets, &id, timestamp_s, &body);
-        let fields = [
-            (MESSAGE_ID, id),
-            (TIMESTAMP, timestamp_s.to_string()),
-            (SIGNATURE, signatures),
-        ];
-        for (name, value) in fields {
-            let Ok(value) = HeaderValue::from_str(&value) else {
-                return not_made();
-            };
-            headers.insert(name, value);
-        }
-        let organization = webhook.organization_id;
-        self.poster
-            .post(organization, &webhook.url, headers, body)
-            .await
-    }
-}
-
-/// The owner's error text when this server failed.
-const INSIDE: &str = "the message could not be made; it will be retried";
-
-fn failed(why: &str) -> DeliveryVerdict {
-    DeliveryVerdict::Failed {
-        status: None,
-        error: why.to_owned(),
-        retry_after_ms: None,
-    }
-}
-
-pub fn not_made() -> DeliveryVerdict {
-    failed(INSIDE)
-}
+pub use sender::{MESSAGE_ID, SIGNATURE, TIMESTAMP, WebhookSender};

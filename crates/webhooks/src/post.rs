@@ -13,7 +13,6 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, RETRY_AFTER, USER_AGENT};
 use hyper::rt::{Read, Write};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use kedge_actors::webhooks::DeliveryVerdict;
 use kedge_config::IpNetwork;
 use kedge_net::trust::{self, TrustError};
 use kedge_protocol::Id;
@@ -23,6 +22,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::bounded_connection::{BoundedConnection, MESSAGE_BYTES_MAX, ReceiverAllowance};
+use super::delivery::DeliveryVerdict;
 use super::guard::{AddressGuard, TargetError, WebhookTarget};
 use super::idle_connections::{IdleConnections, ReceiverConnection, ReceiverRoute};
 

@@ -32,6 +32,7 @@ use kedge_http::submitter::RequestSubmitter;
 use kedge_protocol::signature::SigningKey;
 use kedge_telemetry::Tracer;
 use kedge_webhooks::WebhookSender;
+use kedge_webhooks::delivery::DeliveryService;
 use kedge_webhooks::post::PosterError;
 
 use crate::api::disputes::recorder::DisputeRecorder;
@@ -55,7 +56,10 @@ pub struct ApiServices {
     pub streams: Arc<EventStreams>,
     pub disputes: DisputeRecorder,
     pub claims: ClaimChecker,
-    pub webhooks: WebhookSender,
+    /// Sends messages to webhooks.
+    pub webhooks: Arc<WebhookSender>,
+    /// Deliveries of events to webhooks, while this node leads.
+    pub deliveries: DeliveryService,
     /// Traces requests, if a collector is configured.
     pub tracer: Option<Tracer>,
     request_timeout: Duration,
@@ -95,7 +99,8 @@ impl ApiServices {
             files: FileContents::open(config, engine.clone())?,
             streams: Arc::new(EventStreams::new(config, engine.clone())),
             disputes: DisputeRecorder::new(engine.clone(), operator.clone()),
-            webhooks: WebhookSender::new(config, engine.clone())?,
+            webhooks: Arc::new(WebhookSender::new(config, engine.clone())?),
+            deliveries: DeliveryService::new(engine.clone()),
             changes: ChangeServices {
                 in_progress: KeysInFlight::default(),
                 key_lifetime_s: config.idempotency_key_s,

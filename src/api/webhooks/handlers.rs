@@ -3,7 +3,6 @@
 use hyper::{HeaderMap, StatusCode};
 use kedge_actors::api::{NewSecret, Submission, SubmissionOutcome};
 use kedge_actors::fair::QueueFull;
-use kedge_actors::webhooks::{AlsoWritten, DeliveryVerdict, RedeliverError};
 use kedge_config::secrets;
 use kedge_http::error::ApiError;
 use kedge_http::idempotency::answer::IdempotentAnswer;
@@ -16,6 +15,7 @@ use kedge_protocol::resource::Webhook;
 use kedge_protocol::{Id, Prefix};
 use kedge_rules::rights::may_administer;
 use kedge_storage::{DeliveryRow, DeliveryStatus, StoreSnapshot};
+use kedge_webhooks::delivery::{AlsoWritten, DeliveryVerdict, RedeliverError};
 use kedge_webhooks::{message, secret};
 use serde::Deserialize;
 
@@ -265,7 +265,8 @@ pub async fn redeliver(call: HandlerCall) -> Result<HttpReply, ApiError> {
             (write, held)
         })
     });
-    let row = call.services.engine.redeliver(webhook.id, id, also).await;
+    let deliveries = &call.services.deliveries;
+    let row = deliveries.redeliver(webhook.id, id, also).await;
     let row = row.map_err(|error| match error {
         RedeliverError::NotFound => missing(),
         RedeliverError::Off => ApiError::new(Code::StateViolation, error.to_string()),

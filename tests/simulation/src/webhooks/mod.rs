@@ -13,10 +13,10 @@ mod receiver;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kedge_actors::webhooks::{RetrySchedule, WebhookOptions};
 use kedge_actors::{Engine, StartError};
 use kedge_protocol::Id;
 use kedge_runtime::env::Env;
+use kedge_webhooks::delivery::{DeliveryService, RetrySchedule, WebhookOptions};
 use parking_lot::Mutex;
 
 use self::rates::WebhookFaultRates;
@@ -102,7 +102,8 @@ impl SimulatedWebhooks {
             courier: Arc::new(messenger),
             runtime: tokio::runtime::Handle::current(),
         };
-        engine.start_webhooks(options).await?;
+        let deliveries = DeliveryService::new(engine.clone());
+        deliveries.start(options).await?;
         if let Some(callers) = callers {
             let rates = self.receivers.lock().rates.clone();
             let random = SimulationRandom::new(self.random.next(), 33);

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::Engine;
-use kedge_actors::webhooks::{DeliveryFuture, DeliveryRequest, DeliveryTransport, DeliveryVerdict};
 use kedge_protocol::Id;
 use kedge_protocol::event::EventPosition;
 use kedge_protocol::resource::Webhook;
 use kedge_rules::event::Event;
 use kedge_runtime::env::Env;
 use kedge_storage::{DeliveryRow, DeliveryStatus};
+use kedge_webhooks::delivery::{
+    DeliveryFuture, DeliveryRequest, DeliveryTransport, DeliveryVerdict,
+};
 use parking_lot::Mutex;
 
 use super::rates::WebhookFaultRates;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kedge_actors::Engine;
+use kedge_actors::fair::FairQueue;
 use kedge_protocol::Id;
 use kedge_protocol::resource::Webhook;
 use kedge_storage::{DeliveryRow, RowPage, SideWrite, StoreSnapshot};
@@ -11,8 +13,6 @@ use super::WebhookOptions;
 use super::delivery_desk::DeliveryDesk;
 use super::orders::OrderReceiver;
 use super::worker_error::WorkerError;
-use crate::engine::Engine;
-use crate::fair::FairQueue;
 
 /// Deliveries deleted in one commit.
 const FORGOTTEN_AT_ONCE: usize = 64;

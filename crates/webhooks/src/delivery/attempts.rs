@@ -11,9 +11,9 @@ use kedge_replay::events::{EventFilter, EventSpan};
 use kedge_storage::{DeliveryPause, DeliveryRow, DeliveryStatus, SideWrite, StoreReadError};
 
 use super::delivery_desk::{DeliveryDesk, PIECE_BYTES, PIECE_EVENTS, PendingDelivery};
+use super::messages::{AlsoWritten, RedeliverError};
 use super::worker_error::WorkerError;
-use super::{AlsoWritten, DeliveryRequest, DeliveryVerdict, RedeliverError};
-
+use super::{DeliveryRequest, DeliveryVerdict};
 use crate::metric_definitions as metric;
 
 /// Concurrent attempts for one webhook with a healthy receiver.

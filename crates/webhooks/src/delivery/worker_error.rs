@@ -1,8 +1,7 @@
 //! Errors that pause a webhook's worker.
 
+use kedge_actors::SubmissionError;
 use kedge_storage::StoreReadError;
-
-use crate::api::SubmissionError;
 
 /// Reason why a worker pauses.
 #[derive(Debug, thiserror::Error)]

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use kedge_actors::Engine;
+use kedge_actors::fair::FairQueue;
 use kedge_protocol::Id;
 use kedge_protocol::event::{EventPosition, EventType};
 use kedge_protocol::limits::{WEBHOOK_DELIVERIES_KEPT, WEBHOOK_PENDING_MAX};
@@ -15,16 +17,14 @@ use kedge_storage::{
 };
 use tokio::task::JoinSet;
 
+use super::WebhookOptions;
 use super::activation::switched_on;
 use super::attempts::AttemptResult;
+use super::messages::RedeliverError;
 use super::orders::{OrderReceiver, RedeliveryOrder, WorkerOrder};
 use super::pending_writes::{NewDelivery, PendingWrites};
 use super::worker::{WebhookWorker, WorkerNext};
 use super::worker_error::WorkerError;
-use super::{RedeliverError, WebhookOptions};
-use crate::engine::Engine;
-
-use crate::fair::FairQueue;
 
 /// Events of one read.
 pub(super) const PIECE_EVENTS: usize = 64;

@@ -1,13 +1,12 @@
 //! Pending writes of a worker: new deliveries, and results of attempts. All writes gathered during one commit go into
 //! the next, so that attempts do not wait for commits, nor commits for each other.
 
+use kedge_actors::{Engine, SubmissionError};
 use kedge_rules::event::Event;
 use kedge_storage::{DeliveryRow, SideWrite};
 use tokio::task::JoinSet;
 
 use super::worker_error::WorkerError;
-use crate::api::SubmissionError;
-use crate::engine::Engine;
 
 /// Bound on unstored results, above which no attempt begins: a crash may cause this many to be sent again.
 const RESULTS_MAX: usize = 64;

@@ -8,7 +8,7 @@ use kedge_storage::DeliveryRow;
 use ractor::RpcReplyPort;
 use tokio::sync::{Notify, mpsc};
 
-use super::{AlsoWritten, RedeliverError};
+use super::messages::{AlsoWritten, RedeliverError};
 
 /// Bound on the repeated deliveries that wait for one worker.
 const REDELIVERIES_MAX: usize = 16;
