@@ -172,8 +172,8 @@ function isLoneStep({ first, second }) {
   if (!isSameId(first, second)) return false;
   const [one, other] = [first.entry, second.entry];
   const same = ['version', 'sequence', 'integrity'].map((name) => one[name] === other[name]);
-  const [versions, sequences] = [other.version - one.version, other.sequence - one.sequence];
-  return (same.includes(true) && same.includes(false)) || (versions > 0n && versions > sequences) || (versions < 0n && versions < sequences);
+  const grewBy = other.version - one.version;
+  return (same.includes(true) && same.includes(false)) || (grewBy > 0n && grewBy > other.sequence - one.sequence);
 }
 
 const countsFell = (before, after, names) => names.some((name) => after[name] < before[name]);

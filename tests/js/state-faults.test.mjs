@@ -85,7 +85,7 @@ test('lone step', () => {
     ['convict', 'another integrity alone', pair({}, { integrity: integrity(2) })],
     ['convict', 'the same integrity', pair({}, { ...step, integrity: integrity(1) })],
     ['convict', 'version grew more than sequence', pair({}, { ...step, version: 4, sequence: 5 })],
-    ['convict', 'version grew more than sequence, in the other order', pair({ ...step, version: 4, sequence: 5 }, {})],
+    ['convict', 'version grew, and sequence fell', pair({ ...step, version: 2, sequence: 8 }, { version: 3, sequence: 4, integrity: integrity(3) })],
     ['refuse', 'two ids', { first: state(object), second: state(idOf('obj', 2), { version: 2 }) }],
     ['refuse', 'an absence', { first: state(object), second: absent(object, later) }],
     ['refuse', 'a role alone', pair({}, { role: 0 }, wallet)],
@@ -208,7 +208,7 @@ test('dead hand', () => {
     ['convict', 'a deleted webhook', extended(idOf('whk', 1), { deleted: 1, active: 0 }, {})],
     ['refuse', 'a webhook that is off', extended(idOf('whk', 1), { active: 0 }, {})],
     ['refuse', 'a template', extended(template, {}, { kind: 'unlock' })],
-    // The 32 zero bytes before what is made are nobody's integrity: an entry cannot hold them.
+    // The 32 zero bytes before what is made are no resource's integrity: an entry cannot hold them.
     ['refuse', 'an integrity of zeros', { entry: state(object, { status: 2, integrity: ZERO }), leaf: making() }],
   ]);
 });

@@ -2,7 +2,7 @@
 // what is decoded must encode to the same bytes, so that only the canonical form is read.
 
 import { fromRlp, hexToString, keccak256, size, stringToHex, toRlp } from 'viem';
-import { ZERO } from './protocol.mjs';
+import { PREFIXES, ZERO } from './protocol.mjs';
 import { Refused, refuseUnless } from './reading.mjs';
 
 /** The root of the trie that holds nothing. */
@@ -10,7 +10,6 @@ export const EMPTY_TRIE = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc0016
 
 const NOTHING = '0x';
 const PATH = 64;
-const PREFIXES = 'wal org key tpl var obj act bat anc evt fil whk dlv dsp'.split(' ');
 const ID = /^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** Nested lists of hex. Refuses every form but the canonical one. */

@@ -180,6 +180,14 @@ test('a path may be as deep as a key allows', () => {
   assert.throws(() => check(root, key, value, deeper), /does not end after 64/);
 });
 
+test('short and long nodes, and nodes of an empty trie', () => {
+  const leaf = RLP.encode([fromHex(`0x20${hashOf('0x01').slice(2)}`), fromHex(hashOf('0x02'))]);
+  readNode(leaf);
+  assert.throws(() => readNode(fromHex('0xc22001')), /less than 32 bytes/);
+  assert.throws(() => readNode(RLP.encode(Array.from({ length: 17 }, () => leaf))), /longer than a branch/);
+  assert.throws(() => check(EMPTY_TRIE, 'obj_13abd7507hvv63nkrvn17bjhe9', null, [leaf]), /has no nodes/);
+});
+
 test('extensions: too long, to a leaf, to an extension', () => {
   const key = 'obj_13abd7507hvv63nkrvn17bjhe9';
   const path = toHex(keccak(utf8(key))).slice(2);

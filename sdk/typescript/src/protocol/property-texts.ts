@@ -3,17 +3,11 @@
  * bytes. Each function takes time linear in its inputs.
  */
 
+import { wellFormed } from '../reading/json.js';
 import { Refused, refuseUnless } from '../refused.js';
 
 /** Nesting of arrays and objects, as in requests. */
 const DEPTH_MAX = 64;
-const HALF_CHARACTER = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
-
-/** Refuses a text with half of a surrogate pair: it has no UTF-8, and encoders replace it. */
-export function wellFormed(text: string): string {
-  refuseUnless(!HALF_CHARACTER.test(text), 'a text holds half a character');
-  return text;
-}
 
 /** The index after a JSON string that starts at an index. A loop, because a pattern overflows on long strings. */
 function stringEnd(text: string, start: number): number {

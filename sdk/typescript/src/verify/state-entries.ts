@@ -2,6 +2,7 @@
 
 import { Refused, refuseUnless } from '../refused.js';
 import { type Hex, toHex } from '../protocol/bytes.js';
+import { PREFIXES } from '../protocol/chain.js';
 import { ZERO } from '../protocol/hash.js';
 import { type RlpItem, decodeRlp } from '../protocol/rlp.js';
 
@@ -13,7 +14,6 @@ export class MalformedEntry extends Refused {
 const STATUSES = ['active', 'locked', 'burned'] as const;
 const ROLES = ['owner', 'admin', 'member'] as const;
 const ACTORS = ['owner', 'issuer', 'anyone'] as const;
-const PREFIXES = 'wal org key tpl var obj act bat anc evt fil whk dlv dsp'.split(' ');
 const ID = /^([a-z]{3})_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 const ID_LENGTH = 30;
 const FORMAT = 1n;

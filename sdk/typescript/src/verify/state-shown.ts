@@ -4,7 +4,7 @@ import { Refused, refuseUnless } from '../refused.js';
 import { toHex } from '../protocol/bytes.js';
 import { checksummed } from '../protocol/curve.js';
 import { textHash } from '../protocol/hash.js';
-import { wellFormed } from '../protocol/property-texts.js';
+import { wellFormed } from '../reading/json.js';
 import { listOf, shape, text } from '../reading/shapes.js';
 import type { StateEntry } from './state-entries.js';
 
