@@ -106,6 +106,7 @@ export const firstIntegrity = (content, index) => join(ZERO, index === 0 ? conte
 export const nextHead = (previous, leaf) => join(previous, leaf);
 export const leafOf = ({ sequence, timestamp_ms, content, integrity }) => join('0x00', u64(sequence), u64(timestamp_ms), content, integrity);
 
+export const PREFIXES = 'wal org key tpl var obj act bat anc evt fil whk dlv dsp'.split(' ');
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
 export function idText(prefix, hash) {
@@ -122,9 +123,8 @@ export const madeId = (prefix, content, index) => idText(prefix, join(content, u
 
 /** The 16 bytes of an id; refuses every other spelling. */
 export function idBytes(text) {
-  const prefixes = 'wal org key tpl var obj act bat anc evt fil whk dlv dsp'.split(' ');
   const match = /^([a-z]{3})_([0-7][0-9a-hjkmnp-tv-z]{25})$/.exec(text);
-  refuseUnless(match !== null && prefixes.includes(match[1]), 'no id');
+  refuseUnless(match !== null && PREFIXES.includes(match[1]), 'no id');
   let number = 0n;
   for (const digit of match[2]) number = (number << 5n) | BigInt(DIGITS.indexOf(digit));
   return numberToHex(number, { size: 16 });

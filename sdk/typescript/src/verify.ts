@@ -1,5 +1,5 @@
 /**
- * Offline verification of receipts, proof files, claims and exports, without network code.
+ * Offline verification of receipts, proof files, state proofs, claims and exports, without network code.
  *
  * @module
  */
@@ -13,6 +13,13 @@ export { readStrictly } from './reading/json.js';
 export { type SequencerKey, type Trust } from './verify/trust.js';
 export { type ProofFacts, type ReceiptFacts, verifyBatchReceipt, verifyProofFile, verifyReceipt } from './verify/receipts.js';
 export { verifyCheckpoint, verifyHeader } from './verify/signed.js';
+export { type StateFacts, type StateProofOptions, type StateStep, verifyStateProof, verifyStateProofs } from './verify/state.js';
+export {
+  type ApiKeyEntry, type DisputeEntry, type EntryBase, type FileEntry, MalformedEntry, type ObjectEntry, type OrganizationEntry, type RuleEntry,
+  type SequencerKeyEntry, type StateEntry, type TemplateEntry, type VariationEntry, type WalletEntry, type WebhookEntry, decodeEntry,
+} from './verify/state-entries.js';
+export { StateMismatch, type StateTexts } from './verify/state-shown.js';
+export { type MintTexts, deleteAttributes, mergeTexts, mintedText, setAttributes, tidyText } from './protocol/property-texts.js';
 export { type OnStep, type Step } from './verify/steps.js';
 export { Follower } from './verify/followed.js';
 export { type ExportFacts, verifyExport } from './verify/exports.js';

@@ -7,8 +7,9 @@ import { digestForm, sha256Stream } from '../protocol/hash.js';
 import { Batch, type BatchOptions, type BatchReply } from './batch.js';
 import { type ActionInput, busAction } from './bus.js';
 import { Core } from './core.js';
-import type { AnswerOf, BodyOf, CallOptions, ChangeOptions, QueryOf, Schemas } from './operation.js';
-import type { Session } from './options.js';
+import type { AnswerOf, BodyOf, Call, CallOptions, ChangeOptions, Operation, QueryOf, Schemas } from './operation.js';
+import type { ClientOptions, Session } from './options.js';
+import { ObjectReads, StateReads, TemplateReads } from './proven-reads.js';
 import { type SignerInput, signerOf } from './signers.js';
 import { signConsent } from './signing.js';
 import { resumingEvents } from './stream.js';
@@ -63,6 +64,21 @@ const pathWith = (path: string, query: Record<string, unknown>): string => {
  * an answer that does not verify is {@link Refused}.
  */
 export class KedgeClient extends Core {
+  /** Objects, with proofs of their state. */
+  readonly objects: ObjectReads;
+  /** Templates and their variations, with proofs of their state. */
+  readonly templates: TemplateReads;
+  /** Proofs of what the log has made of any id. */
+  readonly state: StateReads;
+
+  constructor(options: ClientOptions) {
+    super(options);
+    const source = { keeper: this.keeper, call: <T>(operation: Operation, call: Call): Promise<T> => this.call<T>(operation, call) };
+    this.objects = new ObjectReads(source);
+    this.templates = new TemplateReads(source);
+    this.state = new StateReads(source);
+  }
+
   /** Registers a wallet with the signer's key, and logs it in. */
   async registerWallet(registration: Registration, options: ChangeOptions = {}): Promise<AnswerOf<'registerWallet'>> {
     const body = { ...registration, address: this.address, blind: randomBlind() };

@@ -5,9 +5,12 @@ import type { Hex } from '../protocol/bytes.js';
 import { PROTOCOL, domainOf } from '../protocol/domain.js';
 import { followSequencerKeys } from '../verify/keys.js';
 import { verifyBatchReceipt, verifyReceipt } from '../verify/receipts.js';
+import { type StateFacts, type StateProofOptions, verifyStateProof, verifyStateProofs } from '../verify/state.js';
 import type { Trust } from '../verify/trust.js';
+import { CheckpointWatch } from './checkpoint-watch.js';
 import { HeaderWatch } from './header-watch.js';
 import type { Schemas } from './operation.js';
+import type { SharedStateProofs, StateProofAnswer } from './state-answers.js';
 
 /** Reads the server's statements about its log. */
 export interface TrustSource {
@@ -19,6 +22,7 @@ export interface TrustSource {
 export class TrustKeeper {
   #trust: Promise<Trust> | null;
   readonly #watch = new HeaderWatch();
+  readonly #checkpoints = new CheckpointWatch();
 
   constructor(
     readonly source: TrustSource,
@@ -69,5 +73,19 @@ export class TrustKeeper {
   /** Verifies the receipt of a request of many actions. */
   batchReceipt(file: object, contents: readonly Hex[]): Promise<unknown> {
     return this.#checked((trust) => verifyBatchReceipt(file, trust, contents, this.#watch));
+  }
+
+  /** Verifies a state proof. */
+  async stateProof(answer: StateProofAnswer, options: StateProofOptions): Promise<StateFacts> {
+    const facts = await this.#checked((trust) => verifyStateProof(answer, trust, options));
+    this.#checkpoints.add(facts.checkpoint, answer.checkpoint);
+    return facts;
+  }
+
+  /** Verifies the state proofs of a list's items. */
+  async stateProofs(answer: SharedStateProofs, options: StateProofOptions): Promise<StateFacts[]> {
+    const facts = await this.#checked((trust) => verifyStateProofs(answer, trust, options));
+    for (const { checkpoint } of facts.slice(0, 1)) this.#checkpoints.add(checkpoint, answer.checkpoint);
+    return facts;
   }
 }

@@ -47,7 +47,8 @@ export const leafOf = ({ sequence, timestamp_ms: time, content, integrity }: Lea
   hashOf('0x00', u64(sequence), u64(time), content, integrity);
 
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
-const PREFIXES = 'wal org key tpl var obj act bat anc evt fil whk dlv dsp'.split(' ');
+/** Prefixes of all ids. */
+export const PREFIXES: readonly string[] = 'wal org key tpl var obj act bat anc evt fil whk dlv dsp'.split(' ');
 
 /** An id with this prefix, which encodes the first 16 bytes of a hash. */
 export function idOf(prefix: string, hash: Hex): string {

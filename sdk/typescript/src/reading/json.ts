@@ -10,6 +10,12 @@ const TOKEN =
 const DEPTH_MAX = 64;
 const HALF_CHARACTER = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
+/** Refuses a text with half of a surrogate pair: it has no UTF-8, and encoders replace it. */
+export function wellFormed(text: string): string {
+  refuseUnless(!HALF_CHARACTER.test(text), 'a text holds half a character');
+  return text;
+}
+
 type Mark = '{' | '}' | '[' | ']' | ',' | ':';
 type Token = { readonly mark: Mark } | { readonly value: unknown };
 
@@ -27,11 +33,7 @@ const STRICT: Rules = {
     refuseUnless(/^[0-9]+$/.test(digits), `the number ${digits} has a sign, a fraction or an exponent`);
     return BigInt(digits);
   },
-  text(quoted) {
-    const text = JSON.parse(quoted) as string;
-    refuseUnless(!HALF_CHARACTER.test(text), 'a text holds half a character');
-    return text;
-  },
+  text: (quoted) => wellFormed(JSON.parse(quoted) as string),
   onDuplicate: (name) => refuseUnless(false, `the member ${JSON.stringify(name)} occurs twice`),
 };
 

@@ -4,7 +4,7 @@
  */
 
 import { Refused, refuseUnless } from '../refused.js';
-import type { Hex } from '../protocol/bytes.js';
+import { type Hex, fromHex } from '../protocol/bytes.js';
 import { checksummed } from '../protocol/curve.js';
 
 /** Converts an unknown value to its canonical form, or refuses it. */
@@ -42,6 +42,19 @@ export const decimal: Reader<bigint> = (value) => {
   refuseUnless(/^(0|[1-9][0-9]{0,19})$/.test(digits), 'no decimal number');
   return u64(BigInt(digits));
 };
+
+/** Bytes of any length, at most `most`. */
+export const bytesOf =
+  (most = Number.POSITIVE_INFINITY): Reader<Uint8Array> =>
+  (value) => {
+    const digits = text(value);
+    refuseUnless(digits.length <= 2 + 2 * most, `more than ${most} bytes`);
+    try {
+      return fromHex(digits);
+    } catch {
+      throw new Refused('no bytes in hexadecimal');
+    }
+  };
 
 /** 32 bytes, in lower case. */
 export const word: Reader<Hex> = (value) => {

@@ -6,7 +6,7 @@ import { type Leaf, leafOf, nextIntegrity } from '../protocol/chain.js';
 import { sameAddress, signerUnless } from '../protocol/curve.js';
 import { type Header, batchHash, checkpointHash, digestOf } from '../protocol/domain.js';
 import { checkInclusion, logLeaf } from '../protocol/merkle.js';
-import type { SignedBatch, anchor, domain, inclusion } from './forms.js';
+import type { SignedBatch, anchor, domain, inclusion, signedCheckpoint } from './forms.js';
 import { type OnStep, unseen } from './steps.js';
 import { type Trust, keyOf } from './trust.js';
 
@@ -59,11 +59,16 @@ export function checkIntegrity(leaf: { previous_integrity: Hex; content: Hex; in
   refuseUnless(nextIntegrity(leaf.previous_integrity, leaf.content) === leaf.integrity, 'the integrity does not follow');
 }
 
-function checkAnchor(file: ReturnType<typeof anchor>, header: Header, hash: Hex, trust: Trust): void {
-  const { checkpoint, signature } = file.checkpoint;
+/** Verifies the signature of a checkpoint, by the sequencer's key of its last batch. */
+export function checkCheckpoint({ checkpoint, signature }: ReturnType<typeof signedCheckpoint>, trust: Trust): void {
   refuseUnless(checkpoint.batches > 0n, 'the checkpoint is of an empty log');
   const digest = digestOf(trust.domain, checkpointHash(checkpoint));
   checkSigner(digest, signature, keyOf(trust.sequencer, checkpoint.batches - 1n), 'the checkpoint');
+}
+
+function checkAnchor(file: ReturnType<typeof anchor>, header: Header, hash: Hex, trust: Trust): void {
+  checkCheckpoint(file.checkpoint, trust);
+  const { checkpoint } = file.checkpoint;
   const last = header.first_sequence + header.count - 1n;
   refuseUnless(header.number < checkpoint.batches && last <= checkpoint.sequence, 'the checkpoint does not cover the batch');
   checkInclusion(checkpoint.history, checkpoint.batches, [header.number], [logLeaf(hash)], file.path);
@@ -105,12 +110,12 @@ export function checkPlaced(file: Placed, trust: Trust, { onStep = unseen, seen,
   checkAnchor(file.anchor, header, hash, trust);
 }
 
-/** Adds the place to errors of a check. */
+/** Adds the place to errors of a check, and keeps their class. */
 export function within<T>(where: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    if (error instanceof Refused) throw new Refused(`${where}: ${error.message}`);
+    if (error instanceof Refused) error.message = `${where}: ${error.message}`;
     throw error;
   }
 }

@@ -1,12 +1,11 @@
 /** Verification of single sequencer signatures: of a batch's header, and of a checkpoint. */
 
-import { refuseUnless } from '../refused.js';
-import { type Checkpoint, type Header, checkpointHash, digestOf } from '../protocol/domain.js';
+import type { Checkpoint, Header } from '../protocol/domain.js';
 import { readStrictly } from '../reading/json.js';
 import { fileOf } from '../reading/shapes.js';
 import * as forms from './forms.js';
-import { checkHeader, checkSigner } from './placed.js';
-import { type Trust, keyOf } from './trust.js';
+import { checkCheckpoint, checkHeader } from './placed.js';
+import type { Trust } from './trust.js';
 
 /**
  * Verifies that the sequencer signed a header: `{header, signature}`, as in receipts. Returns the header.
@@ -26,8 +25,7 @@ export function verifyHeader(file: string | object, trust: Trust): Header {
  * @throws Refused if it did not
  */
 export function verifyCheckpoint(file: string | object, trust: Trust): Checkpoint {
-  const { checkpoint, signature } = forms.signedCheckpoint(fileOf(file, readStrictly));
-  refuseUnless(checkpoint.batches > 0n, 'the checkpoint is of an empty log');
-  checkSigner(digestOf(trust.domain, checkpointHash(checkpoint)), signature, keyOf(trust.sequencer, checkpoint.batches - 1n), 'the checkpoint');
-  return checkpoint;
+  const signed = forms.signedCheckpoint(fileOf(file, readStrictly));
+  checkCheckpoint(signed, trust);
+  return signed.checkpoint;
 }
