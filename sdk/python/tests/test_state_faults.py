@@ -334,7 +334,7 @@ def test_false_keys() -> None:
             (one, two(remove, ADDRESS), [remove]),
             # Removed from the organization since: no keys at all.
             (one, two(update), [update]),
-            (at(WALLET, wallet_entry(keys=[])), two(add, third), [add]),
+            (at(WALLET, wallet_entry(keys=[])), two(update, third), [update]),
             (one, two(update, *both, third), [leaf("wallet.update", WALLET, previous=previous, opened=False)]),
             (one, two(update, *both, third, key=OTHER_WALLET), [update]),
         ],
@@ -529,7 +529,8 @@ def test_addresses_and_organizations() -> None:
         (one, at(OTHER_WALLET, wallet_entry(address=OTHER_ADDRESS, keys=[ADDRESS]), 9, 40)),
         [(one, at(WALLET, wallet_entry(), 9, 40)), (one, at(OTHER_WALLET, wallet_entry(address=third, keys=[OTHER_ADDRESS]))), (one, at(OTHER_WALLET, b""))],
     )
-    assert faults.shared_address(one, at(OTHER_WALLET, wallet_entry(keys=[])))
+    for keys in ([], [OTHER_ADDRESS]):
+        assert faults.shared_address(at(WALLET, wallet_entry(keys=[third])), at(OTHER_WALLET, wallet_entry(keys=keys)))
 
 
 def minted(payload: str, **changes: Any) -> tuple[ShownEntry, ShownLeaf]:
@@ -562,6 +563,7 @@ def test_owner_after_a_mint() -> None:
             (*minted(exact(checksum_address(ADDRESS))), "mint", checksum_address(ADDRESS), None),
             (*minted(exact("")), "mint", "", None),
             (*minted(exact(OBJECT)), "mint", OBJECT, None),
+            (*minted(exact("wal_x")), "mint", "wal_x", None),
         ],
     )
     assert faults.false_entry(*minted(exact(OTHER_WALLET)), "mint", OTHER_WALLET)

@@ -88,6 +88,21 @@ def test_absence_is_shown() -> None:
     assert verify_state_proof(empty.answer(ABSENT), TRUST).entry is None
 
 
+def test_an_absent_entry_has_no_fields_and_no_texts() -> None:
+    for members in ({"fields": {"version": 1}}, {"texts": {"properties": "{}"}}):
+        refuses({**STATE.answer(ABSENT), **members}, Refused, "fields or texts of an absent entry")
+
+
+def test_schemas_of_rules_have_their_hashes() -> None:
+    good = STATE.answer(TEMPLATE)
+    for rules, match in ([SCAN_SCHEMA, None], "the schema of transfer"), ([None, SCHEMA], "the schema of x.scan"), ([None], "more or fewer schemas"), ([None] * 3, "more or fewer schemas"):
+        refuses({**good, "texts": {**good["texts"], "rules": rules}}, Refused, match)
+    refuses({**good, "texts": {**good["texts"], "schema": None}}, Refused, "the text of schema")
+    without = {name: text for name, text in good["texts"].items() if name != "rules"}
+    assert verify_state_proof({**good, "texts": without}, TRUST).rule_schemas is None
+    assert verify_state_proof({**STATE.answer(WALLET), "texts": None}, TRUST).texts == {}
+
+
 def test_an_anchor_is_of_the_same_checkpoint() -> None:
     answer = STATE.answer(OBJECT)
     again = STATE.signed(replace(STATE.checkpoint, issued_at_ms=2000))
@@ -264,6 +279,7 @@ def test_every_change_of_a_lists_proofs_is_refused() -> None:
         (changed(good, change(0, nodes=good["nodes"])), Refused),
         ({**good, "nodes": [*good["nodes"], hex_text(b"surplus")]}, Refused),
         ({**good, "nodes": [*good["nodes"], good["nodes"][0]]}, Refused),
+        ({**changed(good, change(0, nodes=[count, *places[1:]])), "nodes": [*good["nodes"], good["nodes"][places[0]]]}, Refused),
         ({**good, "nodes": good["nodes"][::-1]}, Refused),
         ({**good, "proofs": good["proofs"][:-1]}, ProofMissing),
         ({**good, "proofs": good["proofs"][::-1]}, ProofMissing),
@@ -277,5 +293,5 @@ def test_every_change_of_a_lists_proofs_is_refused() -> None:
         with pytest.raises(Refused) as found:
             verify_state_proofs(answer, TRUST, KEYS)
         assert type(found.value) is kind
-    assert len(table) == 15
+    assert len(table) == 16
     verify_state_proofs(good, TRUST, KEYS)

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from kedge import AsyncKedge, ItemDiffers, Kedge, ProofMissing, Refused, SequencerKey, WrongSigner, operations, with_proof
 from kedge.protocol.entries import ObjectEntry
-from kedge.protocol.hashing import hex_text
+from kedge.protocol.hashing import hex_text, text_hash
 
 from forged import TRUST
-from stated import ABSENT, ENTRIES, OBJECT, OTHER_OBJECT, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie
+from stated import ABSENT, ENTRIES, OBJECT, OTHER_OBJECT, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie, object_entry
 from test_trust import FIRST, NEXT, naming
 from test_trust import TRUST as FIRST_TRUST
 
@@ -127,7 +127,7 @@ def test_no_answer_without_a_proof_is_returned(read: Reader) -> None:
 
 
 CHANGES: dict[str, Any] = {
-    "version": 2, "sequence": 6, "organization_id": "org_00000000000000000000000000", "template_id": VARIATION, "variation_id": None,
+    "id": OTHER_OBJECT, "version": 2, "sequence": 6, "organization_id": "org_00000000000000000000000000", "template_id": VARIATION, "variation_id": None,
     "serial": "2", "owner_id": "wal_00000000000000000000000000", "owner_address": "0x" + "22" * 20, "status": "burned",
     "integrity_hash": "0x" + "00" * 32, "properties": {"seat": "Ä1"},
 }  # fmt: skip
@@ -181,6 +181,16 @@ def test_numbers_are_compared_as_they_are_spelled(read: Reader) -> None:
         else:
             with pytest.raises(ItemDiffers, match="properties"):
                 read(text, lambda client: client.objects.get(OBJECT, prove=True))
+    text = '{"n":1,"m":{"k":[10000000000000000000001]}}'
+    state = StateTrie({OBJECT: object_entry(properties=text_hash(text))})
+    answer = {**item_of(OBJECT), "state_proof": {**state.answer(OBJECT), "texts": {"properties": text}}}
+    for stated, same in ((text, True), (text.replace("1,", "true,"), False), (text.replace("1,", "1.0,"), False), (text.replace("1]", "0]"), False)):
+        whole = json.dumps({**answer, "properties": "stated"}).replace('"stated"', stated)
+        if same:
+            read(whole, lambda client: client.objects.get(OBJECT, prove=True))
+        else:
+            with pytest.raises(ItemDiffers, match="properties"):
+                read(whole, lambda client: client.objects.get(OBJECT, prove=True))
 
 
 def test_a_state_proof_is_verified_before_it_is_returned(read: Reader) -> None:

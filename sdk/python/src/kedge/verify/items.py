@@ -44,7 +44,7 @@ def check_proven_answer(body: bytes, trust: Trust, key: str | None) -> tuple[Sta
         Refused: a proof is invalid, with the subclasses of `verify_state_proof`.
     """
     try:
-        value, spelled = json.loads(body, object_pairs_hook=once), _spelled(body)
+        value, spelled = json.loads(body), _spelled(body)
     except (ValueError, RecursionError) as error:
         raise Refused(f"the answer is no JSON: {error}") from error
     if not isinstance(value, dict):
