@@ -24,14 +24,14 @@ OPERATOR_KINDS: Final = ("system.tier", "system.verdict", "system.webhook_off", 
 """Kinds that the operator signs, on resources of any organization."""
 
 
-def _holder(template: TemplateEntry, words: LeafWords, kind: str | None) -> RuleHolder | Literal["nobody"] | None:
+def _holder(template: TemplateEntry, words: LeafWords, kind: str | None) -> RuleHolder | Literal["unruled"] | None:
     """To whom a template leaves an action on its objects; None if that is not known from these words."""
     holders = {rule.who for rule in template.rules if text_hash(rule.kind) == words.kind}
     if holders:
         return holders.pop() if len(holders) == 1 else None
     if words.is_kind(*OWNER_KINDS):
         return "owner"
-    return "nobody" if kind is not None and kind.startswith(CUSTOM) and words.is_kind(kind) else None
+    return "unruled" if kind is not None and kind.startswith(CUSTOM) and words.is_kind(kind) else None
 
 
 def trespass(
@@ -68,7 +68,7 @@ def trespass(
         return wallet is not None and _is_not_the_owners(entry.owner_id, wallet, leaf, words.signer)
     if holder == "issuer":
         return is_of_another_organization(wallet, words.signer, rules.organization_id)
-    return holder == "nobody"
+    return holder == "unruled"
 
 
 def _is_not_the_owners(owner: str, wallet: ShownEntry, leaf: ShownLeaf, signer: bytes) -> bool:
