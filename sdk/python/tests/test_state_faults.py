@@ -15,7 +15,7 @@ from kedge.verify import state_faults as faults
 from kedge.verify.exhibits import LeafWords, ShownEntry, ShownLeaf, entry_exhibit, leaf_exhibit
 
 from forged import TRUST
-from stated import (
+from states import (
     ADDRESS,
     ENTRIES,
     INTEGRITY,

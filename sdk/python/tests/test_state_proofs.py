@@ -14,7 +14,7 @@ from kedge.protocol.trie import EMPTY_ROOT
 from kedge.verify import StateShown, verify_state_proof, verify_state_proofs
 
 from forged import TRUST
-from stated import (
+from states import (
     ABSENT,
     ANCHOR,
     ENTRIES,

@@ -14,7 +14,7 @@ from kedge.protocol.entries import ObjectEntry
 from kedge.protocol.hashing import hex_text, text_hash
 
 from forged import TRUST
-from stated import ABSENT, ENTRIES, OBJECT, OTHER_OBJECT, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie, object_entry
+from states import ABSENT, ENTRIES, OBJECT, OTHER_OBJECT, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie, object_entry
 from test_trust import FIRST, NEXT, naming
 from test_trust import TRUST as FIRST_TRUST
 
