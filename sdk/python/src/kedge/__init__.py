@@ -14,10 +14,14 @@ from .client import Kedge
 from .errors import (
     AlreadyDone,
     ApiError,
+    BrokenTrie,
     ConnectionFailed,
+    ItemDiffers,
     KedgeError,
+    MalformedEntry,
     NotModified,
     OutcomeUnknown,
+    ProofMissing,
     Refused,
     WrongSigner,
 )
@@ -26,6 +30,7 @@ from .protocol.ids import made_id
 from .retry import RetryPolicy
 from .session import Tokens
 from .signing import Consent, KeySigner, Signer, Unsigned, key_addition
+from .state_reads import with_proof
 from .verify.trust import SequencerKey, Trust
 from .version import VERSION as __version__
 from .webhooks import verify_webhook
@@ -36,14 +41,18 @@ __all__ = [
     "ApiError",
     "AsyncKedge",
     "Batch",
+    "BrokenTrie",
     "Call",
     "ConnectionFailed",
     "Consent",
+    "ItemDiffers",
     "Kedge",
     "KedgeError",
     "KeySigner",
+    "MalformedEntry",
     "NotModified",
     "OutcomeUnknown",
+    "ProofMissing",
     "RateLimit",
     "RawJson",
     "Refused",
@@ -61,4 +70,5 @@ __all__ = [
     "operations",
     "verify",
     "verify_webhook",
+    "with_proof",
 ]

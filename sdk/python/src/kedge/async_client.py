@@ -17,6 +17,7 @@ from .following import Follower
 from .generated import models, operations
 from .generated.async_client import AsyncOperations
 from .paging import next_page
+from .resources import AsyncObjectReads, AsyncStateReads, AsyncTemplateReads
 from .retry import RetryPolicy
 from .session import Session, Tokens
 from .setup import Key, leaving, registration, session_of, stream_events
@@ -30,7 +31,7 @@ class AsyncKedge(AsyncOperations):
     """A client of one server for asyncio. Tasks of one event loop may share it.
 
     Each operation of the server is a method that returns the parsed body. `send` and `answer` send a request of
-    `kedge.operations`; `answer` also returns the headers.
+    `kedge.operations`; `answer` also returns the headers. `objects`, `templates` and `state` read with proofs.
 
     Args:
         base_url: origin of the server, for example `https://kedge.example`.
@@ -64,6 +65,9 @@ class AsyncKedge(AsyncOperations):
         self._http = http or httpx.AsyncClient(transport=AsyncTransport(), **options(base_url))
         self._owns_http = http is None
         self._alone = asyncio.Lock()
+        self.objects = AsyncObjectReads(self.session, self._run)
+        self.templates = AsyncTemplateReads(self.session, self._run)
+        self.state = AsyncStateReads(self.session, self._run)
 
     async def __aenter__(self) -> "AsyncKedge":
         return self
@@ -89,7 +93,7 @@ class AsyncKedge(AsyncOperations):
             AlreadyDone: the request was done, and its answer is lost.
             ConnectionFailed: the server could not be reached.
             NotModified: the caller's copy is current.
-            Refused: the answer's receipt is invalid.
+            Refused: the answer's receipt, or a proof that the request asks for, is missing or invalid.
         """
         return await self._run(perform(self.session, call))
 

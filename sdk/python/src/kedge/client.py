@@ -18,6 +18,7 @@ from .following import Follower
 from .generated import models, operations
 from .generated.client import Operations
 from .paging import next_page
+from .resources import ObjectReads, StateReads, TemplateReads
 from .retry import RetryPolicy
 from .session import Session, Tokens
 from .setup import Key, leaving, registration, session_of, stream_events
@@ -31,7 +32,7 @@ class Kedge(Operations):
     """A client of one server. Threads may share it.
 
     Each operation of the server is a method that returns the parsed body. `send` and `answer` send a request of
-    `kedge.operations`; `answer` also returns the headers.
+    `kedge.operations`; `answer` also returns the headers. `objects`, `templates` and `state` read with proofs.
 
     Args:
         base_url: origin of the server, for example `https://kedge.example`.
@@ -65,6 +66,9 @@ class Kedge(Operations):
         self._http = http or httpx.Client(transport=Transport(), **options(base_url))
         self._owns_http = http is None
         self._alone = RLock()
+        self.objects = ObjectReads(self.session, self._run)
+        self.templates = TemplateReads(self.session, self._run)
+        self.state = StateReads(self.session, self._run)
 
     def __enter__(self) -> "Kedge":
         return self
@@ -90,7 +94,7 @@ class Kedge(Operations):
             AlreadyDone: the request was done, and its answer is lost.
             ConnectionFailed: the server could not be reached.
             NotModified: the caller's copy is current.
-            Refused: the answer's receipt is invalid.
+            Refused: the answer's receipt, or a proof that the request asks for, is missing or invalid.
         """
         return self._run(perform(self.session, call))
 

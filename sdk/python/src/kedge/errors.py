@@ -16,6 +16,33 @@ class WrongSigner(Refused):
     """The signature is by another address than the expected one."""
 
 
+class BrokenTrie(Refused):
+    """A node of the state's trie has the hash that its parent names, but not the form that every node has: together with
+    the signed checkpoint it is evidence of a fault."""
+
+
+class MalformedEntry(Refused):
+    """An entry of the state breaks a rule of its type. If its proof is valid, it is evidence of a fault."""
+
+
+class ProofMissing(Refused):
+    """The answer to a request for a proof has none, or has it for something else."""
+
+
+class ItemDiffers(Refused):
+    """An item of an answer states something else than its entry in the state.
+
+    Attributes:
+        key: id of the item.
+        members: the names of the members that differ, in the item's spelling.
+    """
+
+    def __init__(self, key: str, members: tuple[str, ...]) -> None:
+        super().__init__(f"{key} differs from its proven entry in {', '.join(members)}")
+        self.key = key
+        self.members = members
+
+
 class ConnectionFailed(KedgeError):
     """The server could not be reached, or the connection broke.
 

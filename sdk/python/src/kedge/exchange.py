@@ -19,6 +19,8 @@ from .protocol.hashing import from_hex
 from .retry import Backoff
 from .session import Session, Tokens
 from .signing import Action, Signed, deadline_in, sign
+from .state_reads import asks_proof, named_id
+from .verify.items import check_proven_answer
 from .verify.receipts import check_batch_receipt, check_receipt
 from .verify.trust import KEYS_MAX, Trust, follow_key
 
@@ -68,7 +70,7 @@ def perform(session: Session, call: Call[T]) -> Steps[Answer[T]]:
         AlreadyDone: the request was done, and its answer is lost.
         ConnectionFailed: the server could not be reached.
         NotModified: the caller's copy is current.
-        Refused: the answer's receipt is invalid.
+        Refused: the answer's receipt, or the proof that the request asks for, is missing or invalid.
     """
     if call.actions is None:
         reply = yield from send_plain(session, call)
@@ -76,6 +78,8 @@ def perform(session: Session, call: Call[T]) -> Steps[Answer[T]]:
     else:
         reply, signed = yield from _send_signed(session, call)
     body = reply.parsed(call)
+    if asks_proof(call):
+        yield from checked(session, lambda trust: check_proven_answer(reply.body, trust, named_id(call)))
     session.learn(call, body)
     if signed is None:
         return Answer(body, reply.status, reply.headers)
@@ -335,6 +339,18 @@ def _learn_keys(session: Session) -> Steps[None]:
     for key in (yield from _stated_keys(session))[len(trust.keys) :]:
         trust = trust.with_key(follow_key(key["proof"], trust))
     session.trust = trust
+
+
+def checked(session: Session, check: Callable[[Trust], T]) -> Steps[T]:
+    """Performs a check with the log's keys. Where another key signed, it first learns the keys that the log names."""
+    if session.trust is None:
+        yield Alone(lambda: read_trust(session))
+    assert session.trust is not None
+    try:
+        return check(session.trust)
+    except WrongSigner:
+        yield Alone(lambda: _learn_keys(session))
+    return check(session.trust)
 
 
 def _check(session: Session, call: Call[Any], answer: Answer[Any]) -> Steps[Answer[Any]]:

@@ -1,4 +1,4 @@
-"""Offline verification of receipts, proof files, exports, claims and evidence, for a trusted log.
+"""Offline verification of receipts, proof files, state proofs, exports, claims and evidence, for a trusted log.
 
 Each check takes the file's text, or its parsed JSON, and a `Trust`. It raises `Refused` if the file is invalid. Prefer
 the text: it is parsed strictly, so that all readers see the same file.
@@ -10,6 +10,7 @@ from .exports import ExportChecked, check_export
 from .followers import check_next_header
 from .reading import read_json
 from .receipts import ProofShown, check_batch_receipt, check_proof_file, check_receipt
+from .state_proofs import StateShown, verify_state_proof, verify_state_proofs
 from .trust import SequencerKey, Trust, follow_key
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ExportChecked",
     "ProofShown",
     "SequencerKey",
+    "StateShown",
     "Trust",
     "VerificationKey",
     "check_batch_receipt",
@@ -29,4 +31,6 @@ __all__ = [
     "check_receipt",
     "follow_key",
     "read_json",
+    "verify_state_proof",
+    "verify_state_proofs",
 ]

@@ -20,6 +20,8 @@ _DEPTH_MAX: Final = 64
 _WORD = re.compile(r"0x[0-9a-fA-F]{64}")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _SIGNATURE = re.compile(r"0x[0-9a-fA-F]{130}")
+_HALF = re.compile("[\ud800-\udfff]")
+_DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
@@ -51,7 +53,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=once, parse_float=_no_fraction, pa
 def _check_form(value: Any, depth: int) -> None:
     refuse_unless(depth < _DEPTH_MAX or not isinstance(value, dict | list), "JSON that is too deep")
     if isinstance(value, str):
-        refuse_unless(not any("\ud800" <= character <= "\udfff" for character in value), "a text with half a character")
+        text(value)
     elif isinstance(value, dict):
         for name, member in value.items():
             _check_form(name, depth)
@@ -99,9 +101,10 @@ u64: Reader[int] = _number(2**64 - 1)
 
 
 def text(value: Any) -> str:
-    """A text."""
+    """A text that has UTF-8."""
     if not isinstance(value, str):
         raise Refused("no text")
+    refuse_unless(value.isascii() or _HALF.search(value) is None, "a text with half a character")
     return value
 
 
@@ -121,6 +124,12 @@ def decimal(value: Any) -> int:
 def word(value: Any) -> bytes:
     """32 bytes as digits of either case."""
     refuse_unless(_WORD.fullmatch(text(value)) is not None, "no word of 32 bytes")
+    return bytes.fromhex(value[2:])
+
+
+def octets(value: Any) -> bytes:
+    """Any number of bytes as digits of either case."""
+    refuse_unless(_DATA.fullmatch(text(value)) is not None, "no bytes in hexadecimal digits")
     return bytes.fromhex(value[2:])
 
 

@@ -29,7 +29,7 @@ _AUTHORSHIP = shape(
         "action_hashes": words,
     },
 )
-_PROOF_FILE = shape("proof file", {"version": u32, **PLACED, "action": _ACTION, "leaf": _LEAF}, {"authorship": _AUTHORSHIP})
+read_proof_file = shape("proof file", {"version": u32, **PLACED, "action": _ACTION, "leaf": _LEAF}, {"authorship": _AUTHORSHIP})
 
 
 def check_receipt(receipt: Any, trust: Trust, content: bytes | None) -> None:
@@ -105,7 +105,7 @@ def check_proof_file(file: Any, trust: Trust) -> ProofShown:
     Raises:
         Refused: the file is invalid.
     """
-    read = _PROOF_FILE(value_of(file))
+    read = read_proof_file(value_of(file))
     action, leaf = read["action"], read["leaf"]
     texts = [text_hash(action[name]) for name in ("kind", "target", "payload")]
     content = content_of(texts[0], texts[1], texts[2], action["signer"], action["authority"])

@@ -1,0 +1,239 @@
+"""Reads with proofs, with both clients: no answer returns unproven, and none that differs from what is proven."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from kedge import AsyncKedge, ItemDiffers, Kedge, ProofMissing, Refused, SequencerKey, WrongSigner, operations, with_proof
+from kedge.protocol.entries import ObjectEntry
+from kedge.protocol.hashing import hex_text, text_hash
+
+from forged import TRUST
+from states import ABSENT, ENTRIES, OBJECT, OTHER_OBJECT, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie, object_entry
+from test_trust import FIRST, NEXT, naming
+from test_trust import TRUST as FIRST_TRUST
+
+STATE = StateTrie(ENTRIES)
+Handler = Callable[[httpx.Request], Any]
+Reader = Callable[..., Any]
+
+
+def item_of(key: str) -> dict[str, Any]:
+    """An object or a template as the service shows it. Its entry's hashes stand as texts."""
+    fields = STATE.answer(key)["fields"]
+    shown = {name: value for name, value in fields.items() if not name.endswith(("_hash", "rules"))}
+    shown |= {"id": key, "integrity_hash": fields["integrity_hash"], "properties": json.loads(PROPERTIES), "created_at": "2026-11-28T10:00:00Z"}
+    if key == TEMPLATE:
+        rules = [{"kind": "transfer", "who": "anyone"}, {"kind": "x.scan", "who": "issuer", "schema": json.loads(SCAN_SCHEMA)}]
+        shown |= {"name": "ticket", "max_supply": "100", "schema": json.loads(SCHEMA), "actions": rules}
+        del shown["variation_count"]
+    return shown
+
+
+def proven(key: str) -> dict[str, Any]:
+    return {**item_of(key), "state_proof": STATE.answer(key)}
+
+
+def spelled(answer: Any) -> str:
+    """Its JSON, in which the price keeps the spelling of the texts."""
+    return answer if isinstance(answer, str) else json.dumps(answer).replace("12.5}", "12.50}")
+
+
+@pytest.fixture(params=["sync", "async"])
+def read(request: pytest.FixtureRequest) -> Iterator[Reader]:
+    """Reads with one client from a server that answers as it is asked to."""
+    loop = asyncio.new_event_loop()
+
+    def reading(answers: Any, what: Callable[[Any], Any], trust: Any = TRUST) -> tuple[Any, list[str]]:
+        seen: list[str] = []
+
+        def answer(sent: httpx.Request) -> httpx.Response:
+            seen.append(sent.url.raw_path.decode())
+            return httpx.Response(200, text=spelled(answers(sent) if callable(answers) else answers))
+
+        transport = httpx.MockTransport(answer)
+        if request.param == "sync":
+            return what(Kedge("http://kedge", trust=trust, http=httpx.Client(transport=transport, base_url="http://kedge"))), seen
+        http = httpx.AsyncClient(transport=transport, base_url="http://kedge")
+
+        async def run() -> Any:
+            found = what(AsyncKedge("http://kedge", trust=trust, http=http))
+            return await found if inspect.isawaitable(found) else [one async for one in found]
+
+        return loop.run_until_complete(run()), seen
+
+    yield reading
+    loop.close()
+
+
+def test_an_object_and_a_template_come_with_their_proofs(read: Reader) -> None:
+    shown, seen = read(proven(OBJECT), lambda client: client.objects.get(OBJECT, prove=True))
+    assert (shown["serial"], shown["state_proof"]["key"], seen) == (1, OBJECT, [f"/objects/{OBJECT}?prove=true"])
+    shown, seen = read(proven(TEMPLATE), lambda client: client.templates.get(TEMPLATE, prove=True, min_sequence=4))
+    assert (shown["burned_count"], seen) == (1, [f"/templates/{TEMPLATE}?min_sequence=4&prove=true"])
+    plain, seen = read({"id": OBJECT}, lambda client: client.objects.get(OBJECT))
+    assert (plain, seen) == ({"id": OBJECT}, [f"/objects/{OBJECT}"])
+
+
+def page(keys: list[str], more: bool = False) -> dict[str, Any]:
+    items = [item_of(key) for key in keys]
+    return {"items": items, "cursor": "next" if more else None, "has_more": more, "state_proofs": STATE.answers(keys)}
+
+
+def test_a_list_comes_with_its_proofs(read: Reader) -> None:
+    call: Any = with_proof(operations.list_objects(limit=2))
+    assert with_proof(call) is call
+    shown, seen = read(page([OBJECT, OTHER_OBJECT]), lambda client: client.send(call))
+    assert len(shown["items"]) == 2 and seen == ["/objects?limit=2&prove=true"]
+
+    def pages(sent: httpx.Request) -> Any:
+        return page([OTHER_OBJECT]) if "cursor=next" in str(sent.url) else page([OBJECT], more=True)
+
+    shown, seen = read(pages, lambda client: client.iterate(call))
+    assert [one["id"] for one in shown] == [OBJECT, OTHER_OBJECT] and len(seen) == 2 and all("prove=true" in path for path in seen)
+    with pytest.raises(ItemDiffers):
+        changed = page([OBJECT, OTHER_OBJECT])
+        changed["items"][1]["status"] = "active"
+        read(changed, lambda client: client.send(call))
+    unproven = {name: member for name, member in page([OBJECT]).items() if name != "state_proofs"}
+    spoiled: list[Any] = [unproven, {**page([OBJECT]), "items": []}, {**page([OBJECT]), "items": [{}]}, {**page([OBJECT]), "items": None}, [], proven(OBJECT)]
+    for answer in spoiled:
+        with pytest.raises(ProofMissing):
+            read(answer, lambda client: client.send(call))
+    with pytest.raises(ValueError, match="getHealth is not answered"):
+        with_proof(operations.get_health())  # type: ignore[arg-type]
+
+
+def test_no_answer_without_a_proof_is_returned(read: Reader) -> None:
+    def bare(client: Any) -> Any:
+        return client.send(replace(operations.get_object(OBJECT), path=f"/objects/{OBJECT}?prove=true"))
+
+    for what in (lambda client: client.objects.get(OBJECT, prove=True), bare):
+        for answer in (item_of(OBJECT), proven(OTHER_OBJECT), {**item_of(OBJECT), "state_proof": STATE.answer(OTHER_OBJECT)}, page([OBJECT])):
+            with pytest.raises(ProofMissing):
+                read(answer, what)
+        absent = {**item_of(OBJECT), "state_proof": StateTrie({}).answer(OBJECT)}
+        with pytest.raises(ProofMissing, match="holds nothing"):
+            read(absent, what)
+        with pytest.raises(Refused, match="occurs twice"):
+            read(json.dumps(proven(OBJECT))[:-1] + ',"serial":1}', what)
+        with pytest.raises(Refused):
+            read({**item_of(OBJECT), "state_proof": None}, what)
+
+
+CHANGES: dict[str, Any] = {
+    "id": OTHER_OBJECT, "version": 2, "sequence": 6, "organization_id": "org_00000000000000000000000000", "template_id": VARIATION, "variation_id": None,
+    "serial": "2", "owner_id": "wal_00000000000000000000000000", "owner_address": "0x" + "22" * 20, "status": "burned",
+    "integrity_hash": "0x" + "00" * 32, "properties": {"seat": "Ä1"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_member_that_differs_is_named(read: Reader, name: str) -> None:
+    for changed in ({**proven(OBJECT), name: CHANGES[name]}, {key: value for key, value in proven(OBJECT).items() if key != name}):
+        with pytest.raises(ItemDiffers, match=f"{OBJECT} differs from its proven entry in {name}") as found:
+            read(changed, lambda client: client.objects.get(OBJECT, prove=True))
+        assert (found.value.key, found.value.members) == (OBJECT, (name,))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("public_access", 1),
+        ("max_supply", None),
+        ("max_supply", "99"),
+        ("minted_count", 4),
+        ("burned_count", 2),
+        ("variation_count", 2),
+        ("schema", None),
+        ("schema", {}),
+        ("properties", {}),
+        ("actions", []),
+        ("actions", item_of(TEMPLATE)["actions"][::-1]),
+        ("actions", [{**rule, "who": "owner"} for rule in item_of(TEMPLATE)["actions"]]),
+        ("actions", [{**rule, "schema": None} for rule in item_of(TEMPLATE)["actions"]]),
+        ("actions", [None, None]),
+    ],
+)
+def test_a_member_of_a_template_that_differs_is_named(read: Reader, name: str, value: Any) -> None:
+    with pytest.raises(ItemDiffers) as found:
+        read({**proven(TEMPLATE), name: value}, lambda client: client.templates.get(TEMPLATE, prove=True))
+    assert found.value.members == (name,)
+
+
+def test_schemas_of_rules_are_proven_by_their_texts_alone(read: Reader) -> None:
+    answer = proven(TEMPLATE)
+    answer["state_proof"]["texts"] = {"properties": PROPERTIES, "schema": SCHEMA}
+    with pytest.raises(ItemDiffers, match="actions"):
+        read(answer, lambda client: client.templates.get(TEMPLATE, prove=True))
+
+
+def test_numbers_are_compared_as_they_are_spelled(read: Reader) -> None:
+    for price, same in (("12.50", True), ("12.5", False), ("1.250e1", False), ('"12.50"', False), ("true", False)):
+        text = json.dumps(proven(OBJECT)).replace('"price": 12.5}', f'"price": {price}}}', 1)
+        if same:
+            read(text, lambda client: client.objects.get(OBJECT, prove=True))
+        else:
+            with pytest.raises(ItemDiffers, match="properties"):
+                read(text, lambda client: client.objects.get(OBJECT, prove=True))
+    text = '{"n":1,"m":{"k":[10000000000000000000001]}}'
+    state = StateTrie({OBJECT: object_entry(properties=text_hash(text))})
+    answer = {**item_of(OBJECT), "state_proof": {**state.answer(OBJECT), "texts": {"properties": text}}}
+    for stated, same in ((text, True), (text.replace("1,", "true,"), False), (text.replace("1,", "1.0,"), False), (text.replace("1]", "0]"), False)):
+        whole = json.dumps({**answer, "properties": "stated"}).replace('"stated"', stated)
+        if same:
+            read(whole, lambda client: client.objects.get(OBJECT, prove=True))
+        else:
+            with pytest.raises(ItemDiffers, match="properties"):
+                read(whole, lambda client: client.objects.get(OBJECT, prove=True))
+
+
+def test_a_state_proof_is_verified_before_it_is_returned(read: Reader) -> None:
+    reads: list[tuple[Callable[[Any], Any], str]] = [
+        (lambda client: client.objects.state_proof(OBJECT), f"/objects/{OBJECT}/state-proof"),
+        (lambda client: client.templates.state_proof(OBJECT), f"/templates/{OBJECT}/state-proof"),
+        (lambda client: client.state.proof(OBJECT), f"/state/{OBJECT}"),
+        (
+            lambda client: client.objects.state_proof(OBJECT, checkpoint=7, min_sequence=20, wait=3),
+            f"/objects/{OBJECT}/state-proof?checkpoint=7&min_sequence=20&wait=3",
+        ),
+    ]
+    for what, path in reads:
+        shown, seen = read(STATE.answer(OBJECT), what)
+        assert isinstance(shown.entry, ObjectEntry) and shown.checkpoint.sequence == 20 and seen == [path]
+        for answer in (STATE.answer(OTHER_OBJECT), {**STATE.answer(OBJECT), "nodes": []}, item_of(OBJECT)):
+            with pytest.raises(Refused):
+                read(answer, what)
+    shown, _ = read(STATE.answer(ABSENT), lambda client: client.state.proof(ABSENT))
+    assert shown.entry is None
+    with pytest.raises(Refused, match="of the checkpoint of 7 batches, not of 6"):
+        read(STATE.answer(OBJECT), lambda client: client.state.proof(OBJECT, checkpoint=6))
+    with pytest.raises(Refused, match="ends at sequence 20, before 21"):
+        read(STATE.answer(OBJECT), lambda client: client.state.proof(OBJECT, min_sequence=21))
+
+
+def test_a_key_that_the_log_names_is_learnt(read: Reader) -> None:
+    digest = FIRST_TRUST.domain.digest(STATE.checkpoint.hash)
+    keys = [
+        {"key": FIRST.address, "from_batch": 0, "sequence": None, "proof": None},
+        {"key": NEXT.address, "from_batch": 5, "sequence": 9, "proof": naming()},
+    ]
+
+    def answers(by: Any) -> Handler:
+        answer = {**STATE.answer(OBJECT), "checkpoint": {**STATE.signed(), "signature": hex_text(by.sign_digest(digest))}}
+
+        def handle(sent: httpx.Request) -> Any:
+            named = {"items": keys, "cursor": None, "has_more": False}
+            return named if "sequencer-keys" in sent.url.path else answer
+
+        return handle
+
+    shown, seen = read(answers(NEXT), lambda client: client.state.proof(OBJECT), FIRST_TRUST)
+    assert shown.entry is not None and len(seen) == 2
+    with pytest.raises(WrongSigner):
+        read(answers(FIRST), lambda client: client.state.proof(OBJECT), FIRST_TRUST.with_key(SequencerKey(bytes.fromhex(NEXT.address[2:]), 5)))
