@@ -198,7 +198,7 @@ def test_every_change_of_an_answer_is_refused() -> None:
     unsigned = changed(good, lambda made: made["checkpoint"]["checkpoint"].update(sequence=21))
     refuses(unsigned, WrongSigner, "the checkpoint was signed by")
     refuses(good, ProofMissing, "not about", OTHER_OBJECT)
-    for fields in ({"serial": "1"}, {"integrity_hash": good["fields"]["integrity_hash"].upper().replace("X", "x")}, {"owner_address": "0x" + "11" * 20}):
+    for fields in ({"serial": "1"}, {"integrity": good["fields"]["integrity"].upper().replace("X", "x")}, {"owner_address": "0x" + "11" * 20}):
         verify_state_proof({**good, "fields": {**good["fields"], **fields}}, TRUST)
 
 
@@ -227,7 +227,7 @@ def test_an_entry_above_its_checkpoint_is_malformed() -> None:
         (VARIATION, entry("org_35rx61b9m631xvdezsjp7mjky6", TEMPLATE, 0, text_hash(NAME), text_hash("{}"), version=2), "a version above 1"),
         ("org_35rx61b9m631xvdezsjp7mjky6", entry(1), "is no list of 4 items"),
         ("key_42ak1jka98a3vdaeex6xqmg5qe", entry("org_35rx61b9m631xvdezsjp7mjky6", 2), "deleted: 2 is not below 2"),
-        ("dsp_0rngz76gzg2t4grm8ejfwka9gh", entry("org_35rx61b9m631xvdezsjp7mjky6", "xxx_0rngz76gzg2t4grm8ejfwka9gh"), "subject: no id"),
+        ("dsp_0rngz76gzg2t4grm8ejfwka9gh", entry("org_35rx61b9m631xvdezsjp7mjky6", "xxx_0rngz76gzg2t4grm8ejfwka9gh"), "subject_id: no id"),
     ],
 )
 def test_a_malformed_entry_has_its_message(key: str, made: bytes, match: str) -> None:

@@ -26,8 +26,8 @@ Reader = Callable[..., Any]
 def item_of(key: str) -> dict[str, Any]:
     """An object or a template as the service shows it. Its entry's hashes stand as texts."""
     fields = STATE.answer(key)["fields"]
-    shown = {name: value for name, value in fields.items() if not name.endswith(("_hash", "rules"))}
-    shown |= {"id": key, "integrity_hash": fields["integrity_hash"], "properties": json.loads(PROPERTIES), "created_at": "2026-11-28T10:00:00Z"}
+    shown = {name: value for name, value in fields.items() if not name.endswith(("_hash", "rules", "integrity"))}
+    shown |= {"id": key, "integrity_hash": fields["integrity"], "properties": json.loads(PROPERTIES), "created_at": "2026-11-28T10:00:00Z"}
     if key == TEMPLATE:
         rules = [{"kind": "transfer", "who": "anyone"}, {"kind": "x.scan", "who": "issuer", "schema": json.loads(SCAN_SCHEMA)}]
         shown |= {"name": "ticket", "max_supply": "100", "schema": json.loads(SCHEMA), "actions": rules}

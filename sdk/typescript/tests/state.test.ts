@@ -80,7 +80,7 @@ function rlpOf(entry: StateEntry): Input[] {
     case 'key': return [...base, entry.organization_id, flag(entry.deleted)];
     case 'whk': return [...base, entry.organization_id, flag(entry.active), flag(entry.deleted)];
     case 'fil': return [...base, entry.organization_id, entry.wallet_id, hex(entry.sha256), entry.size_bytes];
-    case 'dsp': return [...base, entry.organization_id, entry.subject];
+    case 'dsp': return [...base, entry.organization_id, entry.subject_id];
     case 'act': return [...base, hex(entry.address), entry.from_batch];
   }
 }

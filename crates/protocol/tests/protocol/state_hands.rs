@@ -67,7 +67,7 @@ fn the_rule_of_the_template_decides() {
             who,
             schema_hash: Hash([1; 32]),
         });
-        let template = template(|t| t.actions = rules.into_iter().collect());
+        let template = template(|t| t.rules = rules.into_iter().collect());
         let (mut before, mut end) = (Vec::new(), first.integrity);
         for (place, kind) in leaves.iter().enumerate() {
             let next = leaf(6 + place as u64, (kind, "", ""), address(1), &end);
@@ -145,7 +145,7 @@ fn a_mint_left_to_the_issuer_is_the_issuers() {
     let target = own.to_string();
     let shows = |who: Option<Who>, (changed, minted, until): (u64, u64, u64), of: u8| {
         let mut template = template(|t| {
-            t.actions = who
+            t.rules = who
                 .map(|who| EntryRule {
                     kind: "mint".into(),
                     who,

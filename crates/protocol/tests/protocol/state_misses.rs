@@ -252,7 +252,7 @@ fn a_template_changes_by_its_update_alone() {
         template(|t| t.public_access = true),
         template(|t| t.properties_hash = Hash([3; 32])),
         template(|t| t.schema_hash = Hash([3; 32])),
-        template(|t| t.actions = vec![rule()]),
+        template(|t| t.rules = vec![rule()]),
     ];
     let shown = template(|t| t.variation_count += 1);
     for (place, changed) in hidden.iter().chain([&shown]).enumerate() {

@@ -132,7 +132,7 @@ export interface DisputeEntry extends EntryBase {
   readonly type: 'dsp';
   readonly organization_id: string;
   /** Id that the verdict is about, of any type. */
-  readonly subject: string;
+  readonly subject_id: string;
 }
 
 /** Entry of a sequencer key, under the id of the action that named it. */
@@ -321,7 +321,7 @@ const READERS: EntryReaders = {
     sha256: reader.word('SHA-256'),
     size_bytes: reader.number('size'),
   }),
-  dsp: (reader) => ({ organization_id: reader.id('organization', ['org']), subject: reader.id('subject', PREFIXES) }),
+  dsp: (reader) => ({ organization_id: reader.id('organization', ['org']), subject_id: reader.id('subject', PREFIXES) }),
   act: (reader) => ({ address: reader.address('address'), from_batch: reader.number('from_batch') }),
 };
 

@@ -214,7 +214,7 @@ impl<'a> EntryReader<'a> {
             variation_count: self.number("variation_count")?,
             properties_hash: self.hash("properties_hash")?,
             schema_hash: self.hash("schema_hash")?,
-            actions: self.rules()?,
+            rules: self.rules()?,
         };
         if template.burned_count > template.minted_count {
             return Err(at("burned_count", EntryProblem::Range));
@@ -229,20 +229,20 @@ impl<'a> EntryReader<'a> {
     }
 
     fn rules(&mut self) -> Result<Vec<EntryRule>, EntryError> {
-        let mut listed = self.list("actions")?;
+        let mut listed = self.list("rules")?;
         let mut rules = Vec::new();
         while !listed.rest.is_empty() {
-            let mut rule = listed.list("actions")?;
-            let kind = std::str::from_utf8(rule.bytes("actions")?);
-            let kind = kind.map_err(|_| at("actions", EntryProblem::Text))?;
-            let who = match rule.number("actions")? {
+            let mut rule = listed.list("rules")?;
+            let kind = std::str::from_utf8(rule.bytes("rules")?);
+            let kind = kind.map_err(|_| at("rules", EntryProblem::Text))?;
+            let who = match rule.number("rules")? {
                 0 => Who::Owner,
                 1 => Who::Issuer,
                 2 => Who::Anyone,
-                _ => return Err(at("actions", EntryProblem::Range)),
+                _ => return Err(at("rules", EntryProblem::Range)),
             };
-            let schema_hash = rule.hash("actions")?;
-            rule.end("actions")?;
+            let schema_hash = rule.hash("rules")?;
+            rule.end("rules")?;
             rules.push(EntryRule {
                 kind: kind.to_owned(),
                 who,

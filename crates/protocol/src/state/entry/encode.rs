@@ -133,7 +133,7 @@ impl EntryFields {
                 sink.number(template.variation_count);
                 sink.hash(&template.properties_hash);
                 sink.hash(&template.schema_hash);
-                rules(sink, &template.actions);
+                rules(sink, &template.rules);
             }
             Self::Variation(variation) => {
                 sink.id(&variation.organization_id);

@@ -110,7 +110,7 @@ pub struct TemplateEntry {
     /// keccak256 of the text of its schema, or of the empty text.
     pub schema_hash: Hash,
     /// Its rules, in the template's order.
-    pub actions: Vec<EntryRule>,
+    pub rules: Vec<EntryRule>,
 }
 
 /// A rule of a template: who may request a kind of action.

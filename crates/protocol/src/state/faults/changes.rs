@@ -95,6 +95,6 @@ fn updated_fields(template: &TemplateEntry) -> impl PartialEq + '_ {
         template.public_access,
         template.properties_hash,
         template.schema_hash,
-        &template.actions,
+        &template.rules,
     )
 }

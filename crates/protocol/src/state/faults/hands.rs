@@ -105,7 +105,7 @@ fn allowed(template: &TemplateEntry, words: &LeafWords, kind: Option<&str>) -> A
 
 /// The template's rule for a kind, by its hash; the last one counts, as one kind has one rule.
 fn rule(template: &TemplateEntry, kind: &Hash) -> Option<Who> {
-    let mut rules = template.actions.iter().rev();
+    let mut rules = template.rules.iter().rev();
     let found = rules.find(|rule| keccak(rule.kind.as_bytes()) == *kind);
     found.map(|rule| rule.who)
 }

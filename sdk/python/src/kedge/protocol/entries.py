@@ -51,9 +51,7 @@ class StateEntry:
 
     def stated(self) -> dict[str, Any]:
         """The entry as JSON, with the member names of an answer's `fields`."""
-        members = {one.name: _json(getattr(self, one.name)) for one in fields(self)}
-        members["integrity_hash"] = members.pop("integrity")
-        return members
+        return {one.name: _json(getattr(self, one.name)) for one in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -150,11 +148,11 @@ class FileEntry(StateEntry):
 
 @dataclass(frozen=True)
 class DisputeEntry(StateEntry):
-    """A dispute; `subject` is the id of what it is about."""
+    """A dispute; `subject_id` is the id of what it is about."""
 
     PREFIX: ClassVar[str] = "dsp"
     organization_id: str
-    subject: str
+    subject_id: str
 
 
 @dataclass(frozen=True)
@@ -295,7 +293,7 @@ _TYPES: Final[Mapping[str, tuple[type[StateEntry], Mapping[str, FieldReader[Any]
     "key": (ApiKeyEntry, {**_ORGANIZATION, "deleted": _FLAG}),
     "whk": (WebhookEntry, {**_ORGANIZATION, "active": _FLAG, "deleted": _FLAG}),
     "fil": (FileEntry, {**_ORGANIZATION, "wallet_id": _id("wal"), "sha256": _HASH, "size_bytes": _number}),
-    "dsp": (DisputeEntry, {**_ORGANIZATION, "subject": _id(*PREFIXES)}),
+    "dsp": (DisputeEntry, {**_ORGANIZATION, "subject_id": _id(*PREFIXES)}),
     "act": (SequencerKeyEntry, {"address": _ADDRESS, "from_batch": _number}),
 }
 ENTRY_PREFIXES: Final = tuple(_TYPES)

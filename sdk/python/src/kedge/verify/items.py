@@ -79,6 +79,7 @@ def _check_item(item: Mapping[str, Any], spelled: Mapping[str, Any], shown: Stat
     if not isinstance(entry, ObjectEntry | TemplateEntry):
         raise ProofMissing(f"items whose ids begin with {entry.PREFIX} can't be compared with their entries")
     own = {"id": shown.key, **entry.stated()}
+    own["integrity_hash"] = own.pop("integrity")
     differing = [name for name, expected in own.items() if name not in _SHOWN_OTHERWISE and not _states(item, name, expected)]
     differing += _differing_texts(spelled, shown)
     if isinstance(entry, TemplateEntry) and not _same_rules(spelled, entry, shown.rule_schemas):

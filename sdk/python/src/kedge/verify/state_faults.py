@@ -202,7 +202,7 @@ def _is_false_resource(entry: StateEntry, words: LeafWords, kind: str) -> bool:
     if isinstance(entry, FileEntry):
         return words.payload != text_hash(f"sha-256=:{base64.b64encode(entry.sha256).decode()}:")
     if isinstance(entry, DisputeEntry):
-        return words.target != text_hash(entry.subject)
+        return words.target != text_hash(entry.subject_id)
     return isinstance(entry, SequencerKeyEntry) and words.target != text_hash(checksum_address(entry.address))
 
 
