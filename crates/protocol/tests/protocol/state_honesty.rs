@@ -269,10 +269,10 @@ fn honest_logs_are_never_convicted() {
         histories += 1;
     }
     let evidence: usize = checked.values().sum();
-    println!(
+    eprintln!(
         "{histories} histories, {actions} actions, {entries} entries, {evidence} pieces of evidence"
     );
-    println!("{checked:?}");
+    eprintln!("{checked:?}");
     assert!(
         histories > 20 && checked.len() == 22,
         "{histories} {checked:?}"

@@ -106,112 +106,116 @@ impl JudgeScene {
     }
 
     /// Evidence of every fault from these records, whatever they show.
-    fn every(&self, entry: &EntryEvidence, leaf: &OpenedLeafEvidence) -> Vec<StateEvidence> {
+    fn every(entry: &EntryEvidence, leaf: &OpenedLeafEvidence) -> Vec<StateEvidence> {
+        let mut all = Self::of_entries(entry);
+        all.extend(Self::of_changes(entry, leaf));
+        all.extend(Self::of_leaves(entry, leaf));
+        all.sort_by_key(StateEvidence::fault);
+        all
+    }
+
+    fn of_entries(entry: &EntryEvidence) -> Vec<StateEvidence> {
         use StateEvidence as E;
-        let (one, other) = (|| entry.clone(), || leaf.clone());
-        let wallet = || Some(Box::new(entry.clone()));
         let signed = || entry.checkpoint.clone();
-        let kind = || Some("update".to_owned());
+        let (first, second) = (entry.clone(), entry.clone());
+        let pairs = [
+            |first, second| E::RewrittenState { first, second },
+            |first, second| E::LoneStep { first, second },
+            |first, second| E::TwoFacedState { first, second },
+            |first, second| E::ChangedConstant { first, second },
+            |first, second| E::TwinState { first, second },
+            |first, second| E::FalseAddress { first, second },
+            |first, second| E::Oversupply { first, second },
+        ];
+        let mut all: Vec<E> = pairs
+            .iter()
+            .map(|pair: &fn(_, _) -> E| pair(first.clone(), second.clone()))
+            .collect();
+        all.push(E::MalformedState { entry: first });
+        all.push(E::UnrootedCheckpoint {
+            first: signed(),
+            second: signed(),
+        });
+        all.push(E::BrokenTrie {
+            signed: signed(),
+            path: Hash::ZERO,
+            nodes: entry.proof.nodes.clone(),
+        });
+        all
+    }
+
+    fn of_changes(entry: &EntryEvidence, leaf: &OpenedLeafEvidence) -> Vec<StateEvidence> {
+        let kinds = [
+            StateEvidence::FalseOwner,
+            StateEvidence::HiddenChange,
+            StateEvidence::FalseKeys,
+            StateEvidence::FalseVersion,
+        ];
         let change = || ChangeEvidence {
-            first: one(),
-            second: one(),
-            leaves: vec![other()],
+            first: entry.clone(),
+            second: entry.clone(),
+            leaves: vec![leaf.clone()],
         };
-        vec![
-            E::UnrootedCheckpoint {
-                first: signed(),
-                second: signed(),
+        kinds.iter().map(|kind| kind(change())).collect()
+    }
+
+    fn of_leaves(shown: &EntryEvidence, opened: &OpenedLeafEvidence) -> Vec<StateEvidence> {
+        use StateEvidence as E;
+        let (kind, entry, leaf) = (
+            Some("update".to_owned()),
+            || shown.clone(),
+            || opened.clone(),
+        );
+        let wallet = || Some(Box::new(shown.clone()));
+        let plain = [
+            |entry, leaf| E::StaleState { entry, leaf },
+            |entry, leaf| E::DeadHand { entry, leaf },
+            |object, leaf| E::LiveUpdate { object, leaf },
+            |wallet, leaf| E::GhostMember { leaf, wallet },
+        ];
+        let signed = [
+            |entry, leaf, wallet| E::ForeignMaker {
+                entry,
+                leaf,
+                wallet,
             },
-            E::MalformedState { entry: one() },
-            E::BrokenTrie {
-                signed: signed(),
-                path: Hash::ZERO,
-                nodes: entry.proof.nodes.clone(),
+            |template, leaf, wallet| E::ForeignMint {
+                template,
+                leaf,
+                wallet,
             },
-            E::StaleState {
-                entry: one(),
-                leaf: other(),
-            },
-            E::FalseEntry {
-                entry: one(),
-                leaf: other(),
-                kind: kind(),
-                to: None,
-                wallet: wallet(),
-            },
-            E::MissingState {
-                entry: one(),
-                leaf: other(),
-                kind: "mint".into(),
-            },
-            E::RewrittenState {
-                first: one(),
-                second: one(),
-            },
-            E::LoneStep {
-                first: one(),
-                second: one(),
-            },
-            E::TwoFacedState {
-                first: one(),
-                second: one(),
-            },
-            E::ChangedConstant {
-                first: one(),
-                second: one(),
-            },
-            E::TwinState {
-                first: one(),
-                second: one(),
-            },
-            E::FalseAddress {
-                first: one(),
-                second: one(),
-            },
-            E::FalseOwner(change()),
-            E::HiddenChange(change()),
-            E::FalseKeys(change()),
-            E::FalseVersion(change()),
-            E::Trespass {
-                object: one(),
-                template: one(),
-                leaves: vec![other()],
-                leaf: other(),
-                kind: kind(),
-                wallet: wallet(),
-            },
-            E::ForeignHand {
-                entry: one(),
-                leaf: other(),
-                wallet: wallet(),
-            },
-            E::DeadHand {
-                entry: one(),
-                leaf: other(),
-            },
-            E::ForeignMaker {
-                entry: one(),
-                leaf: other(),
-                wallet: one(),
-            },
-            E::ForeignMint {
-                template: one(),
-                leaf: other(),
-                wallet: one(),
-            },
-            E::LiveUpdate {
-                object: one(),
-                leaf: other(),
-            },
-            E::GhostMember {
-                leaf: other(),
-                wallet: one(),
-            },
-            E::Oversupply {
-                first: one(),
-                second: one(),
-            },
-        ]
+        ];
+        let plain = plain.iter().map(|of: &fn(_, _) -> E| of(entry(), leaf()));
+        let signed = signed
+            .iter()
+            .map(|of: &fn(_, _, _) -> E| of(entry(), leaf(), entry()));
+        let mut all: Vec<E> = plain.chain(signed).collect();
+        all.push(E::ForeignHand {
+            entry: entry(),
+            leaf: leaf(),
+            wallet: wallet(),
+        });
+        all.push(E::FalseEntry {
+            entry: entry(),
+            leaf: leaf(),
+            kind: kind.clone(),
+            to: None,
+            wallet: wallet(),
+        });
+        all.push(E::MissingState {
+            entry: entry(),
+            leaf: leaf(),
+            kind: "mint".into(),
+        });
+        all.push(E::Trespass {
+            object: entry(),
+            template: entry(),
+            leaves: vec![leaf()],
+            leaf: leaf(),
+            kind,
+            wallet: wallet(),
+        });
+        all
     }
 }
 
@@ -258,7 +262,7 @@ fn every_record_is_tied_to_the_operator() {
         ..scene.words
     });
     let mut faults = Vec::new();
-    for evidence in scene.every(&entry, &leaf) {
+    for evidence in JudgeScene::every(&entry, &leaf) {
         let text = serde_json::to_string(&evidence).unwrap();
         assert_eq!(
             serde_json::from_str::<StateEvidence>(&text).unwrap(),
@@ -282,7 +286,7 @@ fn every_record_is_tied_to_the_operator() {
         faults.push(fault);
     }
     assert_eq!(faults, StateFault::ALL);
-    for evidence in scene.every(&of_another, &leaf) {
+    for evidence in JudgeScene::every(&of_another, &leaf) {
         let refused = scene.judged(&evidence);
         let is_unsigned = matches!(
             refused,
@@ -291,7 +295,7 @@ fn every_record_is_tied_to_the_operator() {
         assert!(is_unsigned, "{}: {refused:?}", evidence.fault());
     }
     let with_leaf = |leaf: &OpenedLeafEvidence| {
-        let all = scene.every(&entry, leaf).into_iter();
+        let all = JudgeScene::every(&entry, leaf).into_iter();
         let has_leaf = |evidence: &StateEvidence| {
             serde_json::to_string(evidence)
                 .unwrap()

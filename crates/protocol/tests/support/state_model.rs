@@ -1,14 +1,17 @@
 //! A small model of an honest log: what its actions make of every resource, with a snapshot of the state at each
 //! checkpoint. It knows who may do what, and signs with nothing: leaves hold a random authority.
 
+#[path = "state_resources.rs"]
+mod resources;
+
 use std::collections::BTreeMap;
 
 use kedge_protocol::chain::{LogLeaf, first_integrity, next_integrity};
 use kedge_protocol::hash::{keccak, to_hex};
 use kedge_protocol::resource::{ObjectStatus, Role, Who};
+use kedge_protocol::state::StateEntry;
 use kedge_protocol::state::entry::{
-    ApiKeyEntry, DisputeEntry, EntryFields, EntryRule, FileEntry, ObjectEntry, SequencerKeyEntry,
-    StateEntry, TemplateEntry, VariationEntry, WalletEntry, WebhookEntry,
+    EntryFields, EntryRule, ObjectEntry, TemplateEntry, VariationEntry, WalletEntry,
 };
 use kedge_protocol::state::faults::{LeafWords, ShownLeaf, StatePoint};
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -183,7 +186,7 @@ impl ModelLog {
     }
 
     /// Places an action on `resource`, or one that makes a resource; returns its content.
-    fn place(&mut self, request: ModelRequest<'_>, resource: Option<Id>, to: Option<Id>) -> Hash {
+    fn place(&mut self, request: &ModelRequest<'_>, resource: Option<Id>, to: Option<Id>) -> Hash {
         let words = LeafWords {
             kind: keccak(request.kind.as_bytes()),
             target: keccak(request.target.as_bytes()),
@@ -265,7 +268,7 @@ impl ModelLog {
             payload: to_hex(&self.dice.hash().0),
             signer,
         };
-        let content = self.place(request, None, None);
+        let content = self.place(&request, None, None);
         let made = Id::made_by(Prefix::Organization, &content, 0);
         let id = Id::made_by(Prefix::Wallet, &content, 0);
         let fields = WalletEntry {
@@ -298,13 +301,13 @@ impl ModelLog {
         };
         match self.dice.below(3) {
             0 => {
-                self.place(request("wallet.update", "{}".into()), Some(id), None);
+                self.place(&request("wallet.update", "{}".into()), Some(id), None);
             }
             1 if keys.len() > 1 => {
                 let gone = self.dice.below(keys.len());
                 let gone = keys.remove(gone);
                 self.place(
-                    request("wallet.key_remove", gone.to_string()),
+                    &request("wallet.key_remove", gone.to_string()),
                     Some(id),
                     None,
                 );
@@ -322,7 +325,7 @@ impl ModelLog {
                 self.addresses.get_mut(&id).unwrap().push(key);
                 keys.push(key);
                 keys.sort_unstable();
-                self.place(request("wallet.key_add", key.to_string()), Some(id), None);
+                self.place(&request("wallet.key_add", key.to_string()), Some(id), None);
             }
         }
         self.set_keys(&id, keys);
@@ -358,13 +361,13 @@ impl ModelLog {
                 } else {
                     exact
                 };
-                self.place(request("org.member_remove", payload), Some(id), None);
+                self.place(&request("org.member_remove", payload), Some(id), None);
                 self.set_keys(&member, Vec::new());
             }
             (1, Some((member, _))) => {
                 let roles = [Role::Owner, Role::Admin, Role::Member];
                 let role = roles[self.dice.below(3)];
-                self.place(request("org.role", format!("{role:?}")), Some(id), None);
+                self.place(&request("org.role", format!("{role:?}")), Some(id), None);
                 if let EntryFields::Wallet(wallet) =
                     &mut self.state.get_mut(&member).unwrap().fields
                 {
@@ -373,13 +376,13 @@ impl ModelLog {
             }
             (2, _) => {
                 self.place(
-                    request("org.invitation_revoke", "{}".into()),
+                    &request("org.invitation_revoke", "{}".into()),
                     Some(id),
                     None,
                 );
             }
             _ => {
-                self.place(request("org.invite", "{}".into()), Some(id), None);
+                self.place(&request("org.invite", "{}".into()), Some(id), None);
             }
         }
     }
@@ -423,7 +426,7 @@ impl ModelLog {
             payload: "{}".into(),
             signer,
         };
-        let content = self.place(request, None, None);
+        let content = self.place(&request, None, None);
         let id = Id::made_by(Prefix::Template, &content, 0);
         self.enter(id, &content, 0, EntryFields::Template(fields));
     }
@@ -450,7 +453,7 @@ impl ModelLog {
             payload: "{}".into(),
             signer,
         };
-        self.place(request, Some(id), None);
+        self.place(&request, Some(id), None);
         let (rules, hash) = (self.rules(), self.dice.hash());
         let template = self.template_mut(&id);
         template.actions = rules;
@@ -468,8 +471,8 @@ impl ModelLog {
             payload: "{}".into(),
             signer,
         };
-        let content = self.place(request, Some(id), None);
-        for i in 0..1 + self.dice.below(3) as u32 {
+        let content = self.place(&request, Some(id), None);
+        for i in 0..=self.dice.below(3) as u32 {
             let template = self.template_mut(&id);
             let index = template.variation_count;
             template.variation_count += 1;
@@ -529,7 +532,7 @@ impl ModelLog {
             payload,
             signer,
         };
-        let content = self.place(request, None, to);
+        let content = self.place(&request, None, to);
         self.template_mut(&id).minted_count += 1;
         let variations = self.ids(Prefix::Variation);
         let fields = ObjectEntry {
@@ -597,205 +600,10 @@ impl ModelLog {
             payload,
             signer,
         };
-        self.place(request, Some(id), to);
+        self.place(&request, Some(id), to);
         if kind == "burn" {
             self.template_mut(&object.template_id).burned_count += 1;
         }
         self.state.get_mut(&id).unwrap().fields = EntryFields::Object(object);
-    }
-
-    fn act_on_key(&mut self) {
-        let live: Vec<Id> = self
-            .ids(Prefix::Key)
-            .into_iter()
-            .filter(|id| self.is_live(id))
-            .collect();
-        let known = if self.dice.below(2) == 0 {
-            self.pick(&live)
-        } else {
-            None
-        };
-        let organizations = self.ids(Prefix::Organization);
-        let Some(organization_id) = known
-            .map(|id| self.organization_of(&id))
-            .or_else(|| self.pick(&organizations))
-        else {
-            return;
-        };
-        let Some((_, signer)) = self.admin(organization_id) else {
-            return;
-        };
-        let deletes = self.dice.below(2) == 0;
-        let request = ModelRequest {
-            kind: match known {
-                None => "key.create",
-                Some(_) if deletes => "key.delete",
-                Some(_) => "key.rotate",
-            },
-            target: known.map_or(String::new(), |id| id.to_string()),
-            payload: "{}".into(),
-            signer,
-        };
-        let content = self.place(request, known, None);
-        let fields = EntryFields::ApiKey(ApiKeyEntry {
-            organization_id,
-            deleted: known.is_some() && deletes,
-        });
-        match known {
-            Some(id) => self.state.get_mut(&id).unwrap().fields = fields,
-            None => self.enter(Id::made_by(Prefix::Key, &content, 0), &content, 0, fields),
-        }
-    }
-
-    /// Whether an API key or a webhook is not deleted.
-    fn is_live(&self, id: &Id) -> bool {
-        match &self.state[id].fields {
-            EntryFields::ApiKey(key) => !key.deleted,
-            EntryFields::Webhook(webhook) => !webhook.deleted,
-            _ => false,
-        }
-    }
-
-    fn act_on_webhook(&mut self) {
-        let live: Vec<Id> = self
-            .ids(Prefix::Webhook)
-            .into_iter()
-            .filter(|id| self.is_live(id))
-            .collect();
-        let known = if self.dice.below(3) > 0 {
-            self.pick(&live)
-        } else {
-            None
-        };
-        let organizations = self.ids(Prefix::Organization);
-        let Some(organization_id) = known
-            .map(|id| self.organization_of(&id))
-            .or_else(|| self.pick(&organizations))
-        else {
-            return;
-        };
-        let Some((_, admin)) = self.admin(organization_id) else {
-            return;
-        };
-        let kinds = [
-            "webhook.update",
-            "webhook.delete",
-            "webhook.rotate",
-            "system.webhook_off",
-        ];
-        let kind = known.map_or("webhook.create", |_| kinds[self.dice.below(4)]);
-        let signer = if kind.starts_with("system.") {
-            self.operator
-        } else {
-            admin
-        };
-        let request = ModelRequest {
-            kind,
-            target: known.map_or(String::new(), |id| id.to_string()),
-            payload: "{}".into(),
-            signer,
-        };
-        let was_active = known.is_some_and(
-            |id| matches!(&self.state[&id].fields, EntryFields::Webhook(webhook) if webhook.active),
-        );
-        let content = self.place(request, known, None);
-        let active = match kind {
-            "webhook.create" => true,
-            "webhook.update" => self.dice.below(2) == 0,
-            "webhook.rotate" => was_active,
-            _ => false,
-        };
-        let fields = EntryFields::Webhook(WebhookEntry {
-            organization_id,
-            active,
-            deleted: kind == "webhook.delete",
-        });
-        match known {
-            Some(id) => self.state.get_mut(&id).unwrap().fields = fields,
-            None => self.enter(
-                Id::made_by(Prefix::Webhook, &content, 0),
-                &content,
-                0,
-                fields,
-            ),
-        }
-    }
-
-    fn create_file(&mut self) {
-        let Some((wallet_id, signer)) = self.signer(|_, _| true) else {
-            return;
-        };
-        use base64::Engine;
-        let sha256 = self.dice.hash();
-        let digest = base64::engine::general_purpose::STANDARD.encode(sha256.0);
-        let request = ModelRequest {
-            kind: "file.create",
-            target: "a name".into(),
-            payload: format!("sha-256=:{digest}:"),
-            signer,
-        };
-        let content = self.place(request, None, None);
-        let fields = FileEntry {
-            organization_id: self.organization_of(&wallet_id),
-            wallet_id,
-            sha256,
-            size_bytes: self.dice.next(),
-        };
-        let id = Id::made_by(Prefix::File, &content, 0);
-        self.enter(id, &content, 0, EntryFields::File(fields));
-    }
-
-    fn act_as_operator(&mut self) {
-        let organizations = self.ids(Prefix::Organization);
-        let Some(organization) = self.pick(&organizations) else {
-            return;
-        };
-        let signer = self.operator;
-        let request = |kind, target: String| ModelRequest {
-            kind,
-            target,
-            payload: "{}".into(),
-            signer,
-        };
-        match self.dice.below(3) {
-            0 => {
-                self.place(
-                    request("system.tier", organization.to_string()),
-                    Some(organization),
-                    None,
-                );
-            }
-            1 => {
-                let subject_id = Id::of_hash(Prefix::Batch, &self.dice.hash());
-                let content = self.place(
-                    request("system.verdict", subject_id.to_string()),
-                    None,
-                    None,
-                );
-                let fields = EntryFields::Dispute(DisputeEntry {
-                    organization_id: organization,
-                    subject_id,
-                });
-                self.enter(
-                    Id::made_by(Prefix::Dispute, &content, 0),
-                    &content,
-                    0,
-                    fields,
-                );
-            }
-            _ => {
-                let address = self.address();
-                let content = self.place(
-                    request("system.sequencer_key", address.to_string()),
-                    None,
-                    None,
-                );
-                let fields = EntryFields::SequencerKey(SequencerKeyEntry {
-                    address,
-                    from_batch: self.dice.next() >> 1,
-                });
-                self.enter(Id::of_hash(Prefix::Action, &content), &content, 0, fields);
-            }
-        }
     }
 }

@@ -5,8 +5,8 @@ use kedge_protocol::hash::keccak;
 use kedge_protocol::resource::{ObjectStatus, Role};
 use kedge_protocol::state::StateEntry;
 use kedge_protocol::state::entry::{
-    ApiKeyEntry, DisputeEntry, EntryFields, FileEntry, ObjectEntry, SequencerKeyEntry,
-    TemplateEntry, VariationEntry, WalletEntry, WebhookEntry,
+    ApiKeyEntry, DisputeEntry, EntryFields, FileEntry, NamedKeyEntry, ObjectEntry, TemplateEntry,
+    VariationEntry, WalletEntry, WebhookEntry,
 };
 use kedge_protocol::state::faults::{HeldEntry, LeafWords, ShownEntry, ShownLeaf, StatePoint};
 use kedge_protocol::{Address, Hash, Id, Prefix};
@@ -94,7 +94,7 @@ pub(crate) fn entry(prefix: Prefix) -> StateEntry {
             organization_id,
             subject_id: id(Prefix::Batch, 1),
         }),
-        Prefix::Action => EntryFields::SequencerKey(SequencerKeyEntry {
+        Prefix::Action => EntryFields::SequencerKey(NamedKeyEntry {
             address: address(0xab),
             from_batch: 4,
         }),

@@ -4,8 +4,8 @@
 use alloy_rlp::{Decodable, Header};
 
 use super::{
-    ApiKeyEntry, DisputeEntry, ENTRY_FORMAT, EntryFields, EntryRule, FileEntry, ObjectEntry,
-    SequencerKeyEntry, StateEntry, TemplateEntry, VariationEntry, WalletEntry, WebhookEntry,
+    ApiKeyEntry, DisputeEntry, ENTRY_FORMAT, EntryFields, EntryRule, FileEntry, NamedKeyEntry,
+    ObjectEntry, StateEntry, TemplateEntry, VariationEntry, WalletEntry, WebhookEntry,
 };
 use crate::ids::IdError;
 use crate::resource::{ObjectStatus, Role, Who};
@@ -138,7 +138,7 @@ impl<'a> EntryReader<'a> {
                 organization_id: self.organization()?,
                 subject_id: self.any_id("subject_id")?,
             }),
-            Prefix::Action => EntryFields::SequencerKey(SequencerKeyEntry {
+            Prefix::Action => EntryFields::SequencerKey(NamedKeyEntry {
                 address: self.address("address")?,
                 from_batch: self.number("from_batch")?,
             }),

@@ -52,7 +52,7 @@ pub enum EntryFields {
     /// A dispute (`dsp`).
     Dispute(DisputeEntry),
     /// A sequencer key that the log names, under the id of the action that named it (`act`).
-    SequencerKey(SequencerKeyEntry),
+    SequencerKey(NamedKeyEntry),
 }
 
 /// Fields of an object.
@@ -183,7 +183,7 @@ pub struct DisputeEntry {
 
 /// Fields of a sequencer key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct SequencerKeyEntry {
+pub struct NamedKeyEntry {
     /// The key.
     pub address: Address,
     /// The first batch that it signs.

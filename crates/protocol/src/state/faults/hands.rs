@@ -46,9 +46,9 @@ pub fn trespass(evidence: &TrespassEvidence<'_>) -> bool {
         return false;
     }
     let allowed = match allowed(template, words, evidence.kind) {
-        Allowance::Wallets(who) => who,
-        Allowance::None => return true,
-        Allowance::Unknown => return false,
+        KindAllowance::Wallets(who) => who,
+        KindAllowance::None => return true,
+        KindAllowance::Unknown => return false,
     };
     let wallet = evidence
         .wallet
@@ -80,7 +80,7 @@ fn lost_owner(shown: &ShownEntry, leaf: &ShownLeaf, words: &LeafWords) -> bool {
 }
 
 /// Who may request the kind of a leaf.
-enum Allowance {
+enum KindAllowance {
     Wallets(Who),
     /// A kind of templates for which this one has no rule.
     None,
@@ -88,17 +88,17 @@ enum Allowance {
     Unknown,
 }
 
-fn allowed(template: &TemplateEntry, words: &LeafWords, kind: Option<&str>) -> Allowance {
+fn allowed(template: &TemplateEntry, words: &LeafWords, kind: Option<&str>) -> KindAllowance {
     if let Some(who) = rule(template, &words.kind) {
-        return Allowance::Wallets(who);
+        return KindAllowance::Wallets(who);
     }
     let default = Kind::BUILT_IN.iter().find(|kind| words.is_kind(kind));
     match default.map(|kind| kind.spec().audience) {
-        Some(ActionAudience::Bus(Some(Who::Owner))) => Allowance::Wallets(Who::Owner),
-        Some(_) => Allowance::Unknown,
+        Some(ActionAudience::Bus(Some(Who::Owner))) => KindAllowance::Wallets(Who::Owner),
+        Some(_) => KindAllowance::Unknown,
         None => match kind.and_then(|kind| NamedKind::of(words, kind)) {
-            Some(NamedKind::Custom) => Allowance::None,
-            _ => Allowance::Unknown,
+            Some(NamedKind::Custom) => KindAllowance::None,
+            _ => KindAllowance::Unknown,
         },
     }
 }

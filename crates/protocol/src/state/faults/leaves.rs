@@ -57,7 +57,7 @@ pub fn dead_hand(shown: &ShownEntry, leaf: &ShownLeaf) -> bool {
     }
 }
 
-/// What a false entry is shown with, besides the entry and the leaf.
+/// What a false entry is shown with, in addition to the entry and the leaf.
 #[derive(Clone, Copy, Default)]
 pub struct FalseEntryEvidence<'a> {
     /// The plain text of the leaf's kind.

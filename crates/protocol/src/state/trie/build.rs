@@ -2,7 +2,7 @@
 
 use alloy_trie::{HashBuilder, Nibbles};
 
-use super::stored::{NodePath, StoredBranch};
+use super::branch::{NodePath, StoredBranch};
 use crate::Hash;
 
 /// A leaf does not follow the last one.

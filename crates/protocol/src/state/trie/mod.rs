@@ -5,10 +5,10 @@
 //! `alloy-trie` also reads nodes that no honest trie holds (a branch with one child, a pad that is not zero, a node
 //! inside its parent).
 
+mod branch;
 mod build;
 mod node;
 mod proof;
-mod stored;
 mod update;
 
 use crate::hash::keccak;
@@ -16,10 +16,10 @@ use crate::{Hash, Id};
 
 pub(crate) use proof::hex_list;
 
+pub use branch::{NodePath, StoredBranch};
 pub use build::{PathOrderError, StateRootBuilder};
 pub use node::NodeProblem;
 pub use proof::{StateProof, StateProofError, breaks_trie};
-pub use stored::{NodePath, StoredBranch};
 pub use update::{
     StateLeaves, StateNodes, StateProofNodes, StateTrieError, StateUpdate, prove_state,
     update_state,

@@ -7,9 +7,9 @@ use alloy_trie::HashBuilder;
 use alloy_trie::Nibbles;
 use alloy_trie::proof::ProofRetainer;
 
+use super::branch::{NodePath, StoredBranch};
 use super::build::{PathOrderError, StateRootBuilder};
 use super::node::nibble;
-use super::stored::{NodePath, StoredBranch};
 use super::{EMPTY_STATE_ROOT, PATH_NIBBLES};
 use crate::Hash;
 
