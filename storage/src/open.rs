@@ -22,9 +22,9 @@ use crate::rocks::{DatabaseAccess as Files, RocksDatabase, is_no_space};
 use crate::snapshot::StoreSnapshot;
 use crate::store::{StoreAccess, StoreOptions};
 use crate::tables::Table;
-use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS};
 use crate::tables::meta::{APPLIED_KEY, AppliedFrame, DOMAIN_KEY, FORMAT_KEY, HEAD_KEY, LogHead};
 use crate::tables::row::BincodeRow;
+use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS};
 
 pub use error::{ARCHIVED_LIST, StoreOpenError};
 pub use store_opening::StoreOpening;

@@ -413,13 +413,12 @@ impl Committer {
                 let object: &Object = next;
                 let mut trace = object.trace;
                 trace.place(sequence, timestamp_ms);
-                match base {
-                    Some(base) => group.put_object(object, &trace, Some(base.owner_id)),
-                    None => {
-                        let minted = self.minted(object.template_id)?;
-                        *minted += 1;
-                        group.put_mint(object, &trace, *minted);
-                    }
+                if let Some(base) = base {
+                    group.put_object(object, &trace, Some(base.owner_id));
+                } else {
+                    let minted = self.minted(object.template_id)?;
+                    *minted += 1;
+                    group.put_mint(object, &trace, *minted);
                 }
                 let placed = Object {
                     properties: String::new(),

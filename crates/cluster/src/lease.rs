@@ -156,7 +156,9 @@ impl Lease {
     ) -> Result<Option<u64>, StreamError> {
         let value = serde_json::to_vec(holder).map_err(unreachable)?;
         let servers = &self.0.0.servers;
-        let updated = servers.update(LEASE_KEY, value.into(), last_revision).await?;
+        let updated = servers
+            .update(LEASE_KEY, value.into(), last_revision)
+            .await?;
         if updated.is_some() {
             self.tell().await;
         }

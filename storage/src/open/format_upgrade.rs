@@ -40,9 +40,7 @@ pub(super) fn upgrade(
     database.raw().write_opt(batch, &row_writes())?;
     let mut options = FlushOptions::default();
     options.set_wait(true);
-    database
-        .raw()
-        .flush_cfs_opt(&database.tables(), &options)?;
+    database.raw().flush_cfs_opt(&database.tables(), &options)?;
     tracing::info!(objects, "the store is upgraded");
     Ok(())
 }

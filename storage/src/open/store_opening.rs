@@ -12,8 +12,8 @@ use super::consistency::{follows, not_beyond, reaches_back, refuses};
 use super::format_upgrade::{UpgradeError, upgrade};
 use super::tail::{UnsignedRequest, check_tail};
 use super::{
-    StoreOpenError, check_meta, in_use, index_actions, is_empty, make, of_rocks, of_system, open_database,
-    open_or_look, unreadable, whole,
+    StoreOpenError, check_meta, in_use, index_actions, is_empty, make, of_rocks, of_system,
+    open_database, open_or_look, unreadable, whole,
 };
 use crate::creation_lock;
 use crate::group::WriteGroup;

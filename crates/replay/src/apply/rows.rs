@@ -123,12 +123,7 @@ impl ReplayRows {
     }
 
     /// Writes an object's rows, replacing those of `written`.
-    fn object(
-        &mut self,
-        state: &FoldState<PriorState>,
-        object: &Object,
-        written: &ObjectBaseline,
-    ) {
+    fn object(&mut self, state: &FoldState<PriorState>, object: &Object, written: &ObjectBaseline) {
         self.group
             .put_object(object, &object.trace, Some(written.owner_id));
         self.index(state, object, written.properties.as_deref());

@@ -6,9 +6,7 @@ use kedge_protocol::Address;
 use kedge_protocol::signature::SigningKey;
 
 use super::BondTerms;
-use crate::contract::artifact::{
-    Artifact, BOND, HISTORY_JUDGE, JUDGE, SIGNER_JUDGE, STATE_JUDGE,
-};
+use crate::contract::artifact::{Artifact, BOND, HISTORY_JUDGE, JUDGE, SIGNER_JUDGE, STATE_JUDGE};
 use crate::contract::{TransactError, account, name_bond_calldata, number, transact};
 use crate::rpc::RpcClient;
 use crate::transaction::{FeePolicy, deployed_address};
