@@ -56,7 +56,7 @@ abstract contract JudgeBase is IKedgeFaultJudge {
     }
 
     function _requireSignedCheckpoint(CheckpointEvidence calldata evidence) internal view {
-        // A checkpoint of nothing is signed by nobody; zero batches revert here.
+        // No sequencer signs a checkpoint of nothing; zero batches revert here.
         uint64 last = evidence.checkpoint.batches - 1;
         _requireCovered(last);
         _requireSigner(evidence.checkpoint.hash(), last, evidence.signature, evidence.keyIndex);

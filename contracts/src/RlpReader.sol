@@ -39,7 +39,7 @@ library RlpReader {
         return !cursor.isBroken && cursor.next == cursor.end;
     }
 
-    /// @notice A list, as a cursor of its own.
+    /// @notice A list, as another cursor.
     function list(RlpCursor memory cursor) internal pure returns (RlpCursor memory inner) {
         (bool isList, uint256 start, uint256 length) = _item(cursor);
         if (!isList) cursor.isBroken = true;

@@ -146,7 +146,7 @@ library StateSigners {
         return fields.isDeleted;
     }
 
-    /// @notice False entry: after a mint without words of its own the owner is not the wallet that signed it.
+    /// @notice False entry: after a mint with the payload `{}` the owner is not the wallet that signed it.
     /// @param wallet The wallet that has the signer among its keys, at any checkpoint.
     function isMinterFalse(ShownEntry memory object, LeafFacts memory leaf, ShownEntry memory wallet)
         internal

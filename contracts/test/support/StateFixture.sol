@@ -30,7 +30,7 @@ abstract contract StateFixture is BondFixture {
         _seal(2);
     }
 
-    /// @dev An action in the middle of a batch of its own; its leaf extends `previous`.
+    /// @dev An action in the middle of a new batch; its leaf extends `previous`.
     function _act(bytes32 previous, string memory kind, string memory target, string memory payload, address signer)
         internal
         returns (ActionEvidence memory evidence)
