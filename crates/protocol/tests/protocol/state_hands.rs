@@ -1,5 +1,7 @@
 //! Faults of leaves: what the vectors leave out, and near misses of each.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use kedge_protocol::chain::first_integrity;
 use kedge_protocol::resource::{ObjectStatus, Who};
 use kedge_protocol::state::StateEntry;
@@ -352,4 +354,25 @@ fn a_variation_is_one_that_its_action_made() {
     assert!(shows(texts, 500, 501));
     assert!(shows(("template.update", &target), 0, 1));
     assert!(shows(("template.variations", "tpl"), 0, 1));
+}
+
+#[test]
+fn a_file_has_the_digest_that_was_signed() {
+    let stored = |payload: &str| {
+        let fields = entry(Prefix::File).fields;
+        let (leaf, own, made) = made(5, ("file.create", "name", payload), address(1), fields);
+        let evidence = FalseEntryEvidence {
+            kind: Some("file.create"),
+            ..NONE
+        };
+        false_entry(&at(point(2, 9), own, &made), &leaf, &evidence)
+    };
+    let sha256 = match entry(Prefix::File).fields {
+        EntryFields::File(file) => file.sha256,
+        other => panic!("{other:?}"),
+    };
+    let digest = STANDARD.encode(sha256.0);
+    assert!(!stored(&format!("sha-256=:{digest}:")));
+    assert!(stored(&format!("sha-256=:{}:", STANDARD.encode([0; 32]))));
+    assert!(stored(&digest));
 }

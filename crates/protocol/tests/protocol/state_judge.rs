@@ -246,21 +246,9 @@ fn evidence_that_holds_convicts() {
 }
 
 #[test]
-fn every_record_is_tied_to_the_operator() {
+fn evidence_of_every_fault_is_read_and_judged() {
     let scene = JudgeScene::new();
     let (entry, leaf) = (scene.entry(), scene.leaf());
-    let bytes = scene.stale.to_bytes();
-    let of_another = scene.held(2, id(Prefix::Object, 1), bytes, OTHER);
-    let mut elsewhere = leaf.clone();
-    elsewhere.action.index = 2;
-    let mut unsigned = leaf.clone();
-    let header = scene.log.batch(1).signed(&key(OTHER));
-    unsigned.action.batch = HeaderEvidence::signed(&header, 0);
-    let mut reworded = leaf.clone();
-    reworded.words = Some(LeafWords {
-        kind: keccak(b"transfer"),
-        ..scene.words
-    });
     let mut faults = Vec::new();
     for evidence in JudgeScene::every(&entry, &leaf) {
         let text = serde_json::to_string(&evidence).unwrap();
@@ -286,6 +274,24 @@ fn every_record_is_tied_to_the_operator() {
         faults.push(fault);
     }
     assert_eq!(faults, StateFault::ALL);
+}
+
+#[test]
+fn every_record_is_tied_to_the_operator() {
+    let scene = JudgeScene::new();
+    let (entry, leaf) = (scene.entry(), scene.leaf());
+    let bytes = scene.stale.to_bytes();
+    let of_another = scene.held(2, id(Prefix::Object, 1), bytes, OTHER);
+    let mut elsewhere = leaf.clone();
+    elsewhere.action.index = 2;
+    let mut unsigned = leaf.clone();
+    let header = scene.log.batch(1).signed(&key(OTHER));
+    unsigned.action.batch = HeaderEvidence::signed(&header, 0);
+    let mut reworded = leaf.clone();
+    reworded.words = Some(LeafWords {
+        kind: keccak(b"transfer"),
+        ..scene.words
+    });
     for evidence in JudgeScene::every(&of_another, &leaf) {
         let refused = scene.judged(&evidence);
         let is_unsigned = matches!(

@@ -4,8 +4,8 @@ use kedge_protocol::resource::{ObjectStatus, Role, Who};
 use kedge_protocol::state::StateEntry;
 use kedge_protocol::state::entry::{EntryFields, EntryRule};
 use kedge_protocol::state::faults::{
-    changed_constant, dead_hand, false_address, false_keys, false_version, hidden_change,
-    lone_step, oversupply,
+    HeldEntry, ShownEntry, StatePoint, changed_constant, dead_hand, false_address, false_keys,
+    false_version, hidden_change, lone_step, malformed_state, oversupply, rewritten_state,
 };
 use kedge_protocol::{Hash, Prefix};
 
@@ -430,4 +430,31 @@ fn a_supply_without_a_bound_is_not_exceeded() {
         &object,
         &at(here, id(Prefix::Template, 1), &bound)
     ));
+}
+
+#[test]
+fn a_checkpoint_without_a_root_holds_nothing_malformed() {
+    let bad = |is_rooted| {
+        let point = StatePoint {
+            is_rooted,
+            ..point(2, 9)
+        };
+        ShownEntry::read(point, id(Prefix::Object, 1), &[0xc0])
+    };
+    assert!(malformed_state(&bad(true)));
+    assert!(!malformed_state(&bad(false)));
+}
+
+/// Two states of one number of batches are equivocation, which needs no entries.
+#[test]
+fn rewriting_takes_two_checkpoints() {
+    let first = at(point(2, 9), id(Prefix::Object, 1), &entry(Prefix::Object));
+    let gone = |batches| ShownEntry {
+        point: point(batches, 9),
+        id: first.id,
+        held: HeldEntry::Nothing,
+    };
+    assert!(rewritten_state(&first, &gone(3)));
+    assert!(!rewritten_state(&first, &gone(2)));
+    assert!(!rewritten_state(&first, &gone(1)));
 }

@@ -37,9 +37,18 @@ pub(crate) fn at(point: StatePoint, id: Id, entry: &StateEntry) -> ShownEntry {
 
 /// The first resource of each type, at version 2 and sequence 5.
 pub(crate) fn entry(prefix: Prefix) -> StateEntry {
+    StateEntry {
+        version: 2,
+        sequence: 5,
+        integrity: keccak(prefix.text().as_bytes()),
+        fields: fields(prefix),
+    }
+}
+
+fn fields(prefix: Prefix) -> EntryFields {
     let organization_id = id(Prefix::Organization, 1);
     let hash = keccak(b"text");
-    let fields = match prefix {
+    match prefix {
         Prefix::Object => EntryFields::Object(ObjectEntry {
             organization_id,
             template_id: id(Prefix::Template, 1),
@@ -99,12 +108,6 @@ pub(crate) fn entry(prefix: Prefix) -> StateEntry {
             from_batch: 4,
         }),
         other => panic!("{other:?}"),
-    };
-    StateEntry {
-        version: 2,
-        sequence: 5,
-        integrity: keccak(prefix.text().as_bytes()),
-        fields,
     }
 }
 
