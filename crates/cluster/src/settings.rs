@@ -197,17 +197,17 @@ pub(crate) async fn bucket(
     let bucket = options.stream();
     let began = Instant::now();
     loop {
-        let why = match context.get_key_value(&bucket).await {
-            Ok(found) => match found.entry(LEASE_KEY).await {
+        let why = if let Ok(found) = context.get_key_value(&bucket).await {
+            match found.entry(LEASE_KEY).await {
                 Ok(_) => return Ok(found),
-                Err(unread) => Some(unread.to_string()),
-            },
-            Err(_) => {
-                let made = context.create_stream(wanted_bucket(options)).await;
-                made.err().map(|error| error.to_string())
+                Err(unread) => unread.to_string(),
+            }
+        } else {
+            match context.create_stream(wanted_bucket(options)).await {
+                Ok(_) => continue,
+                Err(refused) => refused.to_string(),
             }
         };
-        let Some(why) = why else { continue };
         if began.elapsed() > MAKING_MAX {
             let what = format!("the bucket {bucket} cannot be made or read");
             return Err(ConnectError::Engine { what, why });

@@ -73,7 +73,7 @@ impl ModelLog {
     pub(crate) fn random(seed: u64) -> Self {
         let mut log = Self {
             dice: Dice(seed),
-            actions: Vec::new(),
+            rules: Vec::new(),
             of_resource: BTreeMap::new(),
             points: Vec::new(),
             state: BTreeMap::new(),
@@ -418,7 +418,7 @@ impl ModelLog {
             variation_count: 0,
             properties_hash: self.dice.hash(),
             schema_hash: keccak(b""),
-            actions: self.rules(),
+            rules: self.rules(),
         };
         let request = ModelRequest {
             kind: "template.create",
@@ -456,7 +456,7 @@ impl ModelLog {
         self.place(&request, Some(id), None);
         let (rules, hash) = (self.rules(), self.dice.hash());
         let template = self.template_mut(&id);
-        template.actions = rules;
+        template.rules = rules;
         template.properties_hash = hash;
         template.public_access = !template.public_access;
     }
@@ -492,7 +492,7 @@ impl ModelLog {
     fn allowed(&mut self, template: &Id, kind: &str, owner: Option<Id>) -> Option<(Id, Address)> {
         let entry = self.template(template);
         let organization = entry.organization_id;
-        let rule = entry.actions.iter().find(|rule| rule.kind == kind);
+        let rule = entry.rules.iter().find(|rule| rule.kind == kind);
         let who = match rule {
             Some(rule) => rule.who,
             None if kind.starts_with("x.") => return None,

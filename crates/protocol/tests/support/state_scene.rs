@@ -75,7 +75,7 @@ fn fields(prefix: Prefix) -> EntryFields {
             variation_count: 3,
             properties_hash: hash,
             schema_hash: hash,
-            actions: Vec::new(),
+            rules: Vec::new(),
         }),
         Prefix::Variation => EntryFields::Variation(VariationEntry {
             organization_id,
