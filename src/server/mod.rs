@@ -34,12 +34,7 @@ pub async fn serve(
     let shedding =
         LoadShedder::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
     let tls = bound.tls().is_some();
-    let dispatch = Arc::new(RequestDispatcher::new(
-        config,
-        services,
-        Arc::clone(&shedding),
-        tls,
-    )?);
+    let dispatch = RequestDispatcher::new(config, services, Arc::clone(&shedding), tls)?;
     // Streams would otherwise run forever.
     let stopping = || streams.stop();
     bound
