@@ -3,13 +3,11 @@
 mod active_request;
 mod dispatch;
 mod dispatcher;
-mod execution;
 mod faults;
 mod http_metrics;
-mod identification;
 mod leader_forwarding;
 mod response;
-mod submission;
+mod unread_caller;
 
 use std::sync::Arc;
 use std::time::Duration;
