@@ -197,9 +197,10 @@ impl Engine {
         }))
     }
 
-    /// Refuses if too many requests are in flight. Called before any other work for a request, so that a refusal is as
-    /// cheap as possible.
+    /// Refuses if the clock is not believed, or if too many requests are in flight. Called before any other work for a
+    /// request, so that a refusal is as cheap as possible.
     pub fn check_room(&self) -> Result<(), SubmissionError> {
+        self.check_clock()?;
         self.inner.room.check()
     }
 

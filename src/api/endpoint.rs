@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 
 use hyper::header::IF_MATCH;
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 use kedge_actors::api::{Submission, SubmissionOutcome};
 use kedge_http::auth::rights::{CrudAccess, EndpointRight};
@@ -63,7 +64,7 @@ pub enum AnswerMode {
     /// By a handler; nothing is signed.
     Handler(fn(HandlerCall) -> ReplyFuture<'static>),
     /// From the committed outcome, now or when the request is repeated with its idempotency key. The server submits
-    /// such requests (`src/server/submission.rs`).
+    /// such requests (`src/server/dispatch.rs`).
     Committed(CommittedAnswer),
 }
 
@@ -195,10 +196,12 @@ impl EndpointRow {
         self.parameters().map(|parameter| parameter.name).collect()
     }
 
-    /// Checks whole numbers in the query against the documented bounds.
-    pub fn check_numbers(&self, query: &RequestQuery) -> ApiResult<()> {
+    /// Reads a request's query, with its whole numbers within the documented bounds.
+    pub fn read_query(&self, parts: &Parts) -> ApiResult<RequestQuery> {
+        let query = RequestQuery::parse(parts.uri.query(), &[&self.parameter_names()])?;
         self.parameters()
-            .try_for_each(|parameter| parameter.check_number(query))
+            .try_for_each(|parameter| parameter.check_number(&query))?;
+        Ok(query)
     }
 
     /// True for a list, whose page may be large.

@@ -1,42 +1,54 @@
-//! Handling of one request: route, permit, authentication, signature headers, body, signature, handler, answer. Each
-//! step can refuse before the next one costs anything. A request counts as in flight only once its body has arrived, so
-//! a slow one does not block others.
+//! Handling of one request: `RequestDispatcher::handle` owns the control flow, and the steps follow it in their order.
+//! Each step can refuse before the next one costs anything. A request counts as in flight only once its body has
+//! arrived, so a slow one does not block others.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Request, Response, StatusCode, Version};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use kedge_actors::api::{Submission, SubmissionOutcome};
+use kedge_actors::fair::FairPermit;
 use kedge_actors::metric_definitions::OVERLOADED;
+use kedge_cluster::node::Replica;
 use kedge_http::auth::CallerSession;
+use kedge_http::auth::api_key::API_KEY;
 use kedge_http::body::{self, BodyText};
+use kedge_http::clock::now_s;
 use kedge_http::cors::CorsAnswer;
 use kedge_http::error::{ApiError, ApiResult};
-use kedge_http::limits::{BudgetReservation, LimitClass};
+use kedge_http::limits::{BudgetReservation, LimitClass, ShareHolder};
+use kedge_http::preconditions;
 use kedge_http::query::RequestQuery;
 use kedge_http::reply::HttpReply;
 use kedge_http::server::response_body::SentBody;
 use kedge_http::server::{RequestHandler, malformed_request};
-use kedge_http::signing::SigningScheme;
-use kedge_http::v2::{self};
+use kedge_http::signing::request::{self, SigningContext};
+use kedge_http::signing::{SignatureHeaders, SigningScheme, names};
+use kedge_http::v2;
 use kedge_net::connection::{ConnectionState, OpenRequest};
+use kedge_protocol::{Code, Id};
 use tracing::Instrument as _;
 
 use super::active_request::ActiveRequest;
 use super::dispatcher::RequestDispatcher;
-use super::execution::RequestSignature;
 use super::faults::CheckedBody;
 use super::response::undocumented;
-use super::submission;
-use crate::api::endpoint::{AnswerMode, EndpointAuth};
-use crate::api::idempotency;
-use crate::api::{EndpointRow, RouteMatch, TABLE, documented};
+use super::unread_caller::seen;
+use crate::api::call::HandlerCall;
+use crate::api::endpoint::{AnswerMode, CommittedAnswer, EndpointAuth, MIN_SEQUENCE, ReplyFuture};
+use crate::api::files::handlers as files;
+use crate::api::idempotency::{self, REPLAYED, secrets};
+use crate::api::{EndpointRow, RouteMatch, TABLE, documented, served_document};
+
+/// Time limit of the wait for `min_sequence`.
+const MIN_SEQUENCE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl RequestHandler for RequestDispatcher {
     async fn answer(&self, request: Request<Incoming>, using: OpenRequest) -> Response<SentBody> {
@@ -139,14 +151,38 @@ impl RequestDispatcher {
             RouteOutcome::Endpoint(endpoint, ids) => (endpoint, ids),
             RouteOutcome::Answered(reply) => return Ok(reply),
         };
-        if let Some(answered) = self.answer_by_leader(endpoint, parts, active).await {
-            return answered;
+        if let Some(replica) = self.follows(endpoint) {
+            let answering = self.answer_by_leader(replica, endpoint, parts, active);
+            return answering.await;
         }
         self.check_capacity(endpoint, active).await?;
         let session = self.identify(endpoint, parts, active).await?;
-        let query = self.authorize(endpoint, session.as_ref(), parts, active)?;
+        let query = endpoint.read_query(parts)?;
+        endpoint.check_condition(&parts.headers)?;
+        if let Some(session) = session {
+            session.check(endpoint.right())?;
+            // The result of an earlier request with the same idempotency key is returned even so.
+            if endpoint.is_signed() && idempotency::key_of(&parts.headers)?.is_none() {
+                let rates = &self.services.limits.rates;
+                rates.check_log(session.organization_id)?;
+            }
+        }
         let signature = RequestSignature::read(endpoint, &parts.headers)?;
-        let mut body = self.read_body(endpoint, &parts.headers, active).await?;
+        let headers = &parts.headers;
+        let mut body = match (endpoint.request, &endpoint.signs, session) {
+            (None, ..) => self.pass_over_body(active).await?,
+            (Some(_), SigningScheme::File, Some(session)) => {
+                let organization_id = session.organization_id;
+                self.read_upload(organization_id, headers, active).await?
+            }
+            (Some(_), ..) => {
+                active.phase("read body");
+                let (bodies, holder) = (&self.services.bodies, active.charge.holder());
+                let is_public = endpoint.auth == EndpointAuth::Public;
+                let reading = bodies.read(headers, &mut active.body, holder, is_public);
+                reading.await?
+            }
+        };
         let checked = CheckedBody::of(active.index, &body);
         let carried_out = async {
             // Taken only now, so that a slow body does not block others.
@@ -160,7 +196,7 @@ impl RequestDispatcher {
             let reply = match (&endpoint.answer, submission) {
                 (AnswerMode::Committed(answer), Some(submission)) => {
                     let path = parts.uri.path();
-                    submission::change(call, path, submission, signature.overdue, *answer).await
+                    change(call, path, submission, signature.overdue, *answer).await
                 }
                 (AnswerMode::Handler(handler), None) => self.read(call, *handler).await,
                 _ => Err(ApiError::internal(&"a row signs, and has a handler")),
@@ -218,67 +254,10 @@ impl RequestDispatcher {
         Ok(RouteOutcome::Endpoint(endpoint, found))
     }
 
-    /// Checks the query, the conditions, the caller's right, and the quotas of what will be written.
-    fn authorize(
-        &self,
-        endpoint: &EndpointRow,
-        session: Option<&CallerSession>,
-        parts: &Parts,
-        active: &ActiveRequest,
-    ) -> ApiResult<RequestQuery> {
-        let services = &self.services;
-        let signs = endpoint.is_signed();
-        if endpoint.limit != LimitClass::Free && !signs {
-            services.limits.answers.check(&active.charge.holder())?;
-        }
-        let query = RequestQuery::parse(parts.uri.query(), &[&endpoint.parameter_names()])?;
-        endpoint.check_numbers(&query)?;
-        endpoint.check_condition(&parts.headers)?;
-        if let Some(session) = session {
-            session.check(endpoint.right())?;
-            // The result of an earlier request with the same idempotency key is returned even so.
-            if signs && idempotency::key_of(&parts.headers)?.is_none() {
-                services.limits.rates.check_log(session.organization_id)?;
-            }
-        }
-        Ok(query)
-    }
-
-    async fn read_body(
-        &self,
-        endpoint: &EndpointRow,
-        headers: &HeaderMap,
-        active: &mut ActiveRequest,
-    ) -> ApiResult<BodyText> {
-        let services = &self.services;
-        let holder = active.charge.holder();
-        let is_public = endpoint.auth == EndpointAuth::Public;
-        if endpoint.request.is_some() {
-            active.phase("read body");
-        }
-        match (endpoint.request, &endpoint.signs, active.session) {
-            (None, ..) if services.bodies.pass_over(&mut active.body).await => {
-                Ok(BodyText::default())
-            }
-            // It would fill windows for as long as the request takes, without counting on a caller.
-            (None, ..) => Err(body::unwanted()),
-            (Some(_), SigningScheme::File, Some(session)) => {
-                let organization_id = session.organization_id;
-                // Even if its key is known: the upload is written before the key is looked up.
-                let tier = services.limits.rates.check_log(organization_id)?;
-                let may_write = || services.limits.rates.check_disk(&tier);
-                services
-                    .files
-                    .receive(headers, &mut active.body, (organization_id, &may_write))
-                    .await
-            }
-            (Some(_), ..) => {
-                services
-                    .bodies
-                    .read(headers, &mut active.body, holder, is_public)
-                    .await
-            }
-        }
+    /// This node's part in a cluster, if it follows and the request changes something.
+    fn follows(&self, endpoint: &EndpointRow) -> Option<&Replica> {
+        let replica = self.services.node.replica.get()?;
+        (endpoint.changes() && !self.services.engine.leads()).then_some(replica)
     }
 
     /// Refuses a request without room before it costs anything, at a steady pace.
@@ -301,7 +280,6 @@ impl RequestDispatcher {
             return Ok(());
         }
         if endpoint.is_signed() {
-            self.services.engine.check_clock()?;
             self.services.engine.check_room()?;
             if self.shedding.refuses() {
                 metrics::counter!(OVERLOADED).increment(1);
@@ -310,6 +288,257 @@ impl RequestDispatcher {
         }
         self.services.limits.check_room()
     }
+
+    /// Identifies the caller, and counts the request even if it will be refused for lack of a token. A public read with
+    /// a token is counted on the token's organization; otherwise its caller is unknown. A read needs room for its answer.
+    async fn identify(
+        &self,
+        endpoint: &EndpointRow,
+        parts: &Parts,
+        active: &mut ActiveRequest,
+    ) -> ApiResult<Option<CallerSession>> {
+        active.phase("authenticate");
+        let now_s = now_s();
+        let (services, headers) = (&self.services, &parts.headers);
+        let shows_something = headers.contains_key(AUTHORIZATION) || headers.contains_key(API_KEY);
+        let may_show_token =
+            endpoint.method == Method::GET && endpoint.limit != LimitClass::Free && shows_something;
+        let (organization, session) = match endpoint.auth {
+            EndpointAuth::Bearer => {
+                let session = services.authenticate_at(headers, now_s, || seen(endpoint, parts));
+                let organization = match &session {
+                    Ok(session) => Some(session.organization_id),
+                    Err(error) => self.organization_of_unread(error, headers, now_s),
+                };
+                (organization, session.map(Some))
+            }
+            EndpointAuth::Public if may_show_token => {
+                let session = services.authenticate(headers, now_s);
+                (
+                    session.ok().map(|session| session.organization_id),
+                    Ok(None),
+                )
+            }
+            EndpointAuth::Public => (None, Ok(None)),
+        };
+        active.session = session.as_ref().ok().copied().flatten();
+        let limits = &services.limits.rates;
+        let counting = limits.count(&mut active.charge, endpoint.limit, organization);
+        counting.await?;
+        let session = match session {
+            Err(unread) if organization.is_some() => {
+                let reading = self.caller_once_read(endpoint, parts, active, unread);
+                Some(reading.await?)
+            }
+            session => session?,
+        };
+        if endpoint.limit != LimitClass::Free && !endpoint.is_signed() {
+            services.limits.answers.check(&active.charge.holder())?;
+        }
+        Ok(session)
+    }
+
+    /// Passes over a body that the endpoint does not take.
+    async fn pass_over_body(&self, active: &mut ActiveRequest) -> ApiResult<BodyText> {
+        if self.services.bodies.pass_over(&mut active.body).await {
+            return Ok(BodyText::default());
+        }
+        // It would fill windows for as long as the request takes, without counting on a caller.
+        Err(body::unwanted())
+    }
+
+    /// Writes an upload to the disk.
+    async fn read_upload(
+        &self,
+        organization_id: Id,
+        headers: &HeaderMap,
+        active: &mut ActiveRequest,
+    ) -> ApiResult<BodyText> {
+        active.phase("read body");
+        let services = &self.services;
+        // Even if its key is known: the upload is written before the key is looked up.
+        let tier = services.limits.rates.check_log(organization_id)?;
+        let may_write = || services.limits.rates.check_disk(&tier);
+        services
+            .files
+            .receive(headers, &mut active.body, (organization_id, &may_write))
+            .await
+    }
+
+    /// Takes a permit, which the request holds until it is answered.
+    fn admit(
+        &self,
+        endpoint: &EndpointRow,
+        active: &ActiveRequest,
+    ) -> ApiResult<Option<FairPermit<ShareHolder>>> {
+        if endpoint.limit == LimitClass::Free {
+            return Ok(None);
+        }
+        let permit = self.services.limits.enter(active.charge.holder())?;
+        Ok(Some(permit))
+    }
+
+    /// Reads the signed texts and checks the signature. `None` if the request signs nothing.
+    async fn verify(
+        &self,
+        endpoint: &EndpointRow,
+        signature: &RequestSignature,
+        id: &str,
+        body: &mut BodyText,
+        active: &mut ActiveRequest,
+    ) -> ApiResult<Option<Submission>> {
+        let Some(headers) = signature.headers else {
+            active.phase("handle");
+            return Ok(None);
+        };
+        active.phase("verify");
+        active.signer = Some(headers.signer);
+        let context = SigningContext {
+            session: active.session,
+            path_id: id,
+            invitations: &self.services.access.invitations,
+        };
+        let (services, bytes) = (&self.services, body.text.len());
+        let read = || request::read(&endpoint.signs, &context, body);
+        let read = services.limits.work_in_place(bytes, read).await??;
+        let Some((principal, signed)) = read else {
+            active.phase("handle");
+            return Ok(None);
+        };
+        let expires_at = Instant::now() + services.request_timeout;
+        let (verifier, bytes) = (Arc::clone(&services.access.verifier), signed.text.len());
+        let check = move || verifier.check(principal, &headers, signed, expires_at);
+        let mut submission = services.limits.compute(bytes, check).await??;
+        active.signer_is_known = true;
+        if let Some(traced) = &mut active.traced {
+            submission.timing = Some(traced.engine("submit", submission.actions.len()));
+        }
+        Ok(Some(submission))
+    }
+
+    /// Waits until the sequence named in the query can be read.
+    pub(super) async fn wait_for_sequence(
+        &self,
+        query: &RequestQuery,
+        holder: ShareHolder,
+    ) -> ApiResult<()> {
+        let Some(wanted) = query.number(MIN_SEQUENCE.name)? else {
+            return Ok(());
+        };
+        let engine = &self.services.engine;
+        if engine.published().head.sequence >= wanted {
+            return Ok(());
+        }
+        // Waiting uses only a part of the permits, so others get theirs.
+        let wait = self.services.limits.wait(holder)?;
+        if engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await {
+            return Ok(());
+        }
+        drop(wait);
+        let reached = engine.published().head.sequence;
+        Err(ApiError::new(
+            Code::SequenceNotReached,
+            format!("the log is at sequence {reached}, not yet at {wanted}"),
+        ))
+    }
+
+    /// What the handler gets.
+    fn call(
+        &self,
+        endpoint: &'static EndpointRow,
+        ids: RouteMatch,
+        (session, query, body): (Option<CallerSession>, RequestQuery, BodyText),
+        parts: &mut Parts,
+        active: &ActiveRequest,
+    ) -> HandlerCall {
+        HandlerCall {
+            document: served_document,
+            services: Arc::clone(&self.services),
+            endpoint,
+            method: parts.method.clone(),
+            id: ids.id,
+            sub_id: ids.sub_id,
+            query,
+            headers: taken(&mut parts.headers),
+            body,
+            session,
+            submission: None,
+            earlier: None,
+            naming: None,
+            shown_once: None,
+            client_address: active.charge.client_address(),
+            holder: active.charge.holder(),
+            request_id: Arc::clone(&active.request_id),
+        }
+    }
+
+    /// Runs a handler; pages are read on separate threads.
+    async fn read(
+        &self,
+        call: HandlerCall,
+        handler: fn(HandlerCall) -> ReplyFuture<'static>,
+    ) -> ApiResult<HttpReply> {
+        let (endpoint, holder) = (call.endpoint, call.holder);
+        let answer = handler(call);
+        if !endpoint.reads_page() {
+            return answer.await;
+        }
+        let runtime = tokio::runtime::Handle::current();
+        let read = move || runtime.block_on(answer);
+        self.services.reads.read_page(holder, read).await
+    }
+}
+
+/// Carries out a request and answers it. If its key was used for the same request before, only the answer is made
+/// again, even if the request is `overdue`.
+async fn change(
+    mut call: HandlerCall,
+    path: &str,
+    mut submission: Submission,
+    overdue: Option<ApiError>,
+    answer: CommittedAnswer,
+) -> ApiResult<HttpReply> {
+    let key = idempotency::key_of(&call.headers)?.map(str::to_owned);
+    if let Some(key) = &key
+        && let Some(committed) = idempotency::begin(&mut call, path, key, &mut submission)?
+    {
+        let reply = answer(&call, &committed).await?;
+        return Ok(reply.with(HeaderName::from_static(REPLAYED), "true"));
+    }
+    if let Some(late) = overdue {
+        return Err(late);
+    }
+    names::check(&submission)?;
+    submission.expected = preconditions::expected(&call.headers)?;
+    if let Some(prepare) = call.endpoint.prepare {
+        prepare(&mut call, &mut submission).await?;
+    }
+    if let Some(key) = &key {
+        secrets::keep(&call, &submission, path, key)?;
+    }
+    let submission = Arc::new(submission);
+    call.submission = Some(Arc::clone(&submission));
+    let reply = match submit(&mut call, submission).await {
+        Ok(committed) => answer(&call, &committed).await,
+        Err(error) => Err(error),
+    };
+    let refused = reply.as_ref().err();
+    if let Some(naming) = &call.naming
+        && refused.is_some_and(|error| error.code == Code::EmailTaken)
+    {
+        naming.met_taken(now_s());
+    }
+    reply
+}
+
+async fn submit(
+    call: &mut HandlerCall,
+    submission: Arc<Submission>,
+) -> ApiResult<SubmissionOutcome> {
+    match call.body.upload.take() {
+        Some(upload) => files::submit(Arc::clone(&call.services), *upload, submission).await,
+        None => call.services.changes.submitter.submit(submission).await,
+    }
 }
 
 /// Where a request goes.
@@ -317,6 +546,46 @@ enum RouteOutcome {
     Endpoint(&'static EndpointRow, RouteMatch),
     /// It needs no endpoint.
     Answered(HttpReply),
+}
+
+/// The signature of a request, as its headers state it.
+struct RequestSignature {
+    /// `None` if the endpoint signs nothing.
+    headers: Option<SignatureHeaders>,
+    /// The deadline has passed: only an earlier outcome is answered.
+    overdue: Option<ApiError>,
+}
+
+impl RequestSignature {
+    /// Reads the headers and checks the deadline.
+    fn read(endpoint: &EndpointRow, headers: &HeaderMap) -> ApiResult<Self> {
+        if !endpoint.is_signed() {
+            return Ok(Self {
+                headers: None,
+                overdue: None,
+            });
+        }
+        let now_s = now_s();
+        let signature = SignatureHeaders::read(headers, now_s)?;
+        let overdue = signature.check_deadline(now_s).err();
+        match overdue {
+            // An answer stored before the deadline is looked up once the signer's right to it is known.
+            Some(late) if idempotency::key_of(headers)?.is_none() => Err(late),
+            overdue => Ok(Self {
+                headers: Some(signature),
+                overdue,
+            }),
+        }
+    }
+}
+
+/// Takes the headers for the handler. The headers that select the answer's form stay, since it is selected later.
+fn taken(headers: &mut HeaderMap) -> HeaderMap {
+    let all = std::mem::take(headers);
+    for accepted in all.get_all(ACCEPT_ENCODING) {
+        headers.append(ACCEPT_ENCODING, accepted.clone());
+    }
+    all
 }
 
 /// Turns a handler's panic into an error; the connection and the process continue.
@@ -337,8 +606,6 @@ impl<F: Future<Output = ApiResult<HttpReply>>> Future for CatchPanic<F> {
 
 #[cfg(test)]
 mod tests {
-    use kedge_protocol::Code;
-
     use super::*;
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
-use kedge_cluster::node::{FORWARDED_BY, ForwardError, ReplicaRole, answer_headers};
+use kedge_cluster::node::{FORWARDED_BY, ForwardError, Replica, ReplicaRole, answer_headers};
 use kedge_config::ClusterWrites;
 use kedge_http::clock::now_s;
 use kedge_http::error::{ApiError, ApiResult};
@@ -35,31 +35,25 @@ const LATE_ANSWER: Duration = Duration::from_secs(1);
 type ChangeJudgement = (ShareHolder, Option<ApiError>);
 
 impl RequestDispatcher {
-    /// The leader's answer, if this node follows and the request changes something.
+    /// The leader's answer to a change, from a node that follows.
     pub(super) async fn answer_by_leader(
         &self,
+        replica: &Replica,
         endpoint: &EndpointRow,
         parts: &Parts,
         active: &mut ActiveRequest,
-    ) -> Option<ApiResult<HttpReply>> {
-        let replica = self.services.node.replica.get()?;
-        if !endpoint.changes() || self.services.engine.leads() {
-            return None;
-        }
-        let judged = match self.judge(endpoint, &parts.headers, active) {
-            Ok(judged) => judged,
-            Err(error) => return Some(Err(error)),
-        };
+    ) -> ApiResult<HttpReply> {
+        let judged = self.judge(endpoint, &parts.headers, active)?;
         let is_second = parts.headers.contains_key(FORWARDED_BY);
         let leader = replica.standing().leader.filter(|_| !is_second);
         let Some(leader) = leader else {
             let message = "no node leads the log at the moment; try again";
-            return Some(Err(ApiError::unavailable(message, NO_LEADER_RETRY_S)));
+            return Err(ApiError::unavailable(message, NO_LEADER_RETRY_S));
         };
         // An upload goes to a file rather than memory, so its caller sends it to the leader itself.
         if self.writes == ClusterWrites::Redirect || endpoint.signs == SigningScheme::File {
             active.index = None;
-            return Some(Ok(self.redirect(&leader.url, parts)));
+            return Ok(self.redirect(&leader.url, parts));
         }
         let leading = replica.led_by_another(&leader.url);
         let replaced = async {
@@ -67,11 +61,11 @@ impl RequestDispatcher {
             tokio::time::sleep(LATE_ANSWER).await;
         };
         let forwarding = self.forward(endpoint, &leader.url, (parts, judged), active);
-        Some(tokio::select! {
+        tokio::select! {
             biased;
             answered = forwarding => answered,
             () = replaced => Err(ApiError::unknown(None)),
-        })
+        }
     }
 
     fn redirect(&self, leader: &str, parts: &Parts) -> HttpReply {

@@ -3,13 +3,11 @@
 mod active_request;
 mod dispatch;
 mod dispatcher;
-mod execution;
 mod faults;
 mod http_metrics;
-mod identification;
 mod leader_forwarding;
 mod response;
-mod submission;
+mod unread_caller;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,12 +32,7 @@ pub async fn serve(
     let shedding =
         LoadShedder::start(wait_target, config.requests_min).map_err(ServerError::Probe)?;
     let tls = bound.tls().is_some();
-    let dispatch = Arc::new(RequestDispatcher::new(
-        config,
-        services,
-        Arc::clone(&shedding),
-        tls,
-    )?);
+    let dispatch = RequestDispatcher::new(config, services, Arc::clone(&shedding), tls)?;
     // Streams would otherwise run forever.
     let stopping = || streams.stop();
     bound

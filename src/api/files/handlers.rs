@@ -50,7 +50,7 @@ pub async fn submit(
             services.limits.rates.check_log(organization)?;
         }
         let kept = services.files.keep(upload).await?;
-        let committed = services.changes.submit(submission).await;
+        let committed = services.changes.submitter.submit(submission).await;
         kept.settle(match &committed {
             Ok(committed) if committed.placement.is_some() => NamingOutcome::Named,
             Ok(_) => NamingOutcome::Refused,

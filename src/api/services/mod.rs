@@ -12,9 +12,8 @@ mod node;
 mod reads;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use kedge_actors::api::{Principal, Submission};
 use kedge_actors::{Engine, PublishedState};
 use kedge_config::Config;
 use kedge_config::secrets::{self, SecretError};
@@ -22,12 +21,10 @@ use kedge_http::auth::keys::KeysError;
 use kedge_http::auth::password::PasswordError;
 use kedge_http::body::BodyReader;
 use kedge_http::claims::ClaimChecker;
-use kedge_http::error::ApiResult;
 use kedge_http::events::EventStreams;
 use kedge_http::files::FileContents;
 use kedge_http::idempotency::in_flight::KeysInFlight;
 use kedge_http::operator::OperatorKey;
-use kedge_http::signing::{SignatureHeaders, SignedTexts};
 use kedge_http::submitter::RequestSubmitter;
 use kedge_protocol::signature::SigningKey;
 use kedge_telemetry::Tracer;
@@ -62,7 +59,8 @@ pub struct ApiServices {
     pub deliveries: DeliveryService,
     /// Traces requests, if a collector is configured.
     pub tracer: Option<Tracer>,
-    request_timeout: Duration,
+    /// Time that the engine has for a change.
+    pub request_timeout: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -120,19 +118,5 @@ impl ApiServices {
     /// The last published state: the log's head, and the store as of that head.
     pub fn published(&self) -> Arc<PublishedState> {
         self.engine.published()
-    }
-
-    /// Hashes and checks a signed request.
-    pub async fn check_signature(
-        &self,
-        principal: Principal,
-        headers: SignatureHeaders,
-        signed: SignedTexts,
-    ) -> ApiResult<Submission> {
-        let expires_at = Instant::now() + self.request_timeout;
-        let verifier = Arc::clone(&self.access.verifier);
-        let bytes = signed.text.len();
-        let check = move || verifier.check(principal, &headers, signed, expires_at);
-        self.limits.compute(bytes, check).await?
     }
 }

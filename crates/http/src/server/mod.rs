@@ -65,16 +65,6 @@ pub trait RequestHandler: Send + Sync + 'static {
     fn refuse_unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes;
 }
 
-impl<T: RequestHandler> RequestHandler for Arc<T> {
-    async fn answer(&self, request: Request<Incoming>, using: OpenRequest) -> Response<SentBody> {
-        T::answer(self, request, using).await
-    }
-
-    fn refuse_unparsed(&self, status: StatusCode, line: &Arc<ConnectionState>) -> Bytes {
-        T::refuse_unparsed(self, status, line)
-    }
-}
-
 /// A bound listener that accepts nothing yet.
 pub struct BoundListener {
     listener: TcpListener,
