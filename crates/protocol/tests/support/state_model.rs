@@ -73,7 +73,7 @@ impl ModelLog {
     pub(crate) fn random(seed: u64) -> Self {
         let mut log = Self {
             dice: Dice(seed),
-            rules: Vec::new(),
+            actions: Vec::new(),
             of_resource: BTreeMap::new(),
             points: Vec::new(),
             state: BTreeMap::new(),
