@@ -34,7 +34,7 @@ pub struct BatchHeader {
     pub root: Hash,
     /// The root of the log tree over all batches before it.
     pub history: Hash,
-    /// Zero: reserved for a commitment to all resources' states.
+    /// Always zero: the root of the state stands in checkpoints.
     pub state: Hash,
     /// When it was sealed, milliseconds; never decreases, and no leaf's time is later.
     pub sealed_at_ms: u64,

@@ -28,7 +28,7 @@ pub struct Checkpoint {
     pub head: Hash,
     /// The root of the log tree over all the batches.
     pub history: Hash,
-    /// Zero: reserved for a commitment to all resources' states.
+    /// The root of the state after `sequence`; zero where the checkpoint has none.
     pub state: Hash,
     /// When it was issued, milliseconds.
     pub issued_at_ms: u64,
