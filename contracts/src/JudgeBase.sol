@@ -47,6 +47,7 @@ abstract contract JudgeBase is IKedgeFaultJudge {
         uint64 number = evidence.header.number;
         _requireCovered(number);
         if (evidence.signature.length == 0) {
+            // slither-disable-next-line calls-loop
             return
                 _holderOf(evidence.anchoredBatches)
                     .verifyBatch(evidence.anchoredBatches, evidence.header, evidence.path);

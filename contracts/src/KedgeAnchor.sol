@@ -257,6 +257,7 @@ contract KedgeAnchor is IKedgeAnchor, IERC5267, Ownable2Step, Pausable {
         (TrieOutcome outcome, bytes32 value) = _follow(batches, key, nodes);
         if (outcome != TrieOutcome.Present || value != keccak256(entry)) revert StateNotProven(batches, key);
         sequence = _records[batches].sequence;
+        // slither-disable-next-line unused-return
         (, bool isWellFormed) = StateEntry.read(id, entry, sequence);
         if (!isWellFormed) revert MalformedEntry(batches, key);
     }

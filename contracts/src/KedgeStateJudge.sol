@@ -46,6 +46,7 @@ contract KedgeStateJudge is IKedgeStateJudge, StateJudgeBase {
         returns (bytes32)
     {
         _requireSignedCheckpoint(signed);
+        // slither-disable-next-line unused-return
         (TrieOutcome outcome,) = StateTrie.follow(signed.checkpoint.state, path, nodes);
         return _provenIf(outcome == TrieOutcome.Broken);
     }
@@ -187,6 +188,7 @@ contract KedgeStateJudge is IKedgeStateJudge, StateJudgeBase {
 
     /// @inheritdoc IKedgeStateJudge
     function requireAbsence(bytes32 state, string calldata key, bytes[] calldata nodes) external pure override {
+        // slither-disable-next-line unused-return
         (TrieOutcome outcome,) = StateTrie.follow(state, keccak256(bytes(key)), nodes);
         if (outcome != TrieOutcome.Absent) revert StillPresent(key);
     }

@@ -23,6 +23,7 @@ library ResourceIds {
     bytes32 private constant DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
     uint256 private constant DIGIT_COUNT = 26;
     /// @dev Bit c is set where the character with code c is a digit: 0 to 9, a to z without i, l, o, u.
+    // slither-disable-next-line too-many-digits
     uint256 private constant DIGIT_MASK = 0x07df6dfe0000000003ff000000000000;
     /// @dev 26 digits hold 130 bits, so the first is at most this one.
     bytes1 private constant FIRST_DIGIT_MAX = "7";

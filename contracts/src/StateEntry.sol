@@ -113,6 +113,7 @@ library StateEntry {
     {
         if (prefix == ResourceIds.ACTION) {
             fields.account = cursor.account();
+            // slither-disable-next-line unused-return
             cursor.number();
             return true;
         }
@@ -134,6 +135,7 @@ library StateEntry {
         if (prefix == ResourceIds.FILE) {
             fields.wallet = _id(cursor, ResourceIds.WALLET);
             fields.fileHash = cursor.word();
+            // slither-disable-next-line unused-return
             cursor.number();
             return true;
         }
@@ -162,6 +164,7 @@ library StateEntry {
 
     function _readWallet(RlpCursor memory cursor, EntryFields memory fields) private pure returns (bool) {
         fields.account = cursor.account();
+        // slither-disable-next-line unused-return
         cursor.number(ROLE_MAX);
         RlpCursor memory list = cursor.list();
         uint256 count = (list.end - list.next) / KEY_SIZE;
@@ -199,6 +202,7 @@ library StateEntry {
             RlpCursor memory rule = list.list();
             (uint256 start, uint256 length) = rule.text();
             uint64 who = rule.number(WHO_MAX);
+            // slither-disable-next-line unused-return
             rule.word();
             if (!rule.isDone()) return false;
             rules[count] = KindRule({kindHash: _hash(start, length), who: who});
@@ -215,7 +219,9 @@ library StateEntry {
 
     function _readVariation(RlpCursor memory cursor, EntryFields memory fields) private pure returns (bool) {
         fields.template = _id(cursor, ResourceIds.TEMPLATE);
+        // slither-disable-next-line unused-return
         cursor.number();
+        // slither-disable-next-line unused-return
         cursor.word();
         fields.propertiesHash = cursor.word();
         return fields.version == 1;

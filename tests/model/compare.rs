@@ -108,7 +108,9 @@ pub(crate) async fn templates(clients: &Clients, replayed: &Replayed) {
     for (id, template) in &replayed.state.templates {
         let reader = owner_of(replayed, &template.organization);
         let shown = get(clients, &format!("/templates/{id}"), reader).await;
-        assert_template(id, template, &shown);
+        let objects = replayed.state.objects.values();
+        let burned = objects.filter(|object| object.template == *id && object.status == "burned");
+        assert_template(id, template, burned.count(), &shown);
         let found = list(clients, &format!("/templates/{id}/variations"), reader).await;
         let reported: Vec<Value> = found
             .iter()

@@ -469,6 +469,7 @@ pub(crate) fn assert_object(state: &State, id: &str, object: &Object, shown: &Va
         ("organization_id", json!(object.organization)),
         ("template_id", json!(object.template)),
         ("variation_id", json!(object.variation)),
+        ("serial", json!(object.serial)),
         ("owner_id", json!(owner.id)),
         ("owner_address", json!(owner.address)),
         ("properties", json!(object.properties)),
@@ -482,8 +483,8 @@ pub(crate) fn assert_object(state: &State, id: &str, object: &Object, shown: &Va
     }
 }
 
-/// Checks that the server's view of a template matches the oracle's.
-pub(crate) fn assert_template(id: &str, template: &Template, shown: &Value) {
+/// Checks that the server's view of a template matches the oracle's, by which so many of its objects are burned.
+pub(crate) fn assert_template(id: &str, template: &Template, burned: usize, shown: &Value) {
     let wanted = [
         ("id", json!(id)),
         ("organization_id", json!(template.organization)),
@@ -494,6 +495,7 @@ pub(crate) fn assert_template(id: &str, template: &Template, shown: &Value) {
             json!(template.supply.map(|supply| supply.to_string())),
         ),
         ("minted_count", json!(template.minted)),
+        ("burned_count", json!(burned)),
         ("variation_count", json!(template.variations.len())),
         ("public_access", json!(template.public)),
         ("version", json!(template.trace.version)),

@@ -87,6 +87,9 @@ pub struct TemplateResource {
     pub max_supply: Option<u64>,
     /// Number of objects minted so far.
     pub minted_count: u64,
+    /// Number of these that are burned; `None` in answers to changes.
+    #[serde(default)]
+    pub burned_count: Option<u64>,
     /// Rules that differ from the defaults.
     pub actions: Vec<TemplateActionRule>,
     /// Whether all organizations may read the template.

@@ -159,6 +159,8 @@ pub struct ObjectResource {
     pub template_id: Id,
     /// Its variation.
     pub variation_id: Option<Id>,
+    /// Its number among the objects of its template, from 1, in the order of their mints.
+    pub serial: u64,
     /// The owning wallet.
     pub owner_id: Id,
     /// Address of the owning wallet.

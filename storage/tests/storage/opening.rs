@@ -480,6 +480,7 @@ fn without_serials(data: &Path) {
     db.put_cf(meta, b"format", 7_u64.to_be_bytes()).unwrap();
 }
 
+// Holds invariant 255.
 #[test]
 fn a_store_without_serials_gets_them_in_place() {
     let (directory, log) = made(3);

@@ -256,6 +256,7 @@ async fn variations_are_made_all_or_none() {
         .await
         .expect(200);
     assert_eq!(template.body["minted_count"], 1);
+    assert_eq!(template.body["burned_count"], 0);
     let twice = ann.template(&server, &json!({ "name": "ticket" })).await;
     twice.refused(409, "CONFLICT");
 }

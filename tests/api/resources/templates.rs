@@ -295,7 +295,7 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
     assert_eq!(list.body["items"].as_array().unwrap().len(), SUPPLY);
 }
 
-// Holds invariant 138.
+// Holds invariants 138, 255.
 #[tokio::test]
 async fn a_template_is_edited_again_when_its_objects_are_burned() {
     let mut server = Server::start().await;
@@ -321,6 +321,12 @@ async fn a_template_is_edited_again_when_its_objects_are_burned() {
     let changed = ann.patch_template(&server, &id, &edit).await.expect(200);
     assert_eq!(changed.body["properties"], json!({ "n": 2 }));
     assert_eq!(changed.body["minted_count"], 2);
+    let read = server.get(&format!("/templates/{id}"), Some(&ann.token));
+    assert_eq!(read.await.expect(200).body["burned_count"], 2);
+    for (object, serial) in [(&one, 1), (&two, 2)] {
+        let read = server.get(&format!("/objects/{object}"), Some(&ann.token));
+        assert_eq!(read.await.expect(200).body["serial"], serial);
+    }
 
     // The indexed paths stay, because the burned objects are in the index.
     let moved = json!({ "schema": { "properties": { "m": { "x-index": true } } } });

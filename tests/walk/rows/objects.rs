@@ -6,11 +6,12 @@ use crate::ask::Ask;
 use crate::row::{Gives, NOBODY, Row, Signs, Takes, ask, case, row};
 use crate::world::World;
 
-const OBJECT: [&str; 13] = [
+const OBJECT: [&str; 14] = [
     "id",
     "organization_id",
     "template_id",
     "variation_id",
+    "serial",
     "owner_id",
     "owner_address",
     "properties",

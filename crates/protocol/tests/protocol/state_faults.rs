@@ -109,6 +109,7 @@ fn convicts(fault: &str, evidence: &Value) -> bool {
     }
 }
 
+// Holds invariant 253.
 #[test]
 fn verdicts_are_those_of_the_vectors() {
     let file: Value =

@@ -250,6 +250,7 @@ fn check_entries(log: &ModelLog) -> usize {
     count
 }
 
+// Holds invariant 254.
 #[test]
 fn honest_logs_are_never_convicted() {
     let begun = Instant::now();

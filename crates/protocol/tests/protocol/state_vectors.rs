@@ -169,6 +169,7 @@ fn checkpoint(root: Hash, sequence: u64) -> Checkpoint {
     }
 }
 
+// Holds invariant 253.
 #[test]
 fn proofs_show_presence_and_absence() {
     let vectors = vectors();
@@ -203,6 +204,7 @@ fn proofs_show_presence_and_absence() {
     assert_eq!((present, absent), (22, 9));
 }
 
+// Holds invariant 253.
 #[test]
 fn what_must_be_refused_is_refused() {
     let vectors = vectors();
