@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Static analysis (slither) and symbolic proofs (halmos). Each tool is stopped after TIME_LIMIT_S seconds (300).
+# Static analysis (slither) and symbolic proofs (halmos). Each tool is stopped after TIME_LIMIT_S seconds (600).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-time_limit_s="${TIME_LIMIT_S:-300}"
+time_limit_s="${TIME_LIMIT_S:-600}"
 scripts/install.sh
 export PATH="$PWD/node_modules/.bin:$PATH"
 
