@@ -40,7 +40,7 @@ library ActionKinds {
     bytes32 internal constant SYSTEM_SEQUENCER_KEY = keccak256("system.sequencer_key");
 
     /// @notice The kind whose first resource of this prefix it makes; zero for organizations and variations, which are made
-    /// beside another resource.
+    /// next to another resource.
     function maker(bytes3 prefix) internal pure returns (bytes32) {
         if (prefix == ResourceIds.OBJECT) return MINT;
         if (prefix == ResourceIds.WALLET) return WALLET_REGISTER;

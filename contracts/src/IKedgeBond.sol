@@ -27,7 +27,7 @@ interface IKedgeBond {
     /// @notice The contracts that tell faults, all over the same anchor contract and with the withdrawal delay.
     /// @param log Faults of headers, checkpoints and leaves: an `IKedgeJudge`.
     /// @param state Faults that entries show: an `IKedgeStateJudge`.
-    /// @param history Faults that entries show beside leaves: an `IKedgeStateHistoryJudge`.
+    /// @param history Faults that entries show next to leaves: an `IKedgeStateHistoryJudge`.
     /// @param signer Faults of signers: an `IKedgeStateSignerJudge`.
     struct FaultJudges {
         address log;

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {ActionEvidence, StateEvidence} from "./Evidence.sol";
 import {IKedgeFaultJudge} from "./IKedgeFaultJudge.sol";
 
-/// @title The judge of faults that entries show beside the log's leaves
+/// @title The judge of faults that entries show next to the log's leaves
 /// @notice One function a fault, as in `IKedgeJudge`: each returns `PROVEN` if the evidence shows it, and reverts if it does
 /// not. Checkpoints are signed ones with a root; a leaf is at or before one by its sequence.
 interface IKedgeStateHistoryJudge is IKedgeFaultJudge {

@@ -8,7 +8,7 @@ import {ResourceIds} from "./ResourceIds.sol";
 import {StateHistory} from "./StateHistory.sol";
 import {StateJudgeBase} from "./StateJudgeBase.sol";
 
-/// @title The judge of faults that entries show beside the log's leaves
+/// @title The judge of faults that entries show next to the log's leaves
 /// @notice See `IKedgeStateHistoryJudge`. It keeps nothing and changes nothing.
 contract KedgeStateHistoryJudge is IKedgeStateHistoryJudge, StateJudgeBase {
     /// @param anchor The log's anchor contract.

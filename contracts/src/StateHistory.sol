@@ -31,7 +31,7 @@ struct LeafFacts {
     address signer;
 }
 
-/// @title Faults that entries show beside the log's leaves
+/// @title Faults that entries show next to the log's leaves
 /// @notice Each function tells whether its evidence shows the fault. No log that keeps to the protocol leaves such evidence.
 library StateHistory {
     using StateFaults for ShownEntry;
@@ -194,7 +194,7 @@ library StateHistory {
         return true;
     }
 
-    /// @notice The first integrity of an action's `place`-th resource, from 1: those that are made beside resource 0.
+    /// @notice The first integrity of an action's `place`-th resource, from 1: those that are made with resource 0.
     function laterIntegrity(bytes32 content, uint32 place) internal pure returns (bytes32) {
         return Hashes.efficientKeccak256(0, keccak256(abi.encodePacked(content, place)));
     }

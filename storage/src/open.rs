@@ -30,6 +30,7 @@ pub use error::{ARCHIVED_LIST, StoreOpenError};
 pub use store_opening::StoreOpening;
 
 use error::{of_format, of_rocks, of_system, unreadable};
+use format_upgrade::UpgradeError;
 
 /// True if RocksDB cannot have written anything here.
 fn is_empty(path: &Path) -> Result<bool, StoreOpenError> {
@@ -76,16 +77,27 @@ fn open_database(options: &StoreOptions, access: Files) -> Result<RocksDatabase,
     })
 }
 
-/// Opens a store for writing. On a completely full disk RocksDB cannot even begin to write: then it opens the store for
-/// reading, and returns why.
-fn open_or_look(options: &StoreOptions) -> Result<(RocksDatabase, Option<String>), StoreOpenError> {
-    match open_database(options, Files::Write) {
-        Ok(database) => Ok((database, None)),
+/// Opens a store for writing, and upgrades it. On a completely full disk RocksDB cannot even begin to write: then it opens
+/// the store for reading, and returns why.
+fn open_or_look(
+    options: &StoreOptions,
+) -> Result<(Arc<RocksDatabase>, Option<String>), StoreOpenError> {
+    match open_database(options, Files::Write).map(Arc::new) {
+        Ok(database) => {
+            let path = options.path.as_path();
+            let upgraded = format_upgrade::upgrade(&database, &StoreSnapshot::take(&database));
+            upgraded.map_err(|error| match error {
+                UpgradeError::Read(error) => unreadable(path)(error),
+                UpgradeError::Write(error) => of_rocks(path)(error),
+            })?;
+            Ok((database, None))
+        }
         Err(StoreOpenError::Io { text, .. }) if is_no_space(&text) => {
             let why = format!(
                 "the disk is full to the last byte: make room and start again; reads continue meanwhile ({text})"
             );
-            Ok((open_database(options, Files::Read)?, Some(why)))
+            let database = open_database(options, Files::Read)?;
+            Ok((Arc::new(database), Some(why)))
         }
         Err(error) => Err(error),
     }

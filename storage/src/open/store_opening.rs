@@ -9,11 +9,10 @@ use kedge_log::{FileLog, Log, LogPosition, LogReader, SideEntry, SideKeys, Store
 use parking_lot::{Mutex, RwLock};
 
 use super::consistency::{follows, not_beyond, reaches_back, refuses};
-use super::format_upgrade::{UpgradeError, upgrade};
 use super::tail::{UnsignedRequest, check_tail};
 use super::{
-    StoreOpenError, check_meta, in_use, index_actions, is_empty, make, of_rocks, of_system,
-    open_database, open_or_look, unreadable, whole,
+    StoreOpenError, check_meta, in_use, index_actions, is_empty, make, of_system, open_database,
+    open_or_look, unreadable, whole,
 };
 use crate::creation_lock;
 use crate::group::WriteGroup;
@@ -116,11 +115,6 @@ impl Store {
             Some(looked) => {
                 drop(looked);
                 let (database, full) = open_or_look(&options)?;
-                let database = Arc::new(database);
-                if full.is_none() {
-                    upgrade(&database, &StoreSnapshot::take(&database))
-                        .map_err(of_upgrade(path))?;
-                }
                 if full.is_some() {
                     in_memory = Some(RecentWrites::new(Arc::clone(&database)));
                     why = full;
@@ -159,14 +153,6 @@ impl Store {
             mark,
             applied_bytes: AtomicU64::new(0),
         })
-    }
-}
-
-/// Converts the error of an upgrade.
-fn of_upgrade(path: &Path) -> impl Fn(UpgradeError) -> StoreOpenError + '_ {
-    move |error| match error {
-        UpgradeError::Read(error) => unreadable(path)(error),
-        UpgradeError::Write(error) => of_rocks(path)(error),
     }
 }
 

@@ -66,7 +66,7 @@ impl TableShape {
 /// Form of a table's values, for reading and writing any of them again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RowForm {
-    /// A resource.
+    /// That of one resource, as the registry names it.
     Resource,
     /// One or more types of rows, which [`round_trip`] names.
     Several,

@@ -33,7 +33,7 @@ pub(crate) static STATE_JUDGE: LazyLock<Artifact> = LazyLock::new(|| {
         "../../../../contracts/artifacts/KedgeStateJudge.json"
     ))
 });
-/// The judge of faults that entries show beside leaves.
+/// The judge of faults that entries show next to leaves.
 pub(crate) static HISTORY_JUDGE: LazyLock<Artifact> = LazyLock::new(|| {
     parse(include_str!(
         "../../../../contracts/artifacts/KedgeStateHistoryJudge.json"

@@ -24,7 +24,7 @@ pub struct FaultJudges {
     pub log: Address,
     /// Faults that entries of the state show.
     pub state: Address,
-    /// Faults that entries show beside leaves.
+    /// Faults that entries show next to leaves.
     pub history: Address,
     /// Faults of signers.
     pub signer: Address,
