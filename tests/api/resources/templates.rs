@@ -321,11 +321,13 @@ async fn a_template_is_edited_again_when_its_objects_are_burned() {
     let changed = ann.patch_template(&server, &id, &edit).await.expect(200);
     assert_eq!(changed.body["properties"], json!({ "n": 2 }));
     assert_eq!(changed.body["minted_count"], 2);
-    let read = server.get(&format!("/templates/{id}"), Some(&ann.token));
-    assert_eq!(read.await.expect(200).body["burned_count"], 2);
+    let path = format!("/templates/{id}");
+    let read = server.get(&path, Some(&ann.token)).await.expect(200);
+    assert_eq!(read.body["burned_count"], 2);
     for (object, serial) in [(&one, 1), (&two, 2)] {
-        let read = server.get(&format!("/objects/{object}"), Some(&ann.token));
-        assert_eq!(read.await.expect(200).body["serial"], serial);
+        let path = format!("/objects/{object}");
+        let read = server.get(&path, Some(&ann.token)).await.expect(200);
+        assert_eq!(read.body["serial"], serial);
     }
 
     // The indexed paths stay, because the burned objects are in the index.
