@@ -1755,7 +1755,7 @@ export interface components {
              * When it was sealed, milliseconds; never decreases, and no leaf's time is later.
              */
             sealed_at_ms: number;
-            /** Zero: reserved for a commitment to all resources' states. */
+            /** Always zero: the root of the state stands in checkpoints. */
             state: components["schemas"]["Hash"];
         };
         /** The leaf's position in its batch. */
@@ -2000,6 +2000,11 @@ export interface components {
              * The last one's sequence.
              */
             sequence: number;
+            /**
+             * Format: uint64
+             * Its number among the objects of its template, from 1, in the order in which they were minted.
+             */
+            serial: number;
             /** Which actions it allows. */
             status: components["schemas"]["ObjectStatus"];
             /** The template that it was made from. */
@@ -2093,6 +2098,11 @@ export interface components {
             action_id: components["schemas"]["Id"];
             /** Who may do what, if the default does not fit. */
             actions: components["schemas"]["RuleView"][];
+            /**
+             * Format: uint64
+             * How many of these have been burned. Answers to changes do not say it.
+             */
+            burned_count?: number | null;
             /** When it was created. */
             created_at: components["schemas"]["Time"];
             /** What it is for. */
@@ -2271,7 +2281,7 @@ export interface components {
              * The sequence of the last action.
              */
             sequence: number;
-            /** Zero: reserved for a commitment to all resources' states. */
+            /** The root of the state after `sequence`; zero where the checkpoint has none. */
             state: components["schemas"]["Hash"];
         };
         /** The newest signed head. */
@@ -3185,6 +3195,11 @@ export interface components {
              * The last one's sequence.
              */
             sequence: number;
+            /**
+             * Format: uint64
+             * Its number among the objects of its template, from 1, in the order in which they were minted.
+             */
+            serial: number;
             /** Which actions it allows. */
             status: components["schemas"]["ObjectStatus"];
             /** The template that it was made from. */
@@ -3953,6 +3968,11 @@ export interface components {
         TemplateView: {
             /** Who may do what, if the default does not fit. */
             actions: components["schemas"]["RuleView"][];
+            /**
+             * Format: uint64
+             * How many of these have been burned. Answers to changes do not say it.
+             */
+            burned_count?: number | null;
             /** When it was created. */
             created_at: components["schemas"]["Time"];
             /** What it is for. */

@@ -1666,7 +1666,7 @@ class BatchHeader(TypedDict):
     """
     state: Hash
     """
-    Zero: reserved for a commitment to all resources' states.
+    Always zero: the root of the state stands in checkpoints.
     """
 
 
@@ -1779,7 +1779,7 @@ class Checkpoint(TypedDict):
     """
     state: Hash
     """
-    Zero: reserved for a commitment to all resources' states.
+    The root of the state after `sequence`; zero where the checkpoint has none.
     """
 
 
@@ -2375,6 +2375,10 @@ class ObjectView(TypedDict):
     """
     The last one's sequence.
     """
+    serial: int
+    """
+    Its number among the objects of its template, from 1, in the order in which they were minted.
+    """
     status: ObjectStatus
     """
     Which actions it allows.
@@ -2893,6 +2897,10 @@ class TemplateView(TypedDict):
     actions: list[RuleView]
     """
     Who may do what, if the default does not fit.
+    """
+    burned_count: NotRequired[int | None]
+    """
+    How many of these have been burned. Answers to changes do not say it.
     """
     created_at: Time
     """
@@ -3941,6 +3949,10 @@ class ChangedObjectView(TypedDict):
     """
     The last one's sequence.
     """
+    serial: int
+    """
+    Its number among the objects of its template, from 1, in the order in which they were minted.
+    """
     status: ObjectStatus
     """
     Which actions it allows.
@@ -4105,6 +4117,10 @@ class ChangedTemplateView(TypedDict):
     actions: list[RuleView]
     """
     Who may do what, if the default does not fit.
+    """
+    burned_count: NotRequired[int | None]
+    """
+    How many of these have been burned. Answers to changes do not say it.
     """
     created_at: Time
     """
