@@ -137,7 +137,7 @@ fn request(nonce: u64, to: Option<Address>, data: Vec<u8>) -> TransactionRequest
             max_fee_per_gas_wei: 5 * GWEI,
             max_priority_fee_per_gas_wei: GWEI,
         },
-        gas_limit: 5_000_000,
+        gas_limit: 8_000_000,
         to,
         value_wei: 0,
         data,

@@ -72,8 +72,9 @@ impl ReplicaNode {
         let Ok(Some(revision)) = self.lease.take(revision, &self.claim(term)).await else {
             return Ok((follower, None));
         };
-        // Both of two simultaneous candidates may have received a positive answer.
-        if !self.lease.is_at(revision).await.unwrap_or(false) {
+        // Both of two simultaneous candidates may have received a positive answer. Without an answer the stream decides:
+        // a candidate that gave up here would keep the lease from the others meanwhile.
+        if !self.lease.is_at(revision).await.unwrap_or(true) {
             tracing::info!(term, "another candidate has the lease");
             return Ok((follower, None));
         }
