@@ -105,17 +105,17 @@ budget_s=(
   ["Test vectors"]=15
   ["Licences, bans and sources of dependencies"]=15
   ["Monitoring rules"]=15
-  ["Console, for the server to embed"]=30
-  ["Lints"]=60
-  ["Rust tests"]=870
-  ["Contract"]=360
-  ["JavaScript client"]=60
+  ["Console, for the server to embed"]=15
+  ["Lints"]=45
+  ["Rust tests"]=930
+  ["Contract"]=260
+  ["JavaScript client"]=50
   ["TypeScript SDK"]=40
-  ["Console"]=100
-  ["OpenAPI document"]=130
+  ["Console"]=80
+  ["OpenAPI document"]=110
   ["Python client"]=20
   ["Python SDK"]=110
-  ["Packages"]=50
+  ["Packages"]=40
 )
 
 step "Tools" tools

@@ -291,7 +291,7 @@ async fn what_is_not_next_in_the_log_is_not_applied_and_nothing_after_it() {
 }
 
 // Holds invariant 151.
-/// The engine counts mints in memory. A store with another count has rows that the log does not give.
+/// The engine counts mints in memory. A store with another count gives serials and counts that the log does not give.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_group_that_is_not_what_its_records_make_is_never_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -309,7 +309,7 @@ async fn a_group_that_is_not_what_its_records_make_is_never_written() {
     assert!(refused.is_err());
     let why = engine.failure().wait().await.unwrap();
     assert!(
-        why.contains("sequence 4") && why.contains("table counters") && !why.contains('\n'),
+        why.contains("sequence 4") && why.contains("table object_index") && !why.contains('\n'),
         "{why}"
     );
     assert_eq!(store.snapshot().head().unwrap(), head);

@@ -295,6 +295,11 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
     assert_eq!(list.body["items"].as_array().unwrap().len(), SUPPLY);
 }
 
+async fn shows(server: &Server, reader: &Caller, path: &str, (member, wanted): (&str, u64)) {
+    let read = server.get(path, Some(&reader.token)).await.expect(200);
+    assert_eq!(read.body[member], wanted, "{path}");
+}
+
 // Holds invariants 138, 255.
 #[tokio::test]
 async fn a_template_is_edited_again_when_its_objects_are_burned() {
@@ -321,14 +326,15 @@ async fn a_template_is_edited_again_when_its_objects_are_burned() {
     let changed = ann.patch_template(&server, &id, &edit).await.expect(200);
     assert_eq!(changed.body["properties"], json!({ "n": 2 }));
     assert_eq!(changed.body["minted_count"], 2);
-    let path = format!("/templates/{id}");
-    let read = server.get(&path, Some(&ann.token)).await.expect(200);
-    assert_eq!(read.body["burned_count"], 2);
-    for (object, serial) in [(&one, 1), (&two, 2)] {
-        let path = format!("/objects/{object}");
-        let read = server.get(&path, Some(&ann.token)).await.expect(200);
-        assert_eq!(read.body["serial"], serial);
-    }
+    shows(
+        &server,
+        &ann,
+        &format!("/templates/{id}"),
+        ("burned_count", 2),
+    )
+    .await;
+    shows(&server, &ann, &format!("/objects/{one}"), ("serial", 1)).await;
+    shows(&server, &ann, &format!("/objects/{two}"), ("serial", 2)).await;
 
     // The indexed paths stay, because the burned objects are in the index.
     let moved = json!({ "schema": { "properties": { "m": { "x-index": true } } } });
