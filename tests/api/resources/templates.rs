@@ -295,9 +295,16 @@ async fn a_supply_is_exact_for_many_clients_and_refusals() {
     assert_eq!(list.body["items"].as_array().unwrap().len(), SUPPLY);
 }
 
-async fn shows(server: &Server, reader: &Caller, path: &str, (member, wanted): (&str, u64)) {
-    let read = server.get(path, Some(&reader.token)).await.expect(200);
-    assert_eq!(read.body[member], wanted, "{path}");
+/// Of two objects of a template, both burned.
+async fn counts_are_shown(server: &Server, reader: &Caller, template: &str, objects: [&str; 2]) {
+    for (path, member, wanted) in [
+        (format!("/templates/{template}"), "burned_count", 2),
+        (format!("/objects/{}", objects[0]), "serial", 1),
+        (format!("/objects/{}", objects[1]), "serial", 2),
+    ] {
+        let read = server.get(&path, Some(&reader.token)).await.expect(200);
+        assert_eq!(read.body[member], wanted, "{path}");
+    }
 }
 
 // Holds invariants 138, 255.
@@ -326,15 +333,7 @@ async fn a_template_is_edited_again_when_its_objects_are_burned() {
     let changed = ann.patch_template(&server, &id, &edit).await.expect(200);
     assert_eq!(changed.body["properties"], json!({ "n": 2 }));
     assert_eq!(changed.body["minted_count"], 2);
-    shows(
-        &server,
-        &ann,
-        &format!("/templates/{id}"),
-        ("burned_count", 2),
-    )
-    .await;
-    shows(&server, &ann, &format!("/objects/{one}"), ("serial", 1)).await;
-    shows(&server, &ann, &format!("/objects/{two}"), ("serial", 2)).await;
+    counts_are_shown(&server, &ann, &id, [&one, &two]).await;
 
     // The indexed paths stay, because the burned objects are in the index.
     let moved = json!({ "schema": { "properties": { "m": { "x-index": true } } } });

@@ -275,12 +275,12 @@ impl SimulatedContract {
         Ok(words.concat())
     }
 
-    /// The contract's record of a checkpoint; the last word is the history's root.
+    /// The contract's record of a checkpoint; the last two words are the roots of history and state.
     pub(super) fn record(&self, batches: u64) -> Result<Vec<[u8; 32]>, RevertBytes> {
         if batches == 0 {
             let (made_at_s, made_in) = self.made;
             let numbers = [0, 0, made_at_s, made_in].map(word);
-            return Ok([&numbers[..], &[empty_root().0]].concat());
+            return Ok([&numbers[..], &[empty_root().0, [0; 32]]].concat());
         }
         let mut taken = self.taken.iter();
         let found = taken.find(|taken| taken.checkpoint.batches == batches);
@@ -297,7 +297,7 @@ impl SimulatedContract {
             block,
         ];
         let mut words: Vec<[u8; 32]> = numbers.map(word).to_vec();
-        words.push(checkpoint.history.0);
+        words.extend([checkpoint.history.0, checkpoint.state.0]);
         Ok(words)
     }
 }

@@ -143,7 +143,7 @@ fn attempt(
         } else {
             log.roots[to as usize]
         },
-        state: Hash::ZERO,
+        state: [Hash::ZERO, keccak(b"state")][random.below(2) as usize],
         issued_at_ms: match way {
             4 => now_s * 1_000 + AHEAD_MS_MAX + random.below(2_000),
             5 => now_s * 1_000 + AHEAD_MS_MAX,
