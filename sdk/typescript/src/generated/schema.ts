@@ -4545,7 +4545,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_0ap718p6z1wr0x321j8nd4r962
+                 * @example key_2bvtw1n1bq943mer68g76zhh9s
                  */
                 id: string;
             };
@@ -4571,7 +4571,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_0ap718p6z1wr0x321j8nd4r962
+                 * @example key_2bvtw1n1bq943mer68g76zhh9s
                  */
                 id: string;
             };
@@ -4597,7 +4597,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_0ap718p6z1wr0x321j8nd4r962
+                 * @example key_2bvtw1n1bq943mer68g76zhh9s
                  */
                 id: string;
             };
@@ -4707,7 +4707,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `bat_`, or the number.
-                 * @example bat_6ypamy9nbbrf3xv09jfr6cw65a
+                 * @example bat_4fwxcfn8v86nm9ky3v9avc6f5w
                  */
                 id: string;
             };
@@ -4736,7 +4736,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `bat_`, or the number.
-                 * @example bat_6ypamy9nbbrf3xv09jfr6cw65a
+                 * @example bat_4fwxcfn8v86nm9ky3v9avc6f5w
                  */
                 id: string;
             };
@@ -4888,7 +4888,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `dsp_`.
-                 * @example dsp_4bvxv0jebbh5xg4m36kcf0npac
+                 * @example dsp_7yjprd9evtr9101bhars06y2k5
                  */
                 id: string;
             };
@@ -5041,7 +5041,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`, or the sequence.
-                 * @example act_6vdynakf0t7964d6eafxeejx24
+                 * @example act_0vkm3vfv7txgph3f7z9aq3b2q5
                  */
                 id: string;
             };
@@ -5075,7 +5075,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`, or the sequence.
-                 * @example act_6vdynakf0t7964d6eafxeejx24
+                 * @example act_0vkm3vfv7txgph3f7z9aq3b2q5
                  */
                 id: string;
             };
@@ -5330,7 +5330,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `fil_`.
-                 * @example fil_7kbng4gdrrsztertmgsn4047j3
+                 * @example fil_3dse0x129csh59m43yax2j9n86
                  */
                 id: string;
             };
@@ -5359,7 +5359,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `fil_`.
-                 * @example fil_7kbng4gdrrsztertmgsn4047j3
+                 * @example fil_3dse0x129csh59m43yax2j9n86
                  */
                 id: string;
             };
@@ -5421,7 +5421,7 @@ export interface operations {
                 created_before?: string;
                 /**
                  * The cursor of the previous page.
-                 * @example AAAAAAAAAAAAAAAAAAAABxnj3mIw_Y68yK6aedQUxeY
+                 * @example AAAAAAAAAAAAAAAAAAAAB81u8woXKaJpneI_ixkGoqQ
                  */
                 cursor?: string;
                 /**
@@ -5443,7 +5443,7 @@ export interface operations {
                 order?: "asc" | "desc";
                 /**
                  * Only objects that this wallet owns.
-                 * @example wal_4xaddynms7a9abvseged02pf2w
+                 * @example wal_2ds2mdvwndr75wmr6vtpb0wnde
                  */
                 owner_id?: string;
                 /**
@@ -5453,7 +5453,7 @@ export interface operations {
                 status?: "active" | "locked" | "burned";
                 /**
                  * Only objects of this template.
-                 * @example tpl_2s3msmvbjs4kqb26nwvbqphgvk
+                 * @example tpl_3w6jj1vcfdm0b2bg9r0e3erkhz
                  */
                 template_id?: string;
                 /** Last changed at or after this RFC 3339 time. */
@@ -5517,7 +5517,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_3w96wqck4k1asyff91gnke6r2q
+                 * @example obj_5wq67zdmc9e039y0t4zjq9y1qa
                  */
                 id: string;
             };
@@ -5543,7 +5543,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_3w96wqck4k1asyff91gnke6r2q
+                 * @example obj_5wq67zdmc9e039y0t4zjq9y1qa
                  */
                 id: string;
             };
@@ -5591,7 +5591,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_3w96wqck4k1asyff91gnke6r2q
+                 * @example obj_5wq67zdmc9e039y0t4zjq9y1qa
                  */
                 id: string;
             };
@@ -5617,7 +5617,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_3w96wqck4k1asyff91gnke6r2q
+                 * @example obj_5wq67zdmc9e039y0t4zjq9y1qa
                  */
                 id: string;
             };
@@ -5804,7 +5804,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`.
-                 * @example act_5e2ke56tshbyz78sbbzb3decja
+                 * @example act_3zjk797epmfty0tg22w58twms9
                  */
                 id: string;
             };
@@ -5864,7 +5864,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `wal_`.
-                 * @example wal_6gtv3h5f4rm92sje9haga3re90
+                 * @example wal_53qqhm67bd4wt2dp6szxya6cvm
                  */
                 id: string;
             };
@@ -5890,7 +5890,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `wal_`.
-                 * @example wal_6gtv3h5f4rm92sje9haga3re90
+                 * @example wal_53qqhm67bd4wt2dp6szxya6cvm
                  */
                 id: string;
             };
@@ -6036,7 +6036,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_2s3msmvbjs4kqb26nwvbqphgvk
+                 * @example tpl_3w6jj1vcfdm0b2bg9r0e3erkhz
                  */
                 id: string;
             };
@@ -6062,7 +6062,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_7zqsn6cb9gvee7np5j92vyvn90
+                 * @example tpl_7sngprwnvtn9v3csemr45cj76h
                  */
                 id: string;
             };
@@ -6110,7 +6110,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_2s3msmvbjs4kqb26nwvbqphgvk
+                 * @example tpl_3w6jj1vcfdm0b2bg9r0e3erkhz
                  */
                 id: string;
             };
@@ -6136,7 +6136,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_2s3msmvbjs4kqb26nwvbqphgvk
+                 * @example tpl_3w6jj1vcfdm0b2bg9r0e3erkhz
                  */
                 id: string;
             };
@@ -6441,7 +6441,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_2p60mg6hscktvvajgfmfb06stm
+                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
                  */
                 id: string;
             };
@@ -6467,7 +6467,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_2p60mg6hscktvvajgfmfb06stm
+                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
                  */
                 id: string;
             };
@@ -6493,7 +6493,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_2p60mg6hscktvvajgfmfb06stm
+                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
                  */
                 id: string;
             };
@@ -6538,7 +6538,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_2p60mg6hscktvvajgfmfb06stm
+                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
                  */
                 id: string;
             };
@@ -6564,12 +6564,12 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `dlv_`.
-                 * @example dlv_055d9qph2j43wxnabhq3m1997t
+                 * @example dlv_4f3encffwr2gq739njq5s96e6f
                  */
                 delivery_id: string;
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_2p60mg6hscktvvajgfmfb06stm
+                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
                  */
                 id: string;
             };
@@ -6595,7 +6595,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_2p60mg6hscktvvajgfmfb06stm
+                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
                  */
                 id: string;
             };
@@ -6625,7 +6625,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_2p60mg6hscktvvajgfmfb06stm
+                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
                  */
                 id: string;
             };
