@@ -72,14 +72,12 @@ class StateProofsView(TypedDict):
 class ProvenObjectView(models.ObjectView):
     """An object with its proof."""
 
-    serial: int
     state_proof: StateProofView
 
 
 class ProvenTemplateView(models.TemplateView):
     """A template with its proof."""
 
-    burned_count: int
     state_proof: StateProofView
 
 
