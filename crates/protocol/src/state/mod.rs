@@ -6,12 +6,10 @@
 //!
 //! - [`entry`]: the entry of each type of resource;
 //! - [`faults`]: the faults that the root shows;
-//! - [`texts`]: the texts of properties whose hashes the entries hold;
 //! - [`trie`]: the root, its proofs, and how both are made.
 
 pub mod entry;
 pub mod faults;
-pub mod texts;
 pub mod trie;
 
 pub use entry::{EntryError, EntryFields, StateEntry};

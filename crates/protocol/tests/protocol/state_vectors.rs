@@ -4,7 +4,7 @@
 use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::hash::keccak;
 use kedge_protocol::state::trie::breaks_trie;
-use kedge_protocol::state::{EMPTY_STATE_ROOT, EntryFields, StateEntry, state_path, texts};
+use kedge_protocol::state::{EMPTY_STATE_ROOT, EntryFields, StateEntry, state_path};
 use kedge_protocol::state::{StateProof, StateProofError};
 use kedge_protocol::{Hash, Id, Prefix};
 use serde_json::Value;
@@ -92,55 +92,6 @@ fn entries_name_their_fields_for_people() {
     assert!(template["max_supply"].is_string() || template["max_supply"].is_null());
     let organization = shown(Prefix::Organization);
     assert_eq!(organization.as_object().unwrap().len(), 3);
-}
-
-#[test]
-fn texts_are_those_of_the_vectors() {
-    let vectors = vectors();
-    let mut counts = std::collections::BTreeMap::new();
-    for case in list(&vectors, "texts") {
-        let optional = |name: &str| case[name].as_str();
-        let changes = || list(case, "changes").iter();
-        let made = match text(case, "do") {
-            "tidy" => texts::tidy(text(case, "text")).into_owned(),
-            "merge" => texts::merge(text(case, "text"), text(case, "patch")).unwrap(),
-            "set" => {
-                let changes: Vec<(&str, &str)> = changes()
-                    .map(|change| (change[0].as_str().unwrap(), change[1].as_str().unwrap()))
-                    .collect();
-                texts::set_attributes(text(case, "text"), &changes).unwrap()
-            }
-            "delete" => {
-                let names: Vec<&str> = changes()
-                    .map(|change| change[0].as_str().unwrap())
-                    .collect();
-                texts::delete_attributes(text(case, "text"), &names).unwrap()
-            }
-            "mint" => texts::mint_properties(
-                text(case, "template"),
-                optional("variation"),
-                optional("own"),
-            )
-            .unwrap(),
-            other => panic!("{other}"),
-        };
-        assert_eq!(made, text(case, "gives"), "{case}");
-        assert_eq!(keccak(made.as_bytes()), hash(&case["hash"]));
-        *counts.entry(text(case, "do").to_owned()).or_insert(0) += 1;
-    }
-    let counts: Vec<(&str, i32)> = counts
-        .iter()
-        .map(|(name, count)| (&**name, *count))
-        .collect();
-    let expected = [
-        ("delete", 17),
-        ("merge", 90),
-        ("mint", 3),
-        ("set", 15),
-        ("tidy", 6),
-    ];
-    assert_eq!(counts, expected);
-    assert_eq!(list(&vectors, "texts").len(), 131);
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn issuer() -> Caller {
     }
 }
 
-fn create(properties: &str) -> Result<Template, Refusal> {
+pub(crate) fn create(properties: &str) -> Result<Template, Refusal> {
     let payload = format!(r#"{{"name":"large","properties":{properties}}}"#);
     let input = ActionInput {
         link: None,
@@ -55,7 +55,7 @@ fn mint(template: &Template, properties: &str) -> Result<Object, Refusal> {
     object::mint(&world, &issuer(), &input)
 }
 
-fn act(
+pub(crate) fn act(
     object: &Object,
     template: &Template,
     kind: &Kind,

@@ -20,6 +20,7 @@ mod schemas;
 mod sequencer_keys;
 mod sources;
 mod templates;
+mod texts;
 mod wallets;
 mod work;
 mod world;

@@ -69,7 +69,7 @@ fn seats() -> Template {
     create(&payload).unwrap()
 }
 
-fn variation(template: &Template, properties: &str) -> Variation {
+pub(crate) fn variation(template: &Template, properties: &str) -> Variation {
     Variation {
         id: Id::made_by(Prefix::Variation, &CONTENT, 0),
         template_id: template.id,
@@ -82,7 +82,11 @@ fn variation(template: &Template, properties: &str) -> Variation {
     }
 }
 
-fn mint(template: &Template, of: Option<&Variation>, own: &str) -> Result<Object, Refusal> {
+pub(crate) fn mint(
+    template: &Template,
+    of: Option<&Variation>,
+    own: &str,
+) -> Result<Object, Refusal> {
     let mut world = FoldState::default();
     let rules = TemplateRules::from(template.clone());
     world.templates.insert(template.id, Arc::new(rules));
