@@ -26,8 +26,8 @@ pub use records::{
     AnchoredPath, CheckpointEvidence, HeaderEvidence, HeaderSignature, HeaderStatus, LeafEvidence,
 };
 pub use state::{
-    ChangeEvidence, EntryEvidence, NoStateFault, OpenedLeafEvidence, StateEvidence, StateFault,
-    judge_state,
+    ChangeEvidence, EntryEvidence, EntryPairEvidence, FalseEntryRecords, NoStateFault,
+    OpenedLeafEvidence, StateEvidence, StateFault, TrespassRecords, judge_state,
 };
 pub use trust::{ContractCoverage, ContractView, KeyTerm};
 

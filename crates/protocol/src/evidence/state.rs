@@ -84,35 +84,7 @@ pub enum StateEvidence {
         leaf: OpenedLeafEvidence,
     },
     /// An entry and the leaf at its sequence that do not belong together.
-    FalseEntry {
-        /// The entry.
-        #[serde(deserialize_with = "object")]
-        entry: EntryEvidence,
-        /// The leaf.
-        #[serde(deserialize_with = "object")]
-        leaf: OpenedLeafEvidence,
-        /// The plain text of its kind.
-        #[serde(
-            default,
-            deserialize_with = "value_or_absent",
-            skip_serializing_if = "Option::is_none"
-        )]
-        kind: Option<String>,
-        /// The wallet that its payload names.
-        #[serde(
-            default,
-            deserialize_with = "value_or_absent",
-            skip_serializing_if = "Option::is_none"
-        )]
-        to: Option<Id>,
-        /// The signer's wallet at any checkpoint.
-        #[serde(
-            default,
-            deserialize_with = "object_or_absent",
-            skip_serializing_if = "Option::is_none"
-        )]
-        wallet: Option<Box<EntryEvidence>>,
-    },
+    FalseEntry(#[serde(deserialize_with = "object")] FalseEntryRecords),
     /// A resource that a leaf at or before a checkpoint makes, and the checkpoint's state lacks.
     MissingState {
         /// The absence.
@@ -125,59 +97,17 @@ pub enum StateEvidence {
         kind: String,
     },
     /// An entry that went away, changed without an action, or fell back.
-    RewrittenState {
-        /// The entry, or its absence, at the earlier checkpoint.
-        #[serde(deserialize_with = "object")]
-        first: EntryEvidence,
-        /// At the later one.
-        #[serde(deserialize_with = "object")]
-        second: EntryEvidence,
-    },
+    RewrittenState(#[serde(deserialize_with = "object")] EntryPairEvidence),
     /// Version, sequence and integrity that did not change together.
-    LoneStep {
-        /// An entry.
-        #[serde(deserialize_with = "object")]
-        first: EntryEvidence,
-        /// Another of the same id.
-        #[serde(deserialize_with = "object")]
-        second: EntryEvidence,
-    },
+    LoneStep(#[serde(deserialize_with = "object")] EntryPairEvidence),
     /// One integrity with two sets of fields.
-    TwoFacedState {
-        /// The entry at the earlier checkpoint.
-        #[serde(deserialize_with = "object")]
-        first: EntryEvidence,
-        /// At the later one.
-        #[serde(deserialize_with = "object")]
-        second: EntryEvidence,
-    },
+    TwoFacedState(#[serde(deserialize_with = "object")] EntryPairEvidence),
     /// A field that never changes, or a resource that had ended, changed.
-    ChangedConstant {
-        /// The entry at the earlier checkpoint.
-        #[serde(deserialize_with = "object")]
-        first: EntryEvidence,
-        /// At the later one.
-        #[serde(deserialize_with = "object")]
-        second: EntryEvidence,
-    },
+    ChangedConstant(#[serde(deserialize_with = "object")] EntryPairEvidence),
     /// One integrity under two ids.
-    TwinState {
-        /// An entry.
-        #[serde(deserialize_with = "object")]
-        first: EntryEvidence,
-        /// Another id's.
-        #[serde(deserialize_with = "object")]
-        second: EntryEvidence,
-    },
-    /// An object against its owner or its template, or two wallets with one address.
-    FalseAddress {
-        /// The object, or a wallet.
-        #[serde(deserialize_with = "object")]
-        first: EntryEvidence,
-        /// The owner, the template, or the other wallet.
-        #[serde(deserialize_with = "object")]
-        second: EntryEvidence,
-    },
+    TwinState(#[serde(deserialize_with = "object")] EntryPairEvidence),
+    /// An object and then its owner or its template, which disagree, or two wallets with one address.
+    FalseAddress(#[serde(deserialize_with = "object")] EntryPairEvidence),
     /// An object's owner or origin that changed without a transfer.
     FalseOwner(#[serde(deserialize_with = "object")] ChangeEvidence),
     /// Properties or rules that changed by no action that changes them.
@@ -187,34 +117,7 @@ pub enum StateEvidence {
     /// A version that grew by another number than actions.
     FalseVersion(#[serde(deserialize_with = "object")] ChangeEvidence),
     /// An object's action by a wallet that its template does not allow.
-    Trespass {
-        /// The object.
-        #[serde(deserialize_with = "object")]
-        object: EntryEvidence,
-        /// Its template, at the same checkpoint.
-        #[serde(deserialize_with = "object")]
-        template: EntryEvidence,
-        /// The leaves that follow the object's entry.
-        #[serde(deserialize_with = "objects")]
-        leaves: Vec<OpenedLeafEvidence>,
-        /// The leaf after them.
-        #[serde(deserialize_with = "object")]
-        leaf: OpenedLeafEvidence,
-        /// The plain text of its kind.
-        #[serde(
-            default,
-            deserialize_with = "value_or_absent",
-            skip_serializing_if = "Option::is_none"
-        )]
-        kind: Option<String>,
-        /// The signer's wallet, or the owner's.
-        #[serde(
-            default,
-            deserialize_with = "object_or_absent",
-            skip_serializing_if = "Option::is_none"
-        )]
-        wallet: Option<Box<EntryEvidence>>,
-    },
+    Trespass(#[serde(deserialize_with = "object")] TrespassRecords),
     /// An action on a resource of an organization that its signer does not belong to.
     ForeignHand {
         /// The entry that the leaf extends.
@@ -282,15 +185,85 @@ pub enum StateEvidence {
         #[serde(deserialize_with = "object")]
         wallet: EntryEvidence,
     },
-    /// More objects than the template counts or allows.
-    Oversupply {
-        /// An object, or a template.
-        #[serde(deserialize_with = "object")]
-        first: EntryEvidence,
-        /// Its template, another object, or the template again.
-        #[serde(deserialize_with = "object")]
-        second: EntryEvidence,
-    },
+    /// More objects than the template counts or allows: an object and then its template, two objects, or a template twice.
+    Oversupply(#[serde(deserialize_with = "object")] EntryPairEvidence),
+}
+
+/// Two entries: of one resource, the earlier checkpoint's first, or of two.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntryPairEvidence {
+    /// The entry, or its absence, at the earlier checkpoint.
+    #[serde(deserialize_with = "object")]
+    pub first: EntryEvidence,
+    /// The entry, or its absence, at the later one.
+    #[serde(deserialize_with = "object")]
+    pub second: EntryEvidence,
+}
+
+/// An entry and the leaf at its sequence.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FalseEntryRecords {
+    /// The entry.
+    #[serde(deserialize_with = "object")]
+    pub entry: EntryEvidence,
+    /// The leaf.
+    #[serde(deserialize_with = "object")]
+    pub leaf: OpenedLeafEvidence,
+    /// The plain text of its kind.
+    #[serde(
+        default,
+        deserialize_with = "value_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub kind: Option<String>,
+    /// The wallet that its payload names.
+    #[serde(
+        default,
+        deserialize_with = "value_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub to: Option<Id>,
+    /// The signer's wallet at any checkpoint.
+    #[serde(
+        default,
+        deserialize_with = "object_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub wallet: Option<Box<EntryEvidence>>,
+}
+
+/// An object's entry, and the leaves that follow it up to the one of another signer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrespassRecords {
+    /// The object.
+    #[serde(deserialize_with = "object")]
+    pub object: EntryEvidence,
+    /// Its template, at the same checkpoint.
+    #[serde(deserialize_with = "object")]
+    pub template: EntryEvidence,
+    /// The leaves that follow the object's entry.
+    #[serde(deserialize_with = "objects")]
+    pub leaves: Vec<OpenedLeafEvidence>,
+    /// The leaf after them.
+    #[serde(deserialize_with = "object")]
+    pub leaf: OpenedLeafEvidence,
+    /// The plain text of its kind.
+    #[serde(
+        default,
+        deserialize_with = "value_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub kind: Option<String>,
+    /// The signer's wallet, or the owner's.
+    #[serde(
+        default,
+        deserialize_with = "object_or_absent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub wallet: Option<Box<EntryEvidence>>,
 }
 
 /// Two entries of one resource, and the leaves that lead from the first to the second.
@@ -437,6 +410,8 @@ struct StateJudge<'a> {
 
 type ChangeRule = fn(&ShownEntry, &ShownEntry, &[ShownLeaf]) -> bool;
 type PairRule = fn(&ShownEntry, &ShownEntry) -> bool;
+type LeafRule = fn(&ShownEntry, &ShownLeaf) -> bool;
+type WalletRule = fn(&ShownEntry, &ShownLeaf, &ShownEntry) -> bool;
 
 impl StateJudge<'_> {
     fn convicts(&self, evidence: &StateEvidence) -> Result<bool, NoStateFault> {
@@ -455,117 +430,106 @@ impl StateJudge<'_> {
                 self.point(signed)?;
                 Ok(breaks_trie(&signed.checkpoint.state, path, nodes))
             }
-            E::RewrittenState { first, second } => {
-                self.pair(faults::rewritten_state, first, second)
-            }
-            E::LoneStep { first, second } => self.pair(faults::lone_step, first, second),
-            E::TwoFacedState { first, second } => self.pair(faults::two_faced_state, first, second),
-            E::ChangedConstant { first, second } => {
-                self.pair(faults::changed_constant, first, second)
-            }
-            E::TwinState { first, second } => self.pair(faults::twin_state, first, second),
-            E::FalseAddress { first, second } => self.pair(faults::false_address, first, second),
-            E::Oversupply { first, second } => self.pair(faults::oversupply, first, second),
+            E::RewrittenState(pair) => self.pair(faults::rewritten_state, pair),
+            E::LoneStep(pair) => self.pair(faults::lone_step, pair),
+            E::TwoFacedState(pair) => self.pair(faults::two_faced_state, pair),
+            E::ChangedConstant(pair) => self.pair(faults::changed_constant, pair),
+            E::TwinState(pair) => self.pair(faults::twin_state, pair),
+            E::FalseAddress(pair) => self.pair(faults::false_address, pair),
+            E::Oversupply(pair) => self.pair(faults::oversupply, pair),
             E::FalseOwner(change) => self.change(faults::false_owner, change),
             E::HiddenChange(change) => self.change(faults::hidden_change, change),
             E::FalseKeys(change) => self.change(faults::false_keys, change),
             E::FalseVersion(change) => self.change(faults::false_version, change),
-            E::StaleState { entry, leaf } => {
-                Ok(faults::stale_state(&self.shown(entry)?, &self.leaf(leaf)?))
-            }
-            E::DeadHand { entry, leaf } => {
-                Ok(faults::dead_hand(&self.shown(entry)?, &self.leaf(leaf)?))
-            }
+            E::StaleState { entry, leaf } => self.entry_and_leaf(faults::stale_state, entry, leaf),
+            E::DeadHand { entry, leaf } => self.entry_and_leaf(faults::dead_hand, entry, leaf),
             E::LiveUpdate { object, leaf } => {
-                Ok(faults::live_update(&self.shown(object)?, &self.leaf(leaf)?))
+                self.entry_and_leaf(faults::live_update, object, leaf)
             }
-            E::GhostMember { leaf, wallet } => Ok(faults::ghost_member(
-                &self.leaf(leaf)?,
-                &self.shown(wallet)?,
-            )),
+            E::GhostMember { leaf, wallet } => self.entry_and_leaf(
+                |wallet, leaf| faults::ghost_member(leaf, wallet),
+                wallet,
+                leaf,
+            ),
             E::MissingState { entry, leaf, kind } => {
                 let (entry, leaf) = (self.shown(entry)?, self.leaf(leaf)?);
                 Ok(faults::missing_state(&entry, &leaf, kind))
             }
-            E::FalseEntry { .. }
-            | E::Trespass { .. }
-            | E::ForeignHand { .. }
-            | E::ForeignMaker { .. }
-            | E::ForeignMint { .. } => self.convicts_with_wallet(evidence),
-        }
-    }
-
-    /// The faults that a wallet's entry may take part in.
-    fn convicts_with_wallet(&self, evidence: &StateEvidence) -> Result<bool, NoStateFault> {
-        use StateEvidence as E;
-        match evidence {
-            E::FalseEntry {
-                entry,
-                leaf,
-                kind,
-                to,
-                wallet,
-            } => {
-                let wallet = self.optional(wallet.as_deref())?;
-                let further = FalseEntryEvidence {
-                    kind: kind.as_deref(),
-                    to: to.as_ref(),
-                    wallet: wallet.as_ref(),
-                };
-                let (entry, leaf) = (self.shown(entry)?, self.leaf(leaf)?);
-                Ok(faults::false_entry(&entry, &leaf, &further))
-            }
-            E::Trespass {
-                object,
-                template,
-                leaves,
-                leaf,
-                kind,
-                wallet,
-            } => Ok(faults::trespass(&TrespassEvidence {
-                object: &self.shown(object)?,
-                template: &self.shown(template)?,
-                leaves: &self.leaves(leaves)?,
-                leaf: &self.leaf(leaf)?,
-                kind: kind.as_deref(),
-                wallet: self.optional(wallet.as_deref())?.as_ref(),
-            })),
+            E::FalseEntry(records) => self.false_entry(records),
+            E::Trespass(records) => self.trespass(records),
             E::ForeignHand {
                 entry,
                 leaf,
                 wallet,
-            } => {
-                let wallet = self.optional(wallet.as_deref())?;
-                let (entry, leaf) = (self.shown(entry)?, self.leaf(leaf)?);
-                Ok(faults::foreign_hand(&entry, &leaf, wallet.as_ref()))
-            }
+            } => self.foreign_hand(entry, leaf, wallet.as_deref()),
             E::ForeignMaker {
                 entry,
                 leaf,
                 wallet,
-            } => {
-                let (entry, leaf) = (self.shown(entry)?, self.leaf(leaf)?);
-                Ok(faults::foreign_maker(&entry, &leaf, &self.shown(wallet)?))
-            }
+            } => self.with_wallet(faults::foreign_maker, entry, leaf, wallet),
             E::ForeignMint {
                 template,
                 leaf,
                 wallet,
-            } => {
-                let (template, leaf) = (self.shown(template)?, self.leaf(leaf)?);
-                Ok(faults::foreign_mint(&template, &leaf, &self.shown(wallet)?))
-            }
-            _ => Ok(false),
+            } => self.with_wallet(faults::foreign_mint, template, leaf, wallet),
         }
     }
 
-    fn pair(
+    fn false_entry(&self, records: &FalseEntryRecords) -> Result<bool, NoStateFault> {
+        let wallet = self.optional(records.wallet.as_deref())?;
+        let further = FalseEntryEvidence {
+            kind: records.kind.as_deref(),
+            to: records.to.as_ref(),
+            wallet: wallet.as_ref(),
+        };
+        let (entry, leaf) = (self.shown(&records.entry)?, self.leaf(&records.leaf)?);
+        Ok(faults::false_entry(&entry, &leaf, &further))
+    }
+
+    fn trespass(&self, records: &TrespassRecords) -> Result<bool, NoStateFault> {
+        Ok(faults::trespass(&TrespassEvidence {
+            object: &self.shown(&records.object)?,
+            template: &self.shown(&records.template)?,
+            leaves: &self.leaves(&records.leaves)?,
+            leaf: &self.leaf(&records.leaf)?,
+            kind: records.kind.as_deref(),
+            wallet: self.optional(records.wallet.as_deref())?.as_ref(),
+        }))
+    }
+
+    fn foreign_hand(
         &self,
-        rule: PairRule,
-        first: &EntryEvidence,
-        second: &EntryEvidence,
+        entry: &EntryEvidence,
+        leaf: &OpenedLeafEvidence,
+        wallet: Option<&EntryEvidence>,
     ) -> Result<bool, NoStateFault> {
-        Ok(rule(&self.shown(first)?, &self.shown(second)?))
+        let wallet = self.optional(wallet)?;
+        let (entry, leaf) = (self.shown(entry)?, self.leaf(leaf)?);
+        Ok(faults::foreign_hand(&entry, &leaf, wallet.as_ref()))
+    }
+
+    fn entry_and_leaf(
+        &self,
+        rule: LeafRule,
+        entry: &EntryEvidence,
+        leaf: &OpenedLeafEvidence,
+    ) -> Result<bool, NoStateFault> {
+        Ok(rule(&self.shown(entry)?, &self.leaf(leaf)?))
+    }
+
+    fn with_wallet(
+        &self,
+        rule: WalletRule,
+        entry: &EntryEvidence,
+        leaf: &OpenedLeafEvidence,
+        wallet: &EntryEvidence,
+    ) -> Result<bool, NoStateFault> {
+        let (entry, leaf) = (self.shown(entry)?, self.leaf(leaf)?);
+        Ok(rule(&entry, &leaf, &self.shown(wallet)?))
+    }
+
+    fn pair(&self, rule: PairRule, pair: &EntryPairEvidence) -> Result<bool, NoStateFault> {
+        Ok(rule(&self.shown(&pair.first)?, &self.shown(&pair.second)?))
     }
 
     fn change(&self, rule: ChangeRule, change: &ChangeEvidence) -> Result<bool, NoStateFault> {
@@ -630,7 +594,6 @@ impl StateEvidence {
     fn leaves(&self) -> Vec<&OpenedLeafEvidence> {
         match self {
             Self::StaleState { leaf, .. }
-            | Self::FalseEntry { leaf, .. }
             | Self::MissingState { leaf, .. }
             | Self::ForeignHand { leaf, .. }
             | Self::DeadHand { leaf, .. }
@@ -638,7 +601,8 @@ impl StateEvidence {
             | Self::ForeignMint { leaf, .. }
             | Self::LiveUpdate { leaf, .. }
             | Self::GhostMember { leaf, .. } => vec![leaf],
-            Self::Trespass { leaves, leaf, .. } => leaves.iter().chain([leaf]).collect(),
+            Self::FalseEntry(records) => vec![&records.leaf],
+            Self::Trespass(records) => records.leaves.iter().chain([&records.leaf]).collect(),
             Self::FalseOwner(change)
             | Self::HiddenChange(change)
             | Self::FalseKeys(change)
@@ -646,13 +610,13 @@ impl StateEvidence {
             Self::UnrootedCheckpoint { .. }
             | Self::MalformedState { .. }
             | Self::BrokenTrie { .. }
-            | Self::RewrittenState { .. }
-            | Self::LoneStep { .. }
-            | Self::TwoFacedState { .. }
-            | Self::ChangedConstant { .. }
-            | Self::TwinState { .. }
-            | Self::FalseAddress { .. }
-            | Self::Oversupply { .. } => Vec::new(),
+            | Self::RewrittenState(_)
+            | Self::LoneStep(_)
+            | Self::TwoFacedState(_)
+            | Self::ChangedConstant(_)
+            | Self::TwinState(_)
+            | Self::FalseAddress(_)
+            | Self::Oversupply(_) => Vec::new(),
         }
     }
 }

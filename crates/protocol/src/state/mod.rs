@@ -1,4 +1,4 @@
-//! The state: what the log has made of every resource, under one root that a checkpoint signs (layer 3).
+//! The state: the entries of all resources, under one root that a checkpoint signs (layer 3).
 //!
 //! The root is that of an Ethereum Merkle-Patricia trie. A resource's path is keccak256 of its id in ASCII; the value is
 //! keccak256 of its [`StateEntry`] in RLP. The entry travels next to the proof, so a leaf never shows another

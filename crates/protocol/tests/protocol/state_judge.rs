@@ -2,8 +2,9 @@
 
 use kedge_protocol::chain::next_integrity;
 use kedge_protocol::evidence::{
-    ChangeEvidence, CheckpointEvidence, ContractView, EntryEvidence, HeaderEvidence, NoFault,
-    NoStateFault, OpenedLeafEvidence, StateEvidence, StateFault, judge_state,
+    ChangeEvidence, CheckpointEvidence, ContractView, EntryEvidence, EntryPairEvidence,
+    HeaderEvidence, NoFault, NoStateFault, OpenedLeafEvidence, StateEvidence, StateFault,
+    judge_state,
 };
 use kedge_protocol::hash::keccak;
 use kedge_protocol::state::faults::LeafWords;
@@ -117,21 +118,23 @@ impl JudgeScene {
     fn of_entries(entry: &EntryEvidence) -> Vec<StateEvidence> {
         use StateEvidence as E;
         let signed = || entry.checkpoint.clone();
-        let (first, second) = (entry.clone(), entry.clone());
-        let pairs = [
-            |first, second| E::RewrittenState { first, second },
-            |first, second| E::LoneStep { first, second },
-            |first, second| E::TwoFacedState { first, second },
-            |first, second| E::ChangedConstant { first, second },
-            |first, second| E::TwinState { first, second },
-            |first, second| E::FalseAddress { first, second },
-            |first, second| E::Oversupply { first, second },
+        let kinds = [
+            E::RewrittenState,
+            E::LoneStep,
+            E::TwoFacedState,
+            E::ChangedConstant,
+            E::TwinState,
+            E::FalseAddress,
+            E::Oversupply,
         ];
-        let mut all: Vec<E> = pairs
-            .iter()
-            .map(|pair: &fn(_, _) -> E| pair(first.clone(), second.clone()))
-            .collect();
-        all.push(E::MalformedState { entry: first });
+        let pair = || EntryPairEvidence {
+            first: entry.clone(),
+            second: entry.clone(),
+        };
+        let mut all: Vec<E> = kinds.iter().map(|kind| kind(pair())).collect();
+        all.push(E::MalformedState {
+            entry: entry.clone(),
+        });
         all.push(E::UnrootedCheckpoint {
             first: signed(),
             second: signed(),
@@ -195,26 +198,26 @@ impl JudgeScene {
             leaf: leaf(),
             wallet: wallet(),
         });
-        all.push(E::FalseEntry {
+        all.push(E::FalseEntry(FalseEntryRecords {
             entry: entry(),
             leaf: leaf(),
             kind: kind.clone(),
             to: None,
             wallet: wallet(),
-        });
+        }));
         all.push(E::MissingState {
             entry: entry(),
             leaf: leaf(),
             kind: "mint".into(),
         });
-        all.push(E::Trespass {
+        all.push(E::Trespass(TrespassRecords {
             object: entry(),
             template: entry(),
             leaves: vec![leaf()],
             leaf: leaf(),
             kind,
             wallet: wallet(),
-        });
+        }));
         all
     }
 }
