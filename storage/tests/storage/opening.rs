@@ -468,12 +468,12 @@ fn template_lists(data: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows.map(|(key, row)| (key.into(), row.into())).collect()
 }
 
-/// Makes a store one of the format before serials.
-fn without_serials(data: &Path) {
+/// Makes a store one of the format before serials, whose upgrade was cut off after so many rows.
+fn without_serials(data: &Path, upgraded: usize) {
     let rows = template_lists(data);
     let db = raw(data);
     let lists = db.cf_handle("object_index").unwrap();
-    for (key, row) in rows {
+    for (key, row) in rows.into_iter().skip(upgraded) {
         db.put_cf(lists, key, &row[..16]).unwrap();
     }
     let meta = db.cf_handle("meta").unwrap();
@@ -485,7 +485,7 @@ fn without_serials(data: &Path) {
 fn a_store_without_serials_gets_them_in_place() {
     let (directory, log) = made(3);
     let data = directory.path();
-    without_serials(data);
+    without_serials(data, 0);
     let looking = StoreOptions {
         access: StoreAccess::Read,
         ..options(data)
@@ -503,6 +503,9 @@ fn a_store_without_serials_gets_them_in_place() {
     store.close().unwrap();
     let upgraded = template_lists(data);
     // Not again.
+    open(data).unwrap().close().unwrap();
+    assert_eq!(template_lists(data), upgraded);
+    without_serials(data, 3);
     open(data).unwrap().close().unwrap();
     assert_eq!(template_lists(data), upgraded);
 }

@@ -120,6 +120,12 @@ impl AnchorContract {
         batches: u64,
         at: BlockTag,
     ) -> Result<AnchoredRecord, ContractReadError> {
+        let record = self.0.call("checkpoint", &[number(batches)], at).await?;
+        self.decode_record(record)
+    }
+
+    /// Reads a record. One without a state is that of a contract that does not keep it.
+    fn decode_record(&self, mut record: Vec<u8>) -> Result<AnchoredRecord, ContractReadError> {
         let convert = |[sequence, issued_at, anchored_at, block, history, state]: [Token; 6]| {
             Some(AnchoredRecord {
                 sequence: to_number(sequence)?,
@@ -130,7 +136,6 @@ impl AnchorContract {
                 state: to_hash(state)?,
             })
         };
-        let mut record = self.0.call("checkpoint", &[number(batches)], at).await?;
         if record.len() == STATELESS_RECORD_BYTES {
             record.extend_from_slice(&[0; 32]);
         }
@@ -320,6 +325,35 @@ impl AnchorContract {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rpc::RpcOptions;
+
+    #[test]
+    fn a_record_is_read_with_its_state_and_without() {
+        let rpc = RpcClient::new("http://127.0.0.1:1".parse().unwrap(), RpcOptions::default());
+        let contract = AnchorContract::new(rpc, Address([1; 20]));
+        let word = |number: u8| {
+            let mut word = [0; 32];
+            word[31] = number;
+            word
+        };
+        let words: Vec<[u8; 32]> = (1..=6).map(word).collect();
+        let read = |count: usize| contract.decode_record(words[..count].concat());
+        let record = AnchoredRecord {
+            sequence: 1,
+            issued_at_ms: 2,
+            anchored_at_s: 3,
+            block_number: 4,
+            history: Hash(word(5)),
+            state: Hash(word(6)),
+        };
+        assert_eq!(read(6).unwrap(), record);
+        let stateless = AnchoredRecord {
+            state: Hash::ZERO,
+            ..record
+        };
+        assert_eq!(read(5).unwrap(), stateless);
+        assert!(read(4).is_err());
+    }
 
     #[test]
     fn each_contract_names_the_keys_of_its_own_batches() {

@@ -132,7 +132,7 @@ fn of_nodes_that_take_the_lease_at_once_one_has_it() {
             loop {
                 let mut held = 0;
                 for (lease, revision) in &revisions {
-                    // No answer tells nothing, and the node would not lead.
+                    // No answer shows nothing, so this asks again.
                     held += usize::from(lease.is_at(*revision).await.unwrap_or(false));
                 }
                 if held == 1 {
