@@ -191,7 +191,7 @@ interface IKedgeAnchor {
         bytes32[] calldata batchPath
     ) external view returns (bytes32 leafHash);
 
-    /// @notice Proves what the log had made of a resource at a checkpoint; reverts if the proof does not show it.
+    /// @notice Proves a resource's entry at a checkpoint; reverts if the proof does not show it.
     /// @param batches Names the checkpoint.
     /// @param key The resource's id.
     /// @param entry Its entry: the RLP list whose keccak256 the trie holds.

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 /// @notice Where the reading of a list stands, in the call's data.
 /// @param next The next item.
-/// @param end Behind the last item.
+/// @param end Where the last item ends.
 /// @param isBroken Whether an item was not what the reader asked for, or not canonical; it stays so.
 struct RlpCursor {
     uint256 next;
@@ -84,14 +84,14 @@ library RlpReader {
         return address(uint160(_load(_exact(cursor, 20)) >> 96));
     }
 
-    /// @dev A string of `length` bytes; where there is none, the position of an empty place behind all data.
+    /// @dev A string of `length` bytes; where there is none, the position of an empty place after all data.
     function _exact(RlpCursor memory cursor, uint256 length) private pure returns (uint256) {
         (uint256 start, uint256 found) = text(cursor);
         if (found != length) cursor.isBroken = true;
         return cursor.isBroken ? type(uint256).max - 32 : start;
     }
 
-    /// @dev The next item's payload; the cursor moves behind it.
+    /// @dev The next item's payload; the cursor moves past it.
     function _item(RlpCursor memory cursor) private pure returns (bool isList, uint256 start, uint256 length) {
         uint256 place = cursor.next;
         uint256 end = cursor.end;

@@ -236,7 +236,7 @@ library StateEntry {
 
     /// @dev Of a piece of the call's data.
     function _hash(uint256 start, uint256 length) private pure returns (bytes32 hash) {
-        // Behind the free memory pointer, where nothing is kept.
+        // After the free memory pointer, where nothing is kept.
         // solhint-disable-next-line no-inline-assembly
         assembly ("memory-safe") {
             let free := mload(0x40)

@@ -13,14 +13,14 @@ enum TrieOutcome {
 
 /// @title The trie of all resources: Ethereum's Merkle-Patricia trie over paths and values of 32 bytes
 /// @notice A proof has one form: the nodes from the root to where the path ends, each used and none more, in this order. Every
-/// node is canonical RLP of at least 32 bytes with nothing behind it; path flags are 0 to 3 and pad nibbles 0; paths fill
+/// node is canonical RLP of at least 32 bytes with nothing after it; path flags are 0 to 3 and pad nibbles 0; paths fill
 /// 64 nibbles exactly; a branch has at least two children and no value; an extension has a path and leads to a branch.
 /// @dev Nodes are read where they are, in the call's data, and copied once to be hashed. It never reverts.
 library StateTrie {
     /// @notice The root of a trie without entries: keccak256 of the empty string's RLP. It has no nodes.
     bytes32 internal constant EMPTY_ROOT = 0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421;
 
-    /// @dev How a path goes on at a node.
+    /// @dev How a path continues at a node.
     enum NodeStep {
         Malformed,
         Child,
@@ -165,7 +165,7 @@ library StateTrie {
         // solhint-disable-next-line no-inline-assembly
         assembly ("memory-safe") {
             next := calldataload(add(add(place, length), 1))
-            // The nibbles behind the flag, and those of the path from here on; of both as many as the node has.
+            // The nibbles after the flag, and those of the path from here on; of both as many as the node has.
             let own := calldataload(add(place, 1))
             if isOdd { own := shl(4, calldataload(place)) }
             let rest := sub(256, shl(2, nibbles))
@@ -183,7 +183,7 @@ library StateTrie {
     }
 
     function _hash(bytes calldata node) private pure returns (bytes32 hash) {
-        // Behind the free memory pointer, where nothing is kept.
+        // After the free memory pointer, where nothing is kept.
         // solhint-disable-next-line no-inline-assembly
         assembly ("memory-safe") {
             let free := mload(0x40)

@@ -63,10 +63,10 @@ contract StateCasesTest is StateFixture, GasMeter {
     /// @dev An organization's first version and a variation have integrities that their leaf's content gives.
     function test_whatIsMadeBesideAnotherIsAnsweredByItsContent() public {
         bytes32 content = action.placed.leaf.content;
-        bytes32 beside = keccak256(abi.encodePacked(bytes32(0), keccak256(abi.encodePacked(content, uint32(1)))));
+        bytes32 second = keccak256(abi.encodePacked(bytes32(0), keccak256(abi.encodePacked(content, uint32(1)))));
         bytes32 third = keccak256(abi.encodePacked(bytes32(0), keccak256(abi.encodePacked(content, uint32(3)))));
         string memory variation = "var_35rx61b9m631xvdezsjp7mjky6";
-        _put(ORG, _entry(1, _sequence(action), beside, ""));
+        _put(ORG, _entry(1, _sequence(action), second, ""));
         _put(
             variation,
             _entry(

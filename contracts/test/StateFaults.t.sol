@@ -22,7 +22,7 @@ contract StateVerdictsTest is TestBase {
 
     function test_thereAreNoMoreVerdicts() public view {
         assertTrue(VM.keyExistsJson(json, _at(".vectors", VERDICTS - 1)), "the last one");
-        assertTrue(!VM.keyExistsJson(json, _at(".vectors", VERDICTS)), "none behind it");
+        assertTrue(!VM.keyExistsJson(json, _at(".vectors", VERDICTS)), "none after it");
     }
 
     function test_verdicts0To35() public view {

@@ -8,7 +8,7 @@ import {Checkpoint} from "../src/LogRecords.sol";
 import {ReferenceTrie} from "./support/ReferenceTrie.sol";
 import {StateFixture} from "./support/StateFixture.sol";
 
-/// @dev Every fault of the state once, with a real trie, signatures and leaves, beside an innocent neighbour.
+/// @dev Every fault of the state once, with a real trie, signatures and leaves, next to an innocent neighbour.
 contract StateJudgesTest is StateFixture {
     bytes32 private constant PROVEN = keccak256("Kedge fault proven");
     bytes32 private constant I1 = keccak256("integrity 1");

@@ -148,7 +148,7 @@ contract StateProofsTest is AnchorFixture, GasMeter {
         old.retire(address(next));
         old.takeOver(next);
         IKedgeAnchor.Record memory record = next.checkpoint(3);
-        assertEq(record.history, last.history, "the history is taken over");
+        assertEq(record.history, last.history, "the successor has the history");
         assertEq(record.issuedAt, last.issuedAt, "and the time");
         assertEq(record.state, 0, "there is no state");
         VM.expectRevert(abi.encodeWithSelector(IKedgeAnchor.UnrootedCheckpoint.selector, 3));
@@ -214,7 +214,7 @@ contract StateProofsTest is AnchorFixture, GasMeter {
 
     function test_brokenForms() public view {
         bytes memory leaf = ReferenceTrie.compact(PATH, 0, 64, true);
-        _mustBreak(abi.encodePacked(hex"f843", hex"a1", leaf, hex"a0", VALUE, hex"00"), "a byte behind");
+        _mustBreak(abi.encodePacked(hex"f843", hex"a1", leaf, hex"a0", VALUE, hex"00"), "a byte after it");
         _mustBreak(abi.encodePacked(hex"f90043", hex"a1", leaf, hex"a0", VALUE), "a long length");
         _mustBreak(abi.encodePacked(hex"f844", hex"b821", leaf, hex"a0", VALUE), "a long length of the path");
         _mustBreak(ReferenceTrie.pair(hex"", VALUE), "no path");
@@ -257,7 +257,7 @@ contract StateProofsTest is AnchorFixture, GasMeter {
         bytes[] memory more = new bytes[](3);
         (more[0], more[1], more[2]) = (nodes[0], nodes[1], nodes[1]);
         (outcome,) = state.follow(keccak256(nodes[0]), PATH, more);
-        assertTrue(outcome == TrieOutcome.Unproven, "a node behind the broken one");
+        assertTrue(outcome == TrieOutcome.Unproven, "a node after the broken one");
     }
 
     /// @dev Six full branches, one of two children and a leaf: a deep place among ten million.

@@ -48,7 +48,7 @@ abstract contract BondFixture is LogFixture {
         bond.deposit{value: BOND_WEI}();
     }
 
-    /// @dev Beside `logJudge`, the judges of the state; for another anchor contract than the fixture's, its own ones.
+    /// @dev In addition to `logJudge`, the judges of the state; for another anchor contract than the fixture's, its own ones.
     function _judges(KedgeAnchor anchor, KedgeJudge logJudge) internal returns (IKedgeBond.FaultJudges memory list) {
         list.log = address(logJudge);
         list.state = address(stateJudge);

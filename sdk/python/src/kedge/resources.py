@@ -50,7 +50,7 @@ class StateReads:
     def proof(
         self, id: str, *, checkpoint: int | None = None, min_sequence: int | None = None, wait: int | None = None
     ) -> StateShown:
-        """Reads and verifies a proof of what the log had made of an id, or that it had made nothing.
+        """Reads and verifies a proof of an id's entry, or that the log had made nothing.
 
         Args:
             id: the id.

@@ -68,7 +68,7 @@ export class KedgeClient extends Core {
   readonly objects: ObjectReads;
   /** Templates and their variations, with proofs of their state. */
   readonly templates: TemplateReads;
-  /** Proofs of what the log has made of any id. */
+  /** Proofs of any id's entry. */
   readonly state: StateReads;
 
   constructor(options: ClientOptions) {

@@ -90,10 +90,10 @@ abstract class ProvenReads {
   }
 }
 
-/** Proofs of what the log has made of any id. */
+/** Proofs of any id's entry. */
 export class StateReads extends ProvenReads {
   /**
-   * Reads and verifies what the log has made of an id after a checkpoint, or that it made nothing (`entry` is null).
+   * Reads and verifies an id's entry after a checkpoint, or that the log had made nothing (`entry` is null).
    *
    * @throws Refused if the proof is invalid, is about another id, or is of an earlier checkpoint than was asked for
    */

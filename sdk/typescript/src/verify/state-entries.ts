@@ -1,4 +1,4 @@
-/** Entries of the state: what the log has made of a resource, as the trie under a checkpoint's root holds it. */
+/** Entries of the state: a resource as the log's actions left it, whose hash the trie under a checkpoint's root holds. */
 
 import { Refused, refuseUnless } from '../refused.js';
 import { type Hex, toHex } from '../protocol/bytes.js';

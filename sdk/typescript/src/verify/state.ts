@@ -1,4 +1,4 @@
-/** Offline verification of state proofs: what the log has made of an id after a sequence, or that it made nothing. */
+/** Offline verification of state proofs: an id's entry after a sequence, or that the log had made nothing. */
 
 import { refuseUnless } from '../refused.js';
 import { toHex } from '../protocol/bytes.js';
@@ -43,7 +43,7 @@ export interface StateProofOptions {
 export interface StateFacts {
   /** Id of the resource. */
   readonly key: string;
-  /** What the log had made of it after the checkpoint's sequence; null: nothing. */
+  /** Its entry after the checkpoint's sequence; null if the log had made nothing. */
   readonly entry: StateEntry | null;
   /** Texts of the answer, each with its hash in the entry. */
   readonly texts: StateTexts;

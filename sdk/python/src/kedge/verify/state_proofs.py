@@ -1,4 +1,4 @@
-"""State proofs: what the log had made of one id after a signed checkpoint's last action."""
+"""State proofs: the entry of one id after a signed checkpoint's last action."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ _HASHES: Final[Mapping[type[StateEntry], Mapping[str, str]]] = {
 
 @dataclass(frozen=True)
 class StateShown:
-    """Facts shown by a valid state proof: after the checkpoint's last action, this was what the log had made of the id.
+    """Facts shown by a valid state proof: after the checkpoint's last action, this was the id's entry.
 
     Attributes:
         key: the id.
