@@ -3,8 +3,8 @@
 use kedge_protocol::chain::next_integrity;
 use kedge_protocol::evidence::{
     ChangeEvidence, CheckpointEvidence, ContractView, EntryEvidence, EntryPairEvidence,
-    HeaderEvidence, NoFault, NoStateFault, OpenedLeafEvidence, StateEvidence, StateFault,
-    judge_state,
+    FalseEntryRecords, HeaderEvidence, NoFault, NoStateFault, OpenedLeafEvidence, StateEvidence,
+    StateFault, TrespassRecords, judge_state,
 };
 use kedge_protocol::hash::keccak;
 use kedge_protocol::state::faults::LeafWords;
