@@ -1,34 +1,17 @@
-//! What the model's log makes of API keys, webhooks, files and the operator's own actions.
+//! The actions of the model log on API keys, webhooks and files, and the operator's actions.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kedge_protocol::state::entry::{
     ApiKeyEntry, DisputeEntry, EntryFields, FileEntry, NamedKeyEntry, WebhookEntry,
 };
-use kedge_protocol::{Id, Prefix};
+use kedge_protocol::{Address, Id, Prefix};
 
 use super::{ModelLog, ModelRequest};
 
 impl ModelLog {
     pub(super) fn act_on_key(&mut self) {
-        let live: Vec<Id> = self
-            .ids(Prefix::Key)
-            .into_iter()
-            .filter(|id| self.is_live(id))
-            .collect();
-        let known = if self.dice.below(2) == 0 {
-            self.pick(&live)
-        } else {
-            None
-        };
-        let organizations = self.ids(Prefix::Organization);
-        let Some(organization_id) = known
-            .map(|id| self.organization_of(&id))
-            .or_else(|| self.pick(&organizations))
-        else {
-            return;
-        };
-        let Some((_, signer)) = self.admin(organization_id) else {
+        let Some((known, organization_id, signer)) = self.live_or_new(Prefix::Key, 2) else {
             return;
         };
         let deletes = self.dice.below(2) == 0;
@@ -53,6 +36,21 @@ impl ModelLog {
         }
     }
 
+    /// An API key or a webhook that is not deleted, or none one time in `turns`, for which a new one is made; with its
+    /// organization, and an address that may act for that.
+    fn live_or_new(&mut self, prefix: Prefix, turns: usize) -> Option<(Option<Id>, Id, Address)> {
+        let mut live = self.ids(prefix);
+        live.retain(|id| self.is_live(id));
+        let is_new = self.dice.below(turns) == 0;
+        let known = if is_new { None } else { self.pick(&live) };
+        let organizations = self.ids(Prefix::Organization);
+        let organization_id = known
+            .map(|id| self.organization_of(&id))
+            .or_else(|| self.pick(&organizations))?;
+        let (_, address) = self.admin(organization_id)?;
+        Some((known, organization_id, address))
+    }
+
     /// Whether an API key or a webhook is not deleted.
     fn is_live(&self, id: &Id) -> bool {
         match &self.state[id].fields {
@@ -63,24 +61,7 @@ impl ModelLog {
     }
 
     pub(super) fn act_on_webhook(&mut self) {
-        let live: Vec<Id> = self
-            .ids(Prefix::Webhook)
-            .into_iter()
-            .filter(|id| self.is_live(id))
-            .collect();
-        let known = if self.dice.below(3) > 0 {
-            self.pick(&live)
-        } else {
-            None
-        };
-        let organizations = self.ids(Prefix::Organization);
-        let Some(organization_id) = known
-            .map(|id| self.organization_of(&id))
-            .or_else(|| self.pick(&organizations))
-        else {
-            return;
-        };
-        let Some((_, admin)) = self.admin(organization_id) else {
+        let Some((known, organization_id, admin)) = self.live_or_new(Prefix::Webhook, 3) else {
             return;
         };
         let kinds = [
