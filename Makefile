@@ -14,7 +14,7 @@ monitor: ## Watch a running server with Prometheus
 test: ## Install what is missing and run every check and test
 	@scripts/test.sh
 
-night: ## What takes hours, with one report (PART: seeds calls fuzz kills splits elections damages failovers siege growth soak mutants; SEED continues)
+night: ## What takes hours, with one report (PART: seeds calls fuzz kills splits elections damages failovers siege growth soak honesty weaknesses mutants; SEED continues)
 	@scripts/night.sh $(PART)
 
 failovers: ## Only the failovers of make night, with their report in data/failovers
@@ -23,7 +23,7 @@ failovers: ## Only the failovers of make night, with their report in data/failov
 siege: ## Only the load and abuse over sockets of make night: figures in bench/results (SIEGE_SECONDS)
 	@scripts/night.sh siege
 
-bench: ## Run the benchmarks (PARTS: stages claims bare growth restart disk cluster tracing searches)
+bench: ## Run the benchmarks (PARTS: stages claims bare growth proofs restart disk cluster tracing searches)
 	@scripts/bench.sh $(PARTS)
 
 compare: ## Compare Kedge with PostgreSQL, Redis Streams and NATS JetStream

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks. Without arguments: the single stages, and the server against the bare pipeline in turns. With
-# arguments: only the named parts, of stages, claims, bare, growth, restart, disk, cluster, tracing, searches. OUTPUT
+# arguments: only the named parts, of stages, claims, bare, growth, proofs, restart, disk, cluster, tracing, searches. OUTPUT
 # names a folder for JSON figures; BENCH_ARGUMENTS goes to each part that starts servers (as in BENCH_ARGUMENTS="--runs
 # 2"). Data is in a temporary folder (TMPDIR; on a real disk, with 30 GB to spare) and is removed at the end.
 # SERVER_PROGRAM and BENCH_PROGRAM name existing programs.
@@ -51,12 +51,13 @@ for part in "$@"; do
     claims) step "Claims, made and checked" table claims ;;
     bare) step "The server and the bare pipeline, compared" with_server compare --json ;;
     growth) step "A large store and a small one, compared" with_server growth --json ;;
+    proofs) step "Objects with and without their proofs" with_server proofs --json ;;
     restart) step "Restarts of a large store" with_server restart --json ;;
     disk) step "Bytes on the disk" with_server disk --json ;;
     cluster) step "Three nodes and one, compared" with_server cluster --json --nats "$KEDGE_NATS" ;;
     tracing) step "Tracing off, of a hundredth and of everything, compared" with_server tracing --json ;;
     searches) step "Searches among a million objects" with_server search --output ;;
-    *) die "$part is not a part of the benchmarks" "name one of: stages claims bare growth restart disk cluster tracing searches" ;;
+    *) die "$part is not a part of the benchmarks" "name one of: stages claims bare growth proofs restart disk cluster tracing searches" ;;
   esac
 done
 summary "make bench"

@@ -16,6 +16,8 @@
 #   siege      attacks over sockets: SIEGE_SECONDS (10) for each, twice (make siege)
 #   growth     cost of an action with 10,000,000 stored, and time of a start
 #   soak       SOAK_MINUTES (20) at half of the top rate, with webhooks and event streams
+#   honesty    HISTORIES (1000000) of an honest log, none of which convicts it of a fault of the state
+#   weaknesses planted weaknesses of the predicates of these faults, each of which a test finds
 #   mutants    changes of `rules` and `protocol` that no test notices: MUTANTS_SHARD (as in 3/40) is the part of all
 #              changes to try; a different one each day
 #
@@ -28,8 +30,9 @@ source scripts/tools.sh
 source scripts/night/mutants.sh
 source scripts/night/nodes.sh
 source scripts/night/server.sh
+source scripts/night/weaknesses.sh
 
-parts=(seeds calls fuzz kills splits elections damages failovers siege growth soak mutants)
+parts=(seeds calls fuzz kills splits elections damages failovers siege growth soak honesty weaknesses mutants)
 export SEED="${SEED:-$(date -u +%Y%m%d)}"
 seed="$SEED"
 night="$root/data/night/$seed"
@@ -64,6 +67,8 @@ run_part() {
     siege) step "Siege" siege ;;
     growth) step "Growth" growth ;;
     soak) step "Soak" soak ;;
+    honesty) step "Honest logs" honesty ;;
+    weaknesses) step "Planted weaknesses" weaknesses ;;
     mutants) step "Changed code" mutants ;;
     *) die "$1 is no part of the night" "name one of: ${parts[*]}" ;;
   esac

@@ -24,7 +24,7 @@ use kedge_protocol::eip712::Domain;
 use kedge_protocol::{Address, Id, SequencerKeys};
 use kedge_rules::World;
 use kedge_runtime::env::Env;
-use kedge_runtime::executor::EngineRuntime;
+use kedge_runtime::executor::{EnginePart, EngineRuntime};
 use kedge_storage::{EventRow, SideWrite, Store, StoreMode, StoreReadError};
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, SpawnErr};
@@ -44,6 +44,7 @@ use crate::pipeline::proposal::Proposal;
 use crate::pipeline::published_state::{PublishProgress, PublishedState, StateReader};
 use crate::pipeline::sequenced_proposal::CommitterMessage;
 use crate::pipeline::shard_split::ShardSplit;
+use crate::roots::{RootOptions, RootState};
 use crate::timekeeper::Timekeeper;
 
 use self::leader::LeaderState;
@@ -94,6 +95,8 @@ pub struct EngineOptions {
     pub replicated: bool,
     /// Bound on the bytes of texts in one commit group.
     pub group_bytes_max: usize,
+    /// When roots of the state are made; `None` makes none.
+    pub roots: Option<RootOptions>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +121,7 @@ pub(crate) struct EngineInner {
     /// The write path, while this node leads.
     pub(crate) leading: ArcSwapOption<LeaderState>,
     keepers: Mutex<Option<StoreThreads>>,
+    root_maker: Mutex<Option<EnginePart>>,
     room: Arc<AdmissionPool>,
     closing: AtomicBool,
     /// Why writes are refused for now.
@@ -126,12 +130,13 @@ pub(crate) struct EngineInner {
     overdue: watch::Sender<bool>,
     disk: StoreDisk,
     disk_full: Arc<AtomicBool>,
-    sink: FailureSink,
+    pub(crate) sink: FailureSink,
     failed: EngineFailure,
     /// Set while the maintenance threads are being stopped.
-    ending: Arc<AtomicBool>,
+    pub(crate) ending: Arc<AtomicBool>,
     pub(crate) checkpoint: Mutex<Option<SignedCheckpoint>>,
     pub(crate) signing: Arc<BatchSigner>,
+    pub(crate) roots: Arc<RootState>,
     pub(crate) node: ArcSwapOption<NodeHealth>,
     /// Checkpoints that the contract was seen to hold.
     pub(crate) seen_anchors: SeenAnchors,

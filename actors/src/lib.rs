@@ -9,6 +9,7 @@
 //! - `events`: listeners, and the events outside the log.
 //! - `pipeline`: from a request to its place in the log.
 //! - `commit`: from a place in the log to a durable answer.
+//! - `roots`: the state's roots and their signed checkpoints.
 //! - `engine`: starts all of these; the entry point.
 //! - `anchor`: the actor that serves the chain.
 
@@ -23,6 +24,7 @@ mod messages;
 pub mod metric_definitions;
 pub mod overlay;
 mod pipeline;
+mod roots;
 pub mod slots;
 pub mod timing;
 
@@ -43,4 +45,5 @@ pub use failure::EngineFailure;
 pub use kedge_runtime::timekeeper;
 pub use messages::{AnchorReport, NodeHealth};
 pub use pipeline::published_state::PublishedState;
+pub use roots::RootOptions;
 pub use timekeeper::{Clock, passing_clock, wall_clock};

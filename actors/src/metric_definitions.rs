@@ -1,6 +1,6 @@
 //! Names and descriptions of this crate's metrics.
 
-use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
 /// Decisions by actors, labelled `actor` (object, organization) and `basis` (committed, overlay,
 /// new, any).
@@ -38,6 +38,13 @@ pub const ANCHOR_LAG_BATCHES: &str = "kedge_anchor_lag_batches";
 pub const ANCHOR_LAG_SECONDS: &str = "kedge_anchor_lag_seconds";
 /// 1 while the chain's node answers, 0 while it does not.
 pub const CHAIN_NODE_REACHABLE: &str = "kedge_chain_node_reachable";
+/// Time to make a root of the state.
+pub const ROOT_SECONDS: &str = "kedge_state_root_seconds";
+pub const ROOTS_MADE: &str = "kedge_state_roots_total";
+/// How many batches the newest root of the state covers.
+pub const ROOT_BATCHES: &str = "kedge_state_root_batches";
+/// 1 once this node's root differs from the signed one.
+pub const ROOT_DIFFERS: &str = "kedge_state_root_differs";
 /// Statements of a node about the contract that were not believed, labelled `claim` (checkpoint, anchor).
 pub const CHAIN_CLAIMS_REFUSED: &str = "kedge_chain_claims_refused_total";
 
@@ -97,6 +104,12 @@ pub fn describe() {
         CLOCK_AHEAD_OF_BLOCK_SECONDS,
         "How far the clock is ahead of the chain's newest block"
     );
+    describe_roots();
+    describe_anchoring();
+    start_at_zero();
+}
+
+fn describe_anchoring() {
     describe_gauge!(ANCHOR_LAG_BATCHES, "Batches that are not anchored yet");
     describe_gauge!(
         ANCHOR_LAG_SECONDS,
@@ -110,7 +123,23 @@ pub fn describe() {
         CHAIN_CLAIMS_REFUSED,
         "Statements of a node about the contract that were rejected"
     );
-    start_at_zero();
+}
+
+fn describe_roots() {
+    describe_histogram!(
+        ROOT_SECONDS,
+        Unit::Seconds,
+        "Time to make a root of the state"
+    );
+    describe_counter!(ROOTS_MADE, "Roots of the state that were made");
+    describe_gauge!(
+        ROOT_BATCHES,
+        "Batches that the newest root of the state covers"
+    );
+    describe_gauge!(
+        ROOT_DIFFERS,
+        "1 once this node's root of the state differs from the signed one"
+    );
 }
 
 /// Resets the metrics that only a leader measures. Otherwise a node that no longer leads would show its last values,

@@ -9,6 +9,7 @@ mod error;
 mod fleet;
 mod generator;
 mod growth;
+mod proofs;
 mod report;
 mod requests;
 mod restart;
@@ -42,6 +43,8 @@ enum BenchCommand {
     Cluster(cluster::ClusterBenchOptions),
     /// Compare a server that traces no request, one in a hundred, and every one, in turns.
     Tracing(tracing::TracingBenchOptions),
+    /// Read objects with and without their proofs over HTTP, in turns.
+    Proofs(proofs::ProofBenchOptions),
     /// Measure the cost of an action in a large store against a small one.
     Growth(growth::GrowthOptions),
     /// Measure how soon a server with a large store is ready again.
@@ -58,6 +61,7 @@ async fn main() -> std::process::ExitCode {
         BenchCommand::Compare(options) => compare::run(&options).await,
         BenchCommand::Cluster(options) => cluster::run(&options).await,
         BenchCommand::Tracing(options) => tracing::run(&options).await,
+        BenchCommand::Proofs(options) => proofs::run(&options).await,
         BenchCommand::Growth(options) => growth::run(&options).await,
         BenchCommand::Restart(options) => restart::run(&options).await,
         BenchCommand::Disk(options) => disk::run(&options).await,

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kedge_client::Client;
+use kedge_load::connection::{LoadConnection, authority};
 use kedge_load::server::HttpProgram;
 
 use crate::error::BenchResult;
@@ -104,8 +105,13 @@ impl BenchServer {
 
     /// Newest sequence of the server's log.
     pub(crate) async fn sequence(&self) -> BenchResult<u64> {
-        let client = Client::builder(&self.url).connect().await?;
-        Ok(client.checkpoint().await?.checkpoint.sequence)
+        let address = authority(&self.url)?;
+        let mut connection = LoadConnection::open(&address).await?;
+        let head = format!("GET /readyz HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        let answer = connection.exchange(head.as_bytes(), &[]).await?;
+        let ready: serde_json::Value = serde_json::from_slice(answer.body)?;
+        let sequence = ready["sequence"].as_u64();
+        Ok(sequence.ok_or("/readyz names no sequence")?)
     }
 
     /// Stops the process and waits for it.

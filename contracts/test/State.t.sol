@@ -17,6 +17,7 @@ contract StateTest is TestBase {
         state = new StateHarness();
     }
 
+    // Holds invariant 253.
     function test_everyPresentEntryIsShown() public view {
         uint256 count = 0;
         for (uint256 i = 0; _has(_at(".cases", i)); ++i) {
@@ -30,6 +31,7 @@ contract StateTest is TestBase {
         assertEq(count, 22, "present entries");
     }
 
+    // Holds invariant 253.
     function test_everyAbsenceIsShown() public view {
         uint256 count = 0;
         for (uint256 i = 0; _has(_at(".cases", i)); ++i) {
@@ -45,6 +47,7 @@ contract StateTest is TestBase {
         assertEq(count, 9, "absences");
     }
 
+    // Holds invariant 253.
     function test_everyWrongProofIsRefused() public view {
         uint256 count = 0;
         for (; _has(_at(".must_refuse", count)); ++count) {
@@ -59,6 +62,7 @@ contract StateTest is TestBase {
         assertEq(count, 18, "wrong proofs");
     }
 
+    // Holds invariant 253.
     function test_everyMalformedEntryIsRefused() public view {
         uint256 count = 0;
         for (; _has(_at(".malformed", count)); ++count) {
@@ -73,6 +77,7 @@ contract StateTest is TestBase {
         assertEq(count, 25, "malformed entries");
     }
 
+    // Holds invariant 266.
     /// @dev OpenZeppelin's verifier, which knows nothing of this log, takes every proof of presence.
     function test_openZeppelinTakesEveryProofOfPresence() public view {
         uint256 count = 0;

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kedge_client::Client;
-use kedge_protocol::checkpoint::Checkpoint;
 use tokio::runtime::Runtime;
 
-use crate::checks::log_check::{self, LogCheck};
+use crate::checks::log_check::{self, LogCheck, LogPlace};
 use crate::checks::readers::{self, StreamFigures, StreamReaders};
 use crate::checks::receipts::ReceiptTrust;
 use crate::checks::receiver::{DeliveryFigures, WebhookReceiver};
@@ -101,7 +100,7 @@ impl LoadBench {
         let auth = self.options.auth;
         self.runtime.block_on(self.fleet.renew_tokens(auth))?;
         let mut more = self.sync_latencies()?;
-        let before = self.checkpoint()?;
+        let before = self.runtime.block_on(LogPlace::end(&self.client))?;
         let (started_at, load_average_before) = (now(), machine::load_average());
         if let Some(receiver) = &self.receiver {
             receiver.begin(before.sequence);
@@ -165,7 +164,7 @@ impl LoadBench {
     /// Waits for outstanding deliveries of streams and webhooks, and reads the log back.
     async fn check(
         &self,
-        before: &Checkpoint,
+        before: &LogPlace,
         part: &PhaseResult,
         streams: StreamReaders,
     ) -> LoadtestResult<RunChecks> {
@@ -197,12 +196,6 @@ impl LoadBench {
             deliveries,
             problems,
         })
-    }
-
-    fn checkpoint(&self) -> LoadtestResult<Checkpoint> {
-        let checkpoint = self.runtime.block_on(self.client.checkpoint());
-        let checkpoint = checkpoint.map_err(LoadtestError::at("the newest checkpoint"))?;
-        Ok(checkpoint.checkpoint)
     }
 
     /// Sync latencies of the disk alone, if the data directory is known.

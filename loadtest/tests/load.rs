@@ -54,6 +54,7 @@ fn serve(directory: &Path) -> Command {
         .arg(directory.join("data"))
         .args(["--set", "rate_limits=off", "--set", "log_filter=warn"])
         .args(["--set", "organization_share_percent=100"])
+        .args(["--set", "checkpoint_interval_s=1"])
         .args(["--set", "embedded_chain_listen=127.0.0.1:0"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -83,15 +84,16 @@ impl Server {
     /// Last sequence of the log.
     fn sequence(&self) -> u64 {
         let mut stream = TcpStream::connect(&self.authority).unwrap();
-        let request = "GET /checkpoint HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let request =
+            "GET /batches?order=desc&limit=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
         let value: Value = serde_json::from_str(body).unwrap();
-        let sequence = &value["checkpoint"]["sequence"];
-        let sequence = sequence.as_u64().or_else(|| value["sequence"].as_u64());
-        sequence.unwrap_or_else(|| panic!("{body}"))
+        let batches = value["items"].as_array().unwrap();
+        let newest = batches.first();
+        newest.map_or(0, |batch| batch["last_sequence"].as_u64().unwrap())
     }
 
     fn signal(&self, signal: &str) {
@@ -132,6 +134,7 @@ fn run_with_server(arguments: &str) -> Value {
     let output = load(arguments)
         .arg("--server")
         .arg(server_program())
+        .args(["--server-set", "checkpoint_interval_s=1"])
         .arg("--json")
         .arg(&json)
         .output()

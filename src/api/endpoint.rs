@@ -26,6 +26,24 @@ pub const MIN_SEQUENCE: RequestParameter = RequestParameter {
     description: "Waits up to 5 s until the answer reflects this sequence.",
 };
 
+/// Which checkpoint a proof is of.
+pub const CHECKPOINT: RequestParameter = RequestParameter {
+    name: "checkpoint",
+    schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
+    description: "The batches of a kept checkpoint; the newest if absent.",
+};
+
+/// Asks for the items' state proofs.
+pub const PROVE: RequestParameter = RequestParameter {
+    name: "prove",
+    schema_type: r#"{"type": "boolean", "default": false}"#,
+    description: "With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list then \
+        has at most 100 items.",
+};
+
+/// When to ask again for a sequence that the log has not reached, seconds.
+pub const SEQUENCE_AGAIN_S: u64 = 1;
+
 const JSON: &str = "application/json";
 pub const EVENT_STREAM: &str = "text/event-stream";
 /// Only the answer itself determines its media type.
@@ -136,6 +154,13 @@ impl EndpointRow {
     /// True if the answer reflects the log, so that `min_sequence` makes sense.
     pub fn reads_log(&self) -> bool {
         self.method == Method::GET && self.limit != LimitClass::Free
+    }
+
+    /// True if the answer is of a checkpoint, for which the handler waits: a checkpoint that covers a sequence implies it.
+    pub fn awaits_checkpoint(&self, query: &RequestQuery) -> bool {
+        let mut parameters = self.query.iter().copied().flatten();
+        query.get(PROVE.name) == Some("true")
+            || parameters.any(|parameter| parameter.name == CHECKPOINT.name)
     }
 
     /// True if it may change something. Searches and previews do not, whatever their method.

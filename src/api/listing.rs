@@ -32,6 +32,21 @@ pub struct ListPage<T> {
     pub has_more: bool,
 }
 
+impl<T> ListPage<T> {
+    /// The page with each record as another one.
+    ///
+    /// # Errors
+    /// A record cannot be converted.
+    pub fn map<U, E>(self, view: impl FnMut(T) -> Result<U, E>) -> Result<ListPage<U>, E> {
+        let items: Result<_, E> = self.items.into_iter().map(view).collect();
+        Ok(ListPage {
+            items: items?,
+            cursor: self.cursor,
+            has_more: self.has_more,
+        })
+    }
+}
+
 const PIECE_ROWS: usize = 64;
 /// Bytes of records read for one page, including filtered ones.
 const LOOKED_AT_BYTES_MAX: usize = SEARCH_BYTES_MAX;
@@ -239,17 +254,19 @@ impl ListRequest {
                 break !piece.ended;
             }
         };
-        let cursor = |place: u128| {
-            call.services
-                .reads
-                .cursors
-                .make(&self.scope, &place.to_be_bytes())
-        };
         Ok(ListPage {
             items,
-            cursor: after.filter(|_| has_more).map(cursor),
+            cursor: after
+                .filter(|_| has_more)
+                .map(|place| self.cursor(call, place)),
             has_more,
         })
+    }
+
+    /// The cursor of the page after this place.
+    pub fn cursor(&self, call: &HandlerCall, place: u128) -> String {
+        let cursors = &call.services.reads.cursors;
+        cursors.make(&self.scope, &place.to_be_bytes())
     }
 
     /// Reads a page of a table; `view` converts each record.
@@ -287,12 +304,7 @@ impl ListRequest {
                 ended,
             })
         })?;
-        let items: ApiResult<_> = page.items.into_iter().map(view).collect();
-        Ok(ListPage {
-            items: items?,
-            cursor: page.cursor,
-            has_more: page.has_more,
-        })
+        page.map(view)
     }
 
     /// The answer with a page of a table, at this sequence of the log.

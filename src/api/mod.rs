@@ -103,6 +103,14 @@ pub mod service {
     pub mod views;
 }
 
+/// The state: proofs of what the log has made of a resource.
+pub mod state {
+    pub mod handlers;
+    mod past_templates;
+    pub mod rows;
+    pub mod views;
+}
+
 /// Templates and their variations.
 pub mod templates {
     pub mod bodies;
@@ -153,6 +161,7 @@ pub static HEADINGS: &[&ApiHeading] = &[
     &files::rows::HEADING,
     &webhooks::rows::HEADING,
     &log::rows::HEADING,
+    &state::rows::HEADING,
     &service::rows::HEADING,
 ];
 
@@ -169,6 +178,7 @@ pub static TABLE: LazyLock<Vec<EndpointRow>> = LazyLock::new(|| {
     table.extend(files::rows::rows());
     table.extend(webhooks::rows::rows());
     table.extend(log::rows::rows());
+    table.extend(state::rows::rows());
     table.extend(disputes::rows::rows());
     table.extend(service::rows::rows());
     table

@@ -303,6 +303,9 @@ fn rows_state_which_answers_show_a_secret() {
         for content in answer.as_object().into_iter().flat_map(Map::values) {
             members(&document, &content["schema"], &mut names);
         }
+        // The key of a state proof is an id.
+        let is_proof = names.iter().any(|name| name == "nodes");
+        names.retain(|name| name != "key" || !is_proof);
         let secrets = ["access_token", "refresh_token", "key", "secret", "code"];
         let shows = secrets
             .iter()

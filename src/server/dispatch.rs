@@ -42,9 +42,13 @@ use super::faults::CheckedBody;
 use super::response::undocumented;
 use super::unread_caller::seen;
 use crate::api::call::HandlerCall;
-use crate::api::endpoint::{AnswerMode, CommittedAnswer, EndpointAuth, MIN_SEQUENCE, ReplyFuture};
+use crate::api::endpoint::{
+    AnswerMode, CommittedAnswer, EndpointAuth, MIN_SEQUENCE, ReplyFuture, SEQUENCE_AGAIN_S,
+};
 use crate::api::files::handlers as files;
 use crate::api::idempotency::{self, REPLAYED, secrets};
+use crate::api::state::handlers::StateReading;
+use crate::api::state::rows::WAIT;
 use crate::api::{EndpointRow, RouteMatch, TABLE, documented, served_document};
 
 /// Time limit of the wait for `min_sequence`.
@@ -190,8 +194,10 @@ impl RequestDispatcher {
             let submission = self
                 .verify(endpoint, &signature, &ids.id, &mut body, active)
                 .await?;
-            self.wait_for_sequence(&query, active.charge.holder())
-                .await?;
+            if !endpoint.awaits_checkpoint(&query) {
+                self.wait_for_sequence(&query, active.charge.holder())
+                    .await?;
+            }
             let call = self.call(endpoint, ids, (session, query, body), parts, active);
             let reply = match (&endpoint.answer, submission) {
                 (AnswerMode::Committed(answer), Some(submission)) => {
@@ -431,14 +437,17 @@ impl RequestDispatcher {
         }
         // Waiting uses only a part of the permits, so others get theirs.
         let wait = self.services.limits.wait(holder)?;
-        if engine.wait_for(wanted, MIN_SEQUENCE_TIMEOUT).await {
+        // A few endpoints let the caller say how long.
+        let limit = query.number(WAIT.name)?.map(Duration::from_secs);
+        let limit = limit.unwrap_or(MIN_SEQUENCE_TIMEOUT);
+        if engine.wait_for(wanted, limit).await {
             return Ok(());
         }
         drop(wait);
         let reached = engine.published().head.sequence;
-        Err(ApiError::new(
-            Code::SequenceNotReached,
+        Err(ApiError::not_reached(
             format!("the log is at sequence {reached}, not yet at {wanted}"),
+            SEQUENCE_AGAIN_S,
         ))
     }
 
@@ -478,11 +487,13 @@ impl RequestDispatcher {
         call: HandlerCall,
         handler: fn(HandlerCall) -> ReplyFuture<'static>,
     ) -> ApiResult<HttpReply> {
-        let (endpoint, holder) = (call.endpoint, call.holder);
-        let answer = handler(call);
-        if !endpoint.reads_page() {
-            return answer.await;
+        let holder = call.holder;
+        if !call.endpoint.reads_page() {
+            return handler(call).await;
         }
+        // Nothing waits in one of the few places for pages.
+        StateReading::wait_before_page(&call).await?;
+        let answer = handler(call);
         let runtime = tokio::runtime::Handle::current();
         let read = move || runtime.block_on(answer);
         self.services.reads.read_page(holder, read).await

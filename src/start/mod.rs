@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::timekeeper::Timekeeper;
-use kedge_actors::{Engine, HeldKeys};
+use kedge_actors::{Engine, EngineOptions, HeldKeys};
 use kedge_cluster::node::Replica;
 use kedge_config::secrets::{self, SecretError};
 use kedge_config::{Config, StartAllowances};
@@ -252,6 +252,7 @@ async fn serve(config: &Config, engine: &Engine, parts: StartParts<'_>) -> Resul
     let anchoring = AnchoringTask::new(config, chain, engine, parts.tracer.as_ref());
     let is_single = parts.connected.is_none();
     if is_single {
+        engine.await_first_root(FIRST_ROOT_PATIENCE).await?;
         anchoring.begin().await?;
     }
     let url = bound.url();
@@ -398,9 +399,9 @@ fn engine_options(
     chain: &ChainConnection,
     (keys, time): (HeldKeys, Arc<Timekeeper>),
     replicated: bool,
-) -> kedge_actors::EngineOptions {
+) -> EngineOptions {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    kedge_actors::EngineOptions {
+    EngineOptions {
         env: Arc::clone(env),
         domain: chain.domain(),
         keys,
@@ -438,8 +439,17 @@ fn engine_options(
         } else {
             GROUP_BYTES_MAX
         },
+        roots: Some(kedge_actors::RootOptions {
+            interval: Duration::from_secs(config.checkpoint_interval_s),
+            kept: Duration::from_secs(config.state_proofs_kept_days * DAY_S),
+            kept_bytes: config.state_proofs_kept_bytes,
+        }),
     }
 }
+
+const DAY_S: u64 = 24 * 60 * 60;
+/// How long the start of a new log waits for its first checkpoint, so that no caller finds none.
+const FIRST_ROOT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads certificate and token keys again on SIGHUP; unreadable ones change nothing.
 fn reload_on_hangup(

@@ -37,6 +37,8 @@ pub struct WriteGroup {
     pub(crate) action_ids: Vec<([u8; 16], u64)>,
     /// The time of the log's last batch, if the group has a head.
     pub(crate) sealed_at_ms: Option<u64>,
+    /// Whether a root of the state after the group is due.
+    is_root_due: bool,
 }
 
 impl Default for WriteGroup {
@@ -59,6 +61,7 @@ impl WriteGroup {
             refused: None,
             action_ids: Vec::new(),
             sealed_at_ms: None,
+            is_root_due: false,
         }
     }
 
@@ -80,6 +83,7 @@ impl WriteGroup {
         self.refused = None;
         self.action_ids.clear();
         self.sealed_at_ms = None;
+        self.is_root_due = false;
     }
 
     /// The frame for the log.
@@ -279,6 +283,32 @@ impl WriteGroup {
     /// Sets the log's first key.
     pub(crate) fn put_first_key(&mut self, key: Address) {
         self.put(Table::Meta, meta::FIRST_KEY_KEY, &key.0);
+    }
+
+    /// Begins a log: its first key, and that all its checkpoints have a root of the state.
+    pub(crate) fn put_beginning(&mut self, key: Address) {
+        self.put_first_key(key);
+        self.put_roots_from(0);
+    }
+
+    /// Sets the number of batches from which on checkpoints have a root of the state. It raises the log's format.
+    pub fn put_roots_from(&mut self, batches: u64) {
+        self.in_frame(|frame| {
+            frame.names_roots();
+            Ok(())
+        });
+        self.put(Table::Meta, meta::ROOTS_FROM_KEY, &batches.to_be_bytes());
+    }
+
+    /// Notes that a root of the state after this group, which ends with this number of batches, is due on every node.
+    pub fn put_root_due(&mut self, batches: u64) {
+        self.is_root_due = true;
+        self.put(Table::Meta, meta::ROOT_DUE_KEY, &batches.to_be_bytes());
+    }
+
+    /// Whether a root of the state after this group is due.
+    pub fn is_root_due(&self) -> bool {
+        self.is_root_due
     }
 
     /// Sets the log's head after this group.

@@ -32,6 +32,7 @@ mod sealing;
 mod segment_archive;
 mod shared_log;
 mod snapshot;
+mod state;
 mod store;
 mod tables;
 mod upkeep;
@@ -56,6 +57,7 @@ pub use read::{
 pub use rocks::table_files_max;
 pub use sealing::SealError;
 pub use snapshot::{RawRow, StoreReadError, StoreSnapshot};
+pub use state::{ResourceEntries, StateError, StateRoot};
 pub use store::{CommitError, LogReplicator, Store, StoreAccess, StoreMode, StoreOptions};
 pub use tables::Table;
 pub use tables::accounts::{SessionRow, UsageRow};

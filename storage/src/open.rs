@@ -24,7 +24,7 @@ use crate::store::{StoreAccess, StoreOptions};
 use crate::tables::Table;
 use crate::tables::meta::{APPLIED_KEY, AppliedFrame, DOMAIN_KEY, FORMAT_KEY, HEAD_KEY, LogHead};
 use crate::tables::row::BincodeRow;
-use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS};
+use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS, FORMAT_WITHOUT_STATE};
 
 pub use error::{ARCHIVED_LIST, StoreOpenError};
 pub use store_opening::StoreOpening;
@@ -206,16 +206,18 @@ fn initialize(database: &RocksDatabase, domain: &Domain) -> Result<(), rocksdb::
 
 /// Checks the store's metadata; returns the head, and the frame up to which its rows follow the log.
 fn check_meta(
-    snapshot: &StoreSnapshot,
+    database: &Arc<RocksDatabase>,
     options: &StoreOptions,
 ) -> Result<(LogHead, AppliedFrame), StoreOpenError> {
     let path = options.path.as_path();
+    let snapshot = StoreSnapshot::take(database);
     let format = snapshot
         .get_number(Table::Meta, FORMAT_KEY)
         .map_err(unreadable(path))?;
     match format {
         Some(FORMAT_VERSION) => {}
-        Some(FORMAT_WITHOUT_SERIALS) if options.access != StoreAccess::Read => {}
+        Some(FORMAT_WITHOUT_SERIALS | FORMAT_WITHOUT_STATE)
+            if options.access != StoreAccess::Read => {}
         Some(found) => return Err(of_format(found)),
         None => {
             return Err(StoreOpenError::Corruption {
@@ -223,6 +225,15 @@ fn check_meta(
                 text: "it does not state its format; if the machine stopped while the store was first created, empty the directory".to_owned(),
             });
         }
+    }
+    let mut missing = database.missing_tables();
+    if let Some(table) =
+        missing.find(|table| format == Some(FORMAT_VERSION) || !table.is_of_state())
+    {
+        return Err(StoreOpenError::Corruption {
+            path: path.to_owned(),
+            text: format!("the table {} is missing", table.name()),
+        });
     }
     let stored = snapshot
         .get(Table::Meta, DOMAIN_KEY, |bytes| {

@@ -20,6 +20,7 @@ use rocksdb::{ColumnFamily, FlushOptions, WriteBatch, WriteOptions};
 use crate::group::WriteGroup;
 use crate::rocks::RocksDatabase;
 use crate::snapshot::{RocksRows, StoreSnapshot};
+use crate::state::changes::FlushedChanges;
 use crate::tables::Table;
 use crate::tables::meta::{APPLIED_KEY, AppliedFrame};
 
@@ -192,6 +193,16 @@ impl RecentWrites {
         self.current().base = base;
     }
 
+    /// Writes rows that no layer has: those that this copy makes from others. No flush runs meanwhile, because RocksDB
+    /// promises a whole snapshot only while one thread writes.
+    pub(crate) fn write_beside(&self, batch: WriteBatch) -> Result<(), rocksdb::Error> {
+        let _no_flush = self.flushing.lock();
+        self.database.raw().write_opt(batch, &row_writes())?;
+        let base = Arc::new(RocksRows::take(&self.database));
+        self.current().base = base;
+        Ok(())
+    }
+
     /// Drops the layers without readers here, because dropping a hundred thousand rows would delay a reader.
     pub(crate) fn drop_read(&self) {
         if let Some(mut flushing) = self.flushing.try_lock() {
@@ -212,7 +223,7 @@ impl RecentWrites {
         let rows = layer.len();
         let mut batch = FlushBatch::with_room(&self.database, rows, layer.content_bytes());
         layer.for_each_last(|table, key, value| batch.put(table, key, value));
-        (batch.batch, rows)
+        (batch.end(), rows)
     }
 
     /// Fails while RocksDB recovers from a failed flush. A flush requested meanwhile fails too and keeps its background
@@ -242,16 +253,21 @@ pub(crate) fn row_writes() -> WriteOptions {
 
 /// Batch of rows for RocksDB.
 struct FlushBatch<'a> {
+    database: &'a RocksDatabase,
     families: Vec<&'a ColumnFamily>,
     batch: WriteBatch,
+    /// The entries of the state that the rows may change, if they are noted.
+    changes: Option<FlushedChanges>,
 }
 
 impl<'a> FlushBatch<'a> {
     /// Empty, with room for this many rows with this many bytes in total.
     fn with_room(database: &'a RocksDatabase, rows: usize, bytes: usize) -> Self {
         Self {
+            database,
             families: database.tables(),
             batch: WriteBatch::with_capacity_bytes(bytes + rows * WRITE_HEADER_BYTES_MAX),
+            changes: database.tracks_state().then(FlushedChanges::default),
         }
     }
 
@@ -261,16 +277,40 @@ impl<'a> FlushBatch<'a> {
             Some(value) => self.batch.put_cf(family, key, value),
             None => self.batch.delete_cf(family, key),
         }
+        if let Some(changes) = &mut self.changes {
+            changes.note(table, key, value);
+        }
+    }
+
+    /// The batch, with the changes that its rows make to the state.
+    fn end(mut self) -> WriteBatch {
+        if let Some(changes) = &self.changes {
+            changes.put_into(self.database, &mut self.batch);
+        }
+        self.batch
     }
 }
 
 /// The rows of a group, in the order of tables and keys.
 pub(crate) fn write_batch(database: &RocksDatabase, group: &WriteGroup) -> WriteBatch {
+    rows_of(database, group).end()
+}
+
+fn rows_of<'a>(database: &'a RocksDatabase, group: &WriteGroup) -> FlushBatch<'a> {
     let mut rows = FlushBatch::with_room(database, group.len(), group.len_bytes());
     for (table, key, value) in group.writes() {
         rows.put(table, key, value);
     }
-    rows.batch
+    rows
+}
+
+/// The rows of a group for a store without a log, whose changes are numbered by RocksDB's own count of writes.
+pub(crate) fn scratch_batch(database: &RocksDatabase, group: &WriteGroup) -> WriteBatch {
+    let mut rows = rows_of(database, group);
+    if let Some(changes) = &mut rows.changes {
+        changes.set_number(database.raw().latest_sequence_number());
+    }
+    rows.end()
 }
 
 /// The rows of a group, and the last applied frame with them.
@@ -279,7 +319,7 @@ pub(crate) fn batch_through(
     group: &WriteGroup,
     applied: AppliedFrame,
 ) -> WriteBatch {
-    let mut batch = write_batch(database, group);
-    batch.put_cf(database.table(Table::Meta), APPLIED_KEY, applied.to_row());
-    batch
+    let mut rows = rows_of(database, group);
+    rows.put(Table::Meta, APPLIED_KEY, Some(&applied.to_row()));
+    rows.end()
 }

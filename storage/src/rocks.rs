@@ -1,7 +1,7 @@
 //! RocksDB's configuration, and the one handle to it.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rocksdb::{
@@ -14,6 +14,7 @@ use kedge_runtime::env::{is_scarce, open_files_max};
 
 use crate::action_index::{ActionIndex, IdFileError};
 use crate::metric_definitions::READ_ONLY;
+use crate::state::pruning::{KeptVersions, VersionFilters};
 use crate::tables::{Table, TableShape, expiry};
 
 /// Remedy for damaged tables.
@@ -52,6 +53,9 @@ pub(crate) struct RocksDatabase {
     log: OnceLock<LogReader>,
     /// The first damage found.
     damage: OnceLock<String>,
+    /// Whether flushes note which entries of the state change.
+    tracks_state: AtomicBool,
+    kept_versions: KeptVersions,
 }
 
 /// How a database is opened.
@@ -78,10 +82,24 @@ impl RocksDatabase {
         let mut options = database_options(budget, access == DatabaseAccess::Create);
         options.set_paranoid_checks(access != DatabaseAccess::Lenient);
         let time = LogTime::default();
+        let kept_versions = KeptVersions::default();
+        let is_read = matches!(access, DatabaseAccess::Read | DatabaseAccess::Lenient);
+        let present = if is_read {
+            Some(DB::list_cf(&options, path)?)
+        } else {
+            None
+        };
+        // A store of an earlier format has fewer tables.
+        let is_there = |table: &&Table| {
+            present
+                .as_ref()
+                .is_none_or(|present| present.iter().any(|name| name == table.name()))
+        };
         let tables = Table::ALL
             .iter()
+            .filter(is_there)
             .map(|&table| {
-                let options = table_options(table, budget, &cache, &time);
+                let options = table_options(table, budget, &cache, (&time, &kept_versions));
                 ColumnFamilyDescriptor::new(table.name(), options)
             })
             // RocksDB also requires its default family, which stays empty.
@@ -97,13 +115,45 @@ impl RocksDatabase {
                 DB::open_cf_descriptors(&options, path, tables)
             }
         }
-        .map(|db| Self {
-            db,
-            actions,
-            time: time.clone(),
-            log: OnceLock::new(),
-            damage: OnceLock::new(),
+        .and_then(|db| {
+            let database = Self {
+                db,
+                actions,
+                time: time.clone(),
+                log: OnceLock::new(),
+                damage: OnceLock::new(),
+                tracks_state: AtomicBool::new(false),
+                kept_versions: kept_versions.clone(),
+            };
+            // A store that is read flushes nothing, and its files are not checked yet.
+            if !is_read && database.has_root()? {
+                database.track_state();
+            }
+            Ok(database)
         })
+    }
+
+    /// Whether a root was made of the rows.
+    fn has_root(&self) -> Result<bool, rocksdb::Error> {
+        let mut roots = self.db.raw_iterator_cf(self.table(Table::StateRoots));
+        roots.seek_to_first();
+        roots.status()?;
+        Ok(roots.valid())
+    }
+
+    /// Whether flushes note which entries of the state change.
+    pub(crate) fn tracks_state(&self) -> bool {
+        self.tracks_state.load(Ordering::Acquire)
+    }
+
+    /// Makes flushes note which entries of the state change.
+    pub(crate) fn track_state(&self) {
+        self.tracks_state.store(true, Ordering::Release);
+    }
+
+    /// The versions of the state that are not dropped.
+    pub(crate) fn kept_versions(&self) -> &KeptVersions {
+        &self.kept_versions
     }
 
     /// Sets the log that the rows follow from, once.
@@ -185,10 +235,20 @@ impl RocksDatabase {
         tables.map(|&table| self.table(table)).collect()
     }
 
+    /// Tables that the store does not have.
+    pub(crate) fn missing_tables(&self) -> impl Iterator<Item = Table> {
+        let tables = Table::ALL.iter().copied();
+        tables.filter(|table| self.db.cf_handle(table.name()).is_none())
+    }
+
+    /// The family of a table. A store of an earlier format that is opened for reading may lack one: then it is RocksDB's
+    /// default family, which stays empty.
     pub(crate) fn table(&self, table: Table) -> &ColumnFamily {
+        let default = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
         self.db
             .cf_handle(table.name())
-            .expect("every table is opened with the database")
+            .or_else(|| self.db.cf_handle(default))
+            .expect("the default family is opened with the database")
     }
 }
 
@@ -257,7 +317,12 @@ fn block_options(shape: TableShape) -> BlockBasedOptions {
     blocks
 }
 
-fn table_options(table: Table, budget: RocksBudget, cache: &Cache, time: &LogTime) -> RocksOptions {
+fn table_options(
+    table: Table,
+    budget: RocksBudget,
+    cache: &Cache,
+    (time, kept): (&LogTime, &KeptVersions),
+) -> RocksOptions {
     let shape = table.shape();
     let mut blocks = block_options(shape);
     blocks.set_block_cache(cache);
@@ -268,6 +333,10 @@ fn table_options(table: Table, budget: RocksBudget, cache: &Cache, time: &LogTim
     if table.expires() {
         let time = time.clone();
         options.set_compaction_filter("expired", move |_level, _key, row| drop_expired(&time, row));
+        options.set_periodic_compaction_seconds(EXPIRED_LOOK_S);
+    }
+    if table.has_versions() {
+        options.set_compaction_filter_factory(VersionFilters(kept.clone()));
         options.set_periodic_compaction_seconds(EXPIRED_LOOK_S);
     }
     options.set_compression_type(compression(shape));
@@ -288,7 +357,7 @@ const LEVELS: usize = 7;
 /// again, and RocksDB's default of four would double the merges. A read checks the filter of each.
 const GROWING_FLUSHES: i32 = 8;
 
-/// Age of a file of expiring rows at which it is compacted.
+/// Age of a file of expiring rows, or of versions, at which it is compacted.
 const EXPIRED_LOOK_S: u64 = 24 * 60 * 60;
 
 fn drop_expired(time: &LogTime, row: &[u8]) -> CompactionDecision {

@@ -63,7 +63,7 @@ impl Store {
     /// Names the key that signs from batch 0 on, in a shared log that has no batch yet.
     pub fn name_first_key(&self, key: Address) -> Result<StoreSnapshot, CommitError> {
         let mut group = WriteGroup::new();
-        group.put_first_key(key);
+        group.put_beginning(key);
         self.commit(group)
     }
 }

@@ -102,6 +102,11 @@ impl StoreSnapshot {
         }))
     }
 
+    /// Whether this is the same snapshot.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     fn database(&self) -> &Arc<RocksDatabase> {
         self.0.base.database()
     }
@@ -283,6 +288,20 @@ impl StoreSnapshot {
         RecentRows::new(layers, table, *group, bounds, descending)
     }
 
+    /// About how many rows RocksDB has of a table.
+    ///
+    /// # Errors
+    /// RocksDB does not say.
+    pub(crate) fn estimated_rows(&self, table: Table) -> Result<u64, StoreReadError> {
+        let database = self.database();
+        let family = database.table(table);
+        let count = database
+            .raw()
+            .property_int_value_cf(family, rocksdb::properties::ESTIMATE_NUM_KEYS)
+            .map_err(StoreReadError::rocks(database, table))?;
+        Ok(count.unwrap_or(0))
+    }
+
     /// A cursor over a table, for walks through large parts of it.
     pub(crate) fn cursor(&self, table: Table) -> TableCursor<'_> {
         let mut options = in_order();
@@ -291,6 +310,13 @@ impl StoreSnapshot {
         options.set_readahead_size(READAHEAD_BYTES);
         let family = self.database().table(table);
         let base = self.0.base.rows().raw_iterator_cf_opt(family, options);
+        TableCursor::new(self, table, base)
+    }
+
+    /// A cursor over a table, for reads of single rows at or after a key.
+    pub(crate) fn seeker(&self, table: Table) -> TableCursor<'_> {
+        let family = self.database().table(table);
+        let base = self.0.base.rows().raw_iterator_cf_opt(family, in_order());
         TableCursor::new(self, table, base)
     }
 

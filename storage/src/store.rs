@@ -19,7 +19,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::group::WriteGroup;
 use crate::high_water::{HighWater, ReleasedHead};
 use crate::metric_definitions as names;
-use crate::recent::{RecentWrites, row_writes, write_batch};
+use crate::recent::{RecentWrites, row_writes, scratch_batch};
 use crate::rocks::{RocksBudget, RocksDatabase, is_no_space};
 use crate::snapshot::StoreSnapshot;
 use crate::tables::Table;
@@ -27,6 +27,8 @@ use crate::tables::meta::{AppliedFrame, LogHead};
 
 /// Smallest size of a frame in the log's file.
 const FRAME_BYTES_MIN: u64 = 4096;
+/// Why a scratch store takes no commits.
+pub(crate) const NO_LOG: &str = "it has no log";
 
 /// Options for opening a store.
 #[derive(Clone, Debug)]
@@ -382,14 +384,14 @@ impl Store {
         Ok(snapshot)
     }
 
-    /// Writes rows to a store without a log ([`Store::scratch`]).
+    /// Writes rows to a store without a log of its own ([`Store::scratch`]).
     pub fn put_rows(&self, group: &WriteGroup) -> Result<StoreSnapshot, CommitError> {
-        if self.database.log().is_some() {
+        if self.read_only.as_deref() != Some(NO_LOG) {
             return Err(CommitError::ReadOnly(
                 "its rows follow only from its log".to_owned(),
             ));
         }
-        let batch = write_batch(&self.database, group);
+        let batch = scratch_batch(&self.database, group);
         let written = self.database.raw().write_opt(batch, &row_writes());
         written.map_err(CommitError::of_rocks)?;
         self.recent.rebase();
@@ -444,12 +446,16 @@ impl Store {
         self.background_failures()
     }
 
-    /// Drops expired rows, which otherwise happens as files are compacted, within days.
+    /// Drops expired rows, and those of versions that are not kept, which otherwise happens as files are compacted,
+    /// within days.
     pub fn drop_expired(&self) -> Result<(), CommitError> {
         let mut options = rocksdb::CompactOptions::default();
         options.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
         self.flush()?;
-        for &table in Table::ALL.iter().filter(|table| table.expires()) {
+        for &table in Table::ALL
+            .iter()
+            .filter(|table| table.expires() || table.has_versions())
+        {
             let family = self.database.table(table);
             let raw = self.database.raw();
             raw.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);

@@ -179,7 +179,8 @@ impl Server {
             .args(["--set", "log_filter=warn"])
             // `limits` tests them with its own server; the other tests send more than any tier allows.
             .args(["--set", "rate_limits=off"])
-            .args(["--set", "compare_groups_every=16"]);
+            .args(["--set", "compare_groups_every=16"])
+            .args(["--set", "checkpoint_interval_s=1"]);
         for option in options {
             command.args(["--set", option]);
         }
@@ -355,8 +356,15 @@ impl Server {
 
     /// The log's last sequence.
     pub(crate) async fn sequence(&self) -> u64 {
-        self.get("/checkpoint", None).await.body["checkpoint"]["sequence"]
+        let newest = self.get("/batches?order=desc&limit=1", None).await;
+        newest.body["items"][0]["last_sequence"]
             .as_u64()
-            .unwrap()
+            .unwrap_or(0)
+    }
+
+    /// The signed checkpoint over the whole log.
+    pub(crate) async fn newest_checkpoint(&self) -> Value {
+        let path = format!("/checkpoint?at_least={}&wait=60", self.sequence().await);
+        self.get(&path, None).await.expect(200).body
     }
 }

@@ -23,7 +23,7 @@ use crate::nodes::Cluster;
 use crate::signed::{Prepared, Signer};
 use crate::support::http::{self, Answer};
 use crate::support::program::kedge;
-use crate::support::{Rng, connect, eventually, free_port, register, template};
+use crate::support::{Rng, checkpoint_over, connect, eventually, free_port, register, template};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Headers that differ between answers, or between nodes.
@@ -249,6 +249,8 @@ async fn every_kind_of_request(cluster: &Cluster, edge: &Edge, rng: &mut Rng) ->
     // Any node may answer the reads.
     cluster.wait_for_one_head().await;
     assert!(account.download(&file.resource).await.unwrap() == content);
+    let header = account.client().highest_header().unwrap().header;
+    checkpoint_over(account.client(), header.last_sequence()).await;
     let mut export = account.export(0).await.unwrap();
     let mut lines = 0;
     while export.line().await.unwrap().is_some() {

@@ -34,21 +34,21 @@ use crate::support::server::{Server, Setup};
 use crate::support::{Rng, connect, eventually, free_port, http, register, template};
 
 /// Longest time until the server answers, including the pauses between its checks.
-const ANSWER_LIMIT: Duration = Duration::from_mins(1);
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 
 /// A server whose log has a bond.
-struct Operated {
-    bonded: Bonded,
-    rpc_url: String,
-    setup: Setup,
-    account: Account,
-    template: Id,
+pub(crate) struct Operated {
+    pub(crate) bonded: Bonded,
+    pub(crate) rpc_url: String,
+    pub(crate) setup: Setup,
+    pub(crate) account: Account,
+    pub(crate) template: Id,
     sequencer: SigningKey,
 }
 
 impl Operated {
     /// Starts a server whose contracts have their bond, with a wallet.
-    async fn start(anvil: &Anvil, data: &Path, key: SigningKey) -> (Self, Server) {
+    pub(crate) async fn start(anvil: &Anvil, data: &Path, key: SigningKey) -> (Self, Server) {
         let sequencer = SigningKey::from_bytes(&[0x5e; 32]).unwrap();
         let bonded = Bonded::new(&anvil.rpc(), sequencer.address()).await;
         let setup = Setup::new(data)
@@ -59,6 +59,9 @@ impl Operated {
             .set("bond_poll_s", 1)
             .set("chain_confirmations", 1)
             .set("anchor_interval_s", 3_600)
+            // More than no bytes, so that terms end although the days do not.
+            .set("state_proofs_kept_days", 3_650)
+            .set("state_proofs_kept_bytes", 0)
             .environment("KEDGE_SEQUENCER_KEY", format!("0x{}", "5e".repeat(32)))
             .environment(
                 "KEDGE_ANCHOR_KEY",
@@ -121,20 +124,20 @@ impl Operated {
         server
     }
 
-    async fn mint(&self) -> Id {
+    pub(crate) async fn mint(&self) -> Id {
         let object = NewObject::default();
         let minted = self.account.mint(self.template, &object).await;
         minted.unwrap().action_id
     }
 
-    async fn proof(&self, action: Id) -> ProofFile {
+    pub(crate) async fn proof(&self, action: Id) -> ProofFile {
         self.account
             .proof(action, ProofForm::Inclusion)
             .await
             .unwrap()
     }
 
-    async fn answered(&self, case: Hash) {
+    pub(crate) async fn answered(&self, case: Hash) {
         let is_answered =
             || async { (self.bonded.state(case).await == CaseState::Answered).then_some(()) };
         eventually("the case is answered", ANSWER_LIMIT, is_answered).await;
@@ -149,7 +152,7 @@ impl Operated {
     }
 
     /// Demands that an action's batch is anchored: the interval is too long for a test.
-    async fn demand_inclusion(&self, action: Id) {
+    pub(crate) async fn demand_inclusion(&self, action: Id) {
         let batch = self.proof(action).await.batch;
         let case = inclusion_case_id(batch.header.hash());
         let open = |salt| demand_inclusion_calldata(&batch, 0, salt);
@@ -165,7 +168,7 @@ impl Operated {
             proof.anchor.is_some().then_some(proof)
         };
         let proof = eventually("the anchor is final", ANSWER_LIMIT, anchored).await;
-        let (anchored_batches, batch_path) = self.newest_path(&proof).await;
+        let (anchored_batches, batch_path) = self.newest_path(proof.batch.header.number).await;
         let header = &proof.batch.header;
         let leaf = LogLeaf {
             sequence: proof.leaf.sequence,
@@ -188,12 +191,11 @@ impl Operated {
     }
 
     /// The contract's newest checkpoint, and the batch's path to it.
-    async fn newest_path(&self, proof: &ProofFile) -> (u64, Vec<Hash>) {
+    pub(crate) async fn newest_path(&self, number: u64) -> (u64, Vec<Hash>) {
         let contract = AnchorContract::new(self.bonded.rpc.clone(), self.bonded.anchor);
         let batches = contract.latest(BlockTag::Latest).await.unwrap().batches;
         let headers = log_of(&self.account).await;
         let tree = Tree::of(&headers[..usize::try_from(batches).unwrap()]);
-        let number = proof.batch.header.number;
         let path = log_tree::inclusion_path(&tree, number, batches).unwrap();
         (batches, path)
     }
@@ -264,7 +266,7 @@ fn watcher() -> SigningKey {
 }
 
 /// The headers of a server's whole log.
-async fn log_of(account: &Account) -> Vec<BatchHeader> {
+pub(crate) async fn log_of(account: &Account) -> Vec<BatchHeader> {
     let batches = account.client().batches(&ListQuery::default());
     let batches = batches.collect(1_000).await.unwrap();
     batches.iter().map(|batch| batch.signed().header).collect()

@@ -7,6 +7,7 @@ mod bond;
 mod nodes;
 mod resolver;
 mod rotation;
+mod state_cases;
 #[path = "../support/mod.rs"]
 mod support;
 mod watch;

@@ -21,7 +21,9 @@ use crate::support::bonded::Bonded;
 use crate::support::honest::is_never_convicted;
 use crate::support::liar::{Liar, Lie};
 use crate::support::server::{Server, Setup};
-use crate::support::{Rng, connect, eventually, free_port, http, register, template};
+use crate::support::{
+    Rng, checkpoint_over, connect, eventually, free_port, http, register, template,
+};
 
 /// The server checks its node every four seconds.
 const SEEN_LIMIT: Duration = Duration::from_mins(1);
@@ -160,7 +162,8 @@ async fn a_lying_node_gets_no_signature() {
     filler.mint().await;
     let client = filler.account.client().clone();
     let domain = client.domain();
-    let true_one = client.checkpoint().await.unwrap();
+    let sequence = server.readiness().await.1["sequence"].as_u64().unwrap();
+    let true_one = checkpoint_over(&client, sequence).await;
     let stranger = SigningKey::from_bytes(&[0x66; 32]).unwrap();
 
     for (what, checkpoint) in forgeries(&true_one.checkpoint) {

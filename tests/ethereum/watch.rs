@@ -1,10 +1,13 @@
 //! The watchtower against a sequencer that commits every fault of the protocol, on one Anvil: each is found, and costs
 //! the bond automatically. An honest one is left alone.
 
+mod cheats;
 mod faulty;
+mod scene;
 #[path = "../../crates/protocol/tests/support/signed_log.rs"]
 #[allow(dead_code, reason = "the protocol's tests take the other parts")]
 mod signed_log;
+mod state;
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -37,6 +40,8 @@ struct Tower {
     /// The operator's time to answer; the test logs are much older than their chain's newest block.
     patience_s: u64,
     deposits_wei: u128,
+    /// A file with the access token of an organization.
+    token: Option<PathBuf>,
 }
 
 /// More time than passes in any of these tests.
@@ -49,6 +54,31 @@ fn reporter() -> SigningKey {
 }
 
 impl Tower {
+    /// A chain with the contracts that the test logs are bound to.
+    async fn start(directory: &Path) -> (Anvil, Self) {
+        let anvil = Anvil::start(free_port(), &directory.join("anvil.json")).await;
+        let bonded = Bonded::new(&anvil.rpc(), sequencer().address()).await;
+        // The first contract of the first development key: the one that the test logs are bound to.
+        assert_eq!(bonded.anchor, domain().verifying_contract);
+        bonded.block_time(0).await;
+        bonded.raw("evm_setAutomine", json!([true])).await;
+        // The test logs have their own times, which must not be ahead of the chain's.
+        let time_s = START_MS / 1_000 + 200 * 24 * 60 * 60;
+        bonded
+            .raw("evm_setNextBlockTimestamp", json!([time_s]))
+            .await;
+        bonded.raw("evm_mine", json!([])).await;
+        let tower = Self {
+            bonded,
+            rpc_url: anvil.url(),
+            directory: PathBuf::new(),
+            patience_s: PATIENT_S,
+            deposits_wei: DEPOSITS_WEI,
+            token: None,
+        };
+        (anvil, tower)
+    }
+
     async fn anchor(&self, show: &Show) {
         self.anchor_as(show.log.checkpoint(show.anchored), &[])
             .await;
@@ -88,7 +118,11 @@ impl Tower {
             .args(["--contract", &self.bonded.anchor.to_string()])
             .args(["--patience-s", &self.patience_s.to_string()])
             .args(["--deposits-wei", &self.deposits_wei.to_string()])
-            .args([Path::new("--data"), &self.directory])
+            .args([Path::new("--data"), &self.directory]);
+        if let Some(token) = &self.token {
+            command.args([Path::new("--token-file"), token]);
+        }
+        command
             .env("KEDGE_SIGNING_KEY", to_hex(&reporter().to_bytes()))
             .stdin(Stdio::null());
         let mut output = tokio::task::spawn_blocking(move || command.output());
@@ -259,25 +293,7 @@ async fn honest_logs_have_no_fault(tower: &mut Tower, server: &FaultyServer, dir
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_fault_is_found_and_costs_the_bond() {
     let directory = tempfile::tempdir().unwrap();
-    let anvil = Anvil::start(free_port(), &directory.path().join("anvil.json")).await;
-    let bonded = Bonded::new(&anvil.rpc(), sequencer().address()).await;
-    // The first contract of the first development key: the one that the test logs are bound to.
-    assert_eq!(bonded.anchor, domain().verifying_contract);
-    bonded.block_time(0).await;
-    bonded.raw("evm_setAutomine", json!([true])).await;
-    // The test logs have their own times, which must not be ahead of the chain's.
-    let time_s = START_MS / 1_000 + 200 * 24 * 60 * 60;
-    bonded
-        .raw("evm_setNextBlockTimestamp", json!([time_s]))
-        .await;
-    bonded.raw("evm_mine", json!([])).await;
-    let mut tower = Tower {
-        bonded,
-        rpc_url: anvil.url(),
-        directory: PathBuf::new(),
-        patience_s: PATIENT_S,
-        deposits_wei: DEPOSITS_WEI,
-    };
+    let (_anvil, mut tower) = Tower::start(directory.path()).await;
     let mut start: Value = tower.bonded.raw("evm_snapshot", json!([])).await;
     let server = FaultyServer::start(Show::honest()).await;
 

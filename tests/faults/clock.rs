@@ -14,7 +14,9 @@ use kedge_protocol::{Address, Id};
 use crate::support::anvil::{Anvil, CHAIN_ID, deploy_anchor};
 use crate::support::faults::Faults;
 use crate::support::server::{Server, Setup};
-use crate::support::{PASSWORD, Rng, connect, free_port, http, register, template};
+use crate::support::{
+    PASSWORD, Rng, checkpoint_over, connect, free_port, http, register, template,
+};
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -90,7 +92,9 @@ async fn check_taken(server: &Server, account: &Account, of: Id) {
     account.mint(of, &NewObject::default()).await.unwrap();
     let (status, ready) = server.readiness().await;
     assert_eq!(status, 200, "{ready}");
-    let checkpoint = account.client().checkpoint().await.unwrap().checkpoint;
+    let sequence = ready["sequence"].as_u64().unwrap();
+    let signed = checkpoint_over(account.client(), sequence).await;
+    let checkpoint = signed.checkpoint;
     assert!(
         checkpoint.issued_at_ms <= now_ms() + 1_000,
         "{checkpoint:?}"

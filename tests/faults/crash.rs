@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::support::ledger::Ledger;
 use crate::support::server::{Server, Setup};
-use crate::support::{Rng, connect, http, register, template};
+use crate::support::{Rng, checkpoint_over, connect, http, register, template};
 
 /// Number of kills, unless `KEDGE_KILLS` sets another.
 const KILLS: u32 = 20;
@@ -380,10 +380,8 @@ async fn a_torn_last_write_whose_header_left_makes_the_store_read_only() {
     let accepting = setup.clone().flag("--accept-missing-high-water-mark");
     let server = accepting.start();
     let client = connect(&setup.url()).await;
-    assert_eq!(
-        client.checkpoint().await.unwrap().checkpoint.batches,
-        batches - 1
-    );
+    let newest = checkpoint_over(&client, kept.resource.sequence).await;
+    assert_eq!(newest.checkpoint.batches, batches - 1);
     let (status, ready) = server.readiness().await;
     assert_eq!(status, 200, "{ready}");
     // The ledger of these tests notices a loss.

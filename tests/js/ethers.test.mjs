@@ -112,7 +112,7 @@ const bodyOf = ({ actions, atomic }) =>
 
 /** Sends, expects this refusal, and checks that nothing has changed. */
 async function refused(what, body, headers, status, code) {
-  const state = async () => [(await ann.read(`/objects/${object.id}`)).version, (await ann.read('/checkpoint')).checkpoint.sequence];
+  const state = async () => [(await ann.read(`/objects/${object.id}`)).version, (await ann.read('/batches?order=desc&limit=1')).items[0].last_sequence];
   const known = await state();
   const answer = await ann.send('POST', '/ebus/actions/batch', body, headers);
   assert.deepEqual([answer.status, answer.body.code], [status, code], `${what}: ${JSON.stringify(answer.body)}`);

@@ -115,6 +115,7 @@ export async function startDevelopment(options = {}) {
     KEDGE_HIGH_WATER_PATH: join(directory, 'high-water'),
     KEDGE_ADMIN_SOCKET: socketPath,
     KEDGE_EMBEDDED_CHAIN_LISTEN: '127.0.0.1:0',
+    KEDGE_CHECKPOINT_INTERVAL_S: '1',
     ...options,
   };
   const child = start(serverBinary(), ['serve', '--dev'], environment);
@@ -162,6 +163,7 @@ export async function startSystem() {
       KEDGE_HIGH_WATER_PATH: join(directory, 'high-water'),
       KEDGE_ADMIN_SOCKET: socketPath,
       KEDGE_CHAIN: 'rpc',
+      KEDGE_CHECKPOINT_INTERVAL_S: '1',
       KEDGE_CHAIN_RPC_URL: anvil.url,
       KEDGE_CHAIN_ID: '31337',
       KEDGE_CHAIN_CONTRACT: contract,

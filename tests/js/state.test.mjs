@@ -8,6 +8,7 @@ import { EMPTY_TRIE, checkStateProof, decodeRlp, entryOf } from './state.mjs';
 
 const vectors = JSON.parse(readFileSync(new URL('../../crates/protocol/vectors/state.json', import.meta.url), 'utf8'));
 
+// Holds invariant 253.
 test('entries and absences are shown, wrong proofs and malformed entries are refused', () => {
   let shown = 0;
   const types = new Set();

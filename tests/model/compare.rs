@@ -332,11 +332,17 @@ pub(crate) async fn proofs(clients: &Clients, replayed: &Replayed, trust: Trust,
     }
 }
 
-/// The leaves of the whole public log, batch by batch, and its signed head.
-pub(crate) async fn leaves(clients: &Clients) -> (Vec<Hash>, Hash) {
+/// The last sequence of the log.
+pub(crate) async fn last_sequence(clients: &Clients) -> u64 {
+    let newest = get(clients, "/batches?order=desc&limit=1", 0).await;
+    newest["items"][0]["last_sequence"].as_u64().unwrap()
+}
+
+/// The leaves of the whole public log up to this last sequence, batch by batch, and its signed head.
+pub(crate) async fn leaves(clients: &Clients, sequence: u64) -> (Vec<Hash>, Hash) {
     let request = Prepared {
         method: "GET",
-        path: "/checkpoint".to_owned(),
+        path: format!("/checkpoint?at_least={sequence}&wait=60"),
         headers: Vec::new(),
         body: String::new(),
     };

@@ -117,7 +117,8 @@ async fn random_histories_are_the_oracles() {
 
     let exchanges = std::mem::take(&mut *clients.exchanges.lock().unwrap());
     let readings = std::mem::take(&mut *clients.readings.lock().unwrap());
-    let (leaves, served_head) = compare::leaves(&clients).await;
+    let last = compare::last_sequence(&clients).await;
+    let (leaves, served_head) = compare::leaves(&clients, last).await;
     let state = State {
         wallets,
         ..State::default()

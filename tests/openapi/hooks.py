@@ -23,6 +23,9 @@ URL, HOOK = os.environ["KEDGE_URL"], os.environ["KEDGE_HOOK"]
 EMAIL, PASSWORD = f"fuzz-{os.getpid()}@example.com", "correct horse battery staple"
 BLIND = "Tm90IGd1ZXNzYWJsZSBhdCBhbGw="
 
+# The log's sequences and batches that requests may ask for; the world is made in more.
+SEQUENCES = 4
+
 # Addresses as requests may write them: EIP-55's mixed case, or one case throughout.
 addresses = st.binary(min_size=32, max_size=32).map(lambda seed: Key(b"\x01" + seed[1:]).address)
 schemathesis.openapi.format("eip55-address", st.one_of(addresses, addresses.map(str.lower)))
@@ -48,6 +51,10 @@ class World:
         made = [self.post("/templates", {**template, "name": name}) for name in ("Fuzz", "More", "Other")]
         self.post("/objects", {"template_id": made[0]["id"]})
         self.post("/webhooks", {"url": HOOK, "events": ["object.created"]})
+        # Exports and proofs are of a checkpoint, which has to cover this.
+        covering = {"at_least": SEQUENCES, "wait": PATIENCE_S}
+        answer = requests.get(f"{URL}/checkpoint", params=covering, timeout=2 * PATIENCE_S)
+        assert answer.ok, answer.text
 
     def login(self) -> str:
         answer = requests.post(f"{URL}/wallets/login", json={"email": EMAIL, "password": PASSWORD}, timeout=PATIENCE_S)
@@ -162,9 +169,11 @@ def before_call(ctx: schemathesis.HookContext, case: schemathesis.Case, kwargs: 
     CALLS[raw["operationId"]] += 1
     if not is_negative(case, ParameterLocation.QUERY):
         arrange_query(case)
-    elif isinstance(case.query, dict) and is_sequence(case.query.get("min_sequence", "")):
-        # It would only wait.
-        case.query["min_sequence"] = 0
+    elif isinstance(case.query, dict):
+        for name in ("min_sequence", "at_least"):
+            if is_sequence(case.query.get(name, "")):
+                # It would only wait.
+                case.query[name] = 0
     key = WORLD.key if raw["operationId"] != "registerWallet" else Key.random()
     if not is_negative(case, ParameterLocation.BODY) and isinstance(case.body, dict):
         case.body = whole(case.body)
@@ -189,15 +198,21 @@ def arrange_headers(case: schemathesis.Case) -> None:
 
 
 def arrange_query(case: schemathesis.Case) -> None:
-    """Takes cursors from an earlier answer, and sizes, batches and sequences from the log."""
+    """Takes cursors from an earlier answer, and sizes, batches and sequences from the log. With proofs, few items are
+    asked for, and no earlier sequence."""
     query = case.query or {}
     query.pop("cursor", None)
-    if "min_sequence" in query:
-        query["min_sequence"] = int(query["min_sequence"]) % 4
+    for name in ("min_sequence", "at_least"):
+        if name in query:
+            query[name] = int(query[name]) % SEQUENCES
     if "from" in query:
-        query["from"] = 1 + int(query["from"]) % 3
+        query["from"] = 1 + int(query["from"]) % (SEQUENCES - 1)
     if "from" in query and "to" in query:
-        query["to"] = query["from"] + int(query["to"]) % (4 - query["from"])
+        query["to"] = query["from"] + int(query["to"]) % (SEQUENCES - query["from"])
+    if str(query.get("prove")).lower() == "true":
+        query.pop("at_sequence", None)
+        if "limit" in query:
+            query["limit"] = 1 + int(query["limit"]) % 100
 
 
 def arrange_body(case: schemathesis.Case) -> None:

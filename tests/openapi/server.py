@@ -63,7 +63,7 @@ class Server:
         self.directory = Path(tempfile.mkdtemp(prefix="kedge-openapi-"))
         self.log = (self.directory / "log").open("w+")
         command = [self.binary, "serve", "--dev", "--listen", "127.0.0.1:0", "--data", str(self.directory / "data")]
-        for option in ('embedded_chain_listen="127.0.0.1:0"', "log_filter=warn", *OPTIONS, *self.options):
+        for option in ('embedded_chain_listen="127.0.0.1:0"', "log_filter=warn", "checkpoint_interval_s=1", *OPTIONS, *self.options):
             command += ["--set", option]
         # Nothing of the caller's own settings reaches the server.
         clean = {name: value for name, value in os.environ.items() if not name.startswith("KEDGE_")}

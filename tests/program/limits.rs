@@ -13,7 +13,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::server::{Server, Setup};
-use crate::support::{PASSWORD, Rng, connect, eventually, http, register, template};
+use crate::support::{
+    PASSWORD, Rng, checkpoint_over, connect, eventually, http, register, template,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -217,6 +219,12 @@ async fn an_export_keeps_no_snapshot() {
         ann.mint(of, &object).await.unwrap();
     }
     only_the_newest_snapshot(&setup).await;
+    let newest = ListQuery {
+        descending: true,
+        ..ListQuery::default()
+    };
+    let newest = ann.actions(&newest).next().await.unwrap();
+    checkpoint_over(ann.client(), newest.unwrap().sequence).await;
     let exports = [
         unread(&setup, &ann, "/export").await,
         unread(&setup, &ann, "/export?from=2").await,

@@ -14,6 +14,7 @@ mod import_form;
 mod import_killed;
 mod limits;
 mod log;
+mod object_history;
 mod ranges;
 mod running;
 mod segments;

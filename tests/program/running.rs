@@ -275,8 +275,10 @@ async fn the_demo_does_what_it_says_and_its_proof_is_proven_on() {
         demo
     };
     let reported = done_json(demo(&setup.url()).arg("--json"));
-    let checkpoint = get(setup.port(), "/checkpoint").await.json();
-    let sequence = checkpoint["checkpoint"]["sequence"].as_u64().unwrap();
+    let newest = get(setup.port(), "/batches?order=desc&limit=1")
+        .await
+        .json();
+    let sequence = newest["items"][0]["last_sequence"].as_u64().unwrap();
     let measures = reported["done"].as_array().unwrap();
     let count = |measure: &Value| measure["actions"].as_u64().unwrap();
     assert_eq!(

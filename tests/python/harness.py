@@ -21,7 +21,7 @@ class Server:
         self._directory = tempfile.TemporaryDirectory(prefix="kedge-python-")
         folder = Path(self._directory.name)
         # The tests send more than a free organization may.
-        settings = ["embedded_chain_listen=127.0.0.1:0", "log_filter=warn", "rate_limits=off", *options]
+        settings = ["embedded_chain_listen=127.0.0.1:0", "log_filter=warn", "rate_limits=off", "checkpoint_interval_s=1", *options]
         command = [binary, "serve", "--dev", "--listen", "127.0.0.1:0", "--data", str(folder / "data")]
         for setting in settings:
             command += ["--set", setting]

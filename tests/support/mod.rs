@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 
 use kedge_client::{Account, Client, NewTemplate, Registration, RetryPolicy};
 use kedge_protocol::Id;
+use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::signature::SigningKey;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -40,6 +41,21 @@ pub(crate) use rng::Rng;
 
 /// Every wallet's password.
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
+
+/// Time limit for a checkpoint over what is committed. On a busy machine a root takes long, and a long pause follows it.
+const CHECKPOINT_LIMIT: Duration = Duration::from_mins(3);
+
+/// The newest signed checkpoint, once it covers a sequence.
+pub(crate) async fn checkpoint_over(client: &Client, sequence: u64) -> SignedCheckpoint {
+    let probe = || async {
+        match client.checkpoint_over(sequence).await {
+            Ok(signed) => Some(signed),
+            Err(error) if error.code() == Some("SEQUENCE_NOT_REACHED") => None,
+            Err(error) => panic!("no checkpoint over {sequence}: {error}"),
+        }
+    };
+    eventually("a checkpoint covers the sequence", CHECKPOINT_LIMIT, probe).await
+}
 
 /// Waits until `probe` returns something.
 pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(

@@ -40,6 +40,7 @@ impl Setup {
         // any tier allows.
         setup
             .set("rate_limits", "off")
+            .set("checkpoint_interval_s", 1)
             .set("compare_groups_every", 16)
             .set("memtable_bytes", 8 << 20)
             .set("block_cache_bytes", 16 << 20)

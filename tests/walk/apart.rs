@@ -226,6 +226,7 @@ async fn log(server: &Server, bob: &Bob, after: u64) {
         }
     }
     assert!(foreign >= 9, "{foreign} actions of the other");
+    server.newest_checkpoint().await;
     let export = server
         .text("GET", "/export", &[bob.caller.bearer()], "")
         .await;

@@ -127,6 +127,10 @@ pub(crate) fn refused(got: &Got, code: &str) {
     assert!(got.status >= 400, "{code} expected: {}", got.reported());
     let body = got.json();
     assert_eq!(body["code"], code, "{}", got.reported());
+    if code == "SEQUENCE_NOT_REACHED" {
+        let again = got.headers.get("retry-after");
+        assert!(again.is_some(), "when to come again: {}", got.reported());
+    }
     assert_eq!(got.status, status_of(code), "{}", got.reported());
 }
 

@@ -161,6 +161,11 @@ async fn others_ids(world: Arc<World>, row: Arc<Row>) {
                 continue;
             }
             refused(&others, "RESOURCE_NOT_FOUND");
+            if row.proves_absence {
+                assert_eq!(missing.status, 200, "{}", missing.reported());
+                assert_eq!(missing.json()["present"], false);
+                continue;
+            }
             same(&others, id, &missing, &nothing);
         }
     }

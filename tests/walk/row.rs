@@ -71,6 +71,8 @@ pub(crate) struct Row {
     pub(crate) signs: Signs,
     pub(crate) takes: Takes,
     pub(crate) gives: Gives,
+    /// An id of nothing is answered with a proof that the log has made nothing of that name.
+    pub(crate) proves_absence: bool,
     /// Counts on no limit.
     pub(crate) free: bool,
     /// Members of a good answer.
@@ -114,6 +116,7 @@ impl Row {
             ("/disputes", "dsp"),
             ("/files", "fil"),
             ("/webhooks", "whk"),
+            ("/state", "obj"),
         ];
         let found = known.iter().find(|(path, _)| self.path.starts_with(path));
         let has_id = self.path.contains("{id}");
@@ -168,6 +171,7 @@ pub(crate) fn row(method: &'static str, path: &'static str, ask: AskFn) -> Row {
         signs: Signs::Nothing,
         takes: Takes::Nothing,
         gives: Gives::One,
+        proves_absence: false,
         free: false,
         keys: &[],
         ask,

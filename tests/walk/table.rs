@@ -22,6 +22,7 @@ pub(crate) fn table() -> Vec<Row> {
     table.extend(rows::webhooks::rows());
     table.extend(rows::log::rows());
     table.extend(rows::disputes::rows());
+    table.extend(rows::state::rows());
     table.extend(rows::service::rows());
     table
 }

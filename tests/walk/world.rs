@@ -161,6 +161,8 @@ impl World {
         let batch = text(&first_of(&server, &ann, "/batches").await, "id");
         let anchor = text(&first_of(&server, &ann, "/anchors").await, "id");
         let (key_id, key) = (text(&key, "id"), text(&key, "key"));
+        // No later checkpoint changes what reads show.
+        server.newest_checkpoint().await;
         Arc::new(Self {
             server,
             ann,

@@ -17,12 +17,15 @@ use kedge_chain::sender::{
     AnchorIntent, AnchorIntentStatus as Status, AnchorSender, AnchorSenderError, IntentUpdate,
     SenderOptions, StoreError,
 };
+use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::log_tree;
 use kedge_protocol::signature::SigningKey;
 use kedge_replay::events::anchor_events;
 use kedge_storage::{AnchorProgress, AnchorRow, SideWrite};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use super::checkpoint::CheckpointError;
+use super::demand_terms::DemandTerms;
 use super::obstacles::AnchorObstacles;
 use super::rows::{
     AnchorIntentRows, AnswerRows, foreign, move_last, recent, status_after, store_error,
@@ -83,6 +86,7 @@ pub(crate) async fn start(
         responder,
         interval_ms: options.interval_ms,
         last_begun_ms: last_begun_ms(engine)?,
+        wanted_batches: None,
         chain_compared: false,
         foreign: None,
         doubt: ChainConflict::of_start(engine),
@@ -90,6 +94,7 @@ pub(crate) async fn start(
         node: NodeProbe::default(),
         finality_fallback_depth,
         next_keys_at_ms: 0,
+        demand_terms: DemandTerms::default(),
         asked: Vec::new(),
         observer: options.observer,
     };
@@ -186,6 +191,7 @@ impl AnchorActorState {
         }
         self.reconsider().await?;
         self.adopt().await?;
+        self.end_demand_terms(now_ms).await;
         if self.doubt.is_some() {
             self.reply(|| {
                 Err("the chain's node contradicts this store; it will be asked again".into())
@@ -231,8 +237,10 @@ impl AnchorActorState {
         if !due {
             return Ok(());
         }
+        let Some(signed) = self.due_checkpoint()? else {
+            return Ok(());
+        };
         self.last_begun_ms = now_ms;
-        let signed = self.engine.checkpoint().map_err(store_error)?;
         let batches = signed.checkpoint.batches;
         let open = self
             .sender
@@ -278,6 +286,25 @@ impl AnchorActorState {
                 batches,
             })
         })
+    }
+
+    /// The checkpoint to anchor, which covers what the log held when the anchor was due. `None` while its root is being made;
+    /// a later tick continues.
+    fn due_checkpoint(&mut self) -> Result<Option<SignedCheckpoint>, StoreError> {
+        let head = self.engine.published().head.batches;
+        let wanted = *self.wanted_batches.get_or_insert(head);
+        let signed = match self.engine.checkpoint() {
+            Err(CheckpointError::NoRoot) => None,
+            signed => Some(signed.map_err(store_error)?),
+        };
+        let covers = |signed: &SignedCheckpoint| signed.checkpoint.batches >= wanted;
+        let signed = signed.filter(|signed| covers(signed) || !self.engine.makes_roots());
+        if signed.is_some() {
+            self.wanted_batches = None;
+        } else {
+            self.engine.want_root(wanted.max(1));
+        }
+        Ok(signed)
     }
 
     /// Makes the next tick anchor.

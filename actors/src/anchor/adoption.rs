@@ -6,6 +6,7 @@ use kedge_chain::contract::{AnchorContract, AnchoredEvent, ContractReadError};
 use kedge_chain::rpc::BlockTag;
 use kedge_chain::sender::{AnchorIntent, StoreError};
 use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
+use kedge_protocol::state::EMPTY_STATE_ROOT;
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorProgress, AnchorRow};
 
@@ -14,7 +15,7 @@ use super::state::AnchorActorState;
 use crate::metric_definitions as metric;
 
 /// How far a checkpoint's time may lie ahead of this server's clock, milliseconds: the contract's limit.
-const AHEAD_MS_MAX: u64 = 15 * 60 * 1_000;
+pub(super) const AHEAD_MS_MAX: u64 = 15 * 60 * 1_000;
 
 impl AnchorActorState {
     /// Stores a row for the checkpoint that the chain holds and no row covers. Retries while its block is not final.
@@ -50,7 +51,7 @@ impl AnchorActorState {
         if !self.is_signed(&signed) {
             return refused(batches, "the sequencer's key did not sign it");
         }
-        if self.own_checkpoint(batches, event.checkpoint.issued_at_ms)? != Some(event.checkpoint) {
+        if self.own_checkpoint(&event.checkpoint)? != Some(event.checkpoint) {
             return refused(batches, "it does not match the log");
         }
         self.store_foreign(&event, signed).await
@@ -91,13 +92,14 @@ impl AnchorActorState {
                 .await?)
     }
 
-    /// This log's checkpoint over this many batches. Its time is the only field that the log does not hold: it must lie
+    /// This log's checkpoint over as many batches as `claimed`. Its time is a field that the log does not hold: it must lie
     /// between the last batch's seal and 15 minutes from now, the contract's limit.
-    fn own_checkpoint(
-        &self,
-        batches: u64,
-        issued_at_ms: u64,
-    ) -> Result<Option<Checkpoint>, StoreError> {
+    fn own_checkpoint(&self, claimed: &Checkpoint) -> Result<Option<Checkpoint>, StoreError> {
+        let Checkpoint {
+            batches,
+            issued_at_ms,
+            ..
+        } = *claimed;
         let published = self.engine.published();
         let Some(number) = batches.checked_sub(1) else {
             return Ok(None);
@@ -118,9 +120,28 @@ impl AnchorActorState {
             sequence: header.last_sequence(),
             head: header.head,
             history: log_tree::root(&published.snapshot, batches).map_err(store_error)?,
-            state: Hash::ZERO,
+            state: self.own_state(claimed)?,
             issued_at_ms,
         }))
+    }
+
+    /// The state that the log gives a checkpoint over as many batches. Where this copy has no root, nor the signed
+    /// checkpoint, the signature alone decides: it was made for the claimed root.
+    fn own_state(&self, claimed: &Checkpoint) -> Result<Hash, StoreError> {
+        let snapshot = self.engine.state_snapshot();
+        let from = snapshot.roots_from().map_err(store_error)?;
+        if from.is_none_or(|from| claimed.batches < from) {
+            return Ok(Hash::ZERO);
+        }
+        let signed = snapshot.checkpoint(claimed.batches).map_err(store_error)?;
+        if let Some(signed) = signed {
+            return Ok(signed.checkpoint.state);
+        }
+        let made = snapshot.root_at(claimed.batches).map_err(store_error)?;
+        let rooted = Some(claimed.state).filter(|state| *state != Hash::ZERO);
+        // No state of a log that says so has no root.
+        let else_claimed = rooted.unwrap_or(EMPTY_STATE_ROOT);
+        Ok(made.map_or(else_claimed, |made| made.root))
     }
 
     /// Whether the key of the checkpoint's last batch signed it.

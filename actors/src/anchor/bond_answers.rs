@@ -1,18 +1,19 @@
-//! Answers to the bond's cases against the operator, made from the log. The anchor actor sends them, because one
-//! account with one nonce in flight pays for both. `crates/chain/src/responder` sends the one with the nearest deadline
-//! first, and follows each until a final block holds it. Each transaction is stored before it is sent (table
-//! `bond_answers`). No anchor begins while an answer waits for the next nonce. An answer waits for an anchor in flight
-//! until half of its time has passed, and then takes the anchor's nonce.
+//! Answers to the bond's cases against the operator, made from the log (`state_answers`: those about the state). The
+//! anchor actor sends them, because one account with one nonce in flight pays for both. `crates/chain/src/responder`
+//! sends the one with the nearest deadline first, and follows each until a final block holds it. Each transaction is
+//! stored before it is sent (table `bond_answers`). No anchor begins while an answer waits for the next nonce. An answer
+//! waits for an anchor in flight until half of its time has passed, and then takes the anchor's nonce.
 
 use std::time::Duration;
 
 use kedge_chain::contract::bond::{
-    CaseKind, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
+    CaseSubject, answer_action_calldata, answer_inclusion_calldata, answer_leaves_calldata,
     answer_stale_calldata,
 };
 use kedge_chain::responder::{AnswerObstacle, NonceTurn, OpenCase, RespondError, Responder};
 use kedge_chain::rpc::BlockTag;
 use kedge_chain::sender::StoreError;
+use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::evidence::ActionOpening;
 use kedge_protocol::log_tree;
@@ -26,7 +27,7 @@ use crate::engine::Engine;
 const CASE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The log's answer to a case.
-enum BondAnswer {
+pub(super) enum BondAnswer {
     /// Calldata to send.
     Calldata(Vec<u8>),
     /// The batch is in this log, and must be anchored first.
@@ -127,38 +128,89 @@ impl AnchorActorState {
         if let Some(why) = self.contradiction(latest.batches, latest.history)? {
             return Ok(BondAnswer::None(why));
         }
-        let asked = &open.asked;
+        match &open.asked.subject {
+            CaseSubject::Action {
+                number,
+                batch_hash,
+                leaf,
+                sequence,
+            } => match self.anchored_header(*number, Some(*batch_hash), latest.batches)? {
+                Ok(header) => {
+                    let action = (*leaf, *sequence);
+                    self.action_answer(responder, open, &header, action).await
+                }
+                Err(none) => Ok(none),
+            },
+            CaseSubject::Inclusion { number, batch_hash } => {
+                match self.anchored_header(*number, Some(*batch_hash), latest.batches)? {
+                    Ok(header) => {
+                        let path = self.batch_path(*number, latest.batches)?;
+                        let calldata = answer_inclusion_calldata(&header, latest.batches, &path);
+                        Ok(BondAnswer::Calldata(calldata))
+                    }
+                    Err(none) => Ok(none),
+                }
+            }
+            CaseSubject::Leaves { number } => self.leaves_answer(*number, latest.batches),
+            CaseSubject::Entry(claim) => {
+                let of = (claim, latest.batches);
+                self.entry_answer(responder, open, of).await
+            }
+            CaseSubject::State { batches, key } => self.state_answer(*batches, key).await,
+        }
+    }
+
+    /// The header of a batch, with this hash if it is given, that the contract's checkpoint over `anchored` batches
+    /// holds; or what to answer without it.
+    pub(super) fn anchored_header(
+        &self,
+        number: u64,
+        hash: Option<Hash>,
+        anchored: u64,
+    ) -> Result<Result<BatchHeader, BondAnswer>, AnswerError> {
         let snapshot = &self.engine.published().snapshot;
-        let Some(batch) = snapshot.batch(asked.number)? else {
-            return Ok(BondAnswer::None(format!(
-                "this log has no batch {}",
-                asked.number
-            )));
+        let Some(batch) = snapshot.batch(number)? else {
+            let why = format!("this log has no batch {number}");
+            return Ok(Err(BondAnswer::None(why)));
         };
         let header = batch.header;
-        if asked.kind != CaseKind::Leaves && header.hash() != asked.batch_hash {
-            let why = format!("this log has a different batch {}", asked.number);
-            return Ok(BondAnswer::None(why));
+        if hash.is_some_and(|hash| hash != header.hash()) {
+            let why = format!("this log has a different batch {number}");
+            return Ok(Err(BondAnswer::None(why)));
         }
-        if latest.batches <= asked.number {
-            return Ok(BondAnswer::AnchorFirst);
-        }
-        let path = |batches| log_tree::inclusion_path(snapshot, asked.number, batches);
-        let calldata = match asked.kind {
-            CaseKind::Action => return self.action_answer(responder, open, &header).await,
-            CaseKind::Inclusion => {
-                let path = path(latest.batches)?;
-                answer_inclusion_calldata(&header, latest.batches, &path)
-            }
-            CaseKind::Leaves => {
-                let Some(leaves) = snapshot.leaves(asked.number)? else {
-                    let why = format!("this log lacks leaves of batch {}", asked.number);
-                    return Ok(BondAnswer::None(why));
-                };
-                let path = path(latest.batches)?;
-                answer_leaves_calldata(latest.batches, &header, &path, &leaves)
-            }
+        Ok(if anchored <= number {
+            Err(BondAnswer::AnchorFirst)
+        } else {
+            Ok(header)
+        })
+    }
+
+    /// The path from a batch to the history of the checkpoint over `batches` batches.
+    pub(super) fn batch_path(&self, number: u64, batches: u64) -> Result<Vec<Hash>, AnswerError> {
+        let snapshot = &self.engine.published().snapshot;
+        Ok(log_tree::inclusion_path(snapshot, number, batches)?)
+    }
+
+    /// The leaves of a batch, in order; or what to answer without them.
+    pub(super) fn leaves(&self, number: u64) -> Result<Result<Vec<Hash>, BondAnswer>, AnswerError> {
+        let leaves = self.engine.published().snapshot.leaves(number)?;
+        Ok(leaves.ok_or_else(|| {
+            let why = format!("this log lacks leaves of batch {number}");
+            BondAnswer::None(why)
+        }))
+    }
+
+    fn leaves_answer(&self, number: u64, anchored: u64) -> Result<BondAnswer, AnswerError> {
+        let header = match self.anchored_header(number, None, anchored)? {
+            Ok(header) => header,
+            Err(none) => return Ok(none),
         };
+        let leaves = match self.leaves(number)? {
+            Ok(leaves) => leaves,
+            Err(none) => return Ok(none),
+        };
+        let path = self.batch_path(number, anchored)?;
+        let calldata = answer_leaves_calldata(anchored, &header, &path, &leaves);
         Ok(BondAnswer::Calldata(calldata))
     }
 
@@ -168,18 +220,18 @@ impl AnchorActorState {
         responder: &Responder<AnswerRows>,
         open: &OpenCase,
         header: &BatchHeader,
+        (leaf, sequence): (Hash, u64),
     ) -> Result<BondAnswer, AnswerError> {
-        let asked = &open.asked;
-        if let Some(batches) = self.closed_checkpoint(responder, open).await? {
-            let snapshot = &self.engine.published().snapshot;
-            let path = log_tree::inclusion_path(snapshot, asked.number, batches)?;
-            let calldata = answer_stale_calldata(header, asked.leaf, batches, &path);
+        let number = header.number;
+        if let Some(batches) = self.closed_checkpoint(responder, open, number).await? {
+            let path = self.batch_path(number, batches)?;
+            let calldata = answer_stale_calldata(header, leaf, batches, &path);
             return Ok(BondAnswer::Calldata(calldata));
         }
         let snapshot = &self.engine.published().snapshot;
-        let placed = snapshot.action_at(asked.sequence)?;
-        let Some(placed) = placed.filter(|placed| placed.leaf().hash() == asked.leaf) else {
-            let why = format!("this log has a different action {}", asked.sequence);
+        let placed = snapshot.action_at(sequence)?;
+        let Some(placed) = placed.filter(|placed| placed.leaf().hash() == leaf) else {
+            let why = format!("this log has a different action {sequence}");
             return Ok(BondAnswer::None(why));
         };
         let opening = opening(&self.engine, &placed)?;
@@ -188,13 +240,14 @@ impl AnchorActorState {
     }
 
     /// The first checkpoint that holds the batch, if its window was closed when the case was opened.
-    async fn closed_checkpoint(
+    pub(super) async fn closed_checkpoint(
         &self,
         responder: &Responder<AnswerRows>,
         open: &OpenCase,
+        number: u64,
     ) -> Result<Option<u64>, AnswerError> {
         let snapshot = &self.engine.published().snapshot;
-        let covering = snapshot.anchor_covering(open.asked.number)?;
+        let covering = snapshot.anchor_covering(number)?;
         let (Some(terms), Some(row)) = (responder.terms(), covering) else {
             return Ok(None);
         };
@@ -236,7 +289,7 @@ fn opening(engine: &Engine, placed: &PlacedAction) -> Result<ActionOpening, Answ
 
 /// Reason why a case could not be answered this time.
 #[derive(Debug, thiserror::Error)]
-enum AnswerError {
+pub(super) enum AnswerError {
     #[error(transparent)]
     Read(#[from] StoreReadError),
     #[error(transparent)]

@@ -17,11 +17,13 @@ mod chain_conflict;
 mod checkpoint;
 mod commands;
 mod contract_keys;
+mod demand_terms;
 mod node;
 mod obstacles;
 mod outcome;
 mod rows;
 mod state;
+mod state_answers;
 #[cfg(test)]
 pub(crate) mod tests;
 

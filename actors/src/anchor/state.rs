@@ -8,6 +8,7 @@ use kedge_chain::responder::Responder;
 use kedge_chain::sender::AnchorSender;
 use ractor::RpcReplyPort;
 
+use super::demand_terms::DemandTerms;
 use super::rows::{AnchorIntentRows, AnswerRows};
 use crate::engine::Engine;
 use crate::messages::AnchorReport;
@@ -18,6 +19,8 @@ pub(crate) struct AnchorActorState {
     pub(super) responder: Option<Responder<AnswerRows>>,
     pub(super) interval_ms: u64,
     pub(super) last_begun_ms: u64,
+    /// The batches that the next anchor has to cover, while a checkpoint over them is being made.
+    pub(super) wanted_batches: Option<u64>,
     pub(super) chain_compared: bool,
     /// Batches of a checkpoint that the chain holds and no row covers yet.
     pub(super) foreign: Option<u64>,
@@ -28,6 +31,7 @@ pub(crate) struct AnchorActorState {
     pub(super) node: NodeProbe,
     pub(super) finality_fallback_depth: u64,
     pub(super) next_keys_at_ms: u64,
+    pub(super) demand_terms: DemandTerms,
     /// Callers that requested an anchor that has not begun yet.
     pub(super) asked: Vec<RpcReplyPort<Result<AnchorReport, String>>>,
     pub(super) observer: Option<Arc<dyn SpanObserver>>,

@@ -90,6 +90,8 @@ pub(crate) struct OpenGroup {
     /// The size at which the group is full.
     bytes_max: usize,
     form_time: Duration,
+    /// Whether a root of the state is due after the group.
+    is_root_due: bool,
 }
 
 impl OpenGroup {
@@ -149,7 +151,9 @@ impl Committer {
         let started = self.env.now();
         forming.requests += usize::from(!matches!(
             work,
-            CommitterMessage::Side { .. } | CommitterMessage::Keys { .. }
+            CommitterMessage::Side { .. }
+                | CommitterMessage::Keys { .. }
+                | CommitterMessage::RootDue { .. }
         ));
         if let Some(unit) = work.unit() {
             unit.note(RequestStage::Taken, || started);
@@ -178,6 +182,10 @@ impl Committer {
                 outcome.nonce_highest = self.window(unit.submission.head.signer)?.highest();
                 forming.afterwards.observe(&unit, None, || started);
                 forming.afterwards.refusals.push((unit, outcome));
+            }
+            CommitterMessage::RootDue { done } => {
+                forming.is_root_due = true;
+                forming.afterwards.acknowledgements.push(done);
             }
             CommitterMessage::Side {
                 writes,
@@ -208,9 +216,17 @@ impl Committer {
             mut group,
             mut afterwards,
             form_time,
+            is_root_due,
             ..
         } = forming;
         let snapshot = self.published.load_full();
+        if is_root_due {
+            if snapshot.snapshot.roots_from()?.is_none() {
+                // Whatever was signed so far, or is being signed, has fewer batches.
+                group.put_roots_from(self.head.batches + 1);
+            }
+            group.put_root_due(self.head.batches);
+        }
         afterwards.reported =
             self.side_events
                 .write(&mut group, &snapshot.snapshot, self.head.sequence)?;

@@ -28,6 +28,7 @@ use super::group::CommitGroup;
 use crate::events::EventListeners;
 use crate::failure::FailureSink;
 use crate::pipeline::published_state::PublishedState;
+use crate::roots::RootState;
 
 pub(crate) use threads::{WriterThreads, start};
 
@@ -111,5 +112,6 @@ pub(crate) struct Publisher {
     pub(crate) ending: Arc<AtomicBool>,
     pub(crate) disk: StoreDisk,
     pub(crate) listeners: Arc<EventListeners>,
+    pub(crate) roots: Arc<RootState>,
     pub(crate) failed: FailureSink,
 }

@@ -40,6 +40,8 @@ pub enum FollowError {
 pub struct LogFollower {
     engine: Engine,
     apply: LogApplier,
+    /// Whether a frame since the last write says that a root of the state is due.
+    is_root_due: bool,
 }
 
 impl LogFollower {
@@ -54,6 +56,7 @@ impl LogFollower {
         let mut follower = Self {
             engine: engine.clone(),
             apply,
+            is_root_due: false,
         };
         // Frames that a former leader wrote to the log and did not apply.
         store.sync()?;
@@ -76,25 +79,26 @@ impl LogFollower {
     /// continue, because its rows may lag its log.
     pub fn follow<B: AsRef<[u8]>>(&mut self, frames: &[B]) -> Result<usize, FollowError> {
         let store = Arc::clone(&self.engine.inner.store);
-        let mut appended: Option<LogPosition> = None;
-        let mut count = 0;
+        let mut appended: Vec<LogPosition> = Vec::with_capacity(frames.len());
         for frame in frames {
             match store.append_stored(frame.as_ref()) {
-                Ok(position) => appended = Some(position),
-                Err(CommitError::NoSpace(_)) if appended.is_some() => break,
+                Ok(position) => appended.push(position),
+                Err(CommitError::NoSpace(_)) if !appended.is_empty() => break,
                 Err(error) => return Err(error.into()),
             }
-            count += 1;
         }
-        let Some(position) = appended else {
+        let Some(last) = appended.last() else {
             return Ok(0);
         };
-        store.sync_through(&position)?;
-        for frame in &frames[..count] {
+        store.sync_through(last)?;
+        for (frame, position) in frames.iter().zip(&appended) {
             self.apply(StoredFrame::read(frame.as_ref().to_vec())?)?;
+            // The root is that of the state after this very frame.
+            if self.is_root_due || position == last {
+                self.write(position)?;
+            }
         }
-        self.write(&position)?;
-        Ok(count)
+        Ok(appended.len())
     }
 
     /// Writes the applied rows, up to the frame at this position, and publishes them.
@@ -107,6 +111,9 @@ impl LogFollower {
         })?;
         let snapshot = store.apply(&rows, position)?;
         store.index(&rows.take_action_ids());
+        if std::mem::take(&mut self.is_root_due) {
+            self.engine.inner.roots.due.add(&snapshot);
+        }
         if self.apply.remembered() >= REMEMBERED_MAX {
             self.apply.rest_on(snapshot.clone());
         }
@@ -135,6 +142,7 @@ impl LogFollower {
         if let Some(operators) = WriteGroup::operators_in(&entries).map_err(coded)? {
             self.apply.set_operators(operators);
         }
+        self.is_root_due |= WriteGroup::root_due_in(&entries);
         self.apply.frame(&hashed).map_err(refused)?;
         self.apply.side_entries(&entries).map_err(coded)
     }

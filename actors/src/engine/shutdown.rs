@@ -21,6 +21,10 @@ impl Engine {
         if let Some(keepers) = keepers {
             keepers.ended().await;
         }
+        let maker = inner.root_maker.lock().take();
+        if let Some(maker) = maker {
+            maker.ended().await;
+        }
         inner.failed.reason().is_none()
     }
 }

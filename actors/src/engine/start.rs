@@ -32,6 +32,7 @@ use crate::pipeline::published_state::{PublishProgress, PublishedState, StateRea
 use crate::pipeline::sequenced_proposal::CommitterMessage;
 use crate::pipeline::supervisor::SupervisorOptions;
 use crate::pipeline::{PipelineParts, PipelineSizes};
+use crate::roots::RootState;
 
 /// Placed proposals that may wait for the committer.
 const WORK_QUEUE: usize = 4_096;
@@ -56,16 +57,7 @@ impl Engine {
             snapshot.sequencer_keys()?,
         ));
         let env = Arc::clone(&options.env);
-        let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
-        let bounds = AdmissionBounds {
-            requests_min: options.requests_min.min(options.requests_max),
-            requests_max: options.requests_max,
-            wait_target: options.wait_target,
-        };
-        let share_percent = options.organization_share_percent;
-        let maxima = (actions_max, options.decided_bytes_max);
-        let room = AdmissionPool::new(bounds, share_percent, maxima, Arc::clone(&env));
-        let room = Arc::new(room);
+        let room = admission(&options);
         let reserve_bytes = options.disk_reserve_bytes;
         let disk = StoreDisk::new(Arc::clone(&env), &options.data_path, reserve_bytes);
         let published = Arc::new(ArcSwap::from_pointee(PublishedState {
@@ -82,7 +74,9 @@ impl Engine {
         disk::watch(disk.clone(), &disk_full);
         let keepers = sealer::start(&store, &disk, &env, &ending, &sink, &options.running)?;
         room.watch();
-        Ok(Self {
+        let roots = RootState::new(options.roots.is_some(), options.replicated);
+        let root_options = options.roots;
+        let engine = Self {
             inner: Arc::new(EngineInner {
                 reader: StateReader::new(Arc::clone(&published), catalog),
                 published,
@@ -93,6 +87,8 @@ impl Engine {
                 listeners: Arc::default(),
                 leading: ArcSwapOption::empty(),
                 keepers: Mutex::new(Some(keepers)),
+                root_maker: Mutex::new(None),
+                roots: Arc::new(roots),
                 room,
                 closing: AtomicBool::new(false),
                 stalled: ArcSwapOption::empty(),
@@ -109,7 +105,12 @@ impl Engine {
                 anchor_trouble: ArcSwapOption::empty(),
                 anchored: OnceLock::new(),
             }),
-        })
+        };
+        if let Some(options) = root_options {
+            let maker = crate::roots::start(&engine, options)?;
+            *engine.inner.root_maker.lock() = Some(maker);
+        }
+        Ok(engine)
     }
 
     /// Starts the write path at the log's end. Only this node may extend the log.
@@ -127,6 +128,19 @@ impl Engine {
         inner.leading.store(Some(Arc::new(leading)));
         Ok(())
     }
+}
+
+/// The pool that admits requests.
+fn admission(options: &EngineOptions) -> Arc<AdmissionPool> {
+    let bounds = AdmissionBounds {
+        requests_min: options.requests_min.min(options.requests_max),
+        requests_max: options.requests_max,
+        wait_target: options.wait_target,
+    };
+    let actions_max = options.actions_max.max(BATCH_ACTIONS_MAX);
+    let maxima = (actions_max, options.decided_bytes_max);
+    let (share_percent, env) = (options.organization_share_percent, Arc::clone(&options.env));
+    Arc::new(AdmissionPool::new(bounds, share_percent, maxima, env))
 }
 
 /// Shared state of the write path during its start.
@@ -207,6 +221,7 @@ impl<'a> LeaderStartup<'a> {
             ending: Arc::clone(&self.ending),
             disk: inner.disk.clone(),
             listeners: Arc::clone(&inner.listeners),
+            roots: Arc::clone(&inner.roots),
             failed: self.failed.0.clone(),
         }
     }

@@ -53,6 +53,8 @@ pub(crate) enum CommitterMessage {
     },
     /// The known sequencer keys have changed; acknowledged once the committer has checked them.
     Keys { done: oneshot::Sender<()> },
+    /// A root of the state is due after the group; acknowledged once the group is durable.
+    RootDue { done: oneshot::Sender<()> },
     /// Rows outside the log; acknowledged once they are durable.
     Side {
         writes: Vec<SideWrite>,
@@ -67,7 +69,7 @@ impl CommitterMessage {
         match self {
             Self::Placed(placed) => Some(&placed.unit),
             Self::Refused { unit, .. } => Some(unit),
-            Self::Side { .. } | Self::Keys { .. } => None,
+            Self::Side { .. } | Self::Keys { .. } | Self::RootDue { .. } => None,
         }
     }
 
@@ -76,7 +78,7 @@ impl CommitterMessage {
         match self {
             Self::Placed(unit) => unit.decisions.len(),
             Self::Refused { outcome, .. } => outcome.actions.len(),
-            Self::Side { .. } | Self::Keys { .. } => 1,
+            Self::Side { .. } | Self::Keys { .. } | Self::RootDue { .. } => 1,
         }
     }
 
@@ -84,7 +86,9 @@ impl CommitterMessage {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Placed(unit) => unit.unit.submission.text.len(),
-            Self::Refused { .. } | Self::Side { .. } | Self::Keys { .. } => 0,
+            Self::Refused { .. } | Self::Side { .. } | Self::Keys { .. } | Self::RootDue { .. } => {
+                0
+            }
         }
     }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kedge_actors::{AnchorOptions, Engine};
+use kedge_actors::{AnchorOptions, Engine, EngineOptions, RootOptions};
 use kedge_chain::rpc::{InProcessNode, RpcClient, RpcError, RpcOptions};
 use kedge_chain::sender::SenderOptions;
 use kedge_protocol::hash::{keccak, to_hex};
 use kedge_protocol::merkle::empty_root;
+use kedge_runtime::env::{Env as _, RealEnv};
 use kedge_storage::{AnchorProgress, RowPage};
 use serde_json::{Value, json};
 
-use crate::support::{DOMAIN, register, sequencer_key, start};
+use crate::support::{DOMAIN, open, options, register, sequencer_key};
 
 /// A node whose contract holds nothing and that refuses everything.
 #[derive(Clone, Default)]
@@ -91,13 +92,26 @@ async fn begin_anchoring(engine: &Engine, node: Refusing) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_has_one_anchor_however_often_it_fails() {
     let dir = tempfile::tempdir().unwrap();
-    let engine = start(dir.path()).await;
+    let roots = RootOptions {
+        interval: Duration::from_millis(1),
+        kept: Duration::from_hours(1),
+        kept_bytes: u64::MAX,
+    };
+    let options = EngineOptions {
+        roots: Some(roots),
+        ..options(Arc::new(|| RealEnv.unix_ms()), dir.path())
+    };
+    let engine = Engine::start(options, open(dir.path())).await.unwrap();
     register(&engine, 1).await;
     let node = Refusing::default();
     begin_anchoring(&engine, node.clone()).await;
-    while node.refused.load(Ordering::Relaxed) < 4 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let is_refused = async {
+        while node.refused.load(Ordering::Relaxed) < 4 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let refused = tokio::time::timeout(Duration::from_secs(30), is_refused).await;
+    refused.expect("no anchor is sent");
     assert!(engine.shutdown(Duration::from_secs(10)).await);
     let all = RowPage {
         after: None,

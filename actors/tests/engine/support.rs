@@ -63,7 +63,12 @@ pub(crate) async fn start_on(path: &Path, store: Arc<Store>) -> Engine {
 
 /// An engine with this wall clock.
 pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> Engine {
-    let options = EngineOptions {
+    Engine::start(options(clock, path), store).await.unwrap()
+}
+
+/// Options of an engine with this wall clock.
+pub(crate) fn options(clock: Clock, path: &Path) -> EngineOptions {
+    EngineOptions {
         domain: DOMAIN,
         keys: HeldKeys::new(SigningKey::from_bytes(&[0x5e; 32]).unwrap(), [next_key()]),
         contract: None,
@@ -87,8 +92,8 @@ pub(crate) async fn start_by(clock: Clock, path: &Path, store: Arc<Store>) -> En
         disk_reserve_bytes: 1 << 20,
         replicated: false,
         group_bytes_max: 32 << 20,
-    };
-    Engine::start(options, store).await.unwrap()
+        roots: None,
+    }
 }
 
 pub(crate) struct Client {

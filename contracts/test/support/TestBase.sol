@@ -43,6 +43,10 @@ interface Vm {
     function parseJsonBytes32(string calldata json, string calldata key) external pure returns (bytes32);
     function parseJsonBytesArray(string calldata json, string calldata key) external pure returns (bytes[] memory);
     function parseJsonBytes32Array(string calldata json, string calldata key) external pure returns (bytes32[] memory);
+    function parseJsonTypeArray(string calldata json, string calldata key, string calldata typeDescription)
+        external
+        pure
+        returns (bytes memory);
     function parseUint(string calldata text) external pure returns (uint256);
 }
 

@@ -229,6 +229,7 @@ mod tests {
     fn wrong_usage_is_2() {
         for wrong in [
             &["kedge", "verify", "proof"][..],
+            &["kedge", "verify", "object"],
             &["kedge", "prove", "key"],
             &["kedge", "prove", "key", "--dev-insecure", "--zkey", "f"],
             &["kedge", "sign", "--kind", "mint"],

@@ -77,6 +77,15 @@ pub(crate) fn progress_bar(what: &'static str) -> ProgressBar {
     bar
 }
 
+/// Shows how many of several things are done on standard error, if that is a terminal.
+pub(crate) fn count_bar(what: &'static str, count: usize) -> ProgressBar {
+    let bar = ProgressBar::new(count as u64).with_message(what);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {pos} of {len} {eta}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
 /// Writes text to standard output. A reader that closes the pipe early is not an error.
 pub(crate) fn print(text: &str) -> CliResult<()> {
     let mut stdout = io::stdout().lock();

@@ -1,4 +1,6 @@
-//! `kedge prove`: zero-knowledge claims about one action, and inputs for their keys.
+//! `kedge prove`: zero-knowledge claims about one action, inputs for their keys, and state proofs without a server.
+
+mod state;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,6 +37,11 @@ pub(crate) enum ProveCommand {
         #[arg(long, default_value_t = 1)]
         circuit_version: u32,
     },
+    /// Prove what the log had made of one id, or that it had made nothing, from a data directory or a copy.
+    ///
+    /// Needs no server, which must be stopped unless the directory is a copy. Reads the proof from what the store keeps,
+    /// or folds the log for it, checks it, and prints what GET /state/{id} answers. Nothing in the directory is changed.
+    State(state::ProveStateArgs),
     /// Submit a claim to the contract that resolves it; the key is the claimant's and pays.
     Resolve(claims::ClaimResolveArgs),
     /// Print a verification key: in snarkjs' format, as its hash, and as the words that the
@@ -88,6 +95,7 @@ pub(crate) async fn run(command: ProveCommand) -> CliResult<()> {
             file,
             circuit_version,
         } => print_json(&export(&read(&file)?, circuit_version)?),
+        ProveCommand::State(args) => print_json(&state::prove(args).await?),
         ProveCommand::Resolve(args) => claims::run_resolve(args).await,
         ProveCommand::Key(args) => print_json(&described(args.read()?.verifying())?),
         ProveCommand::Circuit { file } => circuit(&file),

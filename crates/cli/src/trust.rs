@@ -119,6 +119,11 @@ impl TrustArgs {
         self.url.is_some() || self.domain.is_some() || self.rpc.is_some()
     }
 
+    /// The server that the caller trusts.
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
     pub(crate) async fn resolve(self) -> CliResult<CliTrust> {
         let keys = match (&self.keys, self.sequencer) {
             (Some(file), _) => Some(read_keys(file)?),

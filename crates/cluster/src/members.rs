@@ -30,6 +30,9 @@ pub struct ClusterMember {
     /// Fingerprints of the keys that all nodes must hold alike, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, String>,
+    /// The newest format of the log that the node's program reads; 0 if it does not say.
+    #[serde(default)]
+    pub log_format: u16,
     /// Time of the report by the node's own clock, Unix milliseconds.
     pub reported_at: u64,
     /// Age relative to the newest report of any node, by the servers' clock, because a node's own clock may be wrong.

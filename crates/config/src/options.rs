@@ -415,6 +415,15 @@ options! {
         /// The most that an answer offers for a unit of gas, in gwei. An answer that is too late
         /// costs the bond, so this is far above an anchor's ceiling.
         bond_max_fee_gwei: u64 = 2_000;
+        /// Seconds between signed checkpoints with a root of the state. An anchor does not wait for it. A root that takes
+        /// long is followed by a longer pause.
+        checkpoint_interval_s: u64 = 60;
+        /// Days for which the proofs of an anchored checkpoint are kept, from its anchoring on. While the bond takes demands
+        /// about it they are kept in any case.
+        state_proofs_kept_days: u64 = 30;
+        /// Bytes of the state's tables above which an anchored checkpoint is kept only as long as the bond takes demands
+        /// about it.
+        state_proofs_kept_bytes: u64 = 100 << 30;
         /// Seconds between anchors, counted from the last anchor, also across restarts.
         anchor_interval_s: u64 = 900;
         /// Anchor what is new at an orderly stop, and wait until a block contains it.

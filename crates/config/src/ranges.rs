@@ -100,6 +100,9 @@ pub fn ranges(config: &Config) -> Vec<OptionRange> {
         replay_bytes_max: 1 << 20, 1 << 40;
         bond_poll_s: 1, 60 * 60;
         bond_max_fee_gwei: 1, 1_000_000;
+        checkpoint_interval_s: 1, 24 * 60 * 60;
+        state_proofs_kept_days: 1, 3_650;
+        state_proofs_kept_bytes: 0, 1 << 50;
         anchor_interval_s: 1, 7 * 24 * 60 * 60;
         anchor_on_shutdown_timeout_s: 1, 60 * 60;
         idempotency_key_s: 1, 366 * 24 * 60 * 60;

@@ -168,6 +168,9 @@ fn write_detail<M: SerializeMap>(
             map.serialize_entry("minimum_sequence", minimum_sequence)?;
             map.serialize_entry("minimum_batch", minimum_batch)
         }
+        ErrorDetail::NearestCheckpoint(batches) => {
+            map.serialize_entry("nearest_checkpoint", batches)
+        }
         ErrorDetail::Action { index, error } => {
             map.serialize_entry("index", index)?;
             map.serialize_entry("error", &ErrorEnvelope { error, request_id })

@@ -50,6 +50,8 @@ pub enum ErrorDetail {
         /// First batch available here.
         minimum_batch: u64,
     },
+    /// The batches of the checkpoint nearest to the requested one that can be proven.
+    NearestCheckpoint(u64),
     /// First refused action of an all-or-none request.
     Action {
         index: usize,
@@ -138,6 +140,12 @@ impl ApiError {
             ..Self::new(Code::Unavailable, message)
         }
         .with_header(hyper::header::RETRY_AFTER, retry_after_s.to_string())
+    }
+
+    /// SEQUENCE_NOT_REACHED with `Retry-After`.
+    pub fn not_reached(message: impl Into<Cow<'static, str>>, retry_after_s: u64) -> Self {
+        Self::new(Code::SequenceNotReached, message)
+            .with_header(hyper::header::RETRY_AFTER, retry_after_s.to_string())
     }
 
     /// UNAVAILABLE with an unknown outcome: the request was on its way to the disk.
@@ -242,6 +250,7 @@ impl From<CheckpointError> for ApiError {
     fn from(error: CheckpointError) -> Self {
         match error {
             CheckpointError::Read(error) => Self::from(error),
+            CheckpointError::NoRoot => Self::not_reached(error.to_string(), RETRY_SOON_S),
             CheckpointError::Key(_) => Self::unavailable(error.to_string(), RETRY_SOON_S),
         }
     }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 /// A struct that is read only from a JSON object.
 pub struct JsonObject<T>(pub T);
@@ -51,6 +52,80 @@ pub fn value_or_absent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
+}
+
+/// For a member that is any JSON object or null, and must be present: no name occurs twice in it, at any depth.
+pub fn distinct_or_null<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Map<String, Value>>, D::Error> {
+    match DistinctValue::deserialize(deserializer)?.0 {
+        Value::Null => Ok(None),
+        Value::Object(members) => Ok(Some(members)),
+        _ => Err(D::Error::custom("expected a JSON object or null")),
+    }
+}
+
+/// A value in whose objects no name occurs twice.
+struct DistinctValue(Value);
+
+impl<'de> Deserialize<'de> for DistinctValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DistinctVisitor).map(Self)
+    }
+}
+
+struct DistinctVisitor;
+
+impl<'de> Visitor<'de> for DistinctVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(DistinctValue(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some((name, DistinctValue(value))) = members.next_entry::<String, _>()? {
+            if map.contains_key(&name) {
+                let what = format!("the name {name:?} occurs twice");
+                return Err(A::Error::custom(what));
+            }
+            map.insert(name, value);
+        }
+        Ok(Value::Object(map))
+    }
 }
 
 struct ObjectVisitor<T>(PhantomData<T>);

@@ -14,6 +14,7 @@ mod event_type;
 pub mod evidence;
 pub mod export;
 pub mod hash;
+pub mod history;
 pub mod ids;
 pub mod json;
 pub mod known_signer;

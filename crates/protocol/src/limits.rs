@@ -144,6 +144,8 @@ pub const EVIDENCE_PATH_MAX: usize = TREE_LEVELS_MAX + 1;
 pub const SEQUENCER_KEYS_MAX: usize = 1_024;
 /// Bytes of an evidence file: two opened leaves with their headers, or all leaves of a batch.
 pub const EVIDENCE_BYTES_MAX: usize = 128 * 1024;
+/// Bytes of a file with evidence of a fault of the state: three state proofs, and leaves with their headers.
+pub const STATE_EVIDENCE_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a submitted claim file: a longer text is disclosed by its hash alone.
 pub const CLAIM_BYTES_MAX: usize = 128 * 1024;
 /// Claims that a server checks in parallel; each takes a core for some milliseconds.

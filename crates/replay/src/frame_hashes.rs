@@ -78,19 +78,34 @@ impl LogApplier {
     /// # Errors
     /// [`ApplyError`] if the rules do not produce the frame's records, or its requests do not match the signed root.
     pub fn frame(&mut self, hashed: &HashedFrame) -> Result<(), ApplyError> {
-        let mut requests = hashed.frame.requests()?.into_iter().zip(&hashed.placed);
+        self.frame_by_batch(hashed, |_, _| Ok::<(), ApplyError>(()))
+    }
+
+    /// [`Self::frame`], which calls `each` after every batch, with the number of batches so far.
+    ///
+    /// # Errors
+    /// Those of [`Self::frame`] and of `each`.
+    pub fn frame_by_batch<E: From<ApplyError>>(
+        &mut self,
+        hashed: &HashedFrame,
+        mut each: impl FnMut(&mut Self, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let requests = hashed.frame.requests().map_err(ApplyError::from)?;
+        let mut requests = requests.into_iter().zip(&hashed.placed);
         for batch in &hashed.batches {
             for (request, placed) in requests.by_ref().take(batch.requests) {
-                self.request(&request.into_record()?, placed)?;
+                let record = request.into_record().map_err(ApplyError::from)?;
+                self.request(&record, placed)?;
             }
             // After the rules, because they know which action differs.
             if !batch.is_signed {
                 let number = batch.sealed.header.number;
                 let what =
                     format!("the requests of batch {number} do not lead to its header's root");
-                return Err(ApplyError::Frame(what));
+                return Err(ApplyError::Frame(what).into());
             }
             self.batch(&batch.sealed, &batch.leaves)?;
+            each(self, batch.sealed.header.number + 1)?;
         }
         Ok(())
     }

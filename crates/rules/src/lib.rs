@@ -5,6 +5,7 @@
 pub mod event;
 mod field_error;
 pub mod fold;
+pub mod history;
 pub mod index;
 pub mod json;
 pub mod object;

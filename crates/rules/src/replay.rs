@@ -2,14 +2,15 @@
 
 use kedge_protocol::action::Kind;
 use kedge_protocol::record::ActionRecord;
-use kedge_protocol::resource::{Object, ResourceTrace};
-use kedge_protocol::{Hash, Id};
+use kedge_protocol::resource::{Object, ResourceTrace, Role, Template};
+use kedge_protocol::{Address, Hash, Id};
 
 use crate::fold::FoldError;
 use crate::json::JsonEdits;
 use crate::object;
 use crate::refusal::Refusal;
-use crate::world::{ActionInput, World};
+use crate::resources::template;
+use crate::world::{ActionInput, Caller, World};
 
 /// An action of the object in the log.
 #[derive(Clone, Copy, Debug)]
@@ -118,5 +119,59 @@ impl ObjectReplay {
             },
             None => object,
         })
+    }
+}
+
+/// A template during the replay of its history.
+#[derive(Clone, Default, Debug)]
+pub struct TemplateReplay {
+    template: Option<Template>,
+}
+
+impl TemplateReplay {
+    /// Applies the template's next action; the first one makes it, in this organization.
+    ///
+    /// # Errors
+    /// The action does not continue the template's history, or the rules refuse it.
+    pub fn apply(&mut self, organization: Id, past: &PastAction<'_>) -> Result<(), FoldError> {
+        let (sequence, action) = (past.sequence, past.action);
+        let before = self.template.as_ref();
+        let previous = before.map_or(ResourceTrace::NEW, |template| template.trace);
+        let fits = before.is_none() == (action.kind == Kind::TemplateCreate)
+            && previous.version + 1 == action.version
+            && previous.integrity == action.previous_integrity
+            && previous.sequence == action.previous_sequence;
+        if !fits {
+            return Err(FoldError::Differs { sequence });
+        }
+        let input = ActionInput {
+            link: None,
+            allowance: None,
+            kind: &action.kind,
+            target: &action.target,
+            payload: &action.payload,
+            signed: &action.payload,
+            content: past.content,
+        };
+        // Who asked was checked when the action was placed.
+        let caller = Caller {
+            wallet_id: past.wallet_id,
+            organization_id: organization,
+            role: Role::Owner,
+            address: Address::ZERO,
+        };
+        let mut next = template::again(before, &caller, &input)
+            .map_err(|refusal| FoldError::Refused { sequence, refusal })?;
+        if next.id != action.resource {
+            return Err(FoldError::Differs { sequence });
+        }
+        next.trace.place(sequence, past.timestamp_ms);
+        self.template = Some(next);
+        Ok(())
+    }
+
+    /// The template after the actions so far; `None` before the first.
+    pub fn into_template(self) -> Option<Template> {
+        self.template
     }
 }

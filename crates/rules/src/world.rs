@@ -220,3 +220,68 @@ pub trait World {
     /// Whether the log holds a verdict on a claim with this context.
     fn claim_context_used(&self, context: &Hash) -> Result<bool, StateUnavailable>;
 }
+
+/// The world of an action that is repeated: its name was free, and no object stood in its way. It knows nothing else.
+pub(crate) struct PastWorld;
+
+impl World for PastWorld {
+    fn wallet(&self, _: Id) -> Result<Option<RecipientWallet>, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn wallet_by_address(&self, _: Address) -> Result<Option<RecipientWallet>, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn member(&self, _: Id) -> Result<Option<Wallet>, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn organization(&self, _: Id) -> Result<Option<Organization>, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn invitation(&self, _: Id) -> Result<Option<Invitation>, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn minted(&self, _: Id) -> Result<u64, StateUnavailable> {
+        Ok(0)
+    }
+
+    fn burned(&self, _: Id) -> Result<u64, StateUnavailable> {
+        Ok(0)
+    }
+
+    fn template(&self, _: Id) -> Result<Option<Arc<TemplateRules>>, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn variation(&self, _: Id) -> Result<Option<Arc<Variation>>, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn email_taken(&self, _: &str) -> Result<bool, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn address_taken(&self, _: Address) -> Result<bool, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn held(&self, _: Id, _: CountedResource) -> Result<ResourceCount, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn template_name_taken(&self, _: Id, _: &str) -> Result<bool, StateUnavailable> {
+        Ok(false)
+    }
+
+    fn key_place(&self) -> Result<KeyPosition, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+
+    fn claim_context_used(&self, _: &Hash) -> Result<bool, StateUnavailable> {
+        Err(StateUnavailable)
+    }
+}

@@ -91,7 +91,11 @@ pub fn rebuild(
         })
     };
     let is_begun = put_away(data, &making)?;
-    let mut fill = || make(options(), bounds.rows_bytes(), |at| progress("making", at));
+    let mut fill = || {
+        make(&making, options(), bounds.rows_bytes(), |at| {
+            progress("making", at);
+        })
+    };
     match fill() {
         // The leftovers of an earlier run, perhaps of another version, may be unusable.
         Err(error) if is_begun => {
@@ -183,11 +187,14 @@ fn set_aside(data: &Path, store: &Path) -> Result<PathBuf, RebuildError> {
 
 /// Fills a new store from the log.
 fn make(
+    making: &Path,
     options: StoreOptions,
     memory_bytes: usize,
     mut progress: impl FnMut(StoreVerifyProgress),
 ) -> Result<(), RebuildError> {
     let opening = Store::begin(options, MissingMark::ReadOnly)?;
+    // A run that was killed while it created the store left remains, which the opening has removed with the mark.
+    state_file::put(&making.join(UNFINISHED), b"").map_err(at(making))?;
     let batches_total = opening.log_batches();
     catch_up(&opening, memory_bytes, |done| {
         progress(StoreVerifyProgress {

@@ -1,32 +1,34 @@
 //! Verification of a whole store: every hash, header and signature of its log, and its state, which must equal a replay
 //! of the log byte for byte.
 
+use std::cell::Cell;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kedge_config::secrets::SecretError;
-use kedge_protocol::chain::LogLeaf;
+use kedge_log::{LogOpenError, LogReadError};
 use kedge_protocol::eip712::Domain;
-use kedge_protocol::record::RequestRecord;
 use kedge_protocol::resource::FileRecord;
+use kedge_protocol::state::EntryError;
 use kedge_protocol::{Hash, SequencerKeys};
-use kedge_replay::apply::{ApplyError, LogApplier};
+use kedge_replay::apply::ApplyError;
 use kedge_replay::catch_up::open_store_within;
 use kedge_storage::content_path;
 use kedge_storage::verify::{self as log, StoreVerifyPlan, StoreVerifyProgress};
-use kedge_storage::{CommitError, MissingMark, Store, StoreAccess, StoreOpenError, StoreOptions};
+use kedge_storage::{
+    CommitError, MissingMark, StateError, Store, StoreAccess, StoreOpenError, StoreOptions,
+    StoreSnapshot,
+};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::archive::{self, ArchiveError};
 use crate::bounds::MemoryBounds;
+use crate::fold::{FoldRows, RootDifference, SignedRoots, StateFold};
 use crate::side_keys;
 
 /// Counts of verified items.
 pub use kedge_storage::verify::StoreVerifySummary;
-
-/// Bytes that the replay buffers before writing.
-const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Why a store does not verify.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,67 @@ pub enum VerifyError {
     Replay(#[from] CommitError),
     #[error(transparent)]
     Apply(#[from] ApplyError),
+    /// A signed root is not the one that the log gives.
+    #[error(transparent)]
+    Root(#[from] RootDifference),
+    /// A root cannot be made.
+    #[error("a root of the state could not be made: {0}")]
+    MakeRoot(#[from] StateError),
+    /// An entry of the state is malformed.
+    #[error("the state holds an entry that is malformed, which is a fault: {0}")]
+    Entry(#[from] EntryError),
+    /// The segments of a log do not open.
+    #[error(transparent)]
+    Segments(Box<LogOpenError>),
+    /// A frame of a log cannot be read.
+    #[error(transparent)]
+    Frame(#[from] LogReadError),
+    /// A log whose first segments are elsewhere.
+    #[error(
+        "{path} begins at sequence {sequence}, and a fold needs the log from its beginning: name the archive's directory \
+         that holds the segments before",
+        path = .path.display()
+    )]
+    Begun {
+        /// The log's folder.
+        path: PathBuf,
+        /// Its first sequence.
+        sequence: u64,
+    },
+    /// Side entries of a frame cannot be opened or read.
+    #[error("frame {frame}: {what}")]
+    Side {
+        /// The frame's number.
+        frame: u64,
+        /// Why.
+        what: String,
+    },
+    /// A checkpoint in the log's side entries is not one of this log.
+    #[error("the checkpoint over {batches} batches: {what}")]
+    Checkpoint {
+        /// How many batches it covers.
+        batches: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A checkpoint covers more batches than the log holds.
+    #[error(
+        "a signed checkpoint covers {batches} batches, but the log holds only {held}: its end is missing"
+    )]
+    Short {
+        /// How many batches the checkpoint covers.
+        batches: u64,
+        /// How many the log holds.
+        held: u64,
+    },
+    /// The rows give no proof.
+    #[error(
+        "the rows after {batches} batches give no proof under the checkpoint's root: check them with `kedge verify data`"
+    )]
+    Unproven {
+        /// How many batches the checkpoint covers.
+        batches: u64,
+    },
     /// No temporary directory can be created.
     #[error("no temporary directory for the replay: {0}")]
     Temporary(#[from] io::Error),
@@ -172,16 +235,22 @@ impl StoreVerifier {
         })
     }
 
+    /// The rows.
+    pub(crate) fn snapshot(&self) -> StoreSnapshot {
+        self.store.snapshot()
+    }
+
     /// The sequencer's keys according to the store.
     pub fn sequencer_keys(&self) -> Result<SequencerKeys, VerifyError> {
         Ok(self.store.snapshot().sequencer_keys()?)
     }
 
-    /// Checks the store to this level. Calls `progress` after each batch of the log.
+    /// Checks the store to this level. With the state, every root that the store's checkpoints and anchors hold must be
+    /// the one of the replay after as many batches. Calls `progress` after each batch of the log.
     pub fn check(
         &self,
         checks: StoreCheckLevel,
-        progress: impl FnMut(StoreVerifyProgress),
+        mut progress: impl FnMut(StoreVerifyProgress),
     ) -> Result<StoreVerifySummary, VerifyError> {
         let snapshot = self.store.snapshot();
         let scratch = self.bounds.folder()?;
@@ -196,16 +265,36 @@ impl StoreVerifier {
         let replay_path = scratch.path().join("replay");
         let made = StoreOptions::of_store(&replay_path, plan.domain, plan.keys.first());
         let made = Store::scratch(self.bounds.of_store(made))?;
-        let mut replay = StoreVerifyReplay {
-            apply: LogApplier::from_nothing(snapshot.operators()?).state_alone(),
+        let rows = FoldRows {
             made: &made,
             memory_bytes: self.bounds.rows_bytes(),
         };
-        let summary = log::verify(&snapshot, &plan, progress, |record, leaves| {
-            let applied = replay.request(record, leaves);
-            applied.map_err(|error| error.to_string())
-        })?;
-        replay.write()?;
+        let mut fold = StateFold::new(rows, snapshot.operators()?);
+        let mut roots = SignedRoots::new(&snapshot.rooted_checkpoints()?)?;
+        // How many batches the fold holds, before the next request.
+        let batches = Cell::new(0);
+        let mut unrooted = None;
+        let walked = log::verify(
+            &snapshot,
+            &plan,
+            |at: StoreVerifyProgress| {
+                batches.set(at.batches);
+                progress(at);
+            },
+            |record, leaves| {
+                let compared = fold.compare(&mut roots, batches.get(), &snapshot);
+                let stopped = compared.map_err(|error| unrooted.insert(error).to_string());
+                stopped?;
+                let applied = fold.request(record, leaves);
+                applied.map_err(|error| error.to_string())
+            },
+        );
+        if let Some(error) = unrooted {
+            return Err(error);
+        }
+        let summary = walked?;
+        fold.compare(&mut roots, summary.batches, &snapshot)?;
+        fold.write()?;
         log::compare_state(&snapshot, &made.snapshot())?;
         Ok(summary)
     }
@@ -229,39 +318,6 @@ impl StoreVerifier {
             }
         }
         Ok(count)
-    }
-}
-
-/// A replay of the log into a store of rows, which spills rows to disk and reads them back.
-struct StoreVerifyReplay<'a> {
-    apply: LogApplier,
-    made: &'a Store,
-    memory_bytes: usize,
-}
-
-impl StoreVerifyReplay<'_> {
-    fn request(
-        &mut self,
-        record: &RequestRecord<'_>,
-        leaves: &[LogLeaf],
-    ) -> Result<(), VerifyError> {
-        self.apply.request(record, leaves)?;
-        if self.apply.memory_bytes() >= self.memory_bytes {
-            self.write()?;
-            self.apply.rest_on(self.made.snapshot());
-        } else if self.apply.len_bytes() >= GROUP_BYTES_MAX {
-            self.made.put_rows(&self.apply.take_formed())?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self) -> Result<(), VerifyError> {
-        let made = self.made;
-        self.apply
-            .finish(GROUP_BYTES_MAX, |group| -> Result<(), VerifyError> {
-                made.put_rows(&group)?;
-                Ok(())
-            })
     }
 }
 

@@ -1,16 +1,20 @@
 //! Content of disputes: evidence of a fault, or a demand on the operator.
 
 use kedge_chain::contract::bond::{
-    AnchoredAction, action_case_id, challenge_action_calldata, demand_inclusion_calldata,
-    demand_leaves_calldata, inclusion_case_id, leaves_case_id, report_calldata,
+    AnchoredAction, AnchoredHeader, EntryClaim, action_case_id, challenge_action_calldata,
+    challenge_entry_calldata, demand_inclusion_calldata, demand_leaves_calldata,
+    demand_made_state_calldata, demand_state_calldata, entry_case_id, inclusion_case_id,
+    leaves_case_id, report_calldata, state_case_id,
 };
-use kedge_chain::contract::evidence_calldata;
+use kedge_chain::contract::{evidence_calldata, state_evidence_calldata};
 use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
-use kedge_protocol::evidence::Evidence;
+use kedge_protocol::evidence::{Evidence, StateEvidence};
 use kedge_protocol::hash::keccak;
 
-use crate::tower::{ActionChallenge, Finding, WithheldLeaves};
+use crate::tower::{
+    ActionChallenge, EntryChallenge, Finding, StateDemand, StateDemandBasis, WithheldLeaves,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::WatchedContracts;
@@ -28,6 +32,12 @@ pub(crate) enum DisputeSubject {
     Leaves(WithheldLeaves),
     /// Challenges an action.
     Challenge(Box<ActionChallenge>),
+    /// Reports a fault of the state.
+    StateReport(Box<StateEvidence>),
+    /// Demands the state of an id.
+    State(Box<StateDemand>),
+    /// Challenges an entry of the state.
+    Entry(Box<EntryChallenge>),
 }
 
 /// A dispute, as stored on disk.
@@ -50,6 +60,9 @@ impl FiledDispute {
                 }
                 Finding::Withheld(withheld) => DisputeSubject::Leaves(*withheld),
                 Finding::Unauthorised(challenge) => DisputeSubject::Challenge(challenge.clone()),
+                Finding::StateFault(evidence) => DisputeSubject::StateReport(evidence.clone()),
+                Finding::HiddenState(demand) => DisputeSubject::State(demand.clone()),
+                Finding::UnexplainedEntry(challenge) => DisputeSubject::Entry(challenge.clone()),
             },
             salt: Hash(kedge_client::random::bytes()?),
             is_over: false,
@@ -66,6 +79,9 @@ impl FiledDispute {
                 let action = &challenge.action;
                 action_case_id(action.batch.header.hash(), action.leaf.hash())
             }
+            DisputeSubject::StateReport(evidence) => keccak(&state_evidence_calldata(evidence)),
+            DisputeSubject::State(demand) => state_case_id(demand.anchored_batches, &demand.key),
+            DisputeSubject::Entry(challenge) => entry_case_id(&claim_of(challenge)),
         }
     }
 
@@ -97,16 +113,51 @@ impl FiledDispute {
                 };
                 Ok(challenge_action_calldata(&action, self.salt))
             }
+            DisputeSubject::StateReport(evidence) => Ok(report_calldata(
+                &state_evidence_calldata(evidence),
+                self.salt,
+            )),
+            DisputeSubject::State(demand) => Ok(self.state_opening(demand)),
+            DisputeSubject::Entry(challenge) => {
+                let holder = AnchoredHeader {
+                    anchored_batches: challenge.anchored_batches,
+                    header: &challenge.header,
+                    path: &challenge.path,
+                };
+                let (batches, proof) = (challenge.anchored_batches, &challenge.entry.proof);
+                Ok(challenge_entry_calldata(batches, proof, &holder, self.salt))
+            }
+        }
+    }
+
+    fn state_opening(&self, demand: &StateDemand) -> Vec<u8> {
+        let batches = demand.anchored_batches;
+        match &demand.basis {
+            StateDemandBasis::Entry(known) => demand_state_calldata(batches, known, self.salt),
+            StateDemandBasis::Maker(maker) => {
+                demand_made_state_calldata(batches, &demand.key, maker, 0, self.salt)
+            }
+        }
+    }
+
+    /// The name of the fault that a report shows; `None` for a case.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        match &self.subject {
+            DisputeSubject::Report(evidence) => Some(evidence.fault().text()),
+            DisputeSubject::StateReport(evidence) => Some(evidence.fault().text()),
+            _ => None,
         }
     }
 
     /// Id of the case against the operator; `None` for a report of a fault.
     pub(crate) fn case(&self) -> Option<Hash> {
         match self.subject {
-            DisputeSubject::Report(_) => None,
+            DisputeSubject::Report(_) | DisputeSubject::StateReport(_) => None,
             DisputeSubject::Demand(_)
             | DisputeSubject::Leaves(_)
-            | DisputeSubject::Challenge(_) => Some(self.subject_hash()),
+            | DisputeSubject::Challenge(_)
+            | DisputeSubject::State(_)
+            | DisputeSubject::Entry(_) => Some(self.subject_hash()),
         }
     }
 
@@ -129,7 +180,25 @@ impl FiledDispute {
             DisputeSubject::Challenge(challenge) => {
                 format!("the request of action {}", challenge.action.leaf.sequence)
             }
+            DisputeSubject::StateReport(evidence) => evidence.fault().to_string(),
+            DisputeSubject::State(demand) => {
+                let (key, batches) = (demand.key, demand.anchored_batches);
+                format!("the state of {key} after {batches} batches")
+            }
+            DisputeSubject::Entry(challenge) => format!(
+                "the action {} that {} tells of",
+                challenge.sequence, challenge.entry.proof.key
+            ),
         }
+    }
+}
+
+fn claim_of(challenge: &EntryChallenge) -> EntryClaim {
+    EntryClaim {
+        key: challenge.entry.proof.key,
+        is_first: challenge.is_first,
+        sequence: challenge.sequence,
+        integrity: challenge.integrity,
     }
 }
 

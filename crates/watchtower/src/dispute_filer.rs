@@ -18,7 +18,7 @@ use kedge_protocol::signature::SigningKey;
 use crate::tower::Finding;
 
 use crate::chain::WatchedContracts;
-use crate::dispute::{DisputeSubject, FiledDispute};
+use crate::dispute::FiledDispute;
 use crate::memory::{read_json, write_json};
 use crate::report::{WatchError, WatchtowerReport};
 
@@ -227,10 +227,7 @@ impl Filer {
     ) -> Result<FilingProgress, WatchError> {
         let Some(id) = dispute.case() else {
             let shown = self.show(contracts, bond, terms, dispute, 0).await?;
-            if let (DisputeSubject::Report(evidence), FilingProgress::Shown) =
-                (&dispute.subject, shown)
-            {
-                let fault = evidence.fault();
+            if let (Some(fault), FilingProgress::Shown) = (dispute.fault(), shown) {
                 self.report
                     .line(format_args!("proven {fault}: the bond is lost"))?;
             }

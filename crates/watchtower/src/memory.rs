@@ -12,11 +12,12 @@ use kedge_protocol::Hash;
 use kedge_protocol::batch::SignedBatch;
 use kedge_protocol::chain::LogLeaf;
 use kedge_protocol::checkpoint::SignedCheckpoint;
-use kedge_protocol::evidence::EvidenceFile;
+use kedge_protocol::evidence::{EvidenceFile, StateEvidenceFile};
 use kedge_protocol::proof::ProofFile;
 use kedge_protocol::receipt::{BatchReceipt, Receipt, ReceiptLeaf};
+use kedge_protocol::state::{StateAnswer, StateProof};
 
-use crate::tower::{Finding, UnsignedItem, Watchtower};
+use crate::tower::{EntryRefusal, Finding, UnshownState, UnsignedItem, Watchtower};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::WatchedContracts;
@@ -34,6 +35,14 @@ enum SuppliedFile {
     Proof(Box<ProofFile>),
     Header(Box<SignedBatch>),
     Checkpoint(Box<SignedCheckpoint>),
+    State(Box<StateAnswer>),
+}
+
+/// An entry that a state proof shows, as stored on disk.
+#[derive(Serialize, Deserialize)]
+struct KeptEntry {
+    checkpoint: SignedCheckpoint,
+    proof: StateProof,
 }
 
 /// First batch of a followed section of the log: of the first read, or after a section that was archived meanwhile.
@@ -51,9 +60,14 @@ pub(crate) struct WatchtowerMemory {
     next_batch: u64,
     checkpoints: File,
     kept_checkpoint: Option<SignedCheckpoint>,
+    /// Entries of the state, as they were first shown.
+    entries: File,
     /// Last written value.
     lacking: BTreeMap<u64, u64>,
     lacking_path: PathBuf,
+    /// Last written value.
+    unshown: UnshownState,
+    unshown_path: PathBuf,
     taken: BTreeSet<OsString>,
 }
 
@@ -134,10 +148,8 @@ impl WatchtowerMemory {
             let path = directory.join(folder);
             fs::create_dir_all(&path).map_err(failed(&path))?;
         }
-        let (batches, checkpoints) = (
-            directory.join("batches.ndjson"),
-            directory.join("checkpoints.ndjson"),
-        );
+        let [batches, checkpoints, entries] = ["batches", "checkpoints", "entries"]
+            .map(|name| directory.join(format!("{name}.ndjson")));
         let beginnings: Vec<LogBeginning> =
             read_json(&directory.join(BEGINNINGS))?.unwrap_or_default();
         let followed: Vec<SignedBatch> = lines(&batches)?;
@@ -156,7 +168,17 @@ impl WatchtowerMemory {
         for checkpoint in known.iter().filter(|known| known.checkpoint.batches > 0) {
             tower.checkpoint(checkpoint).map_err(failed(&checkpoints))?;
         }
+        let unshown_path = directory.join("unshown.json");
+        let unshown: UnshownState = read_json(&unshown_path)?.unwrap_or_default();
+        for kept in lines::<KeptEntry>(&entries)? {
+            tower
+                .entry(&kept.checkpoint, &kept.proof)
+                .map_err(failed(&entries))?;
+        }
+        // After the entries: each of them was shown before it was refused.
+        tower.resume_unshown(unshown.clone());
         Ok(Self {
+            entries: append(&entries)?,
             directory: directory.to_owned(),
             batches: append(&batches)?,
             beginnings,
@@ -165,6 +187,8 @@ impl WatchtowerMemory {
             kept_checkpoint: known.last().copied(),
             lacking,
             lacking_path,
+            unshown,
+            unshown_path,
             taken: BTreeSet::new(),
         })
     }
@@ -198,6 +222,26 @@ impl WatchtowerMemory {
         Ok(())
     }
 
+    /// Gives a state proof to the tower, and stores it if its entry is new.
+    pub(crate) fn keep_entry(
+        &mut self,
+        tower: &mut Watchtower,
+        checkpoint: &SignedCheckpoint,
+        proof: &StateProof,
+    ) -> Result<Result<(), EntryRefusal>, WatchError> {
+        match tower.entry(checkpoint, proof) {
+            Ok(false) => Ok(Ok(())),
+            Ok(true) => {
+                let kept = KeptEntry {
+                    checkpoint: *checkpoint,
+                    proof: proof.clone(),
+                };
+                write_line(&mut self.entries, &kept).map(Ok)
+            }
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
     /// Stores the times since which leaves are missing, so that a restart gives the operator no more time.
     pub(crate) fn keep_lacking(&mut self, tower: &Watchtower) -> Result<(), WatchError> {
         if self.lacking != *tower.lacking() {
@@ -207,9 +251,19 @@ impl WatchtowerMemory {
         Ok(())
     }
 
+    /// Stores since when states are not shown, for the same reason.
+    pub(crate) fn keep_unshown(&mut self, tower: &Watchtower) -> Result<(), WatchError> {
+        let unshown = tower.unshown();
+        if self.unshown != unshown {
+            write_json(&self.unshown_path, &unshown)?;
+            self.unshown = unshown;
+        }
+        Ok(())
+    }
+
     /// Syncs all files.
     pub(crate) fn sync(&self) -> Result<(), WatchError> {
-        for file in [&self.batches, &self.checkpoints] {
+        for file in [&self.batches, &self.checkpoints, &self.entries] {
             file.sync_data().map_err(WatchError::failed)?;
         }
         Ok(())
@@ -241,7 +295,14 @@ impl WatchtowerMemory {
                 (report.warning)(&format!("{}: not a known kind of file", path.display()));
                 continue;
             };
-            if let Err(error) = take(tower, &given) {
+            let taken = match &given {
+                SuppliedFile::State(answer) => {
+                    let kept = self.keep_entry(tower, &answer.checkpoint, &proof_of(answer))?;
+                    kept.map_err(|refusal| refusal.to_string())
+                }
+                other => take(tower, other).map_err(|error| error.to_string()),
+            };
+            if let Err(error) = taken {
                 (report.warning)(&format!("{}: {error}", path.display()));
             }
             self.taken.insert(entry.file_name());
@@ -265,6 +326,12 @@ impl WatchtowerMemory {
             }
             Finding::Withheld(withheld) => serde_json::to_string_pretty(withheld),
             Finding::Unauthorised(challenge) => serde_json::to_string_pretty(challenge),
+            Finding::StateFault(evidence) => {
+                let file = StateEvidenceFile::new(contracts.domain, (**evidence).clone());
+                serde_json::to_string_pretty(&file)
+            }
+            Finding::HiddenState(demand) => serde_json::to_string_pretty(demand),
+            Finding::UnexplainedEntry(challenge) => serde_json::to_string_pretty(challenge),
         };
         let json = json.map_err(WatchError::failed)?;
         let name = finding.text();
@@ -279,6 +346,15 @@ impl WatchtowerMemory {
             .and_then(|()| file.sync_all());
         written.map_err(failed(&path))?;
         Ok(path)
+    }
+}
+
+/// The proof of an answer, without what people read of it.
+pub(crate) fn proof_of(answer: &StateAnswer) -> StateProof {
+    StateProof {
+        key: answer.key,
+        entry: answer.entry.clone(),
+        nodes: answer.nodes.clone(),
     }
 }
 
@@ -308,20 +384,11 @@ fn take(tower: &mut Watchtower, given: &SuppliedFile) -> Result<(), UnsignedItem
             receipt.leaf_index,
             &receipt.path,
         ),
-        SuppliedFile::Proof(proof) => {
-            action(
-                &proof.batch,
-                &proof.leaf,
-                proof.inclusion.leaf_index,
-                &proof.inclusion.path,
-            )?;
-            match &proof.anchor {
-                Some(anchor) => tower.checkpoint(&anchor.checkpoint),
-                None => Ok(()),
-            }
-        }
+        SuppliedFile::Proof(proof) => tower.proof_file(proof),
         SuppliedFile::Batch(receipt) => tower.header(&receipt.batch),
         SuppliedFile::Header(batch) => tower.header(batch),
         SuppliedFile::Checkpoint(signed) => tower.checkpoint(signed),
+        // Taken by the caller, which stores it.
+        SuppliedFile::State(_) => Ok(()),
     }
 }

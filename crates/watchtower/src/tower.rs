@@ -1,18 +1,19 @@
 //! Pure core of the watchtower: its knowledge of a log, and the faults provable with it.
 //!
-//! It receives everything that the operator signed or served (headers, checkpoints, opened actions), in any order and
-//! from any source, and the contract's state. For each contradiction it builds evidence and checks it by the rules of
-//! [`kedge_protocol::evidence::check()`]; only proven faults are reported. The operator's debts (leaves of anchored
+//! It receives everything that the operator signed or served (headers, checkpoints, opened actions, state proofs), in
+//! any order and from any source, and the contract's state. For each contradiction it builds evidence and checks it by
+//! the rules of [`kedge_protocol::evidence`]; only proven faults are reported. The operator's debts (leaves of anchored
 //! batches, the anchoring of a served header) are measured in the chain's time, and reported for a demand. So a lying
 //! source can waste time, but never cause a false accusation.
 
 mod finding;
 mod review;
+mod state;
+mod state_review;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use kedge_protocol::Hash;
 use kedge_protocol::batch::{BatchHeader, SignedBatch};
 use kedge_protocol::chain::{self, LogLeaf};
 use kedge_protocol::checkpoint::SignedCheckpoint;
@@ -21,8 +22,13 @@ use kedge_protocol::evidence::{
 };
 use kedge_protocol::merkle::BatchTree;
 use kedge_protocol::record::RequestRecord;
+use kedge_protocol::{Hash, Id};
 
-pub use finding::{ActionChallenge, Finding, UnsignedItem, WithheldLeaves};
+pub use finding::{
+    ActionChallenge, EntryChallenge, EntryRefusal, Finding, StateDemand, StateDemandBasis,
+    UnshownState, UnsignedItem, WithheldLeaves,
+};
+use state::StateMemory;
 use tree::FollowedTree;
 
 /// A header signed by the sequencer.
@@ -79,6 +85,12 @@ pub struct Watchtower {
     by_previous: HashMap<Hash, LeafEvidence>,
     /// Unauthorised actions, until their batch is anchored.
     unauthorised: Vec<LeafEvidence>,
+    /// Entries of the state, and opened actions.
+    state: StateMemory,
+    lowest_rooted: Option<(SignedCheckpoint, u32)>,
+    highest_unrooted: Option<(SignedCheckpoint, u32)>,
+    /// Ids with entries of unknown leaves, and the start of that, Unix seconds.
+    unexplained: BTreeMap<Id, u64>,
     found: Vec<Finding>,
     reported: BTreeSet<Hash>,
 }
@@ -106,6 +118,10 @@ impl Watchtower {
             by_content: HashMap::new(),
             by_previous: HashMap::new(),
             unauthorised: Vec::new(),
+            state: StateMemory::default(),
+            lowest_rooted: None,
+            highest_unrooted: None,
+            unexplained: BTreeMap::new(),
             found: Vec::new(),
             reported: BTreeSet::new(),
         }
@@ -287,6 +303,7 @@ impl Watchtower {
                 second: CheckpointEvidence::of(signed, key_index),
             });
         }
+        self.compare_roots(signed, key_index);
         Ok(())
     }
 
@@ -355,6 +372,7 @@ impl Watchtower {
             .is_ok()
             && record.timestamp_ms <= record.head.deadline_s.saturating_mul(1_000);
         let tree = BatchTree::new(leaves);
+        let shown = self.see(batch, true)?.evidence();
         let placed = record.placed(&hashes).into_iter().zip(&record.actions);
         for (index, (leaf, action)) in (record.first_leaf_index..).zip(placed) {
             let place = index as usize;
@@ -362,15 +380,16 @@ impl Watchtower {
                 continue;
             }
             let path = tree.proof(&[place]);
+            let placed = LeafEvidence {
+                leaf,
+                index,
+                path: path.clone(),
+                batch: shown.clone(),
+            };
             if !is_authorised {
-                let batch = self.see(batch, true)?.evidence();
-                self.unauthorised.push(LeafEvidence {
-                    leaf,
-                    index,
-                    path: path.clone(),
-                    batch,
-                });
+                self.unauthorised.push(placed.clone());
             }
+            self.open_action((record, action), placed);
             self.action(batch, leaf, index, path, action.previous_integrity)?;
         }
         Ok(())

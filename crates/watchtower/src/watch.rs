@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kedge_chain::rpc::RpcEndpoint;
-use kedge_client::{Client, Export};
+use kedge_client::{Client, ClientError, Export, StateQuery};
+use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::export::ExportLine;
 use kedge_protocol::signature::SigningKey;
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::{Address, Hash, Id};
 
 use crate::tower::{UnsignedItem, Watchtower};
 
@@ -47,18 +48,39 @@ pub struct WatchOptions {
 
 /// Limit of batches per round whose missing leaves are requested again.
 const ASKED_AGAIN_MAX: usize = 8;
+/// Limit of ids per round whose state is requested.
+const STATES_ASKED_MAX: usize = 256;
 
 fn parse(line: &[u8]) -> Result<ExportLine, WatchError> {
     serde_json::from_slice(line).map_err(|error| WatchError::failed(format!("the export: {error}")))
 }
 
 /// The first available batch, if the server answered that older ones are archived.
-fn archived_before(refused: &kedge_client::ClientError) -> Option<u64> {
-    let kedge_client::ClientError::Refused(envelope) = refused else {
+fn archived_before(refused: &ClientError) -> Option<u64> {
+    let ClientError::Refused(envelope) = refused else {
         return None;
     };
     let announced = envelope.body.get("minimum_batch")?.as_u64();
     announced.filter(|_| envelope.status == 410)
+}
+
+fn is_rooted(signed: &SignedCheckpoint) -> bool {
+    signed.checkpoint.batches > 0 && signed.checkpoint.state != Hash::ZERO
+}
+
+/// The answer; `None` if the server refuses it or gives none that can be read, and an error if it has no time or no
+/// connection, or does not know the token.
+fn shown<T>(answer: Result<T, ClientError>) -> Result<Option<T>, WatchError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(ClientError::Refused(refusal)) if matches!(refusal.status, 401 | 429 | 503) => {
+            Err(ClientError::Refused(refusal).into())
+        }
+        Err(
+            ClientError::Refused(_) | ClientError::Unexpected { .. } | ClientError::Answer { .. },
+        ) => Ok(None),
+        Err(failure) => Err(failure.into()),
+    }
 }
 
 fn not_signed(number: u64, error: UnsignedItem) -> WatchError {
@@ -77,6 +99,10 @@ struct WatchtowerRun {
     findings: usize,
     /// Whether this process has read the whole log: findings from its requests are not on disk.
     has_read: bool,
+    /// The organization of the access token, as the export states it.
+    organization_id: Option<Id>,
+    /// The checkpoint that the last export ended with.
+    newest: Option<SignedCheckpoint>,
 }
 
 /// Runs rounds until `once` or the end of the bond.
@@ -111,6 +137,8 @@ pub async fn run(mut options: WatchOptions, report: WatchtowerReport) -> Result<
         filer,
         findings: 0,
         has_read: false,
+        organization_id: None,
+        newest: None,
     };
     loop {
         let looked = watch.round().await;
@@ -136,7 +164,11 @@ impl WatchtowerRun {
         // Findings must be filed even if the server does not answer.
         let followed = self.follow().await;
         self.tower.review(followed.is_ok());
+        // What an organization lacks is known once all its requests were read.
+        let organization = self.organization_id.filter(|_| followed.is_ok());
+        self.tower.review_state(organization.as_ref());
         self.memory.keep_lacking(&self.tower)?;
+        self.memory.keep_unshown(&self.tower)?;
         self.memory.sync()?;
         for finding in self.tower.take_findings() {
             self.findings += 1;
@@ -180,16 +212,76 @@ impl WatchtowerRun {
             None => None,
         };
         let client = Client::builder(&self.options.url).connect().await?;
+        let token = token.as_deref().map(str::trim);
         let from = if token.is_some() && !self.has_read {
             0
         } else {
             self.tower.batches().saturating_sub(1)
         };
-        let token = token.as_deref().map(str::trim);
         let (mut export, archived) = self.open_export(&client, from, token).await?;
         self.read(&mut export, archived).await?;
         self.has_read = true;
-        self.ask_again(&client).await
+        self.ask_again(&client).await?;
+        match token {
+            Some(token) => self.ask_states(&client, token).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Requests the state of ids at the newest checkpoint, and the proofs of actions that entries tell of and that no
+    /// request has shown.
+    async fn ask_states(&mut self, client: &Client, token: &str) -> Result<(), WatchError> {
+        let Some(newest) = self.newest.filter(is_rooted) else {
+            return Ok(());
+        };
+        let anchored = self.tower.anchored_root();
+        let ids = self.tower.ids_to_ask(STATES_ASKED_MAX);
+        for id in &ids {
+            let mut is_shown = self.ask_state(client, token, (*id, &newest)).await?;
+            if let Some(anchored) = anchored.filter(|_| !is_shown) {
+                is_shown = self.ask_state(client, token, (*id, &anchored)).await?;
+            }
+            if !is_shown {
+                self.tower.refused(id);
+            }
+        }
+        for sequence in self.tower.unknown_sequences(&ids) {
+            let file = client.unverified_proof(sequence, token).await;
+            if let Some(file) = shown(file)? {
+                // A file that is not signed is as good as none.
+                let _is_unsigned = self.tower.proof_file(&file);
+            }
+        }
+        if let (Some(anchored), Some(organization)) = (anchored, self.organization_id) {
+            for id in self.tower.unexplained_ids(&organization) {
+                self.ask_state(client, token, (id, &anchored)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests the state of an id at a checkpoint; false if the server does not show it.
+    async fn ask_state(
+        &mut self,
+        client: &Client,
+        token: &str,
+        (id, at): (Id, &SignedCheckpoint),
+    ) -> Result<bool, WatchError> {
+        let query = StateQuery {
+            checkpoint: Some(at.checkpoint.batches),
+            ..StateQuery::default()
+        };
+        let answer = client.unverified_state(id, query, token).await;
+        let Some(answer) = shown(answer)? else {
+            return Ok(false);
+        };
+        let is_asked =
+            answer.key == id && answer.checkpoint.checkpoint.batches == at.checkpoint.batches;
+        let proof = memory::proof_of(&answer);
+        let kept = self
+            .memory
+            .keep_entry(&mut self.tower, &answer.checkpoint, &proof)?;
+        Ok(is_asked && kept.is_ok())
     }
 
     /// The export from a batch on. If the server announces archived batches, it begins with the first available batch,
@@ -250,6 +342,7 @@ impl WatchtowerRun {
         while let Some(line) = export.line().await? {
             match parse(&line)? {
                 ExportLine::Log(line) => {
+                    self.organization_id = line.organization_id;
                     if Some(line.from) == archived && line.from > self.tower.batches() {
                         self.begin_at(line.from, &line.peaks)?;
                     }
@@ -270,6 +363,7 @@ impl WatchtowerRun {
                 }
                 ExportLine::Checkpoint(signed) => {
                     self.memory.keep_checkpoint(&signed)?;
+                    self.newest = Some(signed);
                     // A checkpoint over an empty log is signed but states nothing.
                     if signed.checkpoint.batches > 0 {
                         self.tower.checkpoint(&signed).map_err(|error| {

@@ -1,7 +1,9 @@
-// What the browser tests share: one server with the console in it, one browser, and pages that record what went wrong.
+// What the browser tests share: one server with the console in it, one browser, and pages that record what went wrong. With
+// CONSOLE_DIST=folder they show the build in that folder, instead of the one in the server.
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { extname, join } from 'node:path';
 import { KedgeClient, generateKey } from '@kedge/sdk';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
@@ -37,7 +39,9 @@ export function stage(options: Record<string, string> = {}): Stage {
   const all = {} as Stage;
   beforeAll(async () => {
     all.server = await startServer({ KEDGE_RATE_LIMITS: 'off', ...options });
-    all.browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+    // Without an address of its own, a page that the test serves may ask no RPC of this machine.
+    const args = process.env['CONSOLE_DIST'] === undefined ? [] : ['--disable-features=LocalNetworkAccessChecks'];
+    all.browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: ['--no-sandbox', ...args] });
     all.url = `${all.server.baseUrl}/console`;
   });
   afterAll(async () => {
@@ -47,9 +51,25 @@ export function stage(options: Record<string, string> = {}): Stage {
   return all;
 }
 
+const TYPES: Record<string, string> = { '.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript', '.json': 'application/json', '.svg': 'image/svg+xml' };
+
+/** Answers for the server from a folder, with the headers of the server's page. */
+async function showBuild(context: BrowserContext, { url }: Stage, folder: string): Promise<void> {
+  const policy = (await fetch(url)).headers.get('content-security-policy');
+  await context.route(new RegExp(`^${url}(/.*)?$`), async (route) => {
+    const { pathname } = new URL(route.request().url());
+    const path = join(folder, pathname.replace(/^\/console\/?/, '') || 'index.html');
+    if (!existsSync(path)) return route.fulfill({ status: 404 });
+    const headers = { 'content-type': TYPES[extname(path)] ?? 'application/octet-stream', ...(policy === null ? {} : { 'content-security-policy': policy }) };
+    return route.fulfill({ body: readFileSync(path), headers });
+  });
+}
+
 /** Opens a page of the console. */
 export async function open(on: Stage, path = '/', options: Parameters<Browser['newContext']>[0] = {}): Promise<Watched> {
   const context = await on.browser.newContext({ viewport: DESK, ...options });
+  const build = process.env['CONSOLE_DIST'];
+  if (build !== undefined) await showBuild(context, on, build);
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const watched: Watched = { page, context, faults: [], outside: [] };

@@ -173,10 +173,11 @@ test('a proof file is walked to the contract, through an RPC of the user’s cho
 test('an export of the whole log is green, and with one changed leaf red', async () => {
   const { client } = await person(on);
   const template = await client.createTemplate({ name: 'exported' });
-  await client.mintObject({ template_id: template.id });
+  const { sequence } = await client.mintObject({ template_id: template.id });
+  // An export ends at the newest checkpoint.
+  const { checkpoint } = await client.getCheckpoint({ at_least: sequence, wait: 60 });
   let text = '';
   for await (const piece of client.exportLog()) text += piece;
-  const { checkpoint } = await client.getCheckpoint();
   const watched = await open(on, '/check');
   const { page } = watched;
   await drop(watched, 'log.ndjson', text);

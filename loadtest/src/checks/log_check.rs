@@ -2,10 +2,10 @@
 //! batch on, line by line.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use kedge_client::Client;
+use kedge_client::{Client, ListQuery};
 use kedge_protocol::Hash;
-use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::export::{ExportChecker, ExportLine, ExportLineKind};
 use serde::Serialize;
 
@@ -13,6 +13,9 @@ use crate::checks::receipts::ReceiptTrust;
 use crate::error::{LoadtestError, LoadtestResult};
 use crate::load::run::PhaseResult;
 use crate::progress;
+
+/// How long the next checkpoint may take; it is due each minute unless the operator says otherwise.
+const CHECKPOINT_PATIENCE: Duration = Duration::from_mins(5);
 
 /// Findings of the log check.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,16 +31,45 @@ pub(crate) struct LogCheck {
     pub(crate) problems: Vec<String>,
 }
 
+/// A position in the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LogPlace {
+    /// Number of batches before it.
+    pub(crate) batches: u64,
+    /// The last sequence before it.
+    pub(crate) sequence: u64,
+}
+
+impl LogPlace {
+    /// The present end of the log.
+    pub(crate) async fn end(client: &Client) -> LoadtestResult<Self> {
+        let query = ListQuery {
+            limit: Some(1),
+            descending: true,
+            ..ListQuery::default()
+        };
+        let newest = client.batches(&query).next().await;
+        let newest = newest.map_err(LoadtestError::at("the newest batch"))?;
+        Ok(newest.map_or_else(Self::default, |batch| Self {
+            batches: batch.number + 1,
+            sequence: batch.first_sequence + u64::from(batch.action_count) - 1,
+        }))
+    }
+}
+
 /// Reads the log from its position before the run, and compares it with the acknowledged sequences.
 pub(crate) async fn check(
     client: &Client,
-    before: &Checkpoint,
+    before: &LogPlace,
     part: &PhaseResult,
 ) -> LoadtestResult<LogCheck> {
     let spinner = progress::spinner("the log is read again".to_owned());
     let mut found = LogCheck::default();
     let mut leaves: BTreeMap<u64, Hash> = part.leaves.iter().copied().collect();
     let mut headers = part.headers.clone();
+    // An export ends with a signed checkpoint.
+    let end = LogPlace::end(client).await?;
+    await_checkpoint(client, end.sequence).await?;
     let export = client.export(before.batches, None).await;
     let mut export = export.map_err(LoadtestError::at("the export"))?;
     // The sequencer key may have changed since the run began.
@@ -90,6 +122,23 @@ pub(crate) async fn check(
         .problems
         .extend(growth(found.log_grew_by, reached, part));
     Ok(found)
+}
+
+/// Waits until a checkpoint covers this sequence.
+async fn await_checkpoint(client: &Client, sequence: u64) -> LoadtestResult<()> {
+    let begun = Instant::now();
+    loop {
+        match client.checkpoint_over(sequence).await {
+            Ok(_) => return Ok(()),
+            Err(error)
+                if error.code() == Some("SEQUENCE_NOT_REACHED")
+                    && begun.elapsed() < CHECKPOINT_PATIENCE =>
+            {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            Err(error) => return Err(LoadtestError::at("a checkpoint over the run")(error)),
+        }
+    }
 }
 
 /// Removes the promised leaves and headers that a batch contains.

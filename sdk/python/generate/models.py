@@ -11,6 +11,9 @@ from datamodel_code_generator.format import Formatter, PythonVersion
 
 Schema = dict[str, Any]
 
+# Members of answers that are there or absent, but never null.
+NEVER_NULL = ("state_proof", "state_proofs")
+
 
 def camel(text: str) -> str:
     """A class name of words: `lock, unlock, burn` becomes LockUnlockBurn."""
@@ -38,6 +41,8 @@ def named(schema: Any, name: str) -> Any:
     if "properties" in made:
         made["title"] = name
         made["properties"] = {key: named(value, name + camel(key)) for key, value in made["properties"].items()}
+        for key in made["properties"].keys() & NEVER_NULL:
+            made["properties"][key] = not_null(made["properties"][key])
     if "items" in made:
         made["items"] = named(made["items"], f"{name}Item")
     for choice in ("oneOf", "anyOf", "allOf"):
@@ -46,6 +51,11 @@ def named(schema: Any, name: str) -> Any:
             many = sum("properties" in each for each in inner) > 1
             made[choice] = [named(each, name + variant_name(each) if many else name) for each in made[choice]]
     return made
+
+
+def not_null(schema: Schema) -> Schema:
+    """A schema without its choice of null."""
+    return {**schema, "anyOf": [each for each in schema["anyOf"] if each != {"type": "null"}]}
 
 
 def write_types(document: Schema) -> str:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
 from kedge import AsyncKedge, Call, Kedge, KeySigner
+from kedge.resources import AsyncStateReads
 
 T = TypeVar("T")
 PASSWORD = "a long enough passphrase"
@@ -31,12 +32,12 @@ class RecordedAsync(AsyncKedge):
         return await super().answer(call)
 
 
-class Driven:
-    """The asynchronous client, called as if it were the synchronous one."""
+class Waiting:
+    """Something asynchronous, called as if it were synchronous."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.client = RecordedAsync(*args, **options)
+    def __init__(self, loop: asyncio.AbstractEventLoop, inner: Any) -> None:
+        self.loop = loop
+        self.inner = inner
 
     def _iterate(self, items: AsyncIterator[Any]) -> Iterator[Any]:
         try:
@@ -49,7 +50,9 @@ class Driven:
             self.loop.run_until_complete(cast(Any, items).aclose())
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.client, name)
+        found = getattr(self.inner, name)
+        if isinstance(found, AsyncStateReads):
+            return Waiting(self.loop, found)
         if not callable(found):
             return found
 
@@ -61,8 +64,15 @@ class Driven:
 
         return call
 
+
+class Driven(Waiting):
+    """The asynchronous client."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(asyncio.new_event_loop(), RecordedAsync(*args, **options))
+
     def close(self) -> None:
-        self.loop.run_until_complete(self.client.close())
+        self.loop.run_until_complete(self.inner.close())
         self.loop.close()
 
 

@@ -1,7 +1,9 @@
 """Starts the real server on a free loopback port, with a chain of its own, and stops it."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -27,7 +29,7 @@ class Server:
         self._listen = self.url.removeprefix("http://")
 
     def _start(self) -> None:
-        settings = ["embedded_chain_listen=127.0.0.1:0", "log_filter=warn", *self._options]
+        settings = ["embedded_chain_listen=127.0.0.1:0", "log_filter=warn", "checkpoint_interval_s=1", *self._options]
         command = [self._binary, "serve", "--dev", "--listen", self._listen, "--data", str(self._folder / "data")]
         for setting in settings:
             command += ["--set", setting]
@@ -56,6 +58,15 @@ class Server:
         """Ends the process and starts it again on the same data and port."""
         self.end(how)
         self._start()
+
+    def anchor(self) -> None:
+        """Asks the server to anchor the log on its own chain now."""
+        with socket.socket(socket.AF_UNIX) as admin:
+            admin.connect(str(self._folder / "data" / "admin.sock"))
+            admin.sendall(b'{"command": "anchor_now"}\n')
+            answer = json.loads(admin.makefile().readline())
+        if not answer["ok"]:
+            raise RuntimeError(f"the server does not anchor: {answer}")
 
     def stop(self) -> int:
         """Asks the server to stop, and removes its data; gives its exit code."""

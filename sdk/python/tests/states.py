@@ -71,7 +71,7 @@ ENTRIES: dict[str, bytes] = {
 }
 TEXTS: dict[str, Any] = {
     "obj": {"properties": PROPERTIES},
-    "tpl": {"properties": PROPERTIES, "schema": SCHEMA, "rules": [None, SCAN_SCHEMA]},
+    "tpl": {"properties": PROPERTIES, "schema": SCHEMA, "rules": ["", SCAN_SCHEMA]},
     "var": {"name": NAME, "properties": "{}"},
 }
 
@@ -98,7 +98,7 @@ class StateTrie:
         """The members that a proof of one id has wherever it stands."""
         value = self.entries.get(key)
         if value is None:
-            return {"key": key, "present": False, "entry": "0x", "fields": None, "texts": None}
+            return {"key": key, "present": False, "entry": "0x", "fields": None, "texts": {}}
         fields = decode_entry(key, value, 2**64 - 1).stated()
         return {"key": key, "present": True, "entry": hex_text(value), "fields": fields, "texts": TEXTS.get(key[:3], {})}
 
@@ -117,4 +117,6 @@ class StateTrie:
         return {"checkpoint": self.signed(), "anchor": None, "nodes": [hex_text(node) for node in common], "proofs": proofs}
 
 
-ANCHOR = {"contract": CONTRACT, "transaction_hash": hex_text(keccak(b"t")), "block_number": 9}
+def anchor(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """The anchor of a signed checkpoint."""
+    return {"checkpoint": checkpoint, "path": [], "contract": CONTRACT, "transaction_hash": hex_text(keccak(b"t")), "block_number": 9}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kedge import Batch, Kedge, KeySigner, Refused, Trust
+from kedge import Batch, Kedge, KeySigner, Refused, Trust, operations
 from kedge.verify import check_export
 
 import forged
@@ -18,7 +18,8 @@ def with_history(make: Maker, server: Server) -> Kedge:
     template = ann.create_template({"name": "ticket"})
     minted = ann.mint_object({"template_id": template["id"]})
     # The middle one fails, so the export gives its hash alone.
-    ann.submit_batch(Batch().emit(minted["id"], "Ä").unlock(minted["id"]).emit(minted["id"], 1.0).body())
+    batch = Batch().emit(minted["id"], "Ä").unlock(minted["id"]).emit(minted["id"], 1.0)
+    ann.get_checkpoint(at_least=ann.answer(operations.submit_batch(batch.body())).sequence, wait=60)
     return ann
 
 

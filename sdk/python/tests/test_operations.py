@@ -131,6 +131,13 @@ def objects(ann: Kedge, template: str) -> None:
     assert preview["would_commit"] and preview["typed_data"]["message"]["actions"][0]["kind"] == "lock"
 
 
+def state(ann: Kedge, template: str) -> None:
+    sequence = ann.get_template(template)["sequence"]
+    assert ann.get_checkpoint(at_least=sequence, wait=60)["checkpoint"]["sequence"] >= sequence
+    assert ann.get_template_state_proof(template)["present"] and ann.get_state_proof(template)["present"]
+    assert not ann.get_object_state_proof("obj_2enpephrjz2faj0y99bvwk13a4")["present"]
+
+
 def log(ann: Kedge) -> None:
     assert ann.get_domain()["chainId"] == 31337
     assert ann.list_anchors()["has_more"] is False
@@ -141,7 +148,7 @@ def log(ann: Kedge) -> None:
     assert ann.get_batch(last["number"])["id"] == last["id"]
     assert len(ann.get_batch_leaves(last["id"])["leaves"]) == last["action_count"]
     assert len(list(ann.iter_batch_actions(last["id"]))) == last["action_count"]
-    assert ann.get_checkpoint()["checkpoint"]["batches"] >= len(batches)
+    assert ann.get_checkpoint(at_least=last["last_sequence"], wait=60)["checkpoint"]["batches"] >= len(batches)
     assert ann.get_consistency_proof(from_=1, to=len(batches))["to"] == len(batches)
     assert [one["from_batch"] for one in ann.iter_sequencer_keys()] == [0]
     assert list(ann.iter_disputes()) == []
@@ -233,6 +240,7 @@ def test_every_operation(make: Maker, server: Server, tmp_path: Path) -> None:
     ann.submit_batch({"actions": [{"action_type": "mint", "template_id": template}]}, prefer="return=minimal")
     accounts(ann, make, server.url)
     keys(ann, make, server.url, template)
+    state(ann, template)
     log(ann)
     files(ann, tmp_path)
     webhooks(ann)

@@ -660,7 +660,7 @@ def test_exhibits_come_from_proofs_and_proof_files() -> None:
     shown = entry_exhibit(state.answer(OBJECT), TRUST)
     assert (shown.key, shown.data, shown.checkpoint) == (OBJECT, ENTRIES[OBJECT], state.checkpoint) and shown.entry is not None
     bad = StateTrie({**ENTRIES, OTHER_OBJECT: object_entry(sequence=21)})
-    assert faults.malformed_state(entry_exhibit({**bad.answer(OTHER_OBJECT), "texts": None}, TRUST))
+    assert faults.malformed_state(entry_exhibit({**bad.answer(OTHER_OBJECT), "texts": {}}, TRUST))
     assert entry_exhibit(state.answer("act_0479rrex65eayrm9ddqtrvzkaw"), TRUST).absent
     with pytest.raises(Refused):
         entry_exhibit({**state.answer(OBJECT), "nodes": []}, TRUST)

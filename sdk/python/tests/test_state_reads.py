@@ -9,12 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
-from kedge import AsyncKedge, ItemDiffers, Kedge, ProofMissing, Refused, SequencerKey, WrongSigner, operations, with_proof
+from kedge import AsyncKedge, ItemDiffers, Kedge, ProofMissing, Refused, SequencerKey, WrongSigner, operations
 from kedge.protocol.entries import ObjectEntry
 from kedge.protocol.hashing import hex_text, text_hash
 
 from forged import TRUST
-from states import ABSENT, ENTRIES, OBJECT, OTHER_OBJECT, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie, object_entry
+from states import ABSENT, ENTRIES, NAME, OBJECT, OTHER_OBJECT, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie, object_entry
 from test_trust import FIRST, NEXT, naming
 from test_trust import TRUST as FIRST_TRUST
 
@@ -31,8 +31,13 @@ def item_of(key: str) -> dict[str, Any]:
     if key == TEMPLATE:
         rules = [{"kind": "transfer", "who": "anyone"}, {"kind": "x.scan", "who": "issuer", "schema": json.loads(SCAN_SCHEMA)}]
         shown |= {"name": "ticket", "max_supply": "100", "schema": json.loads(SCHEMA), "actions": rules}
-        del shown["variation_count"]
     return shown
+
+
+def variation() -> dict[str, Any]:
+    """A variation as a list shows it."""
+    shown = {name: STATE.answer(VARIATION)["fields"][name] for name in ("organization_id", "template_id", "index")}
+    return {"id": VARIATION, **shown, "name": NAME, "properties": {}, "created_at": "2026-11-28T10:00:00Z"}
 
 
 def proven(key: str) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def test_an_object_and_a_template_come_with_their_proofs(read: Reader) -> None:
     shown, seen = read(proven(OBJECT), lambda client: client.objects.get(OBJECT, prove=True))
     assert (shown["serial"], shown["state_proof"]["key"], seen) == (1, OBJECT, [f"/objects/{OBJECT}?prove=true"])
     shown, seen = read(proven(TEMPLATE), lambda client: client.templates.get(TEMPLATE, prove=True, min_sequence=4))
-    assert (shown["burned_count"], seen) == (1, [f"/templates/{TEMPLATE}?min_sequence=4&prove=true"])
+    assert (shown["burned_count"], seen) == (1, [f"/templates/{TEMPLATE}?prove=true&min_sequence=4"])
     plain, seen = read({"id": OBJECT}, lambda client: client.objects.get(OBJECT))
     assert (plain, seen) == ({"id": OBJECT}, [f"/objects/{OBJECT}"])
 
@@ -86,8 +91,7 @@ def page(keys: list[str], more: bool = False) -> dict[str, Any]:
 
 
 def test_a_list_comes_with_its_proofs(read: Reader) -> None:
-    call: Any = with_proof(operations.list_objects(limit=2))
-    assert with_proof(call) is call
+    call: Any = operations.list_objects(limit=2, prove=True)
     shown, seen = read(page([OBJECT, OTHER_OBJECT]), lambda client: client.send(call))
     assert len(shown["items"]) == 2 and seen == ["/objects?limit=2&prove=true"]
 
@@ -105,8 +109,31 @@ def test_a_list_comes_with_its_proofs(read: Reader) -> None:
     for answer in spoiled:
         with pytest.raises(ProofMissing):
             read(answer, lambda client: client.send(call))
-    with pytest.raises(ValueError, match="getHealth is not answered"):
-        with_proof(operations.get_health())  # type: ignore[arg-type]
+
+
+def test_variations_come_with_their_proofs(read: Reader) -> None:
+    answer = {"items": [variation()], "cursor": None, "has_more": False, "state_proofs": STATE.answers([VARIATION])}
+    shown, seen = read(answer, lambda client: client.list_variations(TEMPLATE, prove=True))
+    assert shown["items"][0]["name"] == NAME and seen == [f"/templates/{TEMPLATE}/variations?prove=true"]
+    changes: dict[str, Any] = {"organization_id": "org_00000000000000000000000000", "template_id": OBJECT, "index": 1, "name": NAME + " ", "properties": {"x": 1}}
+    for name, value in changes.items():
+        with pytest.raises(ItemDiffers) as found:
+            read({**answer, "items": [{**variation(), name: value}]}, lambda client: client.list_variations(TEMPLATE, prove=True))
+        assert found.value.members == (name,)
+
+
+def test_a_proven_read_covers_the_sequence_that_it_asks_for(read: Reader) -> None:
+    for sequence, enough in ((20, True), (21, False)):
+        for answer, what in (
+            (proven(OBJECT), lambda client: client.objects.get(OBJECT, prove=True, min_sequence=sequence)),
+            (page([OBJECT]), lambda client: client.list_objects(prove=True, min_sequence=sequence)),
+            (STATE.answer(OBJECT), lambda client: client.get_state_proof(OBJECT, min_sequence=sequence)),
+        ):
+            if enough:
+                read(answer, what)
+            else:
+                with pytest.raises(Refused, match="ends at sequence 20, before 21"):
+                    read(answer, what)
 
 
 def test_no_answer_without_a_proof_is_returned(read: Reader) -> None:
@@ -158,6 +185,7 @@ def test_a_member_that_differs_is_named(read: Reader, name: str) -> None:
         ("actions", [{**rule, "who": "owner"} for rule in item_of(TEMPLATE)["actions"]]),
         ("actions", [{**rule, "schema": None} for rule in item_of(TEMPLATE)["actions"]]),
         ("actions", [None, None]),
+        ("actions", [{**rule, "surplus": None} for rule in item_of(TEMPLATE)["actions"]]),
     ],
 )
 def test_a_member_of_a_template_that_differs_is_named(read: Reader, name: str, value: Any) -> None:
@@ -166,10 +194,13 @@ def test_a_member_of_a_template_that_differs_is_named(read: Reader, name: str, v
     assert found.value.members == (name,)
 
 
-def test_schemas_of_rules_are_proven_by_their_texts_alone(read: Reader) -> None:
+def test_members_with_texts_are_proven_by_these_alone(read: Reader) -> None:
     answer = proven(TEMPLATE)
     answer["state_proof"]["texts"] = {"properties": PROPERTIES, "schema": SCHEMA}
     with pytest.raises(ItemDiffers, match="actions"):
+        read(answer, lambda client: client.templates.get(TEMPLATE, prove=True))
+    answer["state_proof"]["texts"] = {}
+    with pytest.raises(ItemDiffers, match="properties, schema, actions"):
         read(answer, lambda client: client.templates.get(TEMPLATE, prove=True))
 
 
@@ -200,7 +231,7 @@ def test_a_state_proof_is_verified_before_it_is_returned(read: Reader) -> None:
         (lambda client: client.state.proof(OBJECT), f"/state/{OBJECT}"),
         (
             lambda client: client.objects.state_proof(OBJECT, checkpoint=7, min_sequence=20, wait=3),
-            f"/objects/{OBJECT}/state-proof?checkpoint=7&min_sequence=20&wait=3",
+            f"/objects/{OBJECT}/state-proof?checkpoint=7&wait=3&min_sequence=20",
         ),
     ]
     for what, path in reads:
@@ -209,6 +240,11 @@ def test_a_state_proof_is_verified_before_it_is_returned(read: Reader) -> None:
         for answer in (STATE.answer(OTHER_OBJECT), {**STATE.answer(OBJECT), "nodes": []}, item_of(OBJECT)):
             with pytest.raises(Refused):
                 read(answer, what)
+    for bare in ("get_state_proof", "get_object_state_proof", "get_template_state_proof"):
+        shown, _ = read(STATE.answer(OBJECT), lambda client: getattr(client, bare)(OBJECT))
+        assert shown["key"] == OBJECT
+        with pytest.raises(ProofMissing):
+            read(STATE.answer(OTHER_OBJECT), lambda client: getattr(client, bare)(OBJECT))
     shown, _ = read(STATE.answer(ABSENT), lambda client: client.state.proof(ABSENT))
     assert shown.entry is None
     with pytest.raises(Refused, match="of the checkpoint of 7 batches, not of 6"):

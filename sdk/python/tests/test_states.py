@@ -13,6 +13,7 @@ from vectors import read, words
 STATE = read("state")
 
 
+# Holds invariant 253.
 def test_every_case_of_the_state() -> None:
     assert hex_text(EMPTY_ROOT) == STATE["empty_root"]
     present = absent = 0
@@ -37,6 +38,7 @@ def test_every_case_of_the_state() -> None:
     assert types == set(ENTRY_PREFIXES) and len(types) == 10
 
 
+# Holds invariant 253.
 def test_every_proof_to_refuse() -> None:
     for bad in STATE["must_refuse"]:
         entry = from_hex(bad["entry"])
@@ -46,6 +48,7 @@ def test_every_proof_to_refuse() -> None:
     assert len(STATE["must_refuse"]) == 18
 
 
+# Holds invariant 253.
 def test_every_malformed_entry() -> None:
     for bad in STATE["malformed"]:
         entry = from_hex(bad["entry"])
@@ -56,6 +59,7 @@ def test_every_malformed_entry() -> None:
     assert len(STATE["malformed"]) == 25
 
 
+# Holds invariant 253.
 def test_every_text() -> None:
     made = {
         "tidy": lambda one: tidy_text(one["text"]),

@@ -132,6 +132,14 @@ impl Account {
         Ok(tokens.access_token.clone())
     }
 
+    /// Uses an access token from elsewhere in place of a login. It cannot be refreshed.
+    pub fn use_access_token(&self, access_token: impl Into<String>) {
+        self.keep_tokens(TokenPair {
+            access_token: access_token.into(),
+            refresh_token: String::new(),
+        });
+    }
+
     fn keep_tokens(&self, pair: TokenPair) {
         let mut tokens = self.0.tokens.write();
         *tokens = Some(Arc::new(pair));
@@ -477,7 +485,9 @@ impl<'a> RetriedRequest<'a> {
     pub(crate) async fn again(&mut self, answer: &HttpAnswer) -> ClientResult<bool> {
         let expired =
             answer.status == 401 && answer.refusal().code() == Some(Code::TokenExpired.text());
-        if let Some(used) = self.used.take_if(|_| expired && !self.refreshed) {
+        let can_refresh = expired && !self.refreshed;
+        let refreshed = |used: &mut Arc<TokenPair>| can_refresh && !used.refresh_token.is_empty();
+        if let Some(used) = self.used.take_if(refreshed) {
             self.refreshed = true;
             self.account.refresh_after(&used).await?;
             return Ok(true);

@@ -293,9 +293,20 @@ impl Client {
         self.get(&path, "an anchor").await
     }
 
-    /// Reads the newest checkpoint, and verifies its signature.
+    /// Reads the newest checkpoint, and verifies its signature. It may end before the newest action.
     pub async fn checkpoint(&self) -> ClientResult<SignedCheckpoint> {
-        let answer: CheckpointAnswer = self.get("/checkpoint", "a checkpoint").await?;
+        self.signed_checkpoint("/checkpoint").await
+    }
+
+    /// Reads a checkpoint that covers this sequence, and verifies its signature. The server waits for it up to 20 seconds,
+    /// if the next one is due in that time, and says `SEQUENCE_NOT_REACHED` otherwise.
+    pub async fn checkpoint_over(&self, sequence: u64) -> ClientResult<SignedCheckpoint> {
+        let path = format!("/checkpoint?at_least={sequence}&wait=20");
+        self.signed_checkpoint(&path).await
+    }
+
+    async fn signed_checkpoint(&self, path: &str) -> ClientResult<SignedCheckpoint> {
+        let answer: CheckpointAnswer = self.get(path, "a checkpoint").await?;
         let signed = answer.signed();
         let digest = signed.checkpoint.digest(&self.0.domain_separator);
         let found = signed

@@ -9,6 +9,7 @@ use kedge_protocol::merkle::ProofError;
 use kedge_protocol::proof::ProofFileError;
 use kedge_protocol::receipt::ReceiptError;
 use kedge_protocol::signature::SignatureError;
+use kedge_protocol::state::answer::{StateAnswerError, StateItemError};
 use kedge_protocol::{Address, Hash, Id};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -198,6 +199,12 @@ pub enum VerificationError {
     /// A proof file is invalid.
     #[error(transparent)]
     ProofFile(#[from] ProofFileError),
+    /// A state proof is invalid.
+    #[error(transparent)]
+    State(#[from] StateAnswerError),
+    /// An item is not what its state proof shows.
+    #[error(transparent)]
+    Item(#[from] StateItemError),
     /// A proof file is about another action.
     #[error("the proof is of action {found}, not of {expected}")]
     OtherProof {

@@ -48,6 +48,7 @@ mod page;
 mod preview;
 mod probe;
 mod resources;
+mod state;
 mod template;
 mod transport;
 mod verify;
@@ -69,6 +70,7 @@ pub use preview::{ActionPreview, PreviewedObject, RequestPreview};
 pub use probe::{NodePart, ServerProbe, node_part, probe};
 pub use resources::ProofForm;
 pub use retry::RetryPolicy;
+pub use state::{ProvenAnswer, ProvenObject, StateQuery};
 pub use types::{
     ChangedResource, NewObject, NewTemplate, NewVariation, Properties, TemplateChange,
 };

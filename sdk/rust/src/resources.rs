@@ -250,6 +250,12 @@ impl Account {
         self.get(&format!("/ebus/actions/{id}"), "an action").await
     }
 
+    /// Reads the action at a sequence of the log.
+    pub async fn action_at(&self, sequence: u64) -> ClientResult<ActionResource> {
+        let path = format!("/ebus/actions/{sequence}");
+        self.get(&path, "an action").await
+    }
+
     /// Reads the proof file of an action, and verifies it offline. The file refers to the chain only once the action's
     /// anchor is final, and only the chain can confirm that part.
     pub async fn proof(&self, action_id: Id, form: ProofForm) -> ClientResult<ProofFile> {

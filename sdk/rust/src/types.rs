@@ -76,6 +76,7 @@ pub struct StoredFile {
 #[derive(Clone, Deserialize)]
 pub(crate) struct TokenPair {
     pub(crate) access_token: String,
+    /// Empty if the access token came alone.
     pub(crate) refresh_token: String,
 }
 

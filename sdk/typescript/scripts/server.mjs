@@ -44,6 +44,7 @@ export async function startServer(options = {}) {
     KEDGE_HIGH_WATER_PATH: join(directory, 'high-water'),
     KEDGE_ADMIN_SOCKET: socketPath,
     KEDGE_EMBEDDED_CHAIN_LISTEN: '127.0.0.1:0',
+    KEDGE_CHECKPOINT_INTERVAL_S: '1',
     ...options,
   };
   let child;

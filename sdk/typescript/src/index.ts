@@ -8,9 +8,8 @@ export * from './verify.js';
 export { type DownloadOptions, KedgeClient, type Registration, type StreamOptions, type Upload, type WalletChange } from './client/kedge.js';
 export {
   type ObjectReads, type ProvenItem, type ProvenItems, type ProvenReadOptions, type StateProof, type StateReadOptions, type StateReads,
-  type TemplateReads, type WaitingOptions,
+  type TemplateReads, type WaitingOptions, type WithStateProof, type WithStateProofs,
 } from './client/proven-reads.js';
-export { type ShownState, type SharedStateProofs, type SignedState, type StateProofAnswer, type WithStateProof, type WithStateProofs } from './client/state-answers.js';
 export { type ClientOptions, type OwnIds, type Session } from './client/options.js';
 export { type AnswerOf, type BodyOf, type CallOptions, type ChangeOptions, type OperationId, type QueryOf, type Schemas } from './client/operation.js';
 export { type ActionInput } from './client/bus.js';

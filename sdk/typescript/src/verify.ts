@@ -18,6 +18,7 @@ export {
   type ApiKeyEntry, type DisputeEntry, type EntryBase, type FileEntry, MalformedEntry, type ObjectEntry, type OrganizationEntry, type RuleEntry,
   type SequencerKeyEntry, type StateEntry, type TemplateEntry, type VariationEntry, type WalletEntry, type WebhookEntry, decodeEntry,
 } from './verify/state-entries.js';
+export { checkShown } from './verify/shown-items.js';
 export { StateMismatch, type StateTexts } from './verify/state-shown.js';
 export { type MintTexts, deleteAttributes, mergeTexts, mintedText, setAttributes, tidyText } from './protocol/property-texts.js';
 export { type OnStep, type Step } from './verify/steps.js';

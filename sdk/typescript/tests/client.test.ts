@@ -245,7 +245,8 @@ test('a receipt with anything changed is refused, and the client refuses it too'
 
 test('an export is checked as it comes, and no changed one holds', async () => {
   const ann = await registered(server.baseUrl);
-  await ann.createTemplate({ name: 'ticket' });
+  const { sequence } = await ann.createTemplate({ name: 'ticket' });
+  await ann.getCheckpoint({ at_least: sequence, wait: 60 });
   const trust = await ann.trust();
   const { checkpoint, opened } = await verifyExport(ann.exportLog(), trust);
   assert.ok(opened === 2 && checkpoint.sequence > 2n, "her own actions are open, others' are leaves");

@@ -171,7 +171,9 @@ test('state proofs of ids', async () => {
   assert.equal((await client.state.proof(nothing)).entry, null);
   await assert.rejects(client.objects.stateProof(first, { checkpoint: 2 }), /has 3 batches, not 2/);
   await assert.rejects(client.objects.stateProof(first, { minSequence: 41 }), /before 41/);
-  await assert.rejects(client.state.proof(wallet), /not about wal_2/);
+  const seen: object[] = [];
+  await assert.rejects(client.state.proof(wallet, { onAnswer: (answer) => seen.push(answer) }), /not about wal_2/);
+  assert.deepEqual(seen.map(writeJson), [writeJson(proofOf(nothing))]);
 });
 
 test('two checkpoints over the same batches are a contradiction', async () => {

@@ -23,6 +23,7 @@ const vectors: Vectors = JSON.parse(readFileSync(new URL('crates/protocol/vector
 const SEQUENCE = 5_000_000n;
 const caseOf = (name: string): Vectors => vectors.cases.find((one: Vectors) => one.name === name);
 
+// Holds invariant 253.
 test('every case shows its entries and its absences', () => {
   const counts = { present: 0, absent: 0 };
   const types = new Set<string>();
@@ -85,6 +86,7 @@ function rlpOf(entry: StateEntry): Input[] {
   }
 }
 
+// Holds invariant 253.
 test('proofs that show nothing are refused', () => {
   for (const { why, root, key: id, entry, nodes } of vectors.must_refuse) {
     const answer = answerOf({ key: id, root, entry, nodes, sequence: SEQUENCE, fields: entry === '0x' ? null : {} });
@@ -93,6 +95,7 @@ test('proofs that show nothing are refused', () => {
   assert.equal(vectors.must_refuse.length, 18);
 });
 
+// Holds invariant 253.
 test('malformed entries are refused, although their proofs hold', () => {
   for (const { why, root, key: id, entry, nodes, checkpoint_sequence: sequence } of vectors.malformed) {
     const answer = answerOf({ key: id, root, entry, nodes, sequence: BigInt(sequence), fields: {} });
@@ -101,6 +104,7 @@ test('malformed entries are refused, although their proofs hold', () => {
   assert.equal(vectors.malformed.length, 25);
 });
 
+// Holds invariant 253.
 test('every text of properties has its bytes', () => {
   const counts: Record<string, number> = {};
   for (const { do: what, text, patch, changes, template, variation, own, gives, hash } of vectors.texts) {

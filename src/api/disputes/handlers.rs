@@ -126,7 +126,9 @@ fn unread<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ApiErro
 
 fn no_evidence(text: &str, error: &EvidenceFileError) -> ApiError {
     match error {
-        EvidenceFileError::TooLong(_) => ApiError::new(Code::PayloadTooLarge, error.to_string()),
+        EvidenceFileError::TooLong { .. } => {
+            ApiError::new(Code::PayloadTooLarge, error.to_string())
+        }
         EvidenceFileError::Json(error) => unread::<EvidenceFile>(text, error),
         EvidenceFileError::Format(_) => other_format(),
         EvidenceFileError::Version(_) => ApiError::field("/version", "range", error.to_string()),

@@ -121,6 +121,11 @@ fn details(generator: &mut SchemaGenerator) -> Value {
             "description": "With GONE, if older parts of the log are archived: the first batch that is \
                 still here. An export can begin there.",
         },
+        "nearest_checkpoint": {
+            "type": "integer",
+            "description": "With GONE, if the checkpoint that was asked for cannot be proven: the batches of the nearest one \
+                that can be.",
+        },
         "policy": { "type": "string", "description": "With RATE_LIMITED: the limit that is used up." },
         "outcome": {
             "type": "string",

@@ -57,7 +57,7 @@ pub struct StoryExample {
 }
 
 /// The recorded entries of each heading.
-const RECORDED: [&str; 12] = [
+const RECORDED: [&str; 13] = [
     include_str!("../accounts/examples.json"),
     include_str!("../bus/examples.json"),
     include_str!("../disputes/examples.json"),
@@ -68,6 +68,7 @@ const RECORDED: [&str; 12] = [
     include_str!("../objects/examples.json"),
     include_str!("../organization/examples.json"),
     include_str!("../service/examples.json"),
+    include_str!("../state/examples.json"),
     include_str!("../templates/examples.json"),
     include_str!("../webhooks/examples.json"),
 ];

@@ -20,6 +20,8 @@ pub enum PathParameter {
     Id(Prefix),
     /// An identifier, or a number of this name.
     IdOr(Prefix, &'static str),
+    /// An identifier of any kind.
+    AnyId,
     Address,
 }
 

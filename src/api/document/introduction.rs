@@ -65,8 +65,8 @@ the same `Idempotency-Key`: its nonce is spent at most once, so it is done at mo
 another nonce before its deadline is past.
 
 Errors are `{code, status, body}`. Programs go by `code`; `body.message` states what to do. With \
-`Accept: application/problem+json` errors follow RFC 9457. Only 429 and 503 are worth a retry, after the \
-seconds in `Retry-After`.
+`Accept: application/problem+json` errors follow RFC 9457. Only 429, 503, and a checkpoint that is \
+not reached are worth a retry, after the seconds in `Retry-After`.
 
 An organization has a share of what is scarce at any moment (requests in flight, event streams, downloads, long \
 reads, pages of lists, attempts at webhooks); past it 429 names the share in `body.policy`. Its part of \

@@ -83,6 +83,10 @@ fn path_parameter(name: &str, meaning: Option<PathParameter>) -> Value {
             ),
             format!("^({}|[0-9]{{1,19}})$", id_pattern(prefix)),
         ),
+        Some(PathParameter::AnyId) => (
+            "An identifier of any resource with an entry in the state.".to_owned(),
+            "^(obj|wal|org|tpl|var|key|whk|fil|dsp|act)_[0-7][0-9a-hjkmnp-tv-z]{25}$".to_owned(),
+        ),
         Some(PathParameter::Address) => (
             "The key's address.".to_owned(),
             "^0x[0-9a-fA-F]{40}$".to_owned(),

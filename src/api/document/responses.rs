@@ -175,7 +175,7 @@ impl ErrorResponses {
         if status == 401 && with_token {
             names.push("WWW-Authenticate");
         }
-        if matches!(status, 429 | 503) {
+        if matches!(status, 429 | 503) || codes.contains(&Code::SequenceNotReached) {
             names.push("Retry-After");
         }
         if status == 415 && endpoint.method == Method::PATCH {

@@ -8,13 +8,12 @@ use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::events::{StreamRequest, filter};
 use kedge_http::query::RequestParameter;
 use kedge_http::reply::HttpReply;
-use kedge_protocol::Code;
 use kedge_protocol::event::EventPosition;
 use kedge_replay::events::EventSpan;
 use kedge_rules::event::Event;
 
 use crate::api::call::HandlerCall;
-use crate::api::endpoint::EVENT_STREAM;
+use crate::api::endpoint::{EVENT_STREAM, SEQUENCE_AGAIN_S};
 use crate::api::listing::{ListPiece, ListRequest, PageRemainder};
 
 /// The other end of a list.
@@ -99,7 +98,7 @@ pub async fn stream(call: HandlerCall) -> ApiResult<HttpReply> {
         if position > last && !(ends_sequence && position.sequence <= last.sequence) {
             let sequence = position.sequence;
             let message = format!("the last event is at {last}, and nothing is at {sequence} yet");
-            return Err(ApiError::new(Code::SequenceNotReached, message));
+            return Err(ApiError::not_reached(message, SEQUENCE_AGAIN_S));
         }
     }
     let body = call.services.streams.open(StreamRequest {

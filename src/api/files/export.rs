@@ -24,8 +24,10 @@ use kedge_protocol::{BatchKeys, Id};
 use kedge_storage::StoreSnapshot;
 
 use crate::api::call::HandlerCall;
+use crate::api::endpoint::MIN_SEQUENCE;
 use crate::api::row::PLACE_LOST;
 use crate::api::services::ApiServices;
+use crate::api::state::handlers::StateReading;
 
 pub const LINES: &str = "application/x-ndjson";
 /// Size at which collected lines are sent.
@@ -57,6 +59,9 @@ pub async fn export(call: HandlerCall) -> ApiResult<HttpReply> {
     } else {
         None
     };
+    if let Some(wanted) = call.query.number(MIN_SEQUENCE.name)? {
+        StateReading::wait_for(&call, wanted).await?;
+    }
     // The checkpoint comes first: the state published after it covers it.
     let checkpoint = services.engine.checkpoint()?;
     let export = Arc::new(ExportPlan {

@@ -19,6 +19,7 @@ use crate::api::listing;
 use crate::api::listing::ListPage;
 use crate::api::log;
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, signed};
+use crate::api::state::rows::WAIT;
 
 pub(in crate::api) fn rows() -> Vec<EndpointRow> {
     vec![
@@ -53,7 +54,7 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
         },
         EndpointRow {
             auth: Public,
-            query: &[export::FROM],
+            query: &[export::FROM, &[WAIT]],
             media_type: export::LINES,
             response: schema::<ExportLines>,
             ..get("/export", &EXPORT, handler!(export::export))

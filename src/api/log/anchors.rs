@@ -1,5 +1,6 @@
 //! Anchors, checkpoints and consistency proofs. All public.
 
+use kedge_actors::CheckpointError;
 use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::query::RequestParameter;
 use kedge_http::reply::HttpReply;
@@ -8,9 +9,12 @@ use kedge_protocol::{BatchKeys, Prefix, log_tree};
 use kedge_storage::AnchorRow;
 
 use crate::api::call::HandlerCall;
+use crate::api::endpoint::MIN_SEQUENCE;
 use crate::api::listing::{ListRequest, ListSource};
 use crate::api::log::views::{CheckpointView, ConsistencyView};
 use crate::api::row::PUBLIC;
+use crate::api::state::handlers::{StateReading, not_reached};
+use crate::api::state::rows::WAIT;
 use crate::api::view_conversion;
 
 /// The two sizes of a consistency proof.
@@ -25,6 +29,16 @@ pub const SIZES: &[RequestParameter] = &[
         schema_type: r#"{"type": "integer", "minimum": 1, "maximum": 9223372036854775807}"#,
         description: "The larger size; at most the log's size.",
     },
+];
+
+/// What the checkpoint must cover.
+pub const AT_LEAST: &[RequestParameter] = &[
+    RequestParameter {
+        name: "at_least",
+        schema_type: r#"{"type": "integer", "minimum": 0, "maximum": 9223372036854775807}"#,
+        description: "A sequence that the checkpoint must cover.",
+    },
+    WAIT,
 ];
 
 /// `GET /anchors`
@@ -58,7 +72,17 @@ pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
 /// `GET /checkpoint`
 pub async fn checkpoint(call: HandlerCall) -> ApiResult<HttpReply> {
     let engine = &call.services.engine;
-    let signed = engine.checkpoint()?;
+    let wanted = call.query.number("at_least")?;
+    let seen = call.query.number(MIN_SEQUENCE.name)?;
+    if let Some(wanted) = wanted.max(seen) {
+        StateReading::wait_for(&call, wanted).await?;
+    }
+    let signed = match engine.checkpoint() {
+        Err(error @ CheckpointError::NoRoot) => {
+            return Err(not_reached(&call, &error.to_string())?);
+        }
+        signed => signed?,
+    };
     let key = engine
         .sequencer_keys()?
         .key_of_checkpoint(signed.checkpoint.batches);

@@ -1,8 +1,8 @@
 //! Endpoints of the public log.
 
 use kedge_http::limits::LimitClass::Lists;
-use kedge_protocol::Prefix;
 use kedge_protocol::resource::Area;
+use kedge_protocol::{Code, Prefix};
 
 use crate::api::EndpointRow;
 use crate::api::bus::views::BatchAction;
@@ -73,6 +73,7 @@ fn anchors() -> Vec<EndpointRow> {
         },
         EndpointRow {
             auth: Public,
+            query: &[anchors::AT_LEAST],
             response: schema::<CheckpointView>,
             etag: true,
             ..get(
@@ -184,9 +185,11 @@ const GET_ANCHOR: EndpointDoc = EndpointDoc {
 const GET_CHECKPOINT: EndpointDoc = EndpointDoc {
     id: "getCheckpoint",
     heading: &HEADING,
-    summary: "Read the newest signed head",
-    description: "The newest head of the log, signed now. Keep it: with the consistency proof, the \
-        next one shows that nothing before was rewritten.",
+    summary: "Read the newest signed checkpoint",
+    description: "The newest checkpoint whose root of the state is made. Keep it: with the consistency proof, the \
+        next one shows that nothing before was rewritten. The newest head is that of the newest batch, whose header is \
+        signed too.",
+    errors: &[Code::SequenceNotReached],
     links: &[AnswerLink::with_parameters(
         "getConsistencyProof",
         &[

@@ -8,7 +8,6 @@ use kedge_actors::api::SubmissionOutcome;
 use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::preconditions;
 use kedge_http::reply::HttpReply;
-use kedge_protocol::Code;
 use kedge_protocol::Prefix;
 use kedge_protocol::limits::OBJECT_HISTORY_MAX;
 use kedge_protocol::resource::{Object, Template};
@@ -18,10 +17,13 @@ use kedge_storage::StoreSnapshot;
 use crate::api::bus::actions;
 use crate::api::bus::views::HistoryPage;
 use crate::api::call::HandlerCall;
+use crate::api::endpoint::SEQUENCE_AGAIN_S;
 use crate::api::listing::{ListRequest, ListSource, Rows, part_of};
 use crate::api::objects::history::ObjectRebuild;
 use crate::api::objects::views::ObjectView;
 use crate::api::row::PRIVATE;
+use crate::api::state::handlers::{StateReading, is_proven, not_reached};
+use crate::api::state::views::{StateProofView, StateTextsView};
 
 /// The answer to `POST /objects`, `PATCH /objects/{id}` and `POST /objects/{id}/transfer`
 pub fn changed(call: &HandlerCall, committed: &SubmissionOutcome) -> ApiResult<HttpReply> {
@@ -71,16 +73,46 @@ pub(in crate::api) fn sees(
         .is_some_and(|template| sees_object(object, template, &viewer)))
 }
 
+/// An object as it was at the newest checkpoint, with its state proof.
+async fn get_proven(call: HandlerCall) -> ApiResult<HttpReply> {
+    if call.query.get("at_sequence").is_some() {
+        return Err(ApiError::parameter(
+            "prove",
+            "and at_sequence exclude each other: the answer is that of a checkpoint",
+        ));
+    }
+    let reading = StateReading::choose(&call).await?;
+    let object = seen_object(&call, &reading.snapshot)?;
+    let id = object.id;
+    let Some(object) = reading.object_then(&call, object).await? else {
+        return Err(not_reached(
+            &call,
+            &format!("no checkpoint holds {id} yet"),
+        )?);
+    };
+    let mut view = ObjectView::read(object.clone(), &reading.snapshot)?;
+    for mut proven in reading.prove_bare(&call, &[id]).await? {
+        proven.texts = StateTextsView::of_object(&object);
+        let proof = StateProofView::of(proven, reading.checkpoint.clone());
+        view.state_proof = Some(Box::new(proof));
+    }
+    let reply = HttpReply::ok(reading.sequence(), &view)?;
+    Ok(reply.tagged(&call.headers, &reading.tag(id), PRIVATE))
+}
+
 /// `GET /objects/{id}`
 pub async fn get(call: HandlerCall) -> ApiResult<HttpReply> {
+    if is_proven(&call)? {
+        return get_proven(call).await;
+    }
     let published = call.published();
     let mut object = seen_object(&call, &published.snapshot)?;
     if let Some(sequence) = call.query.number("at_sequence")? {
         let head = published.head.sequence;
         if sequence > head {
-            return Err(ApiError::new(
-                Code::SequenceNotReached,
+            return Err(ApiError::not_reached(
                 format!("the log is at sequence {head}, not yet at {sequence}"),
+                SEQUENCE_AGAIN_S,
             ));
         }
         let (world, published) = (call.services.engine.world(), Arc::clone(&published));

@@ -12,9 +12,13 @@ use kedge_search::parse::parse_status;
 use kedge_storage::{ObjectIndex, StoreSnapshot};
 
 use crate::api::call::HandlerCall;
-use crate::api::listing::{ListRequest, ListSource, Rows};
+use crate::api::listing::{ListPage, ListRequest, ListSource, Rows};
 use crate::api::objects::handlers::sees;
 use crate::api::objects::views::ObjectView;
+use crate::api::state::handlers::{
+    ProvenRoom, StateReading, check_items, is_proven, within_history,
+};
+use crate::api::state::views::{ProvablePage, StateProofsView, StateTextsView};
 use crate::api::templates::handlers::seen_template;
 
 const TIME: &str = r#"{"type": "string", "format": "date-time", "pattern": "Z$"}"#;
@@ -166,22 +170,70 @@ pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
     let published = call.published();
     let snapshot = &published.snapshot;
     let listing = ListRequest::of(&call)?;
-    let narrowing = ObjectListFilter::of(&call, snapshot)?;
+    if is_proven(&call)? {
+        return list_proven(&call, listing).await;
+    }
+    let page = page(&call, &listing, snapshot)?;
+    let page = page.map(|object| ObjectView::read(object, snapshot))?;
+    listing.reply(&call, published.head.sequence, &ProvablePage::from(page))
+}
+
+/// The page's objects as they were at the newest checkpoint, with their state proofs.
+async fn list_proven(call: &HandlerCall, listing: ListRequest) -> ApiResult<HttpReply> {
+    check_items(call)?;
+    let reading = StateReading::choose_now(call)?;
+    let snapshot = &reading.snapshot;
+    let mut page = page(call, &listing, snapshot)?;
+    let mut objects = Vec::with_capacity(page.items.len());
+    let mut room = ProvenRoom::default();
+    for object in std::mem::take(&mut page.items) {
+        let place = object.trace.created_sequence;
+        // One that has changed too often since has no known text there, and the page is not its.
+        let then = within_history(reading.object_then(call, object).await)?;
+        if !room.takes(then.as_ref().map_or(0, |object| object.properties.len())) {
+            room.end(call, &listing, &mut page);
+            break;
+        }
+        room.pass(place);
+        objects.extend(then);
+    }
+    let keys: Vec<Id> = objects.iter().map(|object| object.id).collect();
+    let mut proven = reading.prove_here(call, &keys)?;
+    for (state, object) in proven.iter_mut().zip(&objects) {
+        state.texts = StateTextsView::of_object(object);
+    }
+    let views = objects
+        .into_iter()
+        .map(|object| ObjectView::read(object, snapshot));
+    let page = ProvablePage {
+        items: views.collect::<Result<_, _>>()?,
+        cursor: page.cursor,
+        has_more: page.has_more,
+        state_proofs: Some(StateProofsView::of(proven, reading.checkpoint.clone())),
+    };
+    listing.reply(call, reading.sequence(), &page)
+}
+
+fn page(
+    call: &HandlerCall,
+    listing: &ListRequest,
+    snapshot: &StoreSnapshot,
+) -> ApiResult<ListPage<Object>> {
+    let narrowing = ObjectListFilter::of(call, snapshot)?;
     let index = narrowing.list(call.session()?.organization_id);
     let sequences = narrowing.sequences(snapshot)?;
     let mut known = None;
-    listing.answer(
-        &call,
-        published.head.sequence,
+    listing.page(
+        call,
         ListSource {
             fetch: |rows| fetch(snapshot, index, &sequences, rows),
             place: |object: &Object| object.trace.created_sequence,
             keep: |object: &Object| {
                 listing.look_at(object.properties.len());
-                let wanted = narrowing.keeps(object) && sees(&call, snapshot, object, &mut known)?;
+                let wanted = narrowing.keeps(object) && sees(call, snapshot, object, &mut known)?;
                 Ok(wanted.then_some(object.properties.len()))
             },
         },
-        |object| Ok(ObjectView::read(object, snapshot)?),
+        Ok,
     )
 }

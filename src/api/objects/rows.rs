@@ -21,6 +21,8 @@ use crate::api::objects::search_bodies::{CountBody, CountView, SearchBody};
 use crate::api::objects::views::ObjectView;
 use crate::api::objects::{handlers, history, list, search};
 use crate::api::row::{TO_ACTION, TO_PROOF, answer, get, handler, post, signed};
+use crate::api::state::rows::PROVEN;
+use crate::api::state::views::ProvablePage;
 
 pub(in crate::api) fn rows() -> impl Iterator<Item = EndpointRow> {
     objects().into_iter().chain(object())
@@ -43,8 +45,8 @@ fn objects() -> Vec<EndpointRow> {
         },
         EndpointRow {
             limit: Lists,
-            query: &[listing::LIST, list::FILTERS],
-            response: schema::<ListPage<ObjectView>>,
+            query: &[listing::LIST, list::FILTERS, PROVEN],
+            response: schema::<ProvablePage<ObjectView>>,
             ..get("/objects", &LIST, handler!(list::list))
         },
         EndpointRow {
@@ -65,7 +67,7 @@ fn objects() -> Vec<EndpointRow> {
 fn object() -> Vec<EndpointRow> {
     vec![
         EndpointRow {
-            query: &[history::AT_SEQUENCE],
+            query: &[history::AT_SEQUENCE, PROVEN],
             response: schema::<ObjectView>,
             etag: true,
             ..get("/objects/{id}", &GET, handler!(handlers::get))

@@ -6,6 +6,8 @@ use kedge_storage::{StoreReadError, StoreSnapshot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::api::state::views::StateProofView;
+
 /// An object.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ObjectView {
@@ -37,6 +39,9 @@ pub struct ObjectView {
     pub created_at: TimeText,
     /// When it was last changed.
     pub updated_at: TimeText,
+    /// The proof of this state, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_proof: Option<Box<StateProofView>>,
 }
 
 impl ObjectView {
@@ -61,6 +66,7 @@ impl ObjectView {
             sequence: object.trace.sequence,
             created_at: TimeText(object.trace.created_at_ms),
             updated_at: TimeText(object.trace.updated_at_ms),
+            state_proof: None,
         })
     }
 }

@@ -12,8 +12,9 @@ use crate::api::committed_answer::ResourceChange;
 use crate::api::document::{AnswerLink, ApiHeading, EndpointDoc, PathParameter};
 use crate::api::endpoint::schema;
 use crate::api::listing;
-use crate::api::listing::ListPage;
 use crate::api::row::{IF_MATCH, TO_ACTION, TO_PROOF, answer, get, handler, signed};
+use crate::api::state::rows::PROVEN;
+use crate::api::state::views::ProvablePage;
 use crate::api::templates::bodies::{TemplateBody, TemplatePatch, VariationsBody};
 use crate::api::templates::handlers;
 use crate::api::templates::views::{TemplateView, VariationView, VariationsView};
@@ -35,12 +36,13 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
         },
         EndpointRow {
             limit: Lists,
-            query: &[listing::LIST],
-            response: schema::<ListPage<TemplateView>>,
+            query: &[listing::LIST, PROVEN],
+            response: schema::<ProvablePage<TemplateView>>,
             etag: true,
             ..get("/templates", &LIST, handler!(handlers::list))
         },
         EndpointRow {
+            query: &[PROVEN],
             response: schema::<TemplateView>,
             etag: true,
             ..get("/templates/{id}", &GET, handler!(handlers::get))
@@ -69,8 +71,8 @@ pub(in crate::api) fn rows() -> Vec<EndpointRow> {
             )
         },
         EndpointRow {
-            query: &[listing::LIST],
-            response: schema::<ListPage<VariationView>>,
+            query: &[listing::LIST, PROVEN],
+            response: schema::<ProvablePage<VariationView>>,
             ..get(
                 "/templates/{id}/variations",
                 &LIST_VARIATIONS,

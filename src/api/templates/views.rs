@@ -7,6 +7,8 @@ use kedge_storage::{StoreReadError, StoreSnapshot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::api::state::views::StateProofView;
+
 /// A rule of a template.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RuleView {
@@ -57,6 +59,9 @@ pub struct TemplateView {
     pub created_at: TimeText,
     /// When it was last changed.
     pub updated_at: TimeText,
+    /// The proof of this state, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_proof: Option<Box<StateProofView>>,
 }
 
 impl TemplateView {
@@ -95,6 +100,7 @@ impl TemplateView {
             sequence: template.trace.sequence,
             created_at: TimeText(template.trace.created_at_ms),
             updated_at: TimeText(template.trace.updated_at_ms),
+            state_proof: None,
         }
     }
 }

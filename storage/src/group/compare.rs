@@ -14,7 +14,7 @@ type TableWrite<'a> = (Table, &'a [u8], Option<&'a [u8]>);
 fn is_of_log((table, key, _): &TableWrite<'_>) -> bool {
     match table {
         Table::Meta => *key == meta::HEAD_KEY,
-        table => !table.is_kept(),
+        table => table.is_derived(),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Side writes: rows that the hash chain does not cover, stored as side entries of the log.
 
 use kedge_log::SideEntry;
+use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
 use super::WriteGroup;
-use crate::codec::{CodecError, encode_into};
+use crate::codec::{CodecError, decode, encode_into};
 use crate::tables::accounts::{SessionRow, UsageRow, family_key, session_key};
 use crate::tables::anchors::{self, AnchorRow};
+use crate::tables::checkpoints::checkpoint_key;
 use crate::tables::deliveries::{DeliveryRow, OutboxRow, delivery_key, number_key, outbox_key};
 use crate::tables::records::{IdempotencyRow, SecretRow, secret_key};
 use crate::tables::row::BincodeRow;
@@ -14,10 +16,6 @@ use crate::tables::{Table, meta};
 
 /// Write outside the hash chain: it is part of a group and durable with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "side writes are few and are moved once; a box would only be in the way"
-)]
 pub enum SideWrite {
     /// Sets a wallet's password hash.
     Password {
@@ -72,6 +70,10 @@ pub enum SideWrite {
     Operators(Vec<Address>),
     /// Stores an anchor.
     Anchor(AnchorRow),
+    /// Stores a signed checkpoint with a root of the state.
+    Checkpoint(SignedCheckpoint),
+    /// Deletes the checkpoint over this number of batches.
+    CheckpointGone { batches: u64 },
     /// Stores the answer to a case of the bond, or deletes it.
     BondAnswer {
         case: Hash,
@@ -117,6 +119,15 @@ impl WriteGroup {
         Ok(())
     }
 
+    /// Whether the side entries say that a root of the state after their frame is due.
+    pub fn root_due_in(entries: &[SideEntry]) -> bool {
+        let is_due = |entry: &SideEntry| {
+            Table::of_side_number(entry.table) == Some(Table::Meta)
+                && entry.key == meta::ROOT_DUE_KEY
+        };
+        entries.iter().any(is_due)
+    }
+
     /// The operator's addresses, if the side entries set them.
     pub fn operators_in(entries: &[SideEntry]) -> Result<Option<Vec<Address>>, CodecError> {
         let is_operators = |entry: &&SideEntry| {
@@ -126,6 +137,35 @@ impl WriteGroup {
         let found = entries.iter().rev().find(is_operators);
         let value = found.and_then(|entry| entry.value.as_deref());
         value.map(meta::read_operators).transpose()
+    }
+
+    /// The signed checkpoints with a root of the state that side entries store, alone or in an anchor.
+    ///
+    /// # Errors
+    /// An entry's bytes are not its table's.
+    pub fn rooted_checkpoints_in(
+        entries: &[SideEntry],
+    ) -> Result<Vec<SignedCheckpoint>, CodecError> {
+        let mut found = Vec::new();
+        for entry in entries {
+            let Some(value) = &entry.value else { continue };
+            let table = Table::of_side_number(entry.table);
+            let signed = match table {
+                Some(Table::Checkpoints) => {
+                    let BincodeRow(signed) = decode::<BincodeRow<SignedCheckpoint>>(value)?;
+                    signed
+                }
+                Some(Table::Anchors) if entry.key.starts_with(anchors::ROWS) => {
+                    let BincodeRow(anchor) = decode::<BincodeRow<AnchorRow>>(value)?;
+                    anchor.checkpoint
+                }
+                _ => continue,
+            };
+            if signed.checkpoint.state != Hash::ZERO {
+                found.push(signed);
+            }
+        }
+        Ok(found)
     }
 
     /// Adds a write outside the chain.
@@ -185,6 +225,8 @@ impl WriteGroup {
                 self.put(Table::Meta, meta::OPERATORS_KEY, &bytes);
             }
             SideWrite::Anchor(row) => self.put_anchor(&row),
+            SideWrite::Checkpoint(signed) => self.put_checkpoint(&signed),
+            SideWrite::CheckpointGone { batches } => self.forget_checkpoint(batches),
             SideWrite::BondAnswer {
                 case,
                 sent: Some(sent),
@@ -195,6 +237,17 @@ impl WriteGroup {
                 usage,
             } => self.put_usage(&organization, &usage),
         }
+    }
+
+    fn put_checkpoint(&mut self, signed: &SignedCheckpoint) {
+        let key = checkpoint_key(signed.checkpoint.batches);
+        self.put_with(Table::Checkpoints, &key, |out| {
+            encode_into(out, &BincodeRow(signed));
+        });
+    }
+
+    fn forget_checkpoint(&mut self, batches: u64) {
+        self.delete(Table::Checkpoints, &checkpoint_key(batches));
     }
 
     fn put_usage(&mut self, organization: &Id, usage: &UsageRow) {

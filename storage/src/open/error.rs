@@ -10,7 +10,7 @@ use crate::high_water::HighWaterError;
 use crate::snapshot::StoreReadError;
 use crate::store::CommitError;
 use crate::tables::meta::FORMAT_LOG_IN_STORE;
-use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS};
+use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS, FORMAT_WITHOUT_STATE};
 
 /// File in the log's directory that lists the archived segments and their places.
 pub const ARCHIVED_LIST: &str = "ARCHIVED.json";
@@ -26,7 +26,7 @@ pub enum StoreOpenError {
     OtherDomain { stored: Domain, asked: Domain },
     /// Another version of the program wrote the store.
     #[error(
-        "the store has format {found}; this program reads format {FORMAT_VERSION}: start the server once if the format is {FORMAT_WITHOUT_SERIALS}, which upgrades it, or run `kedge rebuild` to rebuild it from the log"
+        "the store has format {found}; this program reads format {FORMAT_VERSION}: start the server once if the format is {FORMAT_WITHOUT_SERIALS} or {FORMAT_WITHOUT_STATE}, which upgrades it, or run `kedge rebuild` to rebuild it from the log"
     )]
     OtherFormat {
         /// The version that the store states, or RocksDB's report about its tables.

@@ -9,7 +9,7 @@ use crate::rocks::RocksDatabase;
 use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::meta::FORMAT_KEY;
 use crate::tables::objects::{TEMPLATE_LISTS, serial_row};
-use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS, Table};
+use crate::tables::{FORMAT_VERSION, FORMAT_WITHOUT_SERIALS, FORMAT_WITHOUT_STATE, Table};
 
 /// Rows of one write.
 const ROWS: usize = 10_000;
@@ -29,11 +29,15 @@ pub(super) fn upgrade(
     snapshot: &StoreSnapshot,
 ) -> Result<(), UpgradeError> {
     let format = snapshot.get_number(Table::Meta, FORMAT_KEY)?;
-    if format != Some(FORMAT_WITHOUT_SERIALS) {
-        return Ok(());
-    }
-    tracing::info!("the store is upgraded: its objects get their serials");
-    let objects = add_serials(database, snapshot)?;
+    let objects = match format {
+        Some(FORMAT_WITHOUT_SERIALS) => {
+            tracing::info!("the store is upgraded: its objects get their serials");
+            add_serials(database, snapshot)?
+        }
+        // Opening it for writing has made the missing tables.
+        Some(FORMAT_WITHOUT_STATE) => 0,
+        _ => return Ok(()),
+    };
     let mut batch = WriteBatch::default();
     let meta = database.table(Table::Meta);
     batch.put_cf(meta, FORMAT_KEY, FORMAT_VERSION.to_be_bytes());

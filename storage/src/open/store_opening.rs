@@ -22,7 +22,9 @@ use crate::metric_definitions::{READ_ONLY, UNSIGNED_ACTION};
 use crate::recent::{RecentWrites, batch_through, row_writes, write_batch};
 use crate::rocks::{DatabaseAccess as Files, RocksDatabase};
 use crate::snapshot::StoreSnapshot;
-use crate::store::{CommitError, LogReplicator, Store, StoreAccess, StoreLog, StoreOptions};
+use crate::store::{
+    CommitError, LogReplicator, NO_LOG, Store, StoreAccess, StoreLog, StoreOptions,
+};
 use crate::tables::meta::{AppliedFrame, LogHead};
 
 /// A store whose rows may lag its log.
@@ -60,9 +62,26 @@ impl Store {
     }
 
     /// Creates a store for comparing rows: it has no log, and nothing in it is durable.
+    ///
+    /// # Errors
+    /// [`StoreOpenError`] if the folder is not empty, or cannot be written.
     pub fn scratch(options: StoreOptions) -> Result<Self, StoreOpenError> {
         let database = Arc::new(make(&options)?);
-        Ok(Self {
+        Ok(Self::without_log(database, options))
+    }
+
+    /// [`Self::scratch`], whose snapshots read the actions of their rows from this log, which stays unchanged.
+    ///
+    /// # Errors
+    /// [`StoreOpenError`] if the folder is not empty, or cannot be written.
+    pub fn scratch_over(options: StoreOptions, log: LogReader) -> Result<Self, StoreOpenError> {
+        let database = Arc::new(make(&options)?);
+        database.set_log(log);
+        Ok(Self::without_log(database, options))
+    }
+
+    fn without_log(database: Arc<RocksDatabase>, options: StoreOptions) -> Self {
+        Self {
             recent: RecentWrites::new(Arc::clone(&database)),
             recent_bytes_max: options.memtable_bytes / 2,
             database,
@@ -72,11 +91,11 @@ impl Store {
             unflushed_bytes: AtomicU64::new(0),
             replay_bytes_max: options.replay_bytes_max,
             high_water: None,
-            read_only: Some("it has no log".to_owned()),
+            read_only: Some(NO_LOG.to_owned()),
             has_unsigned_action: false,
             suspended: RwLock::new(None),
             env: options.env,
-        })
+        }
     }
 
     /// Checks the store and its log, or creates them in empty directories. `missing` decides if nothing shows which
@@ -326,15 +345,17 @@ impl StoreOpening {
             return Ok(snapshot);
         }
         let mut group = WriteGroup::new();
-        group.put_first_key(key);
         let batch = if let Some(log) = log {
+            group.put_beginning(key);
             let failed = |what: String| StoreOpenError::Commit(CommitError::Failed(what));
             let frame = group.frame().map_err(|error| failed(error.to_string()))?;
             let position = log.append(frame).map_err(CommitError::from)?;
             log.durability().sync().map_err(CommitError::from)?;
             batch_through(&self.database, &group, AppliedFrame::from(&position))
         } else {
-            // The log does not name the key yet, so it is in this copy of the rows only.
+            // The log does not name the key yet, so it is in this copy of the rows only. From when on checkpoints have
+            // roots is the log's to say.
+            group.put_first_key(key);
             write_batch(&self.database, &group)
         };
         let written = self.database.raw().write_opt(batch, &row_writes());
@@ -384,7 +405,7 @@ fn look(
     let database = database.map_err(|error| in_use(path).unwrap_or(error))?;
     whole(&database, path)?;
     let database = Arc::new(database);
-    let (head, applied) = check_meta(&StoreSnapshot::take(&database), options)?;
+    let (head, applied) = check_meta(&database, options)?;
     Ok(Some((database, head, applied)))
 }
 

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod anchors;
+mod checkpoints;
 mod deliveries;
 mod events;
 mod lists;

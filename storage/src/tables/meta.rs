@@ -20,10 +20,20 @@ pub(crate) const APPLIED_KEY: &[u8] = b"applied";
 pub(crate) const OPERATORS_KEY: &[u8] = b"operators";
 /// The position of the last event outside the log.
 pub(crate) const EVENTS_KEY: &[u8] = b"events";
+/// The number of batches from which on checkpoints have a root of the state.
+pub(crate) const ROOTS_FROM_KEY: &[u8] = b"roots_from";
+/// The number of batches after which the last root of the state is due.
+pub(crate) const ROOT_DUE_KEY: &[u8] = b"root_due";
 
 /// Rows of this table that side entries of the log hold. The others follow from the log, or are about this copy of the
 /// state.
-pub(crate) const SIDE_KEYS: [&[u8]; 3] = [FIRST_KEY_KEY, OPERATORS_KEY, EVENTS_KEY];
+pub(crate) const SIDE_KEYS: [&[u8]; 5] = [
+    FIRST_KEY_KEY,
+    OPERATORS_KEY,
+    EVENTS_KEY,
+    ROOTS_FROM_KEY,
+    ROOT_DUE_KEY,
+];
 
 /// The last frame of the log whose rows a state holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

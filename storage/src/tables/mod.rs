@@ -4,6 +4,7 @@
 pub(crate) mod accounts;
 pub(crate) mod anchors;
 pub(crate) mod batches;
+pub(crate) mod checkpoints;
 pub(crate) mod deliveries;
 pub(crate) mod events;
 pub(crate) mod meta;
@@ -14,6 +15,7 @@ pub(crate) mod residue;
 pub(crate) mod round_trip;
 pub(crate) mod row;
 pub(crate) mod sequencer_keys;
+pub(crate) mod states;
 pub(crate) mod templates;
 #[cfg(test)]
 mod tests;
@@ -21,12 +23,15 @@ mod tests;
 use kedge_protocol::limits::NONCE_WINDOW;
 use kedge_protocol::{Address, Hash, Id, Prefix};
 
-/// The version of all keys and rows. A store of [`FORMAT_WITHOUT_SERIALS`] is upgraded when it is opened for writing; one
-/// with another version is rebuilt from the log.
-pub(crate) const FORMAT_VERSION: u64 = 8;
+/// The version of all keys and rows. A store of [`FORMAT_WITHOUT_SERIALS`] or [`FORMAT_WITHOUT_STATE`] is upgraded when it
+/// is opened for writing; one with another version is rebuilt from the log.
+pub(crate) const FORMAT_VERSION: u64 = 9;
 
 /// Version of stores whose lists of a template's objects lack the objects' serials.
 pub(crate) const FORMAT_WITHOUT_SERIALS: u64 = 7;
+
+/// Version of stores without tables for the state and its checkpoints.
+pub(crate) const FORMAT_WITHOUT_STATE: u64 = 8;
 
 /// Source of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,8 +45,10 @@ enum RowSource {
     Side(u16),
     /// All of these, and this copy of the state alone: the rows under [`meta::SIDE_KEYS`] are side entries.
     Mixed(u16),
+    /// The rows of other tables: this copy makes them when it has the time, so that two copies differ.
+    Rows,
 }
-use RowSource::{Actions, Mixed, Places, Side};
+use RowSource::{Actions, Mixed, Places, Rows, Side};
 
 /// Typical access to a table's rows, and their content.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +88,8 @@ const HASHES: TableShape = TableShape::new(true, false, 4);
 const LISTS: TableShape = TableShape::new(false, true, 8);
 /// Ids that do not compress, under keys that differ from their neighbours in a few bytes.
 const LISTS_OF_IDS: TableShape = TableShape::new(false, false, 8);
+/// Hashes and ids, read by place in a trie.
+const VERSIONS: TableShape = TableShape::new(false, false, 4);
 const FEW: TableShape = TableShape::new(false, false, 4);
 
 macro_rules! tables {
@@ -181,6 +190,16 @@ tables! {
     Usage = "usage", Side(11), HASHES, Several;
     /// Organization id → bytes that its requests have added to the log and to their resources.
     LogBytes = "log_bytes", Actions, HASHES, Plain;
+    /// Batches → signed checkpoint of the state after them.
+    Checkpoints = "checkpoints", Side(13), ROWS, Several;
+    /// Path ‖ version → entry of the state.
+    StateEntries = "state_entries", Rows, VERSIONS, Plain;
+    /// Nibbles ‖ version → branch of the state.
+    StateNodes = "state_nodes", Rows, VERSIONS, Plain;
+    /// Batches → root of the state after them, and its frame.
+    StateRoots = "state_roots", Rows, FEW, Plain;
+    /// Last frame of a flush → the entries that its rows may change.
+    StateChanges = "state_changes", Rows, FEW, Plain;
     /// Format version, domain, first key, head, and the last applied frame.
     Meta = "meta", Mixed(12), HASHES, Plain;
 }
@@ -201,11 +220,26 @@ impl Table {
         matches!(self.follows(), Side(_))
     }
 
+    /// Whether this copy makes its rows from those of other tables, so that another copy's may differ.
+    pub fn is_of_copy(self) -> bool {
+        self.follows() == Rows
+    }
+
+    /// Whether stores of [`FORMAT_WITHOUT_STATE`], and earlier ones, may lack it.
+    pub(crate) fn is_of_state(self) -> bool {
+        self.is_of_copy() || self == Self::Checkpoints
+    }
+
+    /// Whether its rows have versions, of which only some are kept.
+    pub(crate) fn has_versions(self) -> bool {
+        matches!(self, Self::StateEntries | Self::StateNodes)
+    }
+
     /// The permanent number under which side entries of the log name the table.
     pub(crate) fn side_number(self) -> Option<u16> {
         match self.follows() {
             Side(number) | Mixed(number) => Some(number),
-            Actions | Places => None,
+            Actions | Places | Rows => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Round trip of rows, for fuzzing all formats. A row has one form only, so every readable row is written unchanged.
 
 use bincode::{BorrowDecode, Encode};
+use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::for_each_resource;
 use kedge_protocol::resource::{self, Object, SequencerKey};
 
@@ -74,6 +75,7 @@ fn own_forms(table: Table, value: &[u8]) -> Vec<Result<Vec<u8>, CodecError>> {
         Table::SequencerKeys => vec![row::<SequencerKey>(value)],
         Table::Events => vec![row::<EventRow>(value)],
         Table::Anchors => vec![row::<AnchorRow>(value)],
+        Table::Checkpoints => vec![row::<SignedCheckpoint>(value)],
         Table::Secrets => vec![plain::<SecretRow>(value)],
         Table::Idempotency => vec![plain::<IdempotencyRow>(value), residue(value)],
         Table::Deliveries => vec![row::<DeliveryRow>(value), row::<OutboxRow>(value)],

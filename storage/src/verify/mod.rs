@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::thread;
 
 use kedge_protocol::chain::LogLeaf;
+use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::eip712::Domain;
 use kedge_protocol::log_tree;
 use kedge_protocol::record::RequestRecord;
@@ -51,6 +52,8 @@ pub struct StoreVerifySummary {
     /// Resources with actions.
     pub resources: u64,
     pub anchors: u64,
+    /// Kept checkpoints with a root of the state.
+    pub checkpoints: u64,
 }
 
 /// Options of a verification.
@@ -157,6 +160,7 @@ pub fn verify(
     check_counts(snapshot, &summary)?;
     keys::check(snapshot, &keys)?;
     summary.anchors = check_anchors(snapshot, &plan.domain, &keys)?;
+    summary.checkpoints = check_checkpoints(snapshot, &plan.domain, &keys)?;
     Ok(summary)
 }
 
@@ -229,6 +233,34 @@ fn check_anchors(
     }
 }
 
+/// Checks that every kept checkpoint is a signed one of this log, and has a root.
+fn check_checkpoints(
+    snapshot: &StoreSnapshot,
+    domain: &Domain,
+    keys: &SequencerKeys,
+) -> Result<u64, StoreFault> {
+    let separator = domain.separator();
+    let mut count = 0;
+    for signed in snapshot.checkpoints_from(0) {
+        let signed = signed?;
+        let what = match checkpoint_fault(snapshot, &signed, &separator, keys)? {
+            None if signed.checkpoint.state == Hash::ZERO => Some("it has no root of the state"),
+            what => what,
+        };
+        if let Some(what) = what {
+            return Err(StoreFault::Rows {
+                table: Table::Checkpoints,
+                what: format!(
+                    "the checkpoint over {} batches: {what}",
+                    signed.checkpoint.batches
+                ),
+            });
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
 fn anchor_fault(
     snapshot: &StoreSnapshot,
     anchor: &AnchorRow,
@@ -236,28 +268,37 @@ fn anchor_fault(
     keys: &SequencerKeys,
 ) -> Result<Option<&'static str>, StoreReadError> {
     let checkpoint = &anchor.checkpoint.checkpoint;
-    let signer = anchor
-        .checkpoint
-        .signature
-        .recover(&checkpoint.digest(separator));
+    if let Some(what) = checkpoint_fault(snapshot, &anchor.checkpoint, separator, keys)? {
+        return Ok(Some(what));
+    }
+    let is_named = anchor.id == checkpoint.anchor_id()
+        && snapshot.anchor_number(anchor.id)? == Some(anchor.number);
+    Ok((!is_named).then_some("its id is not its checkpoint's, or leads elsewhere"))
+}
+
+/// Why a checkpoint is not a signed one of this log.
+fn checkpoint_fault(
+    snapshot: &StoreSnapshot,
+    signed: &SignedCheckpoint,
+    separator: &Hash,
+    keys: &SequencerKeys,
+) -> Result<Option<&'static str>, StoreReadError> {
+    let checkpoint = &signed.checkpoint;
+    let signer = signed.signature.recover(&checkpoint.digest(separator));
     if signer != Ok(keys.key_of_checkpoint(checkpoint.batches)) {
         return Ok(Some(
             "its checkpoint is not signed with the sequencer's key of its last batch",
         ));
     }
-    if anchor.id != checkpoint.anchor_id()
-        || snapshot.anchor_number(anchor.id)? != Some(anchor.number)
-    {
-        return Ok(Some("its id is not its checkpoint's, or leads elsewhere"));
-    }
-    let Some(last) = anchor.last_batch() else {
-        return Ok(Some("it anchors an empty log"));
+    let (head, sequence) = match checkpoint.batches.checked_sub(1) {
+        None => (*separator, 0),
+        Some(last) => match snapshot.batch(last)? {
+            Some(batch) => (batch.header.head, batch.header.last_sequence()),
+            None => return Ok(Some("it is over batches that the log does not hold")),
+        },
     };
-    let Some(batch) = snapshot.batch(last)? else {
-        return Ok(Some("it anchors batches that the log does not hold"));
-    };
-    let same = batch.header.head == checkpoint.head
-        && batch.header.last_sequence() == checkpoint.sequence
+    let same = head == checkpoint.head
+        && sequence == checkpoint.sequence
         && log_tree::root(snapshot, checkpoint.batches)? == checkpoint.history;
     Ok((!same).then_some("its checkpoint does not match the log"))
 }

@@ -99,10 +99,10 @@ fn a_store_that_holds_its_log_itself_is_refused_and_says_why() {
 #[test]
 fn another_format_is_refused() {
     let (directory, _) = made(1);
-    tamper(directory.path(), "meta", b"format", |value| value[7] = 9);
+    tamper(directory.path(), "meta", b"format", |value| value[7] = 10);
     let error = open(directory.path()).unwrap_err();
     assert!(
-        matches!(&error, StoreOpenError::OtherFormat { found } if found == "9"),
+        matches!(&error, StoreOpenError::OtherFormat { found } if found == "10"),
         "{error}"
     );
 }

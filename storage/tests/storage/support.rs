@@ -102,6 +102,7 @@ pub(crate) type Touched = Vec<(Object, Option<Id>)>;
 pub(crate) type Before = (Hash, u64);
 
 /// The log so far, and the objects in it.
+#[derive(Clone)]
 pub(crate) struct Log {
     pub(crate) head: LogHead,
     pub(crate) tree: TreeFrontier,

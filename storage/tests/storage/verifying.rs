@@ -54,6 +54,7 @@ fn a_right_store_passes_and_shows_every_request_once() {
         additions_without_consent: 0,
         resources: 2 * BATCHES,
         anchors: 0,
+        checkpoints: 0,
     };
     assert_eq!(summary, Ok(expected));
     assert!(sequences.into_iter().eq(1..=log.head.sequence));

@@ -347,6 +347,7 @@ async fn batches_show_what_actions_say_to_who_may_read_actions() {
             }
             seen += &page.to_string();
         }
+        server.newest_checkpoint().await;
         let export = server.text("GET", "/export", &key, "").await;
         (seen, export)
     };

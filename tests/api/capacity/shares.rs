@@ -212,6 +212,8 @@ async fn large_log(server: &Server, caller: &Caller) -> String {
         let body = json!({ "template_id": template, "properties": large });
         caller.mint(server, &body).await.expect(201);
     }
+    // An export ends where a checkpoint leads.
+    server.newest_checkpoint().await;
     template
 }
 

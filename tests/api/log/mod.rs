@@ -5,3 +5,6 @@ mod disputes;
 mod export;
 mod honest_log;
 mod public_log;
+mod state;
+mod state_pages;
+mod strangers;

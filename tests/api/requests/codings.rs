@@ -149,6 +149,7 @@ async fn an_export_is_compressed_while_it_is_written() {
     let server = Server::start().await;
     let ann = Caller::register(&server, "ann@example.com").await;
     filled(&server, &ann).await;
+    server.newest_checkpoint().await;
     let export = ("GET", "/export");
     let (_, whole) = read(&server, &ann, export, &[]).await;
     let lines = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap().lines().count();

@@ -31,7 +31,8 @@ async fn an_index_writes_what_changes_in_it_and_nothing_where_there_is_none() {
     let port = free.local_addr().unwrap().port();
     drop(free);
     let listen = format!("metrics_listen=\"127.0.0.1:{port}\"");
-    let server = Server::start_with(&[&listen]).await;
+    // No frame says meanwhile that a root is due.
+    let server = Server::start_with(&[&listen, "checkpoint_interval_s=3600"]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let plain = ann.new_template(&server, "plain").await;
     let unmarked = json!({ "name": "unmarked", "schema": { "properties": { "price": {} } } });

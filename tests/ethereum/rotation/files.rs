@@ -11,10 +11,12 @@ use kedge_protocol::{BatchKeys, Id, Prefix, SequencerKeys};
 use serde_json::{Value, json};
 
 use super::{LIMIT, Rotated, kedge};
-use crate::support::eventually;
+use crate::support::{checkpoint_over, eventually};
 
 /// The whole export, with the account's requests.
 async fn export_of(account: &Account) -> String {
+    let header = account.client().highest_header().unwrap().header;
+    checkpoint_over(account.client(), header.last_sequence()).await;
     let mut export = account.export(0).await.unwrap();
     let mut text = String::new();
     while let Some(line) = export.line().await.unwrap() {

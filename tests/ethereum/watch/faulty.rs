@@ -1,6 +1,6 @@
 //! A sequencer under a test's control: it signs, serves and anchors logs with faults. It is no part of any binary. The
 //! protocol's own types make and sign everything; what an honest server would refuse to make is altered before it is
-//! signed. It serves the two routes that a watchtower reads, one of them the export.
+//! signed. It serves the routes that a watchtower reads: the export, and states to who has a token.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -22,6 +22,7 @@ use kedge_protocol::{Hash, Id, Prefix};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use super::scene::SignedState;
 use super::signed_log::{Draft, SignedLog, domain, key};
 
 pub(crate) fn sequencer() -> SigningKey {
@@ -44,7 +45,13 @@ pub(crate) struct Show {
     /// Receipts, headers and checkpoints that it gave to others, in their JSON form.
     pub(crate) given: Vec<Value>,
     /// The requests that it serves, after their batches.
-    requests: Vec<RequestRecord<'static>>,
+    pub(crate) requests: Vec<RequestRecord<'static>>,
+    /// The organization whose requests they are.
+    pub(crate) organization_id: Option<Id>,
+    /// The states that it proves.
+    pub(crate) states: Vec<SignedState>,
+    /// The ids whose state it withholds.
+    pub(crate) hidden: Vec<Id>,
 }
 
 impl Show {
@@ -70,16 +77,35 @@ impl Show {
     }
 
     fn of(log: SignedLog) -> Self {
-        let checkpoint = log.checkpoint(4).sign(&domain().separator(), &sequencer());
+        let batches = log.batches.len() as u64;
+        let checkpoint = log.checkpoint(batches);
         Self {
+            checkpoint: checkpoint.sign(&domain().separator(), &sequencer()),
             log,
             anchored: 3,
             served: 4,
             archived: 0,
             withheld: Vec::new(),
-            checkpoint,
             given: Vec::new(),
             requests: Vec::new(),
+            organization_id: None,
+            states: Vec::new(),
+            hidden: Vec::new(),
+        }
+    }
+
+    /// A log with its requests, not anchored, and the checkpoint that its export ends with.
+    pub(crate) fn of_requests(
+        log: SignedLog,
+        requests: Vec<RequestRecord<'static>>,
+        checkpoint: SignedCheckpoint,
+    ) -> Self {
+        Self {
+            anchored: 0,
+            served: log.batches.len() as u64,
+            checkpoint,
+            requests,
+            ..Self::of(log)
         }
     }
 
@@ -126,14 +152,8 @@ impl Show {
         log.append(honest.with_leaf(0, |leaf| *leaf = placed[0]));
         let checkpoint = log.checkpoint(1).sign(&domain().separator(), &sequencer());
         Self {
-            log,
             anchored: 1,
-            served: 1,
-            archived: 0,
-            withheld: Vec::new(),
-            checkpoint,
-            given: Vec::new(),
-            requests: vec![record],
+            ..Self::of_requests(log, vec![record], checkpoint)
         }
     }
 
@@ -187,7 +207,7 @@ impl Show {
             sequence: 0,
             head: domain().separator(),
             peaks: self.frontier(from).peaks().to_vec(),
-            organization_id: None,
+            organization_id: self.organization_id,
             operators: Vec::new(),
         };
         let batches = (from..self.served).flat_map(|number| {
@@ -211,6 +231,15 @@ impl Show {
         lines
             .map(|line| serde_json::to_string(&line).unwrap() + "\n")
             .collect()
+    }
+
+    /// The answer of `/state/{id}?checkpoint=`.
+    fn state(&self, id: &str, query: &str) -> Option<String> {
+        let id: Id = id.parse().unwrap();
+        let batches: u64 = query.strip_prefix("checkpoint=")?.parse().unwrap();
+        let mut states = self.states.iter().filter(|_| !self.hidden.contains(&id));
+        let state = states.find(|state| state.checkpoint.checkpoint.batches == batches)?;
+        Some(json!(state.answer(id)).to_string())
     }
 }
 
@@ -261,6 +290,20 @@ fn answer(show: &Show, request: &Request<Incoming>) -> Response<Full<Bytes>> {
             return gone;
         }
         return done(show.export(from));
+    }
+    let missing = || {
+        let envelope = json!({ "code": "RESOURCE_NOT_FOUND", "status": 404, "body": {} });
+        let mut answer = done(envelope.to_string());
+        *answer.status_mut() = StatusCode::NOT_FOUND;
+        answer
+    };
+    let path = request.uri().path();
+    if let Some(id) = path.strip_prefix("/state/") {
+        let query = request.uri().query().unwrap();
+        return show.state(id, query).map_or_else(missing, done);
+    }
+    if path.starts_with("/ebus/actions/") {
+        return missing();
     }
     let domain = domain();
     let key = sequencer().address();

@@ -5,9 +5,13 @@ mod life;
 mod record;
 mod state;
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use kedge_client::{NewObject, Properties};
+use kedge_protocol::Hash;
+use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::resource::ObjectStatus;
 use serde_json::{Value, json};
 
@@ -125,7 +129,34 @@ fn is_kept_and_copied(server: Server, setup: &Setup, directory: &Path) {
     done(&["verify", "data", "--dev"], &[data]);
 }
 
-// Holds invariant 250.
+/// The checkpoints that a client was shown and keeps: their states, by the number of their batches.
+#[derive(Default)]
+struct ShownStates(BTreeMap<u64, Hash>);
+
+impl ShownStates {
+    /// Asks for the newest checkpoint. No number may ever get another state.
+    async fn ask(&mut self, setup: &Setup) -> Checkpoint {
+        let client = connect(&setup.url()).await;
+        let checkpoint = client.checkpoint().await.unwrap().checkpoint;
+        let shown = *self.0.entry(checkpoint.batches).or_insert(checkpoint.state);
+        assert_eq!(shown, checkpoint.state, "two states of {checkpoint:?}");
+        checkpoint
+    }
+
+    /// Asks until the newest checkpoint has a root of the state.
+    async fn ask_until_rooted(&mut self, setup: &Setup) {
+        let begun = Instant::now();
+        while self.ask(setup).await.state == Hash::ZERO {
+            assert!(begun.elapsed() < PATIENCE, "no checkpoint gets a root");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Patience with the first root.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+// Holds invariants 250, 256, 257.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_earlier_state_is_read_continued_and_copied() {
     let names = all();
@@ -140,12 +171,23 @@ async fn every_earlier_state_is_read_continued_and_copied() {
         let server = setup.start();
         let (status, ready) = server.readiness().await;
         assert_eq!(status, 200, "{name}: {ready}");
+        let mut shown = ShownStates::default();
+        let before = shown.ask(&setup).await;
+        assert_eq!(
+            before.state,
+            Hash::ZERO,
+            "what was signed before the upgrade has no root"
+        );
         reads_as_recorded(&state, &setup).await;
+        assert_eq!(shown.ask(&setup).await.batches, before.batches);
         continues(&setup).await;
+        shown.ask_until_rooted(&setup).await;
         is_kept_and_copied(server, &setup, directory.path());
         // Starts once more, from the rebuilt store.
         let server = setup.start();
+        shown.ask(&setup).await;
         continues(&setup).await;
+        shown.ask_until_rooted(&setup).await;
         server.stop();
     }
 }

@@ -10,5 +10,6 @@ mod mark;
 mod memory;
 mod private;
 mod rebuild;
+mod roots;
 mod side_keys;
 mod stop;

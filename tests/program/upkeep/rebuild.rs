@@ -11,10 +11,11 @@ use kedge_storage::{Store, StoreOpenError, StoreOptions, Table};
 use super::made::{Made, done, every_file, kedge, refused};
 use crate::support::{Rng, copy_directory};
 
-/// Tables that must be the same afterwards: all except the store's own metadata.
-fn tables() -> Vec<Table> {
+/// Tables that must be the same afterwards: all except the store's own metadata, and what each copy makes of the rows.
+pub(super) fn tables() -> Vec<Table> {
     let all = Table::ALL.iter().copied();
-    all.filter(|table| *table != Table::Meta).collect()
+    let is_compared = |table: &Table| *table != Table::Meta && !table.is_of_copy();
+    all.filter(is_compared).collect()
 }
 
 /// A log with a row in most tables.
@@ -110,7 +111,7 @@ async fn every_table_is_made_again() {
     let files = files_of(&made);
     // Files are removed, cut off, and overwritten, in turn.
     let mut damaged = 0;
-    for table in tables() {
+    for table in Table::ALL {
         for file in files.get(table.name()).into_iter().flatten() {
             let length = std::fs::metadata(file).unwrap().len();
             match damaged % 3 {

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::drill::{back_up, json_of};
 use super::made::{Made, done, kedge, refused};
+use super::rebuild::tables;
 use crate::support::server::Setup;
 use crate::support::{PASSWORD, Rng, http, register, template};
 
@@ -208,11 +209,7 @@ async fn keys_rotate_while_the_server_runs_and_the_log_still_makes_every_row() {
     assert!(printed.contains("keys 1, 2, 3, 4"), "{printed}");
 
     // The log and the keys alone yield every row.
-    let tables: Vec<Table> = Table::ALL
-        .iter()
-        .copied()
-        .filter(|table| *table != Table::Meta)
-        .collect();
+    let tables = tables();
     let before = sealed.made.rows(&tables);
     for table in [Table::Credentials, Table::Secrets, Table::Idempotency] {
         assert!(before[table.name()].len() >= 4, "{}", table.name());

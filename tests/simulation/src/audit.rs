@@ -72,6 +72,9 @@ pub(crate) fn audit_to(
             head.sequence,
         ));
     }
+    for signed in snapshot.checkpoints_from(0) {
+        ledger.note_state(&signed.map_err(unread)?.checkpoint)?;
+    }
     ledger.check(&contents, &batches, &nonces, extent)?;
     model.compare(snapshot)?;
     Ok(model)
@@ -114,5 +117,29 @@ pub(crate) fn verify(
     });
     finished.map_err(|error| failed(&error))?;
     put?;
-    verify::compare_state(snapshot, &made.snapshot()).map_err(|difference| failed(&difference))
+    verify::compare_state(snapshot, &made.snapshot()).map_err(|difference| failed(&difference))?;
+    compare_root(snapshot, &made)
+}
+
+/// Compares the root of the newest state with that of the rows that the log gives.
+fn compare_root(snapshot: &StoreSnapshot, made: &Store) -> Result<(), Violation> {
+    let batches = snapshot.head().map_err(unread)?.batches;
+    let expected = made.make_scratch_state(batches, snapshot).map_err(unread)?;
+    let own = snapshot.root_at(batches).map_err(unread)?;
+    let signed = snapshot.checkpoint(batches).map_err(unread)?;
+    let roots = [
+        own.map(|own| own.root),
+        signed.map(|signed| signed.checkpoint.state),
+    ];
+    if roots
+        .into_iter()
+        .flatten()
+        .all(|root| root == expected.root)
+    {
+        return Ok(());
+    }
+    Err(Violation::new(
+        "the log gives another root of the state after its batch",
+        batches,
+    ))
 }

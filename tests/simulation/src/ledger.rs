@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use kedge_actors::api::NonceOutcome;
 use kedge_actors::{ActionOutcome, SubmissionError, SubmissionOutcome};
+use kedge_protocol::checkpoint::Checkpoint;
 use kedge_protocol::receipt::{BatchReceipt, RECEIPT_VERSION, ReceiptAction};
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::signature::SigningKey;
 use kedge_protocol::{Address, Hash};
 use kedge_storage::LogHead;
+use parking_lot::Mutex;
 
 use crate::client::{DOMAIN, ObjectCondition, SignedOrder};
 use crate::plan::Violation;
@@ -46,6 +48,8 @@ pub(crate) struct Ledger {
     headers: BTreeMap<u64, Hash>,
     /// Ends of the log seen by readers: head by number of batches.
     seen: BTreeMap<u64, Hash>,
+    /// States of signed checkpoints that were ever readable, by their batches.
+    states: Mutex<BTreeMap<u64, Hash>>,
     /// Nonces answered as spent, with the sequence.
     spent: Vec<(Address, u64, u64)>,
     /// Batches released since the last power failure, which also loses the mark in the page cache.
@@ -55,6 +59,19 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    /// Notes a signed checkpoint. No number of batches may have two states.
+    pub(crate) fn note_state(&self, checkpoint: &Checkpoint) -> Result<(), Violation> {
+        let mut states = self.states.lock();
+        let first = *states.entry(checkpoint.batches).or_insert(checkpoint.state);
+        if first == checkpoint.state {
+            return Ok(());
+        }
+        Err(Violation::new(
+            "two states were signed after as many batches",
+            checkpoint.batches,
+        ))
+    }
+
     pub(crate) fn new(key: &SigningKey) -> Self {
         Self {
             key: key.address(),
@@ -62,6 +79,7 @@ impl Ledger {
             acknowledged: BTreeMap::new(),
             headers: BTreeMap::new(),
             seen: BTreeMap::new(),
+            states: Mutex::default(),
             spent: Vec::new(),
             released: 0,
             done: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kedge_actors::timekeeper::{TimeBounds, Timekeeper};
-use kedge_actors::{EngineOptions, HeldKeys, passing_clock, wall_clock};
+use kedge_actors::{EngineOptions, HeldKeys, RootOptions, passing_clock, wall_clock};
 use kedge_runtime::env::Env;
 use kedge_runtime::executor::EngineRuntime;
 
@@ -53,6 +53,11 @@ pub(crate) fn options(
         disk_reserve_bytes: 0,
         replicated: false,
         group_bytes_max: 32 << 20,
+        roots: Some(RootOptions {
+            interval: Duration::from_secs(2),
+            kept: Duration::from_mins(10),
+            kept_bytes: u64::MAX,
+        }),
         env,
     })
 }

@@ -189,15 +189,12 @@ impl SimulationRun {
             }
             let head = engine.published().head;
             self.callers.ledger.lock().saw(&head)?;
-            if let Some(anchoring) = &mut self.anchoring {
-                anchoring.look(engine)?;
-            }
-            if let Some(webhooks) = &mut self.webhooks {
-                webhooks.look(engine)?;
-            }
+            let looked = self.look(engine);
+            // A machine that stopped reads nothing.
             if self.machine.disk.stopped() {
                 return Ok(ProcessEnd::Power);
             }
+            looked?;
             if self.is_over() {
                 return Ok(ProcessEnd::Killed);
             }
@@ -228,6 +225,17 @@ impl SimulationRun {
                 MachineFault::ClockStops => self.machine.stop_clock(),
             }
         }
+    }
+
+    /// Checks what runs next to the path of a commit.
+    fn look(&mut self, engine: &Engine) -> Result<(), Violation> {
+        if let Some(anchoring) = &mut self.anchoring {
+            anchoring.look(engine)?;
+        }
+        if let Some(webhooks) = &mut self.webhooks {
+            webhooks.look(engine)?;
+        }
+        Ok(())
     }
 
     /// Ends in order: everything with a sequence is durable.

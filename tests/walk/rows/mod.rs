@@ -9,5 +9,6 @@ pub(crate) mod log;
 pub(crate) mod objects;
 pub(crate) mod organization;
 pub(crate) mod service;
+pub(crate) mod state;
 pub(crate) mod templates;
 pub(crate) mod webhooks;

@@ -143,6 +143,9 @@ impl Publisher {
         } = formed;
         self.store.index(&group.take_action_ids());
         self.store.release(&head)?;
+        if group.is_root_due() {
+            self.roots.due.add(&snapshot);
+        }
         // Noted before readers can see the group's effects.
         if let Some(observed) = &afterwards.observed {
             observed.placed();

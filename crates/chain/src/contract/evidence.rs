@@ -121,7 +121,8 @@ pub(crate) fn header(evidence: &HeaderEvidence) -> Token {
     ])
 }
 
-fn checkpoint(evidence: &CheckpointEvidence) -> Token {
+/// The contracts' `CheckpointEvidence`.
+pub(crate) fn checkpoint(evidence: &CheckpointEvidence) -> Token {
     Token::Tuple(vec![
         checkpoint_token(&evidence.checkpoint),
         Token::Bytes(evidence.signature.0.to_vec()),
@@ -129,7 +130,8 @@ fn checkpoint(evidence: &CheckpointEvidence) -> Token {
     ])
 }
 
-fn leaf(evidence: &LeafEvidence) -> Token {
+/// The contracts' `LeafEvidence`.
+pub(crate) fn leaf(evidence: &LeafEvidence) -> Token {
     Token::Tuple(vec![
         action_leaf(&evidence.leaf),
         number(u64::from(evidence.index)),
@@ -190,17 +192,17 @@ impl AnchorContract {
         })
     }
 
-    /// The trust that a check of this evidence needs: the contract's keys, and the checkpoints that the evidence names,
-    /// as of block `at`.
+    /// The trust that a check of evidence needs: the contract's keys, and the anchored checkpoints that the evidence
+    /// names, by their batch counts, as of block `at`.
     pub async fn trust_for(
         &self,
-        evidence: &Evidence,
+        anchored_batches: &[u64],
         domain: Domain,
         at: BlockTag,
         now_s: u64,
     ) -> Result<ContractView, ContractReadError> {
         let mut trust = self.key_trust().await?.trust(domain, now_s);
-        for batches in evidence.anchored_batches() {
+        for &batches in anchored_batches {
             let holder = self.holder_of(batches, at).await?;
             match holder.checkpoint(batches, at).await {
                 Ok(record) => {

@@ -13,6 +13,7 @@ mod instance;
 mod operator_transaction;
 mod reader;
 mod revert;
+mod state_evidence;
 
 use ethers_core::abi::Token;
 use ethers_core::types::{Log, U256};
@@ -31,6 +32,7 @@ pub use instance::ContractReadError;
 pub use operator_transaction::{MinedTransaction, TransactError, transact, transact_paying};
 pub use reader::{AnchorContract, AnchorContractState, AnchoredRecord, LatestCheckpoint};
 pub use revert::decode_revert;
+pub use state_evidence::state_evidence_calldata;
 
 fn encode(name: &str, arguments: &[Token]) -> Vec<u8> {
     ANCHOR.encode(name, arguments)

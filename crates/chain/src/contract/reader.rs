@@ -309,13 +309,28 @@ impl AnchorContract {
         checkpoint: &Checkpoint,
         at: BlockTag,
     ) -> Result<bool, ContractReadError> {
-        match self.checkpoint(checkpoint.batches, at).await {
-            Ok(record) => Ok(record.history == checkpoint.history
+        let record = self.record(checkpoint.batches, at).await?;
+        Ok(record.is_some_and(|record| {
+            record.history == checkpoint.history
                 && [Hash::ZERO, checkpoint.state].contains(&record.state)
                 && record.sequence == checkpoint.sequence
-                && record.issued_at_ms == checkpoint.issued_at_ms),
+                && record.issued_at_ms == checkpoint.issued_at_ms
+        }))
+    }
+
+    /// The record of the checkpoint with exactly `batches`, as of block `at`; `None` if there is none.
+    ///
+    /// # Errors
+    /// The node cannot be asked, or there is no anchor contract at the address.
+    pub async fn record(
+        &self,
+        batches: u64,
+        at: BlockTag,
+    ) -> Result<Option<AnchoredRecord>, ContractReadError> {
+        match self.checkpoint(batches, at).await {
+            Ok(record) => Ok(Some(record)),
             Err(ContractReadError::Rpc(RpcError::Node(error))) if error.revert_data().is_some() => {
-                Ok(false)
+                Ok(None)
             }
             Err(error) => Err(error),
         }

@@ -295,10 +295,12 @@ impl ResponderCase {
     }
 
     fn kind(&self) -> &'static str {
-        match self.asked.map(|asked| asked.kind) {
+        match self.asked.map(|asked| asked.subject.kind()) {
             Some(CaseKind::Action) => "action",
             Some(CaseKind::Inclusion) => "inclusion",
             Some(CaseKind::Leaves) => "leaves",
+            Some(CaseKind::Entry) => "entry",
+            Some(CaseKind::State) => "state",
             None => "stored",
         }
     }

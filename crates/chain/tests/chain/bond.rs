@@ -1,9 +1,9 @@
 //! The bond's binding against contracts on a real node: values round-trip.
 
 use kedge_chain::contract::bond::{
-    BondCase, BondContract, BondEvent, BondTerms, CaseKind, CaseOpened, CaseState, action_case_id,
-    answer_leaves_calldata, commit_calldata, commitment, demand_leaves_calldata, deploy_bond,
-    deposit_calldata, inclusion_case_id, leaves_case_id, request_withdrawal_calldata,
+    BondCase, BondContract, BondEvent, BondTerms, CaseOpened, CaseState, CaseSubject, FaultJudges,
+    action_case_id, answer_leaves_calldata, commit_calldata, commitment, demand_leaves_calldata,
+    deploy_bond, deposit_calldata, inclusion_case_id, leaves_case_id, request_withdrawal_calldata,
     settle_calldata, withdraw_calldata,
 };
 use kedge_chain::contract::{
@@ -36,6 +36,7 @@ pub(crate) struct Bonded {
     pub(crate) rpc: RpcClient,
     pub(crate) anchor: AnchorContract,
     pub(crate) bond: BondContract,
+    pub(crate) judges: FaultJudges,
 }
 
 impl Bonded {
@@ -52,6 +53,7 @@ impl Bonded {
         Self {
             anchor: AnchorContract::new(rpc.clone(), anchor),
             bond,
+            judges: made.judges,
             anvil,
             rpc,
         }
@@ -117,7 +119,7 @@ impl Bonded {
         header
     }
 
-    async fn events(&self) -> Vec<BondEvent> {
+    pub(crate) async fn events(&self) -> Vec<BondEvent> {
         let head = self.rpc.block(BlockTag::Latest).await.unwrap().unwrap();
         self.bond.events(0, head.number.as_u64()).await.unwrap()
     }
@@ -192,12 +194,8 @@ async fn a_demand_is_opened_seen_and_answered_or_settled() {
     assert_eq!((state.open_cases, state.case_deposit_wei), (1, 2_000));
     let opened = CaseOpened {
         id,
-        kind: CaseKind::Leaves,
         opener: opener.address(),
-        number: 0,
-        batch_hash: Hash::ZERO,
-        leaf: Hash::ZERO,
-        sequence: 0,
+        subject: CaseSubject::Leaves { number: 0 },
         deadline_s: case.deadline_s,
     };
     assert_eq!(bonded.events().await, [BondEvent::CaseOpened(opened)]);

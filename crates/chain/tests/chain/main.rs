@@ -13,5 +13,7 @@ mod responder;
 mod rpc_client;
 mod sender_errors;
 mod sender_life;
+mod state_cases;
+mod state_evidence;
 mod support;
 mod verdicts;

@@ -1,16 +1,13 @@
 //! Credentials of an import: a signing key with an API key or a login.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kedge_client::{Account, Client, RetryPolicy};
-use kedge_config::secrets::SecretError;
 use kedge_protocol::signature::SigningKey;
 
+use crate::input::{API_KEY, secret};
 use crate::output::{CliResult, CommandFailure, refuse_usage};
 
-/// Environment variable of the API key.
-const API_KEY: &str = "KEDGE_API_KEY";
 /// Environment variable of the password.
 const PASSWORD: &str = "KEDGE_PASSWORD";
 /// Limit of attempts at a read-only request while the server asks to wait.
@@ -64,25 +61,4 @@ impl ImportAccessArgs {
         }
         Ok(account)
     }
-}
-
-/// The first line of a private file, or a variable's value.
-fn secret(file: Option<&Path>, variable: &str) -> CliResult<Option<String>> {
-    let Some(file) = file else {
-        return Ok(std::env::var(variable).ok());
-    };
-    let failed = CommandFailure::unreadable(file);
-    let mode = std::fs::metadata(file)
-        .map_err(failed)?
-        .permissions()
-        .mode();
-    if mode & 0o077 != 0 {
-        return refuse_usage(SecretError::Open(file.to_owned()));
-    }
-    let text = std::fs::read_to_string(file).map_err(failed)?;
-    let line = text.lines().next().unwrap_or_default();
-    if line.is_empty() {
-        return refuse_usage(format!("{} is empty", file.display()));
-    }
-    Ok(Some(line.to_owned()))
 }

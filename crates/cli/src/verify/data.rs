@@ -45,7 +45,8 @@ enum DataCheckLevel {
     Hashes,
     /// Also the signature of every request.
     Signatures,
-    /// Also the state: replaying the log under the rules must produce every row of it.
+    /// Also the state: replaying the log under the rules must produce every row of it, and the root of the state in every
+    /// signed checkpoint.
     #[default]
     State,
 }
@@ -112,6 +113,7 @@ pub(crate) async fn run(args: VerifyDataArgs) -> CliResult<()> {
             "key_additions_without_consent": summary.additions_without_consent,
             "resources": summary.resources,
             "anchors": summary.anchors,
+            "checkpoints": summary.checkpoints,
             "files": files,
         }));
     }
@@ -130,6 +132,7 @@ pub(crate) async fn run(args: VerifyDataArgs) -> CliResult<()> {
         ),
         ("resources", summary.resources.to_string()),
         ("anchors", summary.anchors.to_string()),
+        ("checkpoints", summary.checkpoints.to_string()),
         ("files", files.to_string()),
         ("signed by", signed_by(&verifier)?),
     ]))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kedge_chain::rpc::BlockTag;
 use kedge_protocol::Hash;
-use kedge_protocol::evidence::{self, EvidenceFile};
+use kedge_protocol::evidence::{self, FaultFile};
 use kedge_runtime::env::{Env as _, RealEnv};
 use serde_json::json;
 
@@ -40,33 +40,43 @@ fn parse_checkpoint(text: &str) -> Result<(u64, Hash), String> {
 }
 
 pub(crate) async fn run(args: VerifyEvidenceArgs) -> CliResult<()> {
-    let file = EvidenceFile::parse(&read(&args.file)?)?;
+    let file = FaultFile::parse(&read(&args.file)?)?;
     let trust = args.trust.resolve().await?;
     let trust = trust_of(&file, &trust, &args.checkpoint).await?;
     report(&check(&file, &trust)?, args.json)
 }
 
-pub(super) fn check(file: &EvidenceFile, trust: &evidence::ContractView) -> CliResult<VerifyRows> {
-    let verdict = file.check(trust)?;
+pub(super) fn check(file: &FaultFile, trust: &evidence::ContractView) -> CliResult<VerifyRows> {
+    let (fault, batch, subject) = match file {
+        FaultFile::Log(file) => {
+            let verdict = file.check(trust)?;
+            (verdict.fault.text(), verdict.batch, file.evidence.subject())
+        }
+        FaultFile::State(file) => {
+            let fault = file.check(trust)?;
+            (fault.text(), file.evidence.batch(), file.evidence.subject())
+        }
+    };
     Ok(vec![
-        ("fault", json!(verdict.fault.text())),
+        ("fault", json!(fault)),
         ("proven", json!(true)),
-        ("batch", json!(verdict.batch)),
-        ("about", json!(file.evidence.subject())),
-        ("checkpoints", json!(file.evidence.anchored_batches())),
+        ("batch", json!(batch)),
+        ("about", json!(subject)),
+        ("checkpoints", json!(file.anchored_batches())),
     ])
 }
 
 /// The log's trust anchors, from the caller or the contract.
 async fn trust_of(
-    file: &EvidenceFile,
+    file: &FaultFile,
     trust: &CliTrust,
     checkpoints: &[(u64, Hash)],
 ) -> CliResult<evidence::ContractView> {
-    let (domain, keys) = trust.of(file.domain).await?;
+    let (domain, keys) = trust.of(file.domain()).await?;
     if let Some(contract) = trust.contract() {
+        let batches = file.anchored_batches();
         let reported = contract.trust_for(
-            &file.evidence,
+            &batches,
             domain,
             BlockTag::Finalized,
             RealEnv.unix_ms() / 1_000,

@@ -1,6 +1,6 @@
 //! `kedge verify log`: checks a log's segments without the store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,10 +9,14 @@ use kedge_config::secrets;
 use kedge_log::env::RealEnv;
 use kedge_log::verify::{LogVerifyPlan, LogVerifySummary};
 use kedge_log::{KeyId, LogReader, SideKeys};
+use kedge_protocol::{KeyActivation, SequencerKeys};
+use kedge_upkeep::bounds::MemoryBounds;
+use kedge_upkeep::fold::LogFold;
 use serde_json::json;
 
-use super::super::output::{CliResult, CommandFailure, print_error};
+use super::super::output::{CliResult, CommandFailure, print_error, progress_bar};
 use super::super::trust::TrustArgs;
+use super::bounds::BoundsArgs;
 use super::rows::{VerifyRows, report};
 
 /// Bytes of cached decompressed blocks: a check reads each block once.
@@ -25,9 +29,12 @@ pub(crate) struct VerifyLogArgs {
     /// Also check the signature of every request, not only those of batches.
     #[arg(long)]
     signatures: bool,
-    /// A key that opens side entries, with its number in the segments; repeat for each key.
+    /// A key that opens side entries, with its number in the segments; repeat for each key. With keys the log is folded
+    /// under the rules, and the root of the state in every signed checkpoint is compared.
     #[arg(long, value_name = "ID:FILE", value_parser = parse_key)]
     key: Vec<(KeyId, PathBuf)>,
+    #[command(flatten)]
+    bounds: BoundsArgs,
     #[command(flatten)]
     trust: TrustArgs,
     /// Print what was checked as JSON.
@@ -72,7 +79,38 @@ pub(crate) async fn run(args: VerifyLogArgs) -> CliResult<()> {
         side_keys,
     };
     let (summary, actions_per_s) = check(&reader, &plan)?;
-    report(&rows(&plan, &reader, &summary, actions_per_s), args.json)
+    let roots = check_roots(&args.dir, args.bounds.bounds(), &plan, &summary)?;
+    let rows = rows(&plan, &reader, &summary, (actions_per_s, roots));
+    report(&rows, args.json)
+}
+
+/// Compares the roots of the state in signed checkpoints with a fold of the log. Returns how many there are; `None` if
+/// they cannot be read or made.
+fn check_roots(
+    dir: &Path,
+    bounds: MemoryBounds,
+    plan: &LogVerifyPlan,
+    summary: &LogVerifySummary,
+) -> CliResult<Option<u64>> {
+    let Some(side_keys) = plan.side_keys.clone().filter(|_| summary.histories) else {
+        return Ok(None);
+    };
+    let signers = summary.signers.iter().map(|(batch, signer)| KeyActivation {
+        key: *signer,
+        from_batch: *batch,
+    });
+    let signers: Vec<KeyActivation> = signers.collect();
+    if signers.is_empty() {
+        return Ok(Some(0));
+    }
+    let keys = SequencerKeys::new(signers)?;
+    let fold = LogFold::open(dir, None, side_keys, bounds)?;
+    let checkpoints = fold.checkpoints()?;
+    let bar = progress_bar("folding");
+    bar.set_length(fold.batches());
+    let roots = fold.verify_roots(&checkpoints, &keys, |batches| bar.set_position(batches))?;
+    bar.finish_and_clear();
+    Ok(Some(roots))
 }
 
 /// Checks the log; also returns its speed in actions per second.
@@ -93,11 +131,14 @@ fn rows(
     plan: &LogVerifyPlan,
     reader: &LogReader,
     summary: &LogVerifySummary,
-    actions_per_s: u64,
+    (actions_per_s, roots): (u64, Option<u64>),
 ) -> VerifyRows {
-    let mut unchecked = vec!["the rules and the state"];
+    let mut unchecked = Vec::new();
     if !plan.request_signatures {
-        unchecked.insert(0, "signatures of requests");
+        unchecked.push("signatures of requests");
+    }
+    if roots.is_none_or(|roots| roots == 0) {
+        unchecked.push("the rules and the state");
     }
     if plan.keys.is_none() {
         unchecked.push("whether the signers are to be trusted");
@@ -108,6 +149,10 @@ fn rows(
     if plan.side_keys.is_none() {
         unchecked.push("what side entries hold");
     }
+    let not_checked = match unchecked.as_slice() {
+        [] => "nothing".to_owned(),
+        unchecked => unchecked.join(", "),
+    };
     let signers = summary.signers.iter().map(|(batch, signer)| match batch {
         0 => signer.to_string(),
         from => format!("{signer} from batch {from} on"),
@@ -118,9 +163,9 @@ fn rows(
         1 => format!("key {}", sealed_under[0]),
         _ => format!("keys {}", sealed_under.join(", ")),
     };
-    vec![
+    let mut rows = vec![
         ("valid", json!(true)),
-        ("not checked", json!(unchecked.join(", "))),
+        ("not checked", json!(not_checked)),
         ("log", json!(reader.identity())),
         ("first frame", json!(reader.first_frame())),
         ("frames", json!(summary.frames)),
@@ -137,5 +182,9 @@ fn rows(
         ("signed by", json!(signers.collect::<Vec<_>>().join(", "))),
         ("last frame", json!(reader.position().frame)),
         ("hash", json!(reader.position().hash)),
-    ]
+    ];
+    if let Some(roots) = roots {
+        rows.push(("roots of the state", json!(roots)));
+    }
+    rows
 }

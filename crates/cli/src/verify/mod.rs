@@ -1,4 +1,4 @@
-//! `kedge verify`: checks of receipts, proof files and claims against trusted keys, and of whole data directories.
+//! `kedge verify`: checks of receipts, proof files, state proofs and claims against trusted keys, and of whole data directories.
 
 pub(crate) mod anchor_check;
 pub(crate) mod bounds;
@@ -7,7 +7,9 @@ pub(crate) mod data;
 mod evidence;
 mod export;
 mod log;
+mod object;
 mod rows;
+pub(crate) mod state;
 
 use std::path::PathBuf;
 
@@ -81,6 +83,20 @@ pub(crate) enum VerifyCommand {
     /// Names the segment, byte and sequences that do not hold. Naming whom to trust is optional: without it the signers
     /// are reported but not compared. Nothing in the directory is changed.
     Log(log::VerifyLogArgs),
+    /// Verify a state proof: what the log had made of one id after a signed checkpoint, or that it had made nothing.
+    ///
+    /// The file is an answer of GET /state/{id}, of an object's or a template's state-proof, or of a request with
+    /// ?prove=true, whole: each item that it shows is compared with its proof, and what no proof covers is named, such as
+    /// times. That a list is complete is not proven. Offline, and with --rpc also against the contract, which must hold
+    /// the checkpoint with this history and this root.
+    State(state::VerifyStateArgs),
+    /// Verify one resource: replay its own history, and compare every field and text with its state proof.
+    ///
+    /// Takes an id and a server, or files that an earlier check saved or that hold the server's answers. Checks every
+    /// signature and hash, that the checkpoint's log holds every action, and that none is missing between nothing and
+    /// the proven entry; then repeats the actions by the rules. Differences are listed with both values. With --rpc the
+    /// contract must hold the checkpoint with this history and this root.
+    Object(Box<object::VerifyObjectArgs>),
 }
 
 pub(crate) async fn run(command: VerifyCommand) -> CliResult<()> {
@@ -105,6 +121,8 @@ pub(crate) async fn run(command: VerifyCommand) -> CliResult<()> {
         VerifyCommand::Data(args) => data::run(args).await,
         VerifyCommand::Export(args) => export::run(args).await,
         VerifyCommand::Log(args) => log::run(args).await,
+        VerifyCommand::State(args) => state::run(args).await,
+        VerifyCommand::Object(args) => object::run(*args).await,
     }
 }
 

@@ -321,6 +321,7 @@ impl StatusReporter {
         let keys = (self.keys)();
         let standing = self.standing.borrow();
         ClusterMember {
+            log_format: kedge_log::frame::header::FORMAT,
             node: self.node.clone(),
             url: self.url.clone(),
             role: standing.role.name().to_owned(),

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::{Cluster, ClusterMember};
+use kedge_actors::Engine;
+use kedge_log::frame::header::FORMAT;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -42,6 +44,33 @@ async fn look_at_stream(cluster: Cluster, found: watch::Sender<Option<String>>) 
     }
 }
 
+/// A node whose program cannot read the newest frames.
+fn older_member(members: &[ClusterMember]) -> Option<&ClusterMember> {
+    members.iter().find(|member| member.log_format < FORMAT)
+}
+
+/// Lets the engine say from when on checkpoints have roots of the state, once every node reads the frame that says it.
+async fn allow_roots(cluster: Cluster, engine: Engine) {
+    let mut has_warned = false;
+    loop {
+        if let Ok(members) = cluster.members().await {
+            match older_member(&members) {
+                None => return engine.allow_roots(true),
+                Some(older) if !has_warned => {
+                    has_warned = true;
+                    tracing::warn!(
+                        node = older.node,
+                        "checkpoints get no roots of the state yet: this node's program is older; upgrade it, or remove the \
+                         node from the cluster"
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+        tokio::time::sleep(STALLED_AFTER).await;
+    }
+}
+
 /// This node's hold of the lease.
 struct NodeLease {
     revision: u64,
@@ -72,6 +101,9 @@ impl ReplicaNode {
         let (lost, gone) = watch::channel(None);
         let looking = look_at_stream(self.cluster.clone(), lost);
         let _looking = AbortingTask::spawn(looking);
+        self.engine.allow_roots(false);
+        let allowing = allow_roots(self.cluster.clone(), self.engine.clone());
+        let _allowing = AbortingTask::spawn(allowing);
         let mut renew = tokio::time::interval(self.options.lease / 4);
         renew.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -309,5 +341,33 @@ impl ReplicaNode {
             standing.leader = None;
             standing.stalled = None;
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Holds invariant 265.
+    #[test]
+    fn a_node_that_says_no_format_or_an_older_one_keeps_roots_from_beginning() {
+        let member = |node: &str, report: &str| -> ClusterMember {
+            let text = format!(
+                r#"{{"node": "{node}", "url": "", "role": "follower", "term": 1, "frame": 7, "reported_at": 1{report}}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let present = format!(r#", "log_format": {FORMAT}"#);
+        let newer = format!(r#", "log_format": {}"#, FORMAT + 1);
+        let mut members = vec![member("one", &present), member("two", &newer)];
+        assert_eq!(older_member(&members), None);
+        for report in ["", r#", "log_format": 2"#] {
+            members.push(member("old", report));
+            assert_eq!(
+                older_member(&members).map(|older| &*older.node),
+                Some("old")
+            );
+            members.pop();
+        }
     }
 }

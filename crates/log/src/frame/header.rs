@@ -9,11 +9,13 @@ use crate::bytes::{self, FieldReader};
 pub const MAGIC: [u8; 8] = *b"\xffKFRAME\n";
 /// The newest frame format. A new log begins with it. In an older log, an empty frame raises the format before the
 /// first frame that needs it.
-pub const FORMAT: u16 = 2;
+pub const FORMAT: u16 = 3;
 /// The oldest format.
 pub const FIRST_FORMAT: u16 = 1;
 /// The first format whose requests may state a key's consent to join a wallet.
 pub const CONSENT_FORMAT: u16 = 2;
+/// The first format whose log may say from which number of batches on checkpoints have a root of the state.
+pub const ROOTS_FORMAT: u16 = 3;
 /// Bytes of a header without its table of sections.
 pub const FIXED_BYTES: usize = 104;
 /// Bytes of an entry in the table of sections.

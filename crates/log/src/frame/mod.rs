@@ -12,7 +12,7 @@ use kedge_protocol::possession;
 use kedge_protocol::record::RequestRecord;
 use kedge_protocol::signature::Signature;
 
-use self::header::{BATCH_BYTES, CONSENT_FORMAT, FIRST_FORMAT};
+use self::header::{BATCH_BYTES, CONSENT_FORMAT, FIRST_FORMAT, ROOTS_FORMAT};
 pub use self::header::{FrameHeader, FrameSection, HeaderError, SectionKind};
 use self::requests::RequestsWriter;
 pub(crate) use self::side::SideSealer;
@@ -28,7 +28,8 @@ use crate::position::LogPosition;
 pub struct Frame {
     term: u64,
     opens_term: bool,
-    states_consent: bool,
+    /// The highest format that a part needs.
+    needed_format: u16,
     requests: RequestsWriter,
     batches: Vec<u8>,
     batch_bounds: Option<FrameBounds>,
@@ -70,7 +71,7 @@ impl Frame {
     pub fn clear(&mut self) {
         self.term = 0;
         self.opens_term = false;
-        self.states_consent = false;
+        self.needed_format = FIRST_FORMAT;
         self.requests.clear();
         self.batches.clear();
         self.batch_bounds = None;
@@ -88,13 +89,18 @@ impl Frame {
         self.term
     }
 
+    /// Notes that a side entry says from which number of batches on checkpoints have a root of the state.
+    pub fn names_roots(&mut self) {
+        self.need_format(ROOTS_FORMAT);
+    }
+
+    fn need_format(&mut self, format: u16) {
+        self.needed_format = self.needed_format.max(format);
+    }
+
     /// Lowest format that allows the frame's contents.
     pub fn format(&self) -> u16 {
-        if self.states_consent {
-            CONSENT_FORMAT
-        } else {
-            FIRST_FORMAT
-        }
+        self.needed_format.max(FIRST_FORMAT)
     }
 
     /// Adds a request.
@@ -103,7 +109,9 @@ impl Frame {
     /// [`FrameRejection`] if its sequences do not continue those of the frame.
     pub fn push_request(&mut self, record: &RequestRecord<'_>) -> Result<(), FrameRejection> {
         let first = record.first_sequence;
-        self.states_consent |= possession::is_stated_in(&record.actions);
+        if possession::is_stated_in(&record.actions) {
+            self.need_format(CONSENT_FORMAT);
+        }
         let count = record.actions.len();
         self.requests
             .push(first, count, |out| packed::pack(out, record))
@@ -118,7 +126,9 @@ impl Frame {
         let request =
             request.map_err(|_| FrameRejection("these bytes are not a packed request"))?;
         let first = request.head().first_sequence;
-        self.states_consent |= request.states_consent();
+        if request.states_consent() {
+            self.need_format(CONSENT_FORMAT);
+        }
         self.requests
             .push(first, request.count(), |out| out.extend_from_slice(bytes))
     }

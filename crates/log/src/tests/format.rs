@@ -13,7 +13,7 @@ use super::sample::{Writer, domain, key, keys, open, options, start};
 use crate::env::RealEnv;
 use crate::env::simulated::SimulatedEnv;
 use crate::frame::FrameHeader;
-use crate::frame::header::{FIRST_FORMAT, FIXED_BYTES, FORMAT};
+use crate::frame::header::{CONSENT_FORMAT, FIRST_FORMAT, FIXED_BYTES, FORMAT, ROOTS_FORMAT};
 use crate::verify::{LogVerifyPlan, verify};
 use crate::{FileLog, Frame, Log, LogFloor, LogOptions, LogReader, ReleaseMark, encode_empty};
 
@@ -177,7 +177,7 @@ fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
     log.durability().sync().unwrap();
     drop(log);
     let mut log = at(dir.path());
-    assert_eq!(log.reached().unwrap().format, FORMAT);
+    assert_eq!(log.reached().unwrap().format, CONSENT_FORMAT);
     log.append(&writer.frame(1, 1, 0)).unwrap();
     log.durability().sync().unwrap();
     let summary = verify(&log.reader(), &LogVerifyPlan::default(), |_| {}).unwrap();
@@ -193,6 +193,46 @@ fn a_log_of_the_first_format_is_raised_before_the_first_consent() {
     }
     following.durability().sync().unwrap();
     assert_eq!(following.position(), log.position());
+}
+
+/// A frame whose side entry says from when on checkpoints have roots.
+fn naming_roots(writer: &mut Writer) -> Frame {
+    let mut frame = writer.frame(1, 4, 1);
+    frame.names_roots();
+    frame
+}
+
+// Holds invariant 219.
+#[test]
+fn a_log_of_an_earlier_format_is_raised_before_it_names_roots() {
+    for is_raised in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut log, mut writer) = first_log(dir.path());
+        let before = if is_raised {
+            raise(&mut log, &mut writer);
+            RAISED.to_vec()
+        } else {
+            Vec::new()
+        };
+        log.append(&naming_roots(&mut writer)).unwrap();
+        // A format never falls, whatever a frame needs.
+        log.append(&adding(&mut writer, &consenting(WALLET)))
+            .unwrap();
+        log.append(&writer.frame(1, 4, 1)).unwrap();
+        log.durability().sync().unwrap();
+        let named = [(3, true), (3, false), (3, false), (3, false)];
+        let expected = [before, named.to_vec()].concat();
+        assert_eq!(formats(&log.reader()), expected);
+        let segments = log.reader().segments();
+        let last = segments.last().unwrap().header();
+        assert_eq!(last.format, ROOTS_FORMAT);
+        drop(log);
+        let mut log = at(dir.path());
+        assert_eq!(log.reached().unwrap().format, ROOTS_FORMAT);
+        assert_eq!(formats(&log.reader()), expected);
+        let summary = verify(&log.reader(), &LogVerifyPlan::default(), |_| {}).unwrap();
+        assert_eq!(summary.frames as usize, 8 + expected.len());
+    }
 }
 
 // Holds invariant 218.
@@ -281,6 +321,30 @@ fn a_format_never_falls() {
     log.append_stored(&bytes).unwrap();
 }
 
+// Holds invariant 219.
+#[test]
+fn a_frame_says_which_format_it_needs() {
+    let mut writer = Writer::new();
+    let mut frame = writer.frame(1, 1, 1);
+    assert_eq!(frame.format(), FIRST_FORMAT);
+    let consent = adding(&mut writer, &consenting(WALLET));
+    assert_eq!(consent.format(), CONSENT_FORMAT);
+    frame.names_roots();
+    assert_eq!(frame.format(), ROOTS_FORMAT);
+    let mut log = open(&SimulatedEnv::new(), ReleaseMark::default())
+        .unwrap()
+        .0;
+    let reached = LogFloor {
+        term: 3,
+        format: CONSENT_FORMAT,
+    };
+    let error = log.encode(&frame, &start(), reached).unwrap_err();
+    assert!(error.to_string().contains("higher format"), "{error}");
+    // The buffers of a frame serve the next group.
+    frame.clear();
+    assert_eq!(frame.format(), FIRST_FORMAT);
+}
+
 /// The fault that verification reports.
 fn faulty(frames: impl FnOnce(&mut FileLog, &mut Writer)) -> String {
     let (mut log, _) = open(&SimulatedEnv::new(), ReleaseMark::default()).unwrap();
@@ -324,13 +388,13 @@ fn a_newer_format_is_named_and_not_called_damage() {
         LogReader::open(Arc::new(RealEnv), &testdata("format-1"), None, 1 << 20).unwrap();
     let frame = reader.frame(1).unwrap().unwrap();
     let mut bytes = frame.bytes()[..frame.header().header_bytes()].to_vec();
-    bytes[9] = 3;
+    bytes[9] = 4;
     bytes[12..16].fill(0);
     let crc = crc32c::crc32c(&bytes);
     bytes[12..16].copy_from_slice(&crc.to_be_bytes());
     let error = FrameHeader::read(&bytes).unwrap_err().to_string();
     assert!(
-        error.contains("format 3 is not known") && FORMAT == 2,
+        error.contains("format 4 is not known") && FORMAT == 3,
         "{error}"
     );
     for end in 0..bytes.len() {

@@ -6,6 +6,7 @@ mod check;
 mod opening;
 mod records;
 mod state;
+mod state_file;
 mod trust;
 
 use std::fmt;
@@ -29,9 +30,11 @@ pub use state::{
     ChangeEvidence, EntryEvidence, EntryPairEvidence, FalseEntryRecords, NoStateFault,
     OpenedLeafEvidence, StateEvidence, StateFault, TrespassRecords, judge_state,
 };
+pub use state_file::{FaultFile, StateEvidenceFile};
 pub use trust::{ContractCoverage, ContractView, KeyTerm};
 
 use records::{leaves, path};
+use state_file::require_length;
 
 /// The `format` of evidence files.
 pub const EVIDENCE_FORMAT: &str = "kedge.evidence";
@@ -369,9 +372,15 @@ pub struct EvidenceFile {
 /// Why a text is not an evidence file.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceFileError {
-    /// Longer than [`EVIDENCE_BYTES_MAX`].
-    #[error("the file has {0} bytes; evidence has at most {EVIDENCE_BYTES_MAX}")]
-    TooLong(usize),
+    /// Longer than evidence of its kind: [`EVIDENCE_BYTES_MAX`], or
+    /// [`STATE_EVIDENCE_BYTES_MAX`](crate::limits::STATE_EVIDENCE_BYTES_MAX).
+    #[error("the file has {bytes} bytes; evidence has at most {most}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
     /// Not the JSON of an evidence file.
     #[error("not an evidence file: {0}")]
     Json(#[from] serde_json::Error),
@@ -400,9 +409,7 @@ impl EvidenceFile {
     /// # Errors
     /// The text is not an evidence file.
     pub fn parse(text: &str) -> Result<Self, EvidenceFileError> {
-        if text.len() > EVIDENCE_BYTES_MAX {
-            return Err(EvidenceFileError::TooLong(text.len()));
-        }
+        require_length(text, EVIDENCE_BYTES_MAX)?;
         let JsonObject(file): JsonObject<Self> = serde_json::from_str(text)?;
         if file.format != EVIDENCE_FORMAT {
             return Err(EvidenceFileError::Format(file.format));

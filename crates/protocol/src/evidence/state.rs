@@ -185,7 +185,8 @@ pub enum StateEvidence {
         #[serde(deserialize_with = "object")]
         wallet: EntryEvidence,
     },
-    /// More objects than the template counts or allows: an object and then its template, two objects, or a template twice.
+    /// More objects than the template counts or allows: an object and then its template, two objects, or a template
+    /// twice.
     Oversupply(#[serde(deserialize_with = "object")] EntryPairEvidence),
 }
 
@@ -589,6 +590,56 @@ impl StateEvidence {
         named.sort_unstable();
         named.dedup();
         named
+    }
+
+    /// Id of the subject: of the first entry, or the anchor of the first checkpoint.
+    pub fn subject(&self) -> Id {
+        match self.first_entry() {
+            Ok(entry) => entry.proof.key,
+            Err(signed) => signed.checkpoint.anchor_id(),
+        }
+    }
+
+    /// Number of the last batch of the first checkpoint.
+    pub fn batch(&self) -> u64 {
+        let signed = match self.first_entry() {
+            Ok(entry) => &entry.checkpoint,
+            Err(signed) => signed,
+        };
+        signed.checkpoint.batches.saturating_sub(1)
+    }
+
+    /// The entry that the evidence is about, or else its first checkpoint.
+    fn first_entry(&self) -> Result<&EntryEvidence, &CheckpointEvidence> {
+        match self {
+            Self::UnrootedCheckpoint { first: signed, .. } | Self::BrokenTrie { signed, .. } => {
+                Err(signed)
+            }
+            Self::MalformedState { entry }
+            | Self::StaleState { entry, .. }
+            | Self::MissingState { entry, .. }
+            | Self::ForeignHand { entry, .. }
+            | Self::DeadHand { entry, .. }
+            | Self::ForeignMaker { entry, .. }
+            | Self::ForeignMint {
+                template: entry, ..
+            }
+            | Self::LiveUpdate { object: entry, .. }
+            | Self::GhostMember { wallet: entry, .. } => Ok(entry),
+            Self::FalseEntry(records) => Ok(&records.entry),
+            Self::Trespass(records) => Ok(&records.object),
+            Self::RewrittenState(pair)
+            | Self::LoneStep(pair)
+            | Self::TwoFacedState(pair)
+            | Self::ChangedConstant(pair)
+            | Self::TwinState(pair)
+            | Self::FalseAddress(pair)
+            | Self::Oversupply(pair) => Ok(&pair.first),
+            Self::FalseOwner(change)
+            | Self::HiddenChange(change)
+            | Self::FalseKeys(change)
+            | Self::FalseVersion(change) => Ok(&change.first),
+        }
     }
 
     fn leaves(&self) -> Vec<&OpenedLeafEvidence> {

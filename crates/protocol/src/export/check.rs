@@ -313,7 +313,8 @@ impl ExportChecker {
             sequence,
             head,
             history,
-            state,
+            // The batches do not show the state; a fold of them does.
+            state: _,
             issued_at_ms,
         } = signed.checkpoint;
         let found = signed
@@ -328,7 +329,6 @@ impl ExportChecker {
                 && sequence == self.sequence
                 && head == self.head
                 && history == self.frontier.root()
-                && state == Hash::ZERO
                 && issued_at_ms >= self.sealed_at_ms,
             "the checkpoint does not match the batches",
         )?;

@@ -11,6 +11,13 @@ pub fn digest_text(sha256: &Hash) -> String {
     format!("sha-256=:{}:", STANDARD.encode(sha256.0))
 }
 
+/// The digest in a text of [`digest_text`]'s form; `None` for any other text.
+pub fn digest_of_text(text: &str) -> Option<Hash> {
+    let encoded = text.strip_prefix("sha-256=:")?.strip_suffix(':')?;
+    let bytes = STANDARD.decode(encoded).ok()?;
+    bytes.try_into().ok().map(Hash)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,5 +30,15 @@ mod tests {
             digest_text(&hash),
             "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"
         );
+        assert_eq!(digest_of_text(&digest_text(&hash)), Some(hash));
+        for other in [
+            "",
+            "{}",
+            "sha-256=::",
+            "sha-256=:RK/0:",
+            "sha-256=:RK/0qy18",
+        ] {
+            assert_eq!(digest_of_text(other), None, "{other}");
+        }
     }
 }

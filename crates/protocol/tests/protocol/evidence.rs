@@ -297,7 +297,7 @@ fn files_are_bounded() {
     let room = " ".repeat(EVIDENCE_BYTES_MAX - text.len());
     assert!(EvidenceFile::parse(&format!("{text}{room}")).is_ok());
     let long = EvidenceFile::parse(&format!("{text}{room} "));
-    assert!(matches!(long, Err(EvidenceFileError::TooLong(_))));
+    assert!(matches!(long, Err(EvidenceFileError::TooLong { .. })));
 }
 
 #[test]

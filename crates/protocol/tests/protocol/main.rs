@@ -24,6 +24,9 @@ mod requests;
 #[path = "../support/signed_log.rs"]
 mod signed_log;
 mod spec_vectors;
+mod state_answers;
+#[path = "../support/state_draw.rs"]
+mod state_draw;
 mod state_faults;
 mod state_hands;
 mod state_honesty;
@@ -31,6 +34,8 @@ mod state_judge;
 mod state_misses;
 #[path = "../support/state_model.rs"]
 mod state_model;
+#[path = "../support/state_proofs.rs"]
+mod state_proofs;
 #[path = "../support/state_scene.rs"]
 mod state_scene;
 mod state_trie;

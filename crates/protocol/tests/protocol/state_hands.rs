@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use kedge_protocol::chain::first_integrity;
 use kedge_protocol::resource::{ObjectStatus, Who};
 use kedge_protocol::state::StateEntry;
-use kedge_protocol::state::entry::{EntryFields, EntryRule};
+use kedge_protocol::state::entry::{EntryFields, EntryRule, WebhookEntry};
 use kedge_protocol::state::faults::{
     FalseEntryEvidence, ShownEntry, ShownLeaf, TrespassEvidence, false_entry, foreign_hand,
     foreign_maker, foreign_mint, live_update, trespass,
@@ -13,7 +13,7 @@ use kedge_protocol::state::faults::{
 use kedge_protocol::{Hash, Id, Prefix};
 
 use crate::state_scene::{
-    address, at, closed, entry, id, leaf, made, object, point, template, wallet,
+    address, at, closed, entry, id, leaf, made, object, point, stepped, template, wallet,
 };
 
 const NONE: FalseEntryEvidence<'static> = FalseEntryEvidence {
@@ -21,6 +21,14 @@ const NONE: FalseEntryEvidence<'static> = FalseEntryEvidence {
     to: None,
     wallet: None,
 };
+
+/// The operator's own kinds.
+const SYSTEM_KINDS: [&str; 4] = [
+    "system.tier",
+    "system.verdict",
+    "system.webhook_off",
+    "system.sequencer_key",
+];
 
 /// A wallet with this number's address as its key, of this organization.
 fn signer(number: u8, organization: u8) -> ShownEntry {
@@ -161,6 +169,9 @@ fn a_mint_left_to_the_issuer_is_the_issuers() {
         let shown = at(point(2, until), own, &template);
         let other = leaf(minted, ("mint", "another", "{}"), address(1), &Hash::ZERO);
         assert!(!foreign_mint(&shown, &other, &signer(1, of)));
+        let texts = ("template.variations", target.as_str(), "{}");
+        let change = leaf(minted, texts, address(1), &Hash::ZERO);
+        assert!(!foreign_mint(&shown, &change, &signer(1, of)));
         assert!(!foreign_mint(&shown, &closed(mint), &signer(1, of)));
         assert!(!foreign_mint(&shown, &mint, &signer(2, of)));
         foreign_mint(&shown, &mint, &signer(1, of))
@@ -229,10 +240,9 @@ fn a_wallets_actions_are_signed_by_its_keys() {
         assert!(!shows(prefix, kind, 3, Some(&own)), "{kind}");
         assert!(!shows(prefix, kind, 3, None), "{kind}");
         assert!(!shows(prefix, kind, 4, Some(&foreign)), "{kind}");
-        assert!(
-            !shows(prefix, "system.webhook_off", 3, Some(&foreign)),
-            "{kind}"
-        );
+        for system in SYSTEM_KINDS {
+            assert!(!shows(prefix, system, 3, Some(&foreign)), "{kind}");
+        }
     }
     for prefix in [Prefix::File, Prefix::Dispute, Prefix::Object] {
         assert!(!shows(prefix, "any", 3, Some(&foreign)));
@@ -255,11 +265,16 @@ fn a_mint_gives_to_the_wallet_that_it_names() {
         let (leaf, shown) = minted(payload);
         let to = to.map(|number| id(Prefix::Wallet, number));
         let evidence = FalseEntryEvidence {
+            kind: Some("mint"),
             to: to.as_ref(),
             wallet,
-            ..NONE
         };
         assert!(!false_entry(&shown, &closed(leaf), &evidence));
+        let without_kind = FalseEntryEvidence {
+            kind: None,
+            ..evidence
+        };
+        assert!(!false_entry(&shown, &leaf, &without_kind));
         false_entry(&shown, &leaf, &evidence)
     };
     let mut other = signer(1, 1);
@@ -296,6 +311,11 @@ fn a_wallet_has_the_address_that_registered_it() {
         let other = at(point(2, 9), id(Prefix::Wallet, 9), &later(&entry));
         assert!(!false_entry(&other, &leaf, &NONE));
     }
+    // Another kind registers nothing, though its content makes the id.
+    let fields = entry(Prefix::Wallet).fields;
+    let (leaf, own, made) = made(3, ("mint", "", ""), address(2), fields);
+    let shown = at(point(2, 9), own, &later(&made));
+    assert!(!false_entry(&shown, &leaf, &NONE));
 }
 
 #[test]
@@ -317,13 +337,14 @@ fn a_dispute_and_a_sequencer_key_name_their_target() {
         let fields = entry(prefix).fields;
         let (leaf, own, made) = made(5, (kind, target, ""), address(1), fields);
         let shown = at(point(2, 9), own, &made);
-        assert_eq!(false_entry(&shown, &leaf, &NONE), expected, "{target}");
-        assert!(!false_entry(&shown, &closed(leaf), &NONE));
+        // Without the kind's plain text nothing is shown of the target.
+        assert!(!false_entry(&shown, &leaf, &NONE), "{target}");
         let evidence = FalseEntryEvidence {
             kind: Some(kind),
             ..NONE
         };
         assert_eq!(false_entry(&shown, &leaf, &evidence), expected, "{target}");
+        assert!(!false_entry(&shown, &closed(leaf), &evidence));
         let mut elsewhere = shown.clone();
         elsewhere.id = id(prefix, 3);
         assert!(false_entry(&elsewhere, &leaf, &evidence));
@@ -354,6 +375,36 @@ fn a_variation_is_one_that_its_action_made() {
     assert!(shows(texts, 500, 501));
     assert!(shows(("template.update", &target), 0, 1));
     assert!(shows(("template.variations", "tpl"), 0, 1));
+}
+
+#[test]
+fn a_webhook_that_was_switched_off_is_off() {
+    let shows = |kind: &str, active: bool, deleted: bool| {
+        let before = entry(Prefix::Webhook);
+        let next = leaf(20, (kind, "", "{}"), address(1), &before.integrity);
+        let mut after = stepped(before, &next);
+        after.fields = EntryFields::Webhook(WebhookEntry {
+            organization_id: id(Prefix::Organization, 1),
+            active,
+            deleted,
+        });
+        let evidence = FalseEntryEvidence {
+            kind: Some(kind),
+            ..NONE
+        };
+        false_entry(
+            &at(point(2, 30), id(Prefix::Webhook, 1), &after),
+            &next,
+            &evidence,
+        )
+    };
+    assert!(!shows("system.webhook_off", false, false));
+    assert!(shows("system.webhook_off", true, false));
+    assert!(shows("system.webhook_off", false, true));
+    for active in [false, true] {
+        assert!(!shows("webhook.update", active, false));
+        assert!(shows("webhook.update", active, true));
+    }
 }
 
 #[test]

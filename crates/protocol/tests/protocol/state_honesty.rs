@@ -1,281 +1,213 @@
-//! Honest logs are never convicted: random histories of every kind of action, and random evidence of each fault drawn
-//! from them.
+//! Honest logs are never convicted: small random histories of every kind of action, and evidence of every fault drawn
+//! from them; every entry's challenge and every demand has its answer.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::str::FromStr;
+use std::time::Instant;
 
-use kedge_protocol::state::faults::{
-    self, FalseEntryEvidence, HeldEntry, ShownEntry, ShownLeaf, TrespassEvidence,
-};
-use kedge_protocol::{Id, Prefix};
+use kedge_protocol::action::Kind;
+use kedge_protocol::chain::first_integrity;
+use kedge_protocol::evidence::{NoStateFault, StateFault, judge_state};
+use kedge_protocol::limits::VARIATIONS_MAX;
+use kedge_protocol::state::faults::{self, HeldEntry, ShownEntry};
+use kedge_protocol::state::state_path;
+use kedge_protocol::state::trie::breaks_trie;
+use kedge_protocol::{Hash, Prefix};
 
-use crate::state_model::{ModelAction, ModelLog};
+use crate::state_draw::EvidenceDraw;
+use crate::state_model::{ModelLog, ModelPoint};
+use crate::state_proofs::{PointProofs, SignedHistory};
 use crate::state_trie::Dice;
 
-/// How long histories are drawn.
-const DRAWN_FOR: Duration = Duration::from_secs(20);
+/// Histories of a run that says nothing else.
+const HISTORIES: u64 = 20_000;
 /// Draws of each fault from one history.
-const DRAWS: usize = 150;
-const WITH_ENTRIES: [Prefix; 10] = [
-    Prefix::Object,
-    Prefix::Wallet,
-    Prefix::Organization,
-    Prefix::Template,
-    Prefix::Variation,
-    Prefix::Key,
-    Prefix::Webhook,
-    Prefix::File,
-    Prefix::Dispute,
-    Prefix::Action,
-];
+const DRAWS: usize = 40;
+/// One history in so many has tries, for demands of the state and broken tries.
+const WITH_TRIES: u64 = 16;
+/// One in so many has tries, batches and signatures, and its evidence goes through the judge.
+const WITH_SIGNATURES: u64 = 512;
 
-/// Evidence drawn from one history.
-struct EvidenceDraw<'a> {
-    log: &'a ModelLog,
-    dice: Dice,
+/// Pieces of evidence that were judged, each found to show nothing.
+#[derive(Default)]
+struct JudgedEvidence {
+    by_fault: BTreeMap<StateFault, u64>,
+    /// Those that went through the judge, with signatures, proofs and places.
+    signed: BTreeMap<StateFault, u64>,
+    challenges: u64,
+    demands: u64,
 }
 
-impl EvidenceDraw<'_> {
-    fn id(&mut self, prefix: Prefix) -> Id {
-        let ids = self.log.ids(prefix);
-        if ids.is_empty() || self.dice.below(30) == 0 {
-            return Id::of_hash(prefix, &self.dice.hash());
-        }
-        ids[self.dice.below(ids.len())]
-    }
-
-    fn prefix(&mut self) -> Prefix {
-        WITH_ENTRIES[self.dice.below(WITH_ENTRIES.len())]
-    }
-
-    fn place(&mut self) -> usize {
-        self.dice.below(self.log.points.len())
-    }
-
-    fn at(&self, place: usize, id: Id) -> ShownEntry {
-        let point = &self.log.points[place];
-        let held = point.state.get(&id).cloned();
-        ShownEntry {
-            point: point.point,
-            id,
-            held: held.map_or(HeldEntry::Nothing, HeldEntry::Entry),
-        }
-    }
-
-    fn entry(&mut self, prefix: Prefix) -> ShownEntry {
-        let (place, id) = (self.place(), self.id(prefix));
-        self.at(place, id)
-    }
-
-    fn pair(&mut self, prefix: Prefix) -> (ShownEntry, ShownEntry) {
-        let id = self.id(prefix);
-        let places = (self.place(), self.place());
-        (self.at(places.0, id), self.at(places.1, id))
-    }
-
-    /// An action, mostly one on the resource.
-    fn action(&mut self, near: &Id) -> ModelAction {
-        let own = self.log.of_resource.get(near);
-        let place = match own {
-            Some(own) if self.dice.below(5) > 0 => own[self.dice.below(own.len())],
-            _ => self.dice.below(self.log.actions.len()),
+impl JudgedEvidence {
+    /// Draws evidence of every fault from one history.
+    fn draw(&mut self, seed: u64, log: &ModelLog) {
+        let mut draw = EvidenceDraw {
+            log,
+            dice: Dice(!seed),
         };
-        let mut action = self.log.actions[place].clone();
-        if self.dice.below(8) == 0 {
-            action.leaf.words = None;
-        }
-        action
-    }
-
-    /// The wallet that signed, or any, at any checkpoint.
-    fn wallet(&mut self, leaf: &ShownLeaf) -> ShownEntry {
-        let place = self.place();
-        let signer = leaf.words.map(|words| words.signer);
-        let wallets = self.log.ids(Prefix::Wallet).into_iter();
-        let shown: Vec<ShownEntry> = wallets.map(|id| self.at(place, id)).collect();
-        let has_signer = |shown: &&ShownEntry| match &shown.held {
-            HeldEntry::Entry(entry) => {
-                let fields = serde_json::to_value(&entry.fields).unwrap();
-                let signer = signer.map(|signer| signer.to_string());
-                let keys = fields["keys"].as_array().unwrap();
-                keys.iter().any(|key| key.as_str() == signer.as_deref())
+        for fault in StateFault::ALL {
+            for _ in 0..DRAWS {
+                let drawn = draw.records(*fault);
+                assert!(
+                    !draw.convicts(&drawn),
+                    "{fault} convicts the honest log of seed {seed}: {}",
+                    draw.described(&drawn)
+                );
             }
-            _ => false,
-        };
-        let own = shown.iter().find(has_signer).cloned();
-        match own {
-            Some(own) if self.dice.below(3) > 0 => own,
-            _ => shown[self.dice.below(shown.len())].clone(),
+            if *fault != StateFault::BrokenTrie {
+                *self.by_fault.entry(*fault).or_default() += DRAWS as u64;
+            }
         }
     }
 
-    /// Two entries of one resource, and the leaves between them.
-    fn change(&mut self, prefix: Prefix) -> (ShownEntry, ShownEntry, Vec<ShownLeaf>) {
-        let (first, second) = self.pair(prefix);
-        let versions = [&first, &second].map(|shown| match &shown.held {
-            HeldEntry::Entry(entry) => entry.version as usize,
-            _ => 0,
-        });
-        let leaves = self.leaves(&first.id, versions[0], versions[1]);
-        (first, second, leaves)
-    }
-
-    /// The leaves that lead a resource from one version to another; at times one more or less.
-    fn leaves(&mut self, id: &Id, from: usize, until: usize) -> Vec<ShownLeaf> {
-        let own = self.log.of_resource.get(id).map_or(&[][..], Vec::as_slice);
-        // The registration made the organization, and extends its wallet.
-        let missing = usize::from(id.prefix == Prefix::Organization);
-        let end = until.saturating_sub(missing).min(own.len());
-        let begin = from.saturating_sub(missing).min(end);
-        let mut leaves: Vec<ShownLeaf> = own[begin..end]
-            .iter()
-            .map(|place| self.log.actions[*place].leaf)
-            .collect();
-        match self.dice.below(12) {
-            0 => drop(leaves.pop()),
-            1 => leaves.iter_mut().for_each(|leaf| leaf.words = None),
-            _ => {}
+    /// Every entry of a checkpoint reads back from its bytes, and has the leaf that answers its challenge.
+    fn challenge(&mut self, seed: u64, log: &ModelLog, point: &ModelPoint) {
+        let mut bytes = Vec::new();
+        for shown in &point.shown {
+            let HeldEntry::Entry(entry) = &shown.held else {
+                continue;
+            };
+            entry.encode(&mut bytes);
+            let read = ShownEntry::read(shown.point, shown.id, &bytes);
+            assert!(
+                !faults::malformed_state(&read),
+                "seed {seed}: {}: {entry:?}",
+                shown.id
+            );
+            assert_eq!(read.held, shown.held, "seed {seed}");
+            let leaf = &log.actions[entry.sequence as usize - 1].leaf.leaf;
+            let is_first = shown.id.prefix == Prefix::Organization && entry.version == 1;
+            let made = |place: u32| first_integrity(&leaf.content, place) == entry.integrity;
+            let answers = match shown.id.prefix {
+                Prefix::Variation => (1..=VARIATIONS_MAX as u32).any(made),
+                _ if is_first => made(1),
+                _ => leaf.integrity == entry.integrity,
+            };
+            assert!(
+                answers,
+                "seed {seed}: no leaf answers for {}: {entry:?}",
+                shown.id
+            );
+            self.challenges += 1;
         }
-        leaves
     }
 
-    fn check(&mut self, convicted: &mut BTreeMap<&'static str, usize>) {
-        let mut count = |name: &'static str, verdict: bool| {
-            assert!(!verdict, "{name} convicts an honest log");
-            *convicted.entry(name).or_default() += 1;
-        };
-        let prefix = self.prefix();
-        let (first, second) = self.pair(prefix);
-        count("rewritten", faults::rewritten_state(&first, &second));
-        count("lone step", faults::lone_step(&first, &second));
-        count("two-faced", faults::two_faced_state(&first, &second));
-        count("constant", faults::changed_constant(&first, &second));
-        count("oversupply", faults::oversupply(&first, &second));
-        let (one, other) = (first.point, second.point);
-        if one.batches < other.batches || one.is_rooted == other.is_rooted {
-            count("unrooted", faults::unrooted_checkpoint(&one, &other));
+    /// Every id has the proof that answers a demand; and no part of a proof, along any path, is a broken trie.
+    fn demand(&mut self, seed: u64, point: &ModelPoint) {
+        let state = PointProofs::of(point);
+        let mut broken = 0;
+        for (place, proof) in state.proofs.iter().enumerate() {
+            let held = proof.verify(&state.root);
+            assert_eq!(
+                held,
+                Ok(()),
+                "seed {seed}: no proof answers for {}",
+                proof.key
+            );
+            self.demands += 1;
+            let other = &state.proofs[(7 * place + 3) % state.proofs.len()];
+            for path in [&proof.key, &other.key].map(state_path) {
+                for count in 0..=proof.nodes.len() {
+                    let nodes = &proof.nodes[..count];
+                    let is_broken = [state.root, Hash::ZERO]
+                        .iter()
+                        .any(|root| breaks_trie(root, &path, nodes));
+                    assert!(!is_broken, "seed {seed}: {} is broken", proof.key);
+                    broken += 2;
+                }
+            }
         }
-        let others = (self.prefix(), self.entry(prefix));
-        let further = self.entry(others.0);
-        count("twin", faults::twin_state(&first, &further));
-        count("address", faults::false_address(&first, &others.1));
-        count("address", faults::false_address(&first, &further));
-        count("oversupply", faults::oversupply(&first, &others.1));
-        self.check_leaf(&first, &mut count);
-        let (first, second, leaves) = self.change(prefix);
-        count("owner", faults::false_owner(&first, &second, &leaves));
-        count("hidden", faults::hidden_change(&first, &second, &leaves));
-        count("keys", faults::false_keys(&first, &second, &leaves));
-        count("version", faults::false_version(&first, &second, &leaves));
-        self.check_object(&mut count);
+        *self.by_fault.entry(StateFault::BrokenTrie).or_default() += broken;
     }
 
-    fn check_leaf(&mut self, shown: &ShownEntry, count: &mut dyn FnMut(&'static str, bool)) {
-        let action = self.action(&shown.id);
-        let (leaf, wallet) = (&action.leaf, self.wallet(&action.leaf));
-        count("stale", faults::stale_state(shown, leaf));
-        count("missing", faults::missing_state(shown, leaf, &action.kind));
-        count("dead hand", faults::dead_hand(shown, leaf));
-        let any = self.id(Prefix::Wallet);
-        let evidence = FalseEntryEvidence {
-            kind: (self.dice.below(9) > 0).then_some(&*action.kind),
-            to: action.to.as_ref().or(Some(&any)),
-            wallet: Some(&wallet),
+    /// Evidence of every fault with its records, through the judge.
+    fn judge(&mut self, seed: u64, log: &ModelLog) {
+        let history = SignedHistory::of(log);
+        let mut draw = EvidenceDraw {
+            log,
+            dice: Dice(seed),
         };
-        count("entry", faults::false_entry(shown, leaf, &evidence));
-        count("hand", faults::foreign_hand(shown, leaf, Some(&wallet)));
-        count("maker", faults::foreign_maker(shown, leaf, &wallet));
-        let place = self.dice.below(self.log.actions.len());
-        let leaf = self.log.actions[place].leaf;
-        let wallet = self.wallet(&leaf);
-        count("mint", faults::foreign_mint(shown, &leaf, &wallet));
-        count("update", faults::live_update(shown, &leaf));
-        count("ghost", faults::ghost_member(&leaf, &wallet));
-        count("ghost", faults::ghost_member(&leaf, shown));
-    }
-
-    fn check_object(&mut self, count: &mut dyn FnMut(&'static str, bool)) {
-        let place = self.place();
-        let id = self.id(Prefix::Object);
-        let object = self.at(place, id);
-        let HeldEntry::Entry(entry) = &object.held else {
-            return;
-        };
-        let fields = serde_json::to_value(&entry.fields).unwrap();
-        let id_of = |name: &str| fields[name].as_str().unwrap().parse::<Id>().unwrap();
-        let template = self.at(place, id_of("template_id"));
-        let owner = self.at(place, id_of("owner_id"));
-        count("address", faults::false_address(&object, &owner));
-        count("address", faults::false_address(&object, &template));
-        count("oversupply", faults::oversupply(&object, &template));
-        let own = self.log.of_resource[&id].len();
-        let from = entry.version as usize;
-        if from == own {
-            return;
+        for fault in StateFault::ALL {
+            for _ in 0..4 {
+                let drawn = draw.records(*fault);
+                let Some(evidence) = history.evidence(&drawn) else {
+                    continue;
+                };
+                assert_eq!(
+                    judge_state(&evidence, &history.trust),
+                    Err(NoStateFault::NoContradiction),
+                    "{fault} of seed {seed}: {}",
+                    draw.described(&drawn)
+                );
+                *self.signed.entry(*fault).or_default() += 1;
+            }
         }
-        let until = from + self.dice.below(own - from);
-        let leaves = self.leaves(&id, from, until);
-        let action = &self.log.actions[self.log.of_resource[&id][until]];
-        let wallet = if self.dice.below(2) == 0 {
-            let (place, owner) = (self.place(), id_of("owner_id"));
-            self.at(place, owner)
-        } else {
-            self.wallet(&action.leaf)
-        };
-        let verdict = faults::trespass(&TrespassEvidence {
-            object: &object,
-            template: &template,
-            leaves: &leaves,
-            leaf: &action.leaf,
-            kind: Some(&action.kind),
-            wallet: Some(&wallet),
-        });
-        count("trespass", verdict);
+    }
+
+    fn print(&self) {
+        let evidence: u64 = self.by_fault.values().sum();
+        let signed: u64 = self.signed.values().sum();
+        eprintln!(
+            "{evidence} pieces of evidence, {signed} more with signatures, {} challenges, {} demands",
+            self.challenges, self.demands
+        );
+        for (fault, count) in &self.by_fault {
+            let signed = self.signed.get(fault).copied().unwrap_or_default();
+            eprintln!("  {fault}: {count}, with signatures {signed}");
+        }
     }
 }
 
-/// Every entry of a history reads back from its bytes at its checkpoint.
-fn check_entries(log: &ModelLog) -> usize {
-    let mut count = 0;
-    let mut bytes = Vec::new();
-    for point in &log.points {
-        for (id, entry) in &point.state {
-            entry.encode(&mut bytes);
-            let shown = ShownEntry::read(point.point, *id, &bytes);
-            assert!(!faults::malformed_state(&shown), "{id}: {entry:?}");
-            assert_eq!(shown.held, HeldEntry::Entry(entry.clone()));
-            count += 1;
-        }
-    }
-    count
+fn number_of<T: FromStr>(variable: &str, by_default: T) -> T {
+    let Ok(text) = std::env::var(variable) else {
+        return by_default;
+    };
+    let number = text.parse();
+    number.unwrap_or_else(|_| panic!("{variable} is no number: {text}"))
 }
 
 // Holds invariant 254.
 #[test]
 fn honest_logs_are_never_convicted() {
     let begun = Instant::now();
-    let mut checked = BTreeMap::new();
-    let (mut histories, mut actions, mut entries) = (0_u64, 0, 0);
-    while begun.elapsed() < DRAWN_FOR {
-        let log = ModelLog::random(histories);
-        entries += check_entries(&log);
-        let mut draw = EvidenceDraw {
-            log: &log,
-            dice: Dice(!histories),
-        };
-        for _ in 0..DRAWS {
-            draw.check(&mut checked);
+    let first: u64 = number_of("KEDGE_HONESTY_SEED", 0);
+    let histories = number_of("KEDGE_HONESTY_HISTORIES", HISTORIES);
+    let mut judged = JudgedEvidence::default();
+    let mut kinds = BTreeMap::<&str, u64>::new();
+    let (mut actions, mut points) = (0, 0);
+    for number in 0..histories {
+        let seed = first.wrapping_add(number);
+        let log = ModelLog::random(seed);
+        judged.draw(seed, &log);
+        let point = &log.points[seed as usize % log.points.len()];
+        judged.challenge(seed, &log, point);
+        if number.is_multiple_of(WITH_TRIES) {
+            judged.demand(seed, point);
+        }
+        if number.is_multiple_of(WITH_SIGNATURES) {
+            judged.judge(seed, &log);
+        }
+        for action in &log.actions {
+            *kinds.entry(action.kind).or_default() += 1;
         }
         actions += log.actions.len();
-        histories += 1;
+        points += log.points.len();
     }
-    let evidence: usize = checked.values().sum();
     eprintln!(
-        "{histories} histories, {actions} actions, {entries} entries, {evidence} pieces of evidence"
+        "{histories} histories from seed {first} on in {:.1} s: {actions} actions, {points} checkpoints",
+        begun.elapsed().as_secs_f64()
     );
-    eprintln!("{checked:?}");
-    assert!(
-        histories > 20 && checked.len() == 22,
-        "{histories} {checked:?}"
-    );
+    eprintln!("{kinds:?}");
+    judged.print();
+    if histories < HISTORIES {
+        return;
+    }
+    for kind in Kind::BUILT_IN {
+        assert!(kinds.contains_key(kind.text()), "no history has {kind:?}");
+    }
+    assert!(kinds.contains_key("x.scan") && kinds.contains_key("x.weigh"));
+    for fault in StateFault::ALL {
+        assert!(judged.by_fault[fault] >= histories, "{fault}");
+        assert!(judged.signed[fault] >= histories / 512, "{fault}");
+    }
 }

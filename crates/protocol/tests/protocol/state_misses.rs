@@ -5,7 +5,8 @@ use kedge_protocol::state::StateEntry;
 use kedge_protocol::state::entry::{EntryFields, EntryRule};
 use kedge_protocol::state::faults::{
     HeldEntry, ShownEntry, StatePoint, changed_constant, dead_hand, false_address, false_keys,
-    false_version, hidden_change, lone_step, malformed_state, oversupply, rewritten_state,
+    false_owner, false_version, hidden_change, lone_step, malformed_state, oversupply,
+    rewritten_state, stale_state, two_faced_state,
 };
 use kedge_protocol::{Hash, Prefix};
 
@@ -57,6 +58,17 @@ fn version_sequence_and_integrity_step_together() {
     let mut second = first.clone();
     (second.version, second.sequence, second.integrity) = (3, 4, Hash([9; 32]));
     assert!(shows(&second));
+}
+
+/// A number of batches that was signed with two states.
+#[test]
+fn entries_of_one_number_of_batches_are_compared() {
+    let own = id(Prefix::Object, 1);
+    let shown = [entry(Prefix::Object), object(|o| o.serial = 4)];
+    let [first, second] = shown.map(|entry| at(point(2, 9), own, &entry));
+    assert!(changed_constant(&first, &second) && changed_constant(&second, &first));
+    assert!(two_faced_state(&first, &second) && two_faced_state(&second, &first));
+    assert!(!changed_constant(&first, &first) && !two_faced_state(&first, &first));
 }
 
 #[test]
@@ -233,6 +245,29 @@ fn properties_change_by_their_kinds_alone() {
     }
 }
 
+#[test]
+fn an_owner_changes_by_a_transfer_alone() {
+    let (own, first) = (id(Prefix::Object, 1), entry(Prefix::Object));
+    let shows = |kinds: &[(&str, bool)], owner: u8| {
+        let mut second = object(|o| o.owner_id = id(Prefix::Wallet, owner));
+        let mut leaves = Vec::new();
+        for (sequence, (kind, is_open)) in (20..).zip(kinds) {
+            let texts = (*kind, "", "{}");
+            let next = leaf(sequence, texts, address(1), &second.integrity);
+            second = stepped(second, &next);
+            leaves.push(if *is_open { next } else { closed(next) });
+        }
+        let shown = (at(point(2, 9), own, &first), at(point(4, 40), own, &second));
+        false_owner(&shown.0, &shown.1, &leaves)
+    };
+    assert!(shows(&[("emit", true)], 2));
+    assert!(shows(&[("x.scan", true), ("update", true)], 2));
+    assert!(!shows(&[("emit", true)], 1));
+    assert!(!shows(&[("emit", false)], 2));
+    assert!(!shows(&[("emit", true), ("transfer", true)], 2));
+    assert!(!shows(&[("emit", true), ("transfer", false)], 2));
+}
+
 fn entry_properties() -> Hash {
     match entry(Prefix::Object).fields {
         EntryFields::Object(object) => object.properties_hash,
@@ -378,6 +413,20 @@ fn nothing_extends_what_has_ended() {
         }
         assert_eq!(shows(prefix, &deleted, "any"), (true, true));
     }
+}
+
+/// Whatever is made extends zero; an entry that has it is malformed.
+#[test]
+fn zero_is_extended_by_nothing() {
+    let mut zero = entry(Prefix::Key);
+    zero.integrity = Hash::ZERO;
+    let shown = at(point(2, 29), id(Prefix::Key, 1), &zero);
+    let next = leaf(20, ("key.create", "", ""), address(1), &Hash::ZERO);
+    assert!(!stale_state(&shown, &next));
+    zero.integrity = Hash([9; 32]);
+    let shown = at(point(2, 29), id(Prefix::Key, 1), &zero);
+    let next = leaf(20, ("key.rotate", "", ""), address(1), &zero.integrity);
+    assert!(stale_state(&shown, &next));
 }
 
 #[test]

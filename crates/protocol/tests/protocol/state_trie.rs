@@ -33,6 +33,15 @@ impl Dice {
     pub(crate) fn hash(&mut self) -> Hash {
         keccak(&self.next().to_be_bytes())
     }
+
+    /// 32 bytes, for less than a hash costs.
+    pub(crate) fn word(&mut self) -> Hash {
+        let mut word = [0; 32];
+        for part in word.chunks_exact_mut(8) {
+            part.copy_from_slice(&self.next().to_be_bytes());
+        }
+        Hash(word)
+    }
 }
 
 fn id(number: u64) -> Id {
@@ -271,6 +280,51 @@ fn a_root_made_step_by_step_is_the_root_rebuilt() {
     assert!(batches == 1_440 && proofs > 5_000, "{batches} {proofs}");
 }
 
+/// The root and the stored branches that `alloy-trie` makes of leaves.
+fn made_by_alloy(leaves: &BTreeMap<Hash, Hash>) -> (Hash, BTreeMap<NodePath, StoredBranch>) {
+    let mut builder = HashBuilder::default().with_updates(true);
+    for (path, value) in leaves {
+        builder.add_leaf(Nibbles::unpack(path.0), &value.0);
+    }
+    let root = Hash(builder.root().0);
+    let (_, branches) = builder.split();
+    let branches = branches.into_iter().map(|(path, node)| {
+        let branch = StoredBranch {
+            state_mask: node.state_mask.get(),
+            tree_mask: node.tree_mask.get(),
+            hash_mask: node.hash_mask.get(),
+            hashes: node.hashes.iter().map(|hash| Hash(hash.0)).collect(),
+        };
+        (NodePath::of_bytes(&path.to_vec()).unwrap(), branch)
+    });
+    (root, branches.collect())
+}
+
+#[test]
+fn roots_and_branches_are_those_of_another_library() {
+    let mut made = 0;
+    // Above 2,048 leaves the builder divides them.
+    let sizes = (0..200).chain([
+        2_047, 2_048, 2_049, 4_095, 4_096, 4_097, 8_191, 8_193, 20_000,
+    ]);
+    for (seed, size) in sizes.enumerate() {
+        let mut dice = Dice(1_000 + seed as u64);
+        let mut state = MemoryState::default();
+        let near_share = if size > 1_000 { 64 } else { 2 };
+        while state.leaves.len() < size {
+            let path = if dice.below(near_share) == 0 {
+                path_near(&state, &mut dice)
+            } else {
+                dice.word()
+            };
+            state.leaves.insert(path, dice.word());
+        }
+        assert_eq!(state.rebuilt(), made_by_alloy(&state.leaves), "seed {seed}");
+        made += 1;
+    }
+    assert_eq!(made, 209);
+}
+
 /// Proofs made from the stored branches, held against `alloy-trie`'s check and, for paths of ids, ours.
 fn check_proofs(state: &MemoryState, root: Hash, dice: &mut Dice) -> usize {
     let mut paths: BTreeSet<Hash> = (0..3).map(|_| path_near(state, dice)).collect();
@@ -280,9 +334,21 @@ fn check_proofs(state: &MemoryState, root: Hash, dice: &mut Dice) -> usize {
         paths.insert(*state.leaves.keys().nth(place).unwrap());
     }
     let paths: Vec<Hash> = paths.into_iter().collect();
-    let made = prove_state(state, state, &paths).unwrap();
+    let made = prove_state(state, state, &paths).unwrap().unwrap();
     assert_eq!(made.root, root);
+    let retainer: ProofRetainer = paths.iter().map(|path| Nibbles::unpack(path.0)).collect();
+    let mut builder = HashBuilder::default().with_proof_retainer(retainer);
+    for (path, value) in &state.leaves {
+        builder.add_leaf(Nibbles::unpack(path.0), &value.0);
+    }
+    assert_eq!(builder.root().0, root.0);
+    let retained = builder.take_proof_nodes();
     for (path, nodes) in paths.iter().zip(&made.nodes) {
+        if !state.leaves.is_empty() {
+            let expected = retained.matching_nodes_sorted(&Nibbles::unpack(path.0));
+            let expected: Vec<_> = expected.iter().map(|(_, node)| node.to_vec()).collect();
+            assert_eq!(*nodes, expected, "{path}");
+        }
         let value = state.leaves.get(path).map(|value| value.0.to_vec());
         let nodes_of_alloy: Vec<_> = nodes.iter().map(|node| node.clone().into()).collect();
         let key = Nibbles::unpack(path.0);
@@ -310,7 +376,7 @@ fn proofs_from_stored_branches_hold() {
         ids.sort_by_key(state_path);
         ids.dedup();
         let paths: Vec<Hash> = ids.iter().map(state_path).collect();
-        let made = prove_state(&state, &state, &paths).unwrap();
+        let made = prove_state(&state, &state, &paths).unwrap().unwrap();
         for (key, nodes) in ids.iter().zip(made.nodes) {
             let number = (0..10_000).find(|number| id(*number) == *key).unwrap();
             let is_held = number < 100 * (round + 1);
@@ -331,6 +397,56 @@ fn proofs_from_stored_branches_hold() {
     assert!(state.reads.get() < 40, "{}", state.reads.get());
 }
 
+// Holds invariant 272.
+#[test]
+fn proofs_are_not_made_where_branches_or_leaves_are_lost() {
+    let mut state = MemoryState::default();
+    let mut batch = BTreeMap::new();
+    while batch.len() < 2_000 {
+        batch.insert(state_path(&id(batch.len() as u64)), Hash::ZERO);
+    }
+    let root = state.apply(&batch, true);
+    let (mut refused, mut missed) = (0, 0);
+    let mut dice = Dice(5);
+    for path in batch.keys().step_by(40) {
+        let places: Vec<NodePath> = state.branches.keys().copied().collect();
+        for lost in places.iter().filter(|place| place.depth() < 4) {
+            let digits: Vec<u8> = (0..64)
+                .map(|place| {
+                    let byte = path.0[place / 2];
+                    if place % 2 == 0 { byte >> 4 } else { byte & 15 }
+                })
+                .collect();
+            if !digits.starts_with(&lost.to_bytes()) {
+                continue;
+            }
+            let branch = state.branches.remove(lost).unwrap();
+            let made = prove_state(&state, &state, &[*path]).unwrap();
+            if lost.depth() > 0 {
+                assert_eq!(made, None);
+                missed += 1;
+            } else {
+                // The leaves alone give the same.
+                assert_eq!(made.unwrap().root, root);
+            }
+            // A hash that is stored alone is believed, and then contradicts the branch above.
+            let mut older = branch.clone();
+            let hashed = (0..16).filter(|digit| older.hash_mask >> digit & 1 == 1);
+            let places = hashed.zip(0..older.hashes.len());
+            let mut stored = places.filter(|(digit, _)| older.tree_mask >> digit & 1 == 1);
+            if let Some((_, place)) = stored.next() {
+                older.hashes[place] = dice.word();
+                state.branches.insert(*lost, older);
+                let made = prove_state(&state, &state, &[*path]).unwrap();
+                assert!(made.is_none_or(|made| made.root != root));
+                refused += 1;
+            }
+            state.branches.insert(*lost, branch);
+        }
+    }
+    assert!(missed > 50 && refused > 50, "{missed} {refused}");
+}
+
 #[test]
 fn paths_must_rise() {
     let state = MemoryState::default();
@@ -348,7 +464,7 @@ fn paths_must_rise() {
         update_state(&state, &state, &[]).unwrap().root,
         EMPTY_STATE_ROOT
     );
-    let none = prove_state(&state, &state, &[low]).unwrap();
+    let none = prove_state(&state, &state, &[low]).unwrap().unwrap();
     assert_eq!(
         (none.root, none.nodes),
         (EMPTY_STATE_ROOT, vec![Vec::new()])

@@ -59,6 +59,7 @@ fn entries_read_and_write_to_the_same_bytes() {
     assert_eq!((read, prefixes.len()), (22, 10));
 }
 
+// Holds invariant 253.
 #[test]
 fn malformed_entries_are_refused() {
     let vectors = vectors();
@@ -185,6 +186,7 @@ fn what_must_be_refused_is_refused() {
     assert_eq!(broken, expected);
 }
 
+// Holds invariant 253.
 #[test]
 fn a_malformed_entry_is_proven_and_refused() {
     let vectors = vectors();

@@ -22,7 +22,7 @@ use crate::rule::{RuleContext, RuleDecision};
 use crate::schema::SchemaBudget;
 use crate::sequencer::VersionKey;
 use crate::text::{self, PayloadProblems};
-use crate::world::{ActionInput, Caller, World};
+use crate::world::{ActionInput, Caller, PastWorld, World};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -309,6 +309,25 @@ pub fn update<W: World>(
         check_name_free(world, template.organization_id, &next.name)?;
     }
     Ok(next)
+}
+
+/// Repeats an action of a template's history; `before` is the template before it, `None` before its creation.
+///
+/// # Errors
+/// The payload is not one of such an action.
+pub fn again(
+    before: Option<&Template>,
+    caller: &Caller,
+    input: &ActionInput<'_>,
+) -> Result<Template, Refusal> {
+    match (input.kind, before) {
+        (Kind::TemplateCreate, None) => create(&PastWorld, caller, input),
+        (Kind::TemplateUpdate, Some(before)) => update(&PastWorld, caller, before, input),
+        (Kind::TemplateVariations, Some(before)) => {
+            add_variations(caller, before, input).map(|(after, _)| after)
+        }
+        (other, _) => Err(Refusal::wrong_way(other)),
+    }
 }
 
 fn rules(

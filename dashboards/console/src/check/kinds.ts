@@ -3,7 +3,7 @@
 import { parseJson, writeJson } from '@kedge/sdk';
 
 /** Kinds of files that can be verified. */
-export type Kind = 'receipt' | 'receipts' | 'proof' | 'claim' | 'export';
+export type Kind = 'receipt' | 'receipts' | 'proof' | 'state' | 'answer' | 'claim' | 'export';
 
 /** Limit on the size of a file, in bytes: a proof file has a few kB, a claim 10 kB. Exports are larger. */
 export const BYTES_MAX = 64 * 1024 * 1024;
@@ -26,6 +26,8 @@ function kindOf(value: unknown): Kind | null {
   if (has(value, 'action', 'leaf', 'inclusion')) return 'proof';
   if (has(value, 'leaf', 'leaf_index', 'path')) return 'receipt';
   if (has(value, 'actions', 'batch', 'proof')) return 'receipts';
+  if (has(value, 'key', 'entry', 'nodes', 'checkpoint')) return 'state';
+  if (has(value, 'id', 'state_proof')) return 'answer';
   return null;
 }
 
@@ -33,7 +35,7 @@ function kindOf(value: unknown): Kind | null {
 export function recognise(text: string): Recognised {
   const [first = ''] = text.slice(0, 2_000).split('\n', 1);
   if (/^\{"type":\s*"log"/.test(first)) return { kind: 'export', text };
-  if (text.length > LENGTH_MAX) throw new Error('The file is too large: receipts, proof files and claims have less than 8 MB.');
+  if (text.length > LENGTH_MAX) throw new Error('The file is too large: receipts, proofs and claims have less than 8 MB.');
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -46,5 +48,5 @@ export function recognise(text: string): Recognised {
   const receipt = value !== null && typeof value === 'object' ? (parseJson(text) as { receipt?: unknown }).receipt : null;
   const inner = kindOf(receipt);
   if (inner !== null) return { kind: inner, text: writeJson(receipt) };
-  throw new Error('This is no receipt, proof file, claim or export of a log, and no answer with a receipt.');
+  throw new Error('This is no receipt, proof file, state proof, claim or export of a log, and no answer with a receipt or a state proof.');
 }

@@ -1,10 +1,13 @@
 /** Texts about the steps of each kind of file. */
 
-import type { Step } from '@kedge/sdk/verify';
+import type { StateStep, Step } from '@kedge/sdk/verify';
 import type { Kind } from './kinds';
 
+/** A step of the worker. `shown`: what an answer shows is what its entry holds. */
+export type WorkStep = Step | StateStep | 'shown';
+
 /** A displayed step: one of the worker's, or the contract. */
-export type ShownStep = Step | 'contract';
+export type ShownStep = WorkStep | 'contract';
 
 /** State of a step. `open`: not checked. `absent`: the file does not state it. */
 export type Standing = 'waiting' | 'running' | 'good' | 'bad' | 'open' | 'absent';
@@ -20,6 +23,12 @@ export const TITLES: Record<ShownStep, readonly [title: string, what: string]> =
   history: ['Header → history', 'The header leads to the history of a signed checkpoint that was anchored.'],
   authorship: ['Signature', 'The signer’s own key signed the action.'],
   proof: ['Zero knowledge', 'The proof holds: somebody knows words that hash to the content.'],
+  checkpoint: ['Checkpoint', 'The sequencer’s key signed the checkpoint, and it has a root of the state.'],
+  anchor: ['Anchor', 'An anchor that the file states is of this very checkpoint.'],
+  nodes: ['Id → root', 'The nodes lead from the root to the id’s entry, or show that there is none.'],
+  entry: ['Entry', 'The entry is well formed, and the file reads it for people as it is.'],
+  texts: ['Texts', 'Properties, schemas and names hash to what the entry holds.'],
+  shown: ['Answer', 'What the answer shows is what the entry holds. Times, and a template’s name and description, are in none.'],
   contract: ['Contract', 'An Ethereum node confirms that the contract holds this history.'],
 };
 
@@ -28,6 +37,8 @@ export const STEPS: Record<Kind, readonly ShownStep[]> = {
   receipt: ['form', 'words', 'log', 'leaf', 'path', 'header'],
   receipts: ['form', 'log', 'header', 'leaf', 'path'],
   proof: ['form', 'words', 'log', 'leaf', 'path', 'header', 'history', 'authorship', 'contract'],
+  state: ['form', 'checkpoint', 'anchor', 'nodes', 'entry', 'texts', 'contract'],
+  answer: ['form', 'checkpoint', 'anchor', 'nodes', 'entry', 'texts', 'shown', 'contract'],
   claim: ['form', 'words', 'log', 'leaf', 'path', 'header', 'history', 'proof', 'contract'],
   export: [],
 };
@@ -37,6 +48,8 @@ export const NAMES: Record<Kind, string> = {
   receipt: 'a receipt',
   receipts: 'a receipt of several actions',
   proof: 'a proof file',
+  state: 'a state proof',
+  answer: 'an answer with a state proof',
   claim: 'a claim',
   export: 'an export of a log',
 };

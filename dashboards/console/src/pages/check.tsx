@@ -1,6 +1,6 @@
-/** “Check it yourself”: verification of a receipt, proof file, claim or export in the browser. */
+/** “Check it yourself”: verification of a receipt, proof file, state proof, claim or export in the browser. */
 
-import { type Trust, actionId, domainOf, writeJson } from '@kedge/sdk';
+import { type StateFacts, type Trust, actionId, domainOf, writeJson } from '@kedge/sdk';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../check/asking';
 import { takeHanded } from '../check/handed';
@@ -12,12 +12,18 @@ import { neededOf, textOf } from '../fields';
 import { Area, Field, Form, Outcome } from '../pieces/forms';
 import { Fault, Notice } from '../pieces/notices';
 import { Page, Part } from '../pieces/page';
-import { Count, Fact, Facts, Hash, Stored, Time } from '../pieces/text';
+import { Count, Fact, Facts, Hash, Json, Stored, Time } from '../pieces/text';
 import { login, reader, trustNow } from '../session';
 
 /** Test chains, on which the development key of claims is accepted. */
 const TEST_CHAINS = [1337n, 31337n];
 const RPC_OF_TEST_CHAINS = 'http://127.0.0.1:8545';
+
+/** Characters of a text that are shown. */
+const LENGTH_SHOWN = 20_000;
+
+/** Names of an entry's texts. */
+const TEXTS: Record<string, string> = { name: 'Name', properties: 'Properties, as text', schema: 'Schema, as text', rules: 'Schemas of rules' };
 
 const MARKS: Record<Standing, readonly [mark: string, word: string]> = {
   waiting: ['·', 'waiting'],
@@ -107,8 +113,35 @@ function Contract({ shown, trust, onStanding }: { shown: Shown; trust: Trust; on
   );
 }
 
+/** What a state proof shows. */
+function StateFacted({ state: { key, entry, texts, checkpoint, anchored } }: { state: StateFacts }) {
+  const { type: _, ...members } = entry ?? { type: null };
+  return (
+    <>
+      <Fact name="Id">
+        <Hash value={key} whole />
+      </Fact>
+      <Fact name="Checkpoint">
+        over <Count of={checkpoint.batches} /> batches, {anchored ? 'with an anchor' : 'without an anchor'}
+      </Fact>
+      <Fact name="Entry">{entry === null ? 'none: nothing was made under this id' : <Json value={members} label="Entry" />}</Fact>
+      {Object.entries(texts).map(([name, text]) => (
+        <Fact key={name} name={TEXTS[name] ?? name}>
+          {typeof text === 'string' ? (
+            <pre class="json" tabIndex={0} role="region" aria-label={TEXTS[name] ?? name}>
+              {text.length > LENGTH_SHOWN ? `${text.slice(0, LENGTH_SHOWN)}…` : text}
+            </pre>
+          ) : (
+            <Json value={text} label={TEXTS[name] ?? name} />
+          )}
+        </Fact>
+      ))}
+    </>
+  );
+}
+
 function Facted({ shown }: { shown: Shown }) {
-  const { words, disclosed } = shown;
+  const { words, disclosed, state } = shown;
   return (
     <Facts>
       {shown.sequence === null ? null : (
@@ -144,11 +177,12 @@ function Facted({ shown }: { shown: Shown }) {
           </Fact>
           <Fact name="Payload">
             <pre class="json" tabIndex={0} role="region" aria-label="Payload">
-              {words.payload.length > 20_000 ? `${words.payload.slice(0, 20_000)}…` : words.payload}
+              {words.payload.length > LENGTH_SHOWN ? `${words.payload.slice(0, LENGTH_SHOWN)}…` : words.payload}
             </pre>
           </Fact>
         </>
       )}
+      {state === null ? null : <StateFacted state={state} />}
       {Object.entries(disclosed ?? {}).map(([name, text]) => (
         <Fact key={name} name={`Disclosed ${name}`}>
           <Stored text={text} />
@@ -299,7 +333,7 @@ export function Check() {
     if (handed !== null) void opening.run(handed.name, async () => handed.text);
   }, []);
   return (
-    <Page title="Check it yourself" lead="Verify a receipt, a proof file, a claim or an export. The check runs in this page; nothing is sent.">
+    <Page title="Check it yourself" lead="Verify a receipt, a proof file, a state proof, a claim or an export. The check runs in this page; nothing is sent.">
       <Fault error={stated.error} />
       <div
         class={isOver ? 'drop over' : 'drop'}

@@ -1,5 +1,6 @@
 /** Overview: state of the service, and first steps. */
 
+import { ServerError } from '@kedge/sdk';
 import { useLoading } from '../loading';
 import { Loaded, Notice } from '../pieces/notices';
 import { Page, Part } from '../pieces/page';
@@ -14,11 +15,15 @@ function Service() {
     const client = reader();
     // Not ready is an answer too: its body has the reason.
     const ready = fetch('/readyz').then(async (answer) => (await answer.json()) as Awaited<ReturnType<typeof client.getReadiness>>);
-    return Promise.all([ready, client.getCheckpoint(), client.getDomain(), client.getVersion()]);
+    const newest = client.getCheckpoint().catch((error: unknown) => {
+      if (error instanceof ServerError && error.code === 'SEQUENCE_NOT_REACHED') return null;
+      throw error;
+    });
+    return Promise.all([ready, newest, client.getDomain(), client.getVersion()]);
   }, []);
   return (
     <Loaded of={state}>
-      {([ready, { checkpoint }, domain, { version }]) => (
+      {([ready, newest, domain, { version }]) => (
         <>
           {ready.reason ? <Notice kind="bad">The service accepts no changes: {ready.reason}</Notice> : null}
           <Facts>
@@ -43,7 +48,13 @@ function Service() {
               <Hash value={ready.head} />
             </Fact>
             <Fact name="Newest checkpoint">
-              <Time at={checkpoint.issued_at_ms} />
+              {newest === null ? (
+                'none yet'
+              ) : (
+                <>
+                  <Time at={newest.checkpoint.issued_at_ms} />, over <Count of={newest.checkpoint.batches} /> batches
+                </>
+              )}
             </Fact>
             <Fact name="Chain">{String(domain.chainId)}</Fact>
             <Fact name="Contract">
@@ -89,7 +100,7 @@ export function Home() {
           </>
         )}
         <a class="card" href="#/check">
-          <strong>Check it yourself</strong> Verify a receipt, a proof file or a claim in this page.
+          <strong>Check it yourself</strong> Verify a receipt, a proof or a claim in this page.
         </a>
         <a class="card" href="#/batches">
           <strong>Walk the log</strong> Batch by batch, each linked to the one before.

@@ -199,8 +199,8 @@ function Contents({ batch }: { batch: BatchView }) {
 export function OneBatch({ id }: { id: string }) {
   const [newest, setNewest] = useState<number | null>(null);
   const batch = useLoading(async () => {
-    const [of, { checkpoint }] = await Promise.all([reader().getBatch(id), reader().getCheckpoint()]);
-    setNewest(Number(checkpoint.batches) - 1);
+    const [of, { items: [last] }] = await Promise.all([reader().getBatch(id), reader().listBatches({ limit: 1, order: 'desc' })]);
+    setNewest(last?.number ?? null);
     return of;
   }, [id]);
   const { value } = batch;

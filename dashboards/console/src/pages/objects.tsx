@@ -9,6 +9,7 @@ import { Choice, Field, Form } from '../pieces/forms';
 import { List, MoreOf } from '../pieces/lists';
 import { Loaded } from '../pieces/notices';
 import { Page, Part, Signed } from '../pieces/page';
+import { ItsProof } from '../pieces/proven';
 import { Copy, Count, Fact, Facts, Hash, Json, Ref, State, Time } from '../pieces/text';
 import { reader } from '../session';
 import { OPERATORS, filterOf } from '../searching';
@@ -124,6 +125,19 @@ function Past({ id, newest }: { id: string; newest: number }) {
   );
 }
 
+/** The way to the history further down the page. */
+function ToHistory() {
+  const show = (): void => {
+    const history = document.querySelector('.timeline');
+    history?.scrollIntoView({ block: 'center' });
+  };
+  return (
+    <button type="button" class="link" onClick={show}>
+      see the history
+    </button>
+  );
+}
+
 /** One object with its history. */
 export function OneObject({ id }: { id: string }) {
   const [turn, setTurn] = useState(0);
@@ -159,6 +173,7 @@ export function OneObject({ id }: { id: string }) {
                 <Hash value={of.integrity_hash} whole />
               </Fact>
             </Facts>
+            <ItsProof of={of} link={<ToHistory />} onStale={object.reload} />
             <Part title="Properties">
               <Json value={of.properties} label="Properties" />
               <Past id={id} newest={of.sequence} />

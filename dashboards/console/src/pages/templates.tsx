@@ -9,6 +9,7 @@ import { Area, Choice, Field, Form, Tick } from '../pieces/forms';
 import { List, Table } from '../pieces/lists';
 import { Loaded } from '../pieces/notices';
 import { Page, Part, Signed } from '../pieces/page';
+import { ItsProof } from '../pieces/proven';
 import { Copy, Count, Fact, Facts, Hash, Json, Ref, Stored, Time } from '../pieces/text';
 import { reader } from '../session';
 
@@ -154,6 +155,7 @@ export function OneTemplate({ id }: { id: string }) {
                 <Hash value={of.integrity_hash} whole />
               </Fact>
             </Facts>
+            <ItsProof of={of} link={<a href="#/actions">see the actions</a>} onStale={template.reload} />
             <Part title="Mint an object">
               <Signed>
                 <Mint template={of} variations={variations.items} />

@@ -30,7 +30,6 @@ from .protocol.ids import made_id
 from .retry import RetryPolicy
 from .session import Tokens
 from .signing import Consent, KeySigner, Signer, Unsigned, key_addition
-from .state_reads import with_proof
 from .verify.trust import SequencerKey, Trust
 from .version import VERSION as __version__
 from .webhooks import verify_webhook
@@ -70,5 +69,4 @@ __all__ = [
     "operations",
     "verify",
     "verify_webhook",
-    "with_proof",
 ]

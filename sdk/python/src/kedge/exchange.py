@@ -19,8 +19,7 @@ from .protocol.hashing import from_hex
 from .retry import Backoff
 from .session import Session, Tokens
 from .signing import Action, Signed, deadline_in, sign
-from .state_reads import asks_proof, named_id
-from .verify.items import check_proven_answer
+from .state_reads import asks_proof, check_asked_proof
 from .verify.receipts import check_batch_receipt, check_receipt
 from .verify.trust import KEYS_MAX, Trust, follow_key
 
@@ -79,7 +78,7 @@ def perform(session: Session, call: Call[T]) -> Steps[Answer[T]]:
         reply, signed = yield from _send_signed(session, call)
     body = reply.parsed(call)
     if asks_proof(call):
-        yield from checked(session, lambda trust: check_proven_answer(reply.body, trust, named_id(call)))
+        yield from checked(session, lambda trust: check_asked_proof(call, reply.body, trust))
     session.learn(call, body)
     if signed is None:
         return Answer(body, reply.status, reply.headers)

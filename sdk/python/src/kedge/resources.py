@@ -1,13 +1,12 @@
 """`client.objects`, `client.templates` and `client.state`: reads that the client verifies against the log's state."""
 
-from typing import Any, Literal, Protocol, TypeVar, overload
+from typing import Protocol, TypeVar
 
 from .calls import Call
 from .exchange import Steps, checked, perform, send_plain
 from .generated import models, operations
 from .session import Session
-from .state_models import ProvenObjectView, ProvenTemplateView
-from .state_reads import check_state_answer, state_proof, with_proof
+from .state_reads import check_asked_proof
 from .verify.state_proofs import StateShown
 
 T = TypeVar("T")
@@ -25,23 +24,21 @@ class AsyncStepRunner(Protocol):
     async def __call__(self, steps: Steps[T]) -> T: ...
 
 
-def _item(session: Session, call: Call[Any], prove: bool) -> Steps[Any]:
-    answer = yield from perform(session, with_proof(call) if prove else call)
+def _item(session: Session, call: Call[T]) -> Steps[T]:
+    answer = yield from perform(session, call)
     return answer.body
 
 
-def _proof(
-    session: Session, place: str, id: str, checkpoint: int | None, min_sequence: int | None, wait: int | None
-) -> Steps[StateShown]:
-    call = state_proof(place, id, checkpoint=checkpoint, min_sequence=min_sequence, wait=wait)
+def _proof(session: Session, call: Call[models.StateProof]) -> Steps[StateShown]:
     reply = yield from send_plain(session, call)
-    return (yield from checked(session, lambda trust: check_state_answer(reply.body, trust, id, checkpoint, min_sequence)))
+    shown = yield from checked(session, lambda trust: check_asked_proof(call, reply.body, trust))
+    return shown[0]
 
 
 class StateReads:
     """`client.state`: what the log's state holds under an id of any type with entries."""
 
-    _PLACE = "state"
+    _PROOF = staticmethod(operations.get_state_proof)
 
     def __init__(self, session: Session, run: StepRunner) -> None:
         self._session = session
@@ -62,20 +59,25 @@ class StateReads:
             ApiError: the server refused the request: 409 before there is such a checkpoint, 410 if it keeps it no more.
             Refused: the proof is invalid; `MalformedEntry` and `BrokenTrie` are evidence of a fault.
         """
-        return self._run(_proof(self._session, self._PLACE, id, checkpoint, min_sequence, wait))
+        return self._run(_proof(self._session, self._PROOF(id, checkpoint=checkpoint, min_sequence=min_sequence, wait=wait)))
 
 
 class ObjectReads(StateReads):
     """`client.objects`: objects, and proofs of them."""
 
-    _PLACE = "objects"
+    _PROOF = staticmethod(operations.get_object_state_proof)
 
-    @overload
-    def get(self, id: str, *, prove: Literal[True], min_sequence: int | None = None) -> ProvenObjectView: ...
-    @overload
-    def get(self, id: str, *, prove: Literal[False] = False, min_sequence: int | None = None) -> models.ObjectView: ...
-    def get(self, id: str, *, prove: bool = False, min_sequence: int | None = None) -> models.ObjectView:
-        """Reads an object. With `prove`, it comes with a state proof, which is verified and compared with it.
+    def get(
+        self, id: str, *, prove: bool = False, min_sequence: int | None = None, wait: int | None = None
+    ) -> models.ObjectView:
+        """Reads an object. With `prove` it is that of the newest checkpoint, and comes with a proof in `state_proof`,
+        which is verified and compared with it.
+
+        Args:
+            id: the object's id.
+            prove: whether it comes with a state proof.
+            min_sequence: an answer that reflects this sequence.
+            wait: with `prove`, limit on the server's wait for a checkpoint that covers it, in seconds.
 
         Raises:
             ApiError: the server refused the request.
@@ -83,8 +85,8 @@ class ObjectReads(StateReads):
             ItemDiffers: the object differs from its proven entry.
             Refused: the proof is invalid.
         """
-        item: models.ObjectView = self._run(_item(self._session, operations.get_object(id, min_sequence=min_sequence), prove))
-        return item
+        call = operations.get_object(id, prove=prove or None, wait=wait, min_sequence=min_sequence)
+        return self._run(_item(self._session, call))
 
     state_proof = StateReads.proof
 
@@ -92,14 +94,12 @@ class ObjectReads(StateReads):
 class TemplateReads(StateReads):
     """`client.templates`: templates, and proofs of them."""
 
-    _PLACE = "templates"
+    _PROOF = staticmethod(operations.get_template_state_proof)
 
-    @overload
-    def get(self, id: str, *, prove: Literal[True], min_sequence: int | None = None) -> ProvenTemplateView: ...
-    @overload
-    def get(self, id: str, *, prove: Literal[False] = False, min_sequence: int | None = None) -> models.TemplateView: ...
-    def get(self, id: str, *, prove: bool = False, min_sequence: int | None = None) -> models.TemplateView:
-        """Reads a template. With `prove`, it comes with a state proof, which is verified and compared with it.
+    def get(
+        self, id: str, *, prove: bool = False, min_sequence: int | None = None, wait: int | None = None
+    ) -> models.TemplateView:
+        """Reads a template, with `prove` verified as `ObjectReads.get` does.
 
         A template's name and description are not in the state, so no proof shows them.
 
@@ -109,8 +109,8 @@ class TemplateReads(StateReads):
             ItemDiffers: the template differs from its proven entry.
             Refused: the proof is invalid.
         """
-        item: models.TemplateView = self._run(_item(self._session, operations.get_template(id, min_sequence=min_sequence), prove))
-        return item
+        call = operations.get_template(id, prove=prove or None, wait=wait, min_sequence=min_sequence)
+        return self._run(_item(self._session, call))
 
     state_proof = StateReads.proof
 
@@ -118,7 +118,7 @@ class TemplateReads(StateReads):
 class AsyncStateReads:
     """`client.state` of the asynchronous client."""
 
-    _PLACE = "state"
+    _PROOF = staticmethod(operations.get_state_proof)
 
     def __init__(self, session: Session, run: AsyncStepRunner) -> None:
         self._session = session
@@ -128,22 +128,20 @@ class AsyncStateReads:
         self, id: str, *, checkpoint: int | None = None, min_sequence: int | None = None, wait: int | None = None
     ) -> StateShown:
         """Reads and verifies a state proof, as `StateReads.proof` does."""
-        return await self._run(_proof(self._session, self._PLACE, id, checkpoint, min_sequence, wait))
+        return await self._run(_proof(self._session, self._PROOF(id, checkpoint=checkpoint, min_sequence=min_sequence, wait=wait)))
 
 
 class AsyncObjectReads(AsyncStateReads):
     """`client.objects` of the asynchronous client."""
 
-    _PLACE = "objects"
+    _PROOF = staticmethod(operations.get_object_state_proof)
 
-    @overload
-    async def get(self, id: str, *, prove: Literal[True], min_sequence: int | None = None) -> ProvenObjectView: ...
-    @overload
-    async def get(self, id: str, *, prove: Literal[False] = False, min_sequence: int | None = None) -> models.ObjectView: ...
-    async def get(self, id: str, *, prove: bool = False, min_sequence: int | None = None) -> models.ObjectView:
+    async def get(
+        self, id: str, *, prove: bool = False, min_sequence: int | None = None, wait: int | None = None
+    ) -> models.ObjectView:
         """Reads an object, with `prove` verified as `ObjectReads.get` does."""
-        item: models.ObjectView = await self._run(_item(self._session, operations.get_object(id, min_sequence=min_sequence), prove))
-        return item
+        call = operations.get_object(id, prove=prove or None, wait=wait, min_sequence=min_sequence)
+        return await self._run(_item(self._session, call))
 
     state_proof = AsyncStateReads.proof
 
@@ -151,15 +149,13 @@ class AsyncObjectReads(AsyncStateReads):
 class AsyncTemplateReads(AsyncStateReads):
     """`client.templates` of the asynchronous client."""
 
-    _PLACE = "templates"
+    _PROOF = staticmethod(operations.get_template_state_proof)
 
-    @overload
-    async def get(self, id: str, *, prove: Literal[True], min_sequence: int | None = None) -> ProvenTemplateView: ...
-    @overload
-    async def get(self, id: str, *, prove: Literal[False] = False, min_sequence: int | None = None) -> models.TemplateView: ...
-    async def get(self, id: str, *, prove: bool = False, min_sequence: int | None = None) -> models.TemplateView:
+    async def get(
+        self, id: str, *, prove: bool = False, min_sequence: int | None = None, wait: int | None = None
+    ) -> models.TemplateView:
         """Reads a template, with `prove` verified as `TemplateReads.get` does."""
-        item: models.TemplateView = await self._run(_item(self._session, operations.get_template(id, min_sequence=min_sequence), prove))
-        return item
+        call = operations.get_template(id, prove=prove or None, wait=wait, min_sequence=min_sequence)
+        return await self._run(_item(self._session, call))
 
     state_proof = AsyncStateReads.proof

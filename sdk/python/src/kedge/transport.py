@@ -13,9 +13,9 @@ from .errors import ConnectionFailed
 from .exchange import Send
 from .version import VERSION
 
-TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0, pool=None)
-"""Time limits of a connection, a read or a write, in seconds. Event streams get a heartbeat every 15 seconds. Waiting
-for a free connection has no limit, because many requests may be in flight."""
+TIMEOUT: Final = httpx.Timeout(75.0, connect=10.0, pool=None)
+"""Time limits of a connection, a read or a write, in seconds. A read may wait 60 seconds for a checkpoint. Event streams
+get a heartbeat every 15 seconds. Waiting for a free connection has no limit, because many requests may be in flight."""
 IN_FLIGHT_MAX: Final = 64
 """Limit on the requests of a client in flight; further ones wait."""
 _POOLS: Final = 16

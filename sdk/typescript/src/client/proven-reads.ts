@@ -2,11 +2,10 @@
 
 import { OPERATIONS } from '../generated/operations.js';
 import { refuseUnless } from '../refused.js';
+import { checkShown } from '../verify/shown-items.js';
 import type { StateFacts } from '../verify/state.js';
 import type { AnswerOf, Call, CallOptions, Operation, QueryOf, Schemas } from './operation.js';
 import { Listing } from './pages.js';
-import { checkShown } from './shown-state.js';
-import { type ProvenPage, STATE_OPERATIONS, type StateProofAnswer, type WithStateProof, type WithStateProofs } from './state-answers.js';
 import type { TrustKeeper } from './trust-keeper.js';
 
 /** Options of reads that wait for a sequence. */
@@ -21,6 +20,8 @@ export interface WaitingOptions extends CallOptions {
 export interface StateReadOptions extends WaitingOptions {
   /** Number of batches of an older checkpoint; the newest one with a root by default. */
   checkpoint?: number | bigint;
+  /** Called with the answer before it is verified: one that is then refused is evidence. */
+  onAnswer?: (answer: Schemas['StateProof']) => void;
 }
 
 /** Options of a read that can be proven. */
@@ -29,10 +30,19 @@ export interface ProvenReadOptions extends WaitingOptions {
   prove?: boolean;
 }
 
+/** An item that was read with `?prove=true`. */
+export type WithStateProof<T> = T & { readonly state_proof: Schemas['StateProof'] };
+
+/** A page of a list that was read with `?prove=true`. */
+export type WithStateProofs<P> = P & { readonly state_proofs: Schemas['StateProofs'] };
+
+/** Pages of lists that can be proven. */
+type ProvenPage = AnswerOf<'listObjects' | 'listTemplates' | 'listVariations'>;
+
 /** A verified state proof. */
 export interface StateProof extends StateFacts {
   /** The answer as the server sent it: keep it with `writeJson`, and show it to those who trust the log alone. */
-  readonly answer: StateProofAnswer;
+  readonly answer: Schemas['StateProof'];
 }
 
 /** An item whose members are those of its entry, and what the proof of it shows. */
@@ -60,7 +70,8 @@ abstract class ProvenReads {
   protected async proofOf(operation: Operation, id: string, options: StateReadOptions): Promise<StateProof> {
     const { checkpoint, minSequence } = options;
     const query = { checkpoint, ...waitingQuery(options) };
-    const answer = await this.source.call<StateProofAnswer>(operation, { path: { id }, query, options });
+    const answer = await this.source.call<Schemas['StateProof']>(operation, { path: { id }, query, options });
+    options.onAnswer?.(answer);
     const facts = await this.source.keeper.stateProof(answer, { key: id, checkpoint, minSequence });
     return { ...facts, answer };
   }
@@ -98,7 +109,7 @@ export class StateReads extends ProvenReads {
    * @throws Refused if the proof is invalid, is about another id, or is of an earlier checkpoint than was asked for
    */
   proof(id: string, options: StateReadOptions = {}): Promise<StateProof> {
-    return this.proofOf(STATE_OPERATIONS.any, id, options);
+    return this.proofOf(OPERATIONS.getStateProof, id, options);
   }
 }
 
@@ -123,7 +134,7 @@ export class ObjectReads extends ProvenReads {
 
   /** Reads and verifies the state proof of an object; see {@link StateReads.proof}. */
   stateProof(id: string, options: StateReadOptions = {}): Promise<StateProof> {
-    return this.proofOf(STATE_OPERATIONS.object, id, options);
+    return this.proofOf(OPERATIONS.getObjectStateProof, id, options);
   }
 }
 
@@ -153,6 +164,6 @@ export class TemplateReads extends ProvenReads {
 
   /** Reads and verifies the state proof of a template; see {@link StateReads.proof}. */
   stateProof(id: string, options: StateReadOptions = {}): Promise<StateProof> {
-    return this.proofOf(STATE_OPERATIONS.template, id, options);
+    return this.proofOf(OPERATIONS.getTemplateStateProof, id, options);
   }
 }

@@ -10,7 +10,6 @@ import type { Trust } from '../verify/trust.js';
 import { CheckpointWatch } from './checkpoint-watch.js';
 import { HeaderWatch } from './header-watch.js';
 import type { Schemas } from './operation.js';
-import type { SharedStateProofs, StateProofAnswer } from './state-answers.js';
 
 /** Reads the server's statements about its log. */
 export interface TrustSource {
@@ -76,14 +75,14 @@ export class TrustKeeper {
   }
 
   /** Verifies a state proof. */
-  async stateProof(answer: StateProofAnswer, options: StateProofOptions): Promise<StateFacts> {
+  async stateProof(answer: Schemas['StateProof'], options: StateProofOptions): Promise<StateFacts> {
     const facts = await this.#checked((trust) => verifyStateProof(answer, trust, options));
     this.#checkpoints.add(facts.checkpoint, answer.checkpoint);
     return facts;
   }
 
   /** Verifies the state proofs of a list's items. */
-  async stateProofs(answer: SharedStateProofs, options: StateProofOptions): Promise<StateFacts[]> {
+  async stateProofs(answer: Schemas['StateProofs'], options: StateProofOptions): Promise<StateFacts[]> {
     const facts = await this.#checked((trust) => verifyStateProofs(answer, trust, options));
     for (const { checkpoint } of facts.slice(0, 1)) this.#checkpoints.add(checkpoint, answer.checkpoint);
     return facts;

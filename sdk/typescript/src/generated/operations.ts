@@ -14,14 +14,14 @@ export const OPERATIONS = {
   createWebhook: {"method":"POST","path":"/webhooks","query":[],"body":"application/json","answer":"json","page":false,"authorized":true,"keyed":true,"signs":{"kind":"webhook.create","target":"none","payload":"body"}},
   deleteApiKey: {"method":"DELETE","path":"/api-keys/{id}","query":[],"body":null,"answer":"json","page":false,"authorized":true,"keyed":true,"signs":{"kind":"key.delete","target":"path","payload":"empty"}},
   deleteWebhook: {"method":"DELETE","path":"/webhooks/{id}","query":[],"body":null,"answer":"json","page":false,"authorized":true,"keyed":true,"signs":{"kind":"webhook.delete","target":"path","payload":"empty"}},
-  exportLog: {"method":"GET","path":"/export","query":["from","min_sequence"],"body":null,"answer":"text","page":false,"authorized":true,"keyed":false,"signs":null},
+  exportLog: {"method":"GET","path":"/export","query":["from","wait","min_sequence"],"body":null,"answer":"text","page":false,"authorized":true,"keyed":false,"signs":null},
   getAction: {"method":"GET","path":"/ebus/actions/{id}","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getActionProof: {"method":"GET","path":"/ebus/actions/{id}/proof","query":["form","min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getAnchor: {"method":"GET","path":"/anchors/{id}","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
   getApiKey: {"method":"GET","path":"/api-keys/{id}","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getBatch: {"method":"GET","path":"/batches/{id}","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
   getBatchLeaves: {"method":"GET","path":"/batches/{id}/leaves","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
-  getCheckpoint: {"method":"GET","path":"/checkpoint","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
+  getCheckpoint: {"method":"GET","path":"/checkpoint","query":["at_least","wait","min_sequence"],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
   getConsistencyProof: {"method":"GET","path":"/consistency","query":["from","to","min_sequence"],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
   getDispute: {"method":"GET","path":"/disputes/{id}","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getDocument: {"method":"GET","path":"/openapi.json","query":[],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
@@ -29,14 +29,17 @@ export const OPERATIONS = {
   getFile: {"method":"GET","path":"/files/{id}","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getFileContent: {"method":"GET","path":"/files/{id}/content","query":["min_sequence"],"body":null,"answer":"text","page":false,"authorized":true,"keyed":false,"signs":null},
   getHealth: {"method":"GET","path":"/healthz","query":[],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
-  getObject: {"method":"GET","path":"/objects/{id}","query":["at_sequence","min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
+  getObject: {"method":"GET","path":"/objects/{id}","query":["at_sequence","prove","wait","min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
+  getObjectStateProof: {"method":"GET","path":"/objects/{id}/state-proof","query":["checkpoint","wait","min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getOwnOrganization: {"method":"GET","path":"/organizations/me","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getOwnWallet: {"method":"GET","path":"/wallets/me","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getReadiness: {"method":"GET","path":"/readyz","query":[],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
   getReference: {"method":"GET","path":"/docs","query":[],"body":null,"answer":"text","page":false,"authorized":false,"keyed":false,"signs":null},
   getReferenceScript: {"method":"GET","path":"/docs/reference.js","query":[],"body":null,"answer":"text","page":false,"authorized":false,"keyed":false,"signs":null},
   getReferenceStyle: {"method":"GET","path":"/docs/reference.css","query":[],"body":null,"answer":"text","page":false,"authorized":false,"keyed":false,"signs":null},
-  getTemplate: {"method":"GET","path":"/templates/{id}","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
+  getStateProof: {"method":"GET","path":"/state/{id}","query":["checkpoint","wait","min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
+  getTemplate: {"method":"GET","path":"/templates/{id}","query":["prove","wait","min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
+  getTemplateStateProof: {"method":"GET","path":"/templates/{id}/state-proof","query":["checkpoint","wait","min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
   getTokenKeys: {"method":"GET","path":"/.well-known/jwks.json","query":[],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
   getVersion: {"method":"GET","path":"/version","query":[],"body":null,"answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
   getWebhook: {"method":"GET","path":"/webhooks/{id}","query":["min_sequence"],"body":null,"answer":"json","page":false,"authorized":true,"keyed":false,"signs":null},
@@ -52,10 +55,10 @@ export const OPERATIONS = {
   listInvitations: {"method":"GET","path":"/organizations/me/invitations","query":["limit","cursor","order","offset","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
   listMembers: {"method":"GET","path":"/organizations/me/members","query":["limit","cursor","order","offset","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
   listObjectHistory: {"method":"GET","path":"/objects/{id}/history","query":["limit","cursor","order","offset","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
-  listObjects: {"method":"GET","path":"/objects","query":["limit","cursor","order","offset","template_id","owner_id","status","created_after","created_before","updated_after","updated_before","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
+  listObjects: {"method":"GET","path":"/objects","query":["limit","cursor","order","offset","template_id","owner_id","status","created_after","created_before","updated_after","updated_before","prove","wait","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
   listSequencerKeys: {"method":"GET","path":"/sequencer-keys","query":["limit","cursor","order","offset","min_sequence"],"body":null,"answer":"json","page":true,"authorized":false,"keyed":false,"signs":null},
-  listTemplates: {"method":"GET","path":"/templates","query":["limit","cursor","order","offset","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
-  listVariations: {"method":"GET","path":"/templates/{id}/variations","query":["limit","cursor","order","offset","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
+  listTemplates: {"method":"GET","path":"/templates","query":["limit","cursor","order","offset","prove","wait","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
+  listVariations: {"method":"GET","path":"/templates/{id}/variations","query":["limit","cursor","order","offset","prove","wait","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
   listWebhookDeliveries: {"method":"GET","path":"/webhooks/{id}/deliveries","query":["limit","cursor","order","offset","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
   listWebhooks: {"method":"GET","path":"/webhooks","query":["limit","cursor","order","offset","min_sequence"],"body":null,"answer":"json","page":true,"authorized":true,"keyed":false,"signs":null},
   login: {"method":"POST","path":"/wallets/login","query":[],"body":"application/json","answer":"json","page":false,"authorized":false,"keyed":false,"signs":null},
@@ -243,10 +246,10 @@ export abstract class Operations {
   }
 
   /**
-   * Read the newest signed head
+   * Read the newest signed checkpoint
    *
-   * The newest head of the log, signed now. Keep it: with the consistency proof, the next one shows that nothing before
-   * was rewritten.
+   * The newest checkpoint whose root of the state is made. Keep it: with the consistency proof, the next one shows that
+   * nothing before was rewritten. The newest head is that of the newest batch, whose header is signed too.
    *
    * `GET /checkpoint`
    */
@@ -524,6 +527,19 @@ export abstract class Operations {
   }
 
   /**
+   * Prove an object's state
+   *
+   * The object's entry at a signed checkpoint, with a proof that the checkpoint's root holds it. An id that the log has
+   * not made gets a proof of absence. Verify it with `kedge verify state`, the SDKs, any Merkle-Patricia trie of Ethereum,
+   * or the anchor contract.
+   *
+   * `GET /objects/{id}/state-proof`
+   */
+  getObjectStateProof(id: string, query: QueryOf<'getObjectStateProof'> = {}, options: CallOptions = {}): Promise<AnswerOf<'getObjectStateProof'>> {
+    return this.call<AnswerOf<'getObjectStateProof'>>(OPERATIONS.getObjectStateProof, { path: { id }, query, options });
+  }
+
+  /**
    * Transfer an object to another wallet
    *
    * Transfers an object to another wallet, named by its id or its address.
@@ -656,6 +672,19 @@ export abstract class Operations {
   }
 
   /**
+   * Prove the state of any resource
+   *
+   * The entry of any id of an object, template, variation, wallet, organization, API key, webhook, file or dispute, and of
+   * the action that named a sequencer key. Who may see the resource may have its proof. An API key needs the right to read
+   * actions, which show as much.
+   *
+   * `GET /state/{id}`
+   */
+  getStateProof(id: string, query: QueryOf<'getStateProof'> = {}, options: CallOptions = {}): Promise<AnswerOf<'getStateProof'>> {
+    return this.call<AnswerOf<'getStateProof'>>(OPERATIONS.getStateProof, { path: { id }, query, options });
+  }
+
+  /**
    * List the organization's templates
    *
    * The templates of the caller's organization, in the order of creation.
@@ -702,6 +731,17 @@ export abstract class Operations {
    */
   updateTemplate(id: string, body: BodyOf<'updateTemplate'>, options: ChangeOptions = {}): Promise<AnswerOf<'updateTemplate'>> {
     return this.call<AnswerOf<'updateTemplate'>>(OPERATIONS.updateTemplate, { path: { id }, body, options });
+  }
+
+  /**
+   * Prove a template's state
+   *
+   * As for an object. The entry holds how many objects were minted and burned, so that supply is provable.
+   *
+   * `GET /templates/{id}/state-proof`
+   */
+  getTemplateStateProof(id: string, query: QueryOf<'getTemplateStateProof'> = {}, options: CallOptions = {}): Promise<AnswerOf<'getTemplateStateProof'>> {
+    return this.call<AnswerOf<'getTemplateStateProof'>>(OPERATIONS.getTemplateStateProof, { path: { id }, query, options });
   }
 
   /**

@@ -237,8 +237,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the newest signed head
-         * The newest head of the log, signed now. Keep it: with the consistency proof, the next one shows that nothing before was rewritten.
+         * Read the newest signed checkpoint
+         * The newest checkpoint whose root of the state is made. Keep it: with the consistency proof, the next one shows that nothing before was rewritten. The newest head is that of the newest batch, whose header is signed too.
          */
         get: operations["getCheckpoint"];
         put?: never;
@@ -691,6 +691,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/objects/{id}/state-proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prove an object's state
+         * The object's entry at a signed checkpoint, with a proof that the checkpoint's root holds it. An id that the log has not made gets a proof of absence. Verify it with `kedge verify state`, the SDKs, any Merkle-Patricia trie of Ethereum, or the anchor contract.
+         */
+        get: operations["getObjectStateProof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/objects/{id}/transfer": {
         parameters: {
             query?: never;
@@ -919,6 +939,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/state/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prove the state of any resource
+         * The entry of any id of an object, template, variation, wallet, organization, API key, webhook, file or dispute, and of the action that named a sequencer key. Who may see the resource may have its proof. An API key needs the right to read actions, which show as much.
+         */
+        get: operations["getStateProof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/templates": {
         parameters: {
             query?: never;
@@ -965,6 +1005,26 @@ export interface paths {
          * Replaces the named members, each as a whole, for owners and admins of the template's organization. A template with live objects cannot change: make a variation. When all of them are burned it can be changed again, except for the places that its schema marks with `x-index`. Its supply stays as it was created, and counts burned objects.
          */
         patch: operations["updateTemplate"];
+        trace?: never;
+    };
+    "/templates/{id}/state-proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prove a template's state
+         * As for an object. The entry holds how many objects were minted and burned, so that supply is provable.
+         */
+        get: operations["getTemplateStateProof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/templates/{id}/variations": {
@@ -1565,6 +1625,8 @@ export interface components {
                 minimum_batch?: number;
                 /** With GONE, if older parts of the log are archived: the first sequence that is still here. */
                 minimum_sequence?: number;
+                /** With GONE, if the checkpoint that was asked for cannot be proven: the batches of the nearest one that can be. */
+                nearest_checkpoint?: number;
                 /** Its nonce, which is spent at most once. */
                 nonce?: string;
                 /**
@@ -2005,6 +2067,8 @@ export interface components {
              * Its number among the objects of its template, from 1, in the order in which they were minted.
              */
             serial: number;
+            /** The proof of this state, if it was asked for. */
+            state_proof?: components["schemas"]["StateProof"] | null;
             /** Which actions it allows. */
             status: components["schemas"]["ObjectStatus"];
             /** The template that it was made from. */
@@ -2135,6 +2199,8 @@ export interface components {
              * The last one's sequence.
              */
             sequence: number;
+            /** The proof of this state, if it was asked for. */
+            state_proof?: components["schemas"]["StateProof"] | null;
             /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
@@ -2881,6 +2947,8 @@ export interface components {
             /** Always `ok`. */
             status: string;
         };
+        /** Bytes in hexadecimal, `0x` for none. */
+        HexBytes: string;
         /** The actions of an object. */
         HistoryPage: {
             /** Pass it to get the next page; null on the last one. */
@@ -3200,6 +3268,8 @@ export interface components {
              * Its number among the objects of its template, from 1, in the order in which they were minted.
              */
             serial: number;
+            /** The proof of this state, if it was asked for. */
+            state_proof?: components["schemas"]["StateProof"] | null;
             /** Which actions it allows. */
             status: components["schemas"]["ObjectStatus"];
             /** The template that it was made from. */
@@ -3387,24 +3457,6 @@ export interface components {
             items: components["schemas"]["SequencerKeyView"][];
         };
         /** One page of a list. */
-        PageOfTemplateView: {
-            /** Pass it to get the next page; null on the last one. */
-            cursor: string | null;
-            /** True when more records follow. */
-            has_more: boolean;
-            /** The records. */
-            items: components["schemas"]["TemplateView"][];
-        };
-        /** One page of a list. */
-        PageOfVariationView: {
-            /** Pass it to get the next page; null on the last one. */
-            cursor: string | null;
-            /** True when more records follow. */
-            has_more: boolean;
-            /** The records. */
-            items: components["schemas"]["VariationView"][];
-        };
-        /** One page of a list. */
         PageOfWalletView: {
             /** Pass it to get the next page; null on the last one. */
             cursor: string | null;
@@ -3571,6 +3623,8 @@ export interface components {
             minimum_batch?: number;
             /** With GONE, if older parts of the log are archived: the first sequence that is still here. */
             minimum_sequence?: number;
+            /** With GONE, if the checkpoint that was asked for cannot be proven: the batches of the nearest one that can be. */
+            nearest_checkpoint?: number;
             /** Its nonce, which is spent at most once. */
             nonce?: string;
             /**
@@ -3628,6 +3682,39 @@ export interface components {
         };
         Properties: {
             [key: string]: unknown;
+        };
+        /** A page of a list whose items can come with their proofs. */
+        ProvablePageOfObjectView: {
+            /** Pass it to get the next page; null on the last one. */
+            cursor: string | null;
+            /** True when more records follow. */
+            has_more: boolean;
+            /** The records. */
+            items: components["schemas"]["ObjectView"][];
+            /** The items' proofs, if they were asked for: one an item, in their order. */
+            state_proofs?: components["schemas"]["StateProofs"] | null;
+        };
+        /** A page of a list whose items can come with their proofs. */
+        ProvablePageOfTemplateView: {
+            /** Pass it to get the next page; null on the last one. */
+            cursor: string | null;
+            /** True when more records follow. */
+            has_more: boolean;
+            /** The records. */
+            items: components["schemas"]["TemplateView"][];
+            /** The items' proofs, if they were asked for: one an item, in their order. */
+            state_proofs?: components["schemas"]["StateProofs"] | null;
+        };
+        /** A page of a list whose items can come with their proofs. */
+        ProvablePageOfVariationView: {
+            /** Pass it to get the next page; null on the last one. */
+            cursor: string | null;
+            /** True when more records follow. */
+            has_more: boolean;
+            /** The records. */
+            items: components["schemas"]["VariationView"][];
+            /** The items' proofs, if they were asked for: one an item, in their order. */
+            state_proofs?: components["schemas"]["StateProofs"] | null;
         };
         /** Whether the server accepts changes. */
         ReadyView: {
@@ -3864,6 +3951,21 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** What a shared proof says about one id. */
+        SharedStateProof: {
+            /** The entry in RLP. */
+            entry: components["schemas"]["HexBytes"];
+            /** The entry, read for people. */
+            fields: components["schemas"]["StateEntry"] | null;
+            /** The id. */
+            key: components["schemas"]["Id"];
+            /** Places of its nodes among the common ones, from 0. */
+            nodes: number[];
+            /** Whether the log had made it at the checkpoint. */
+            present: boolean;
+            /** Texts whose hashes are in the entry. */
+            texts: components["schemas"]["StateTexts"];
+        };
         Signature: string;
         /** 65 bytes r ‖ s ‖ v. v may be 0, 1, 27 or 28; s must be low. */
         SignatureInput: string;
@@ -3907,6 +4009,87 @@ export interface components {
             field: string;
             /** @enum {string} */
             order?: "asc" | "desc";
+        };
+        /** The entry, read for people: the first three members, and those of the resource's type. */
+        StateEntry: {
+            active?: boolean;
+            address?: components["schemas"]["Address"];
+            burned_count?: number;
+            deleted?: boolean;
+            from_batch?: number;
+            index?: number;
+            /** The hash over those actions. */
+            integrity: string;
+            keys?: components["schemas"]["Address"][];
+            max_supply?: components["schemas"]["Decimal"] | null;
+            minted_count?: number;
+            name_hash?: components["schemas"]["Hash"];
+            organization_id?: components["schemas"]["Id"];
+            owner_address?: components["schemas"]["Address"];
+            owner_id?: components["schemas"]["Id"];
+            properties_hash?: components["schemas"]["Hash"];
+            public_access?: boolean;
+            role?: components["schemas"]["Role"];
+            rules?: {
+                kind: string;
+                schema_hash: components["schemas"]["Hash"];
+                who: components["schemas"]["Who"];
+            }[];
+            schema_hash?: components["schemas"]["Hash"];
+            /** The last one's sequence. */
+            sequence: number;
+            serial?: number;
+            sha256?: components["schemas"]["Hash"];
+            size_bytes?: number;
+            status?: components["schemas"]["ObjectStatus"];
+            subject_id?: components["schemas"]["Id"];
+            template_id?: components["schemas"]["Id"];
+            variation_count?: number;
+            variation_id?: components["schemas"]["Id"] | null;
+            /** How many actions have made and changed it. */
+            version: number;
+            wallet_id?: components["schemas"]["Id"];
+        };
+        /** What a state proof says about one id. */
+        StateProof: {
+            /** The anchor of this very checkpoint; null until the chain has finalized one. */
+            anchor: components["schemas"]["AnchorProof"] | null;
+            /** The signed checkpoint, whose `state` is the root. */
+            checkpoint: components["schemas"]["SignedCheckpoint"];
+            /** The entry in RLP; its hash is the value in the trie. */
+            entry: components["schemas"]["HexBytes"];
+            /** The entry, read for people. */
+            fields: components["schemas"]["StateEntry"] | null;
+            /** The id. */
+            key: components["schemas"]["Id"];
+            /** The trie's nodes from the root to where the id's path ends. */
+            nodes: components["schemas"]["HexBytes"][];
+            /** Whether the log had made it at the checkpoint. */
+            present: boolean;
+            /** Texts whose hashes are in the entry. */
+            texts: components["schemas"]["StateTexts"];
+        };
+        /** The state proofs of a list's items, in their order. */
+        StateProofs: {
+            /** The anchor of this very checkpoint. */
+            anchor: components["schemas"]["AnchorProof"] | null;
+            /** The signed checkpoint, whose `state` is the root. */
+            checkpoint: components["schemas"]["SignedCheckpoint"];
+            /** The nodes of all proofs, each once. */
+            nodes: components["schemas"]["HexBytes"][];
+            /** One proof an item. */
+            proofs: components["schemas"]["SharedStateProof"][];
+        };
+        /** Texts whose hashes are in the entry; empty where the resource has none. */
+        StateTexts: {
+            /** The name of a variation. */
+            name?: string | null;
+            /** The properties, as JSON text. */
+            properties?: string | null;
+            /** The JSON Schemas of a template's rules, in their order. */
+            rules?: string[] | null;
+            /** The JSON Schema of a template's objects. */
+            schema?: string | null;
         };
         StatusAction: {
             /** @enum {string} */
@@ -4003,6 +4186,8 @@ export interface components {
              * The last one's sequence.
              */
             sequence: number;
+            /** The proof of this state, if it was asked for. */
+            state_proof?: components["schemas"]["StateProof"] | null;
             /** When it was last changed. */
             updated_at: components["schemas"]["Time"];
             /**
@@ -4545,7 +4730,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_2bvtw1n1bq943mer68g76zhh9s
+                 * @example key_5k7v21e33aez1nvtjsyevavpbp
                  */
                 id: string;
             };
@@ -4571,7 +4756,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_2bvtw1n1bq943mer68g76zhh9s
+                 * @example key_5k7v21e33aez1nvtjsyevavpbp
                  */
                 id: string;
             };
@@ -4597,7 +4782,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `key_`.
-                 * @example key_2bvtw1n1bq943mer68g76zhh9s
+                 * @example key_5k7v21e33aez1nvtjsyevavpbp
                  */
                 id: string;
             };
@@ -4707,7 +4892,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `bat_`, or the number.
-                 * @example bat_4fwxcfn8v86nm9ky3v9avc6f5w
+                 * @example bat_4tqnbpnb2anpsp6qqrc4zhcqvs
                  */
                 id: string;
             };
@@ -4736,7 +4921,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `bat_`, or the number.
-                 * @example bat_4fwxcfn8v86nm9ky3v9avc6f5w
+                 * @example bat_4tqnbpnb2anpsp6qqrc4zhcqvs
                  */
                 id: string;
             };
@@ -4758,8 +4943,15 @@ export interface operations {
     getCheckpoint: {
         parameters: {
             query?: {
+                /**
+                 * A sequence that the checkpoint must cover.
+                 * @example 20
+                 */
+                at_least?: number;
                 /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
             };
             header?: never;
             path?: never;
@@ -4888,7 +5080,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `dsp_`.
-                 * @example dsp_7yjprd9evtr9101bhars06y2k5
+                 * @example dsp_2jby1v90h8crd302df5kf6zfgd
                  */
                 id: string;
             };
@@ -5041,7 +5233,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`, or the sequence.
-                 * @example act_0vkm3vfv7txgph3f7z9aq3b2q5
+                 * @example act_2ym62qfksqpa9ravc1r17qnf7b
                  */
                 id: string;
             };
@@ -5075,7 +5267,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`, or the sequence.
-                 * @example act_0vkm3vfv7txgph3f7z9aq3b2q5
+                 * @example act_2ym62qfksqpa9ravc1r17qnf7b
                  */
                 id: string;
             };
@@ -5244,6 +5436,8 @@ export interface operations {
                 from?: number;
                 /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
             };
             header?: never;
             path?: never;
@@ -5330,7 +5524,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `fil_`.
-                 * @example fil_3dse0x129csh59m43yax2j9n86
+                 * @example fil_25cb87fq4rnxz7tg47hqep3z0t
                  */
                 id: string;
             };
@@ -5359,7 +5553,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `fil_`.
-                 * @example fil_3dse0x129csh59m43yax2j9n86
+                 * @example fil_25cb87fq4rnxz7tg47hqep3z0t
                  */
                 id: string;
             };
@@ -5421,7 +5615,7 @@ export interface operations {
                 created_before?: string;
                 /**
                  * The cursor of the previous page.
-                 * @example AAAAAAAAAAAAAAAAAAAAB81u8woXKaJpneI_ixkGoqQ
+                 * @example AAAAAAAAAAAAAAAAAAAABww9BUniPBWUHJvc85PEC0c
                  */
                 cursor?: string;
                 /**
@@ -5443,9 +5637,11 @@ export interface operations {
                 order?: "asc" | "desc";
                 /**
                  * Only objects that this wallet owns.
-                 * @example wal_2ds2mdvwndr75wmr6vtpb0wnde
+                 * @example wal_65jvabmpxksntm8vz8k177r31e
                  */
                 owner_id?: string;
+                /** With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list then has at most 100 items. */
+                prove?: boolean;
                 /**
                  * active, locked or burned.
                  * @example active
@@ -5453,13 +5649,15 @@ export interface operations {
                 status?: "active" | "locked" | "burned";
                 /**
                  * Only objects of this template.
-                 * @example tpl_3w6jj1vcfdm0b2bg9r0e3erkhz
+                 * @example tpl_5ey2fekkcj1ybtqpzp648p988e
                  */
                 template_id?: string;
                 /** Last changed at or after this RFC 3339 time. */
                 updated_after?: string;
                 /** Last changed before this RFC 3339 time. */
                 updated_before?: string;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
             };
             header?: never;
             path?: never;
@@ -5473,7 +5671,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PageOfObjectView"];
+                    "application/json": components["schemas"]["ProvablePageOfObjectView"];
                 };
             };
         };
@@ -5512,12 +5710,16 @@ export interface operations {
                 at_sequence?: number;
                 /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
+                /** With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list then has at most 100 items. */
+                prove?: boolean;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
             };
             header?: never;
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_5wq67zdmc9e039y0t4zjq9y1qa
+                 * @example obj_3j9gkh6fw999phjztyyarnkfwg
                  */
                 id: string;
             };
@@ -5543,7 +5745,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_5wq67zdmc9e039y0t4zjq9y1qa
+                 * @example obj_3j9gkh6fw999phjztyyarnkfwg
                  */
                 id: string;
             };
@@ -5591,7 +5793,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_5wq67zdmc9e039y0t4zjq9y1qa
+                 * @example obj_3j9gkh6fw999phjztyyarnkfwg
                  */
                 id: string;
             };
@@ -5610,6 +5812,42 @@ export interface operations {
             };
         };
     };
+    getObjectStateProof: {
+        parameters: {
+            query?: {
+                /** The batches of a kept checkpoint; the newest if absent. */
+                checkpoint?: number;
+                /**
+                 * Waits up to 5 s until the answer reflects this sequence.
+                 * @example 20
+                 */
+                min_sequence?: number;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * An identifier that begins with `obj_`.
+                 * @example obj_3j9gkh6fw999phjztyyarnkfwg
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateProof"];
+                };
+            };
+        };
+    };
     transferObject: {
         parameters: {
             query?: never;
@@ -5617,7 +5855,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `obj_`.
-                 * @example obj_5wq67zdmc9e039y0t4zjq9y1qa
+                 * @example obj_3j9gkh6fw999phjztyyarnkfwg
                  */
                 id: string;
             };
@@ -5804,7 +6042,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `act_`.
-                 * @example act_3zjk797epmfty0tg22w58twms9
+                 * @example act_414zcc8zsv56hep6qqwe6mgat4
                  */
                 id: string;
             };
@@ -5864,7 +6102,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `wal_`.
-                 * @example wal_53qqhm67bd4wt2dp6szxya6cvm
+                 * @example wal_5rj76tz1jg1mbpek5zrjk368v9
                  */
                 id: string;
             };
@@ -5890,7 +6128,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `wal_`.
-                 * @example wal_53qqhm67bd4wt2dp6szxya6cvm
+                 * @example wal_5rj76tz1jg1mbpek5zrjk368v9
                  */
                 id: string;
             };
@@ -5968,6 +6206,42 @@ export interface operations {
             };
         };
     };
+    getStateProof: {
+        parameters: {
+            query?: {
+                /** The batches of a kept checkpoint; the newest if absent. */
+                checkpoint?: number;
+                /**
+                 * Waits up to 5 s until the answer reflects this sequence.
+                 * @example 20
+                 */
+                min_sequence?: number;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * An identifier of any resource with an entry in the state.
+                 * @example obj_00000000000000000000000000
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateProof"];
+                };
+            };
+        };
+    };
     listTemplates: {
         parameters: {
             query?: {
@@ -5984,6 +6258,10 @@ export interface operations {
                 offset?: number;
                 /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
+                /** With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list then has at most 100 items. */
+                prove?: boolean;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
             };
             header?: never;
             path?: never;
@@ -5997,7 +6275,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PageOfTemplateView"];
+                    "application/json": components["schemas"]["ProvablePageOfTemplateView"];
                 };
             };
         };
@@ -6031,12 +6309,16 @@ export interface operations {
             query?: {
                 /** Waits up to 5 s until the answer reflects this sequence. */
                 min_sequence?: number;
+                /** With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list then has at most 100 items. */
+                prove?: boolean;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
             };
             header?: never;
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_3w6jj1vcfdm0b2bg9r0e3erkhz
+                 * @example tpl_5ey2fekkcj1ybtqpzp648p988e
                  */
                 id: string;
             };
@@ -6062,7 +6344,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_7sngprwnvtn9v3csemr45cj76h
+                 * @example tpl_1ke7xafktngfcxbdbzgxmp5vh6
                  */
                 id: string;
             };
@@ -6086,6 +6368,42 @@ export interface operations {
             };
         };
     };
+    getTemplateStateProof: {
+        parameters: {
+            query?: {
+                /** The batches of a kept checkpoint; the newest if absent. */
+                checkpoint?: number;
+                /**
+                 * Waits up to 5 s until the answer reflects this sequence.
+                 * @example 20
+                 */
+                min_sequence?: number;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * An identifier that begins with `tpl_`.
+                 * @example tpl_5ey2fekkcj1ybtqpzp648p988e
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateProof"];
+                };
+            };
+        };
+    };
     listVariations: {
         parameters: {
             query?: {
@@ -6105,12 +6423,16 @@ export interface operations {
                 offset?: number;
                 /** asc (the default) or desc, by creation. */
                 order?: "asc" | "desc";
+                /** With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list then has at most 100 items. */
+                prove?: boolean;
+                /** Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time. */
+                wait?: number;
             };
             header?: never;
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_3w6jj1vcfdm0b2bg9r0e3erkhz
+                 * @example tpl_5ey2fekkcj1ybtqpzp648p988e
                  */
                 id: string;
             };
@@ -6124,7 +6446,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PageOfVariationView"];
+                    "application/json": components["schemas"]["ProvablePageOfVariationView"];
                 };
             };
         };
@@ -6136,7 +6458,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `tpl_`.
-                 * @example tpl_3w6jj1vcfdm0b2bg9r0e3erkhz
+                 * @example tpl_5ey2fekkcj1ybtqpzp648p988e
                  */
                 id: string;
             };
@@ -6441,7 +6763,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
+                 * @example whk_02d1tbras1c927qehbpnx8kgf9
                  */
                 id: string;
             };
@@ -6467,7 +6789,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
+                 * @example whk_02d1tbras1c927qehbpnx8kgf9
                  */
                 id: string;
             };
@@ -6493,7 +6815,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
+                 * @example whk_02d1tbras1c927qehbpnx8kgf9
                  */
                 id: string;
             };
@@ -6538,7 +6860,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
+                 * @example whk_02d1tbras1c927qehbpnx8kgf9
                  */
                 id: string;
             };
@@ -6564,12 +6886,12 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `dlv_`.
-                 * @example dlv_4f3encffwr2gq739njq5s96e6f
+                 * @example dlv_417n2x4kxh2y16755wc3rqt3b4
                  */
                 delivery_id: string;
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
+                 * @example whk_02d1tbras1c927qehbpnx8kgf9
                  */
                 id: string;
             };
@@ -6595,7 +6917,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
+                 * @example whk_02d1tbras1c927qehbpnx8kgf9
                  */
                 id: string;
             };
@@ -6625,7 +6947,7 @@ export interface operations {
             path: {
                 /**
                  * An identifier that begins with `whk_`.
-                 * @example whk_5sc0atx4pejnw8gw2jaryrzqs7
+                 * @example whk_02d1tbras1c927qehbpnx8kgf9
                  */
                 id: string;
             };

@@ -30,7 +30,7 @@ use crate::commit::disk::StoreDisk;
 use crate::commit::group::CommitGroup;
 use crate::commit::pace::GroupPace;
 use crate::commit::signing::{BatchSigner, HeldKeys};
-use crate::events::{EventListeners, SideEvents};
+use crate::events::SideEvents;
 use crate::failure;
 use crate::pipeline::admission::AdmissionBounds;
 use crate::pipeline::admission_pool::AdmissionPool;
@@ -40,6 +40,7 @@ use crate::pipeline::published_state::{PublishedState, StateReader};
 use crate::pipeline::resources::ResourceOverlays;
 use crate::pipeline::sequenced_proposal::{CommitterMessage, SequencedProposal};
 use crate::pipeline::shard_split::ShardSplit;
+use crate::roots::RootState;
 use crate::timekeeper::{Timekeeper, wall_clock};
 use kedge_replay::catch_up::open_store;
 
@@ -137,7 +138,6 @@ impl Bench {
             group_bytes: 0,
             group_bytes_max: 32 << 20,
         };
-        let ending = Arc::default();
         let outlet = Publisher {
             env: Arc::clone(&dyn_env),
             store: Arc::clone(&store),
@@ -145,9 +145,10 @@ impl Bench {
             visible: watch::channel(head.sequence).0,
             committed_ticket: Arc::default(),
             disk_full: Arc::clone(&disk_full),
-            ending: Arc::clone(&ending),
+            ending: Arc::default(),
             disk: StoreDisk::new(dyn_env, place, 0),
-            listeners: Arc::new(EventListeners::default()),
+            listeners: Arc::default(),
+            roots: Arc::new(RootState::new(false, false)),
             failed: failure::channel().0,
         };
         let compared = Arc::new(AtomicU64::new(0));
@@ -166,7 +167,7 @@ impl Bench {
             ),
             published,
             disk_full,
-            ending,
+            ending: Arc::clone(&outlet.ending),
             compared,
             committer,
             writer: LogAppender::new(&outlet, sampler),
@@ -243,6 +244,7 @@ impl Bench {
             ending: Arc::clone(&self.ending),
             disk: StoreDisk::new(Arc::clone(&env), Path::new("/"), 0),
             listeners: Arc::default(),
+            roots: Arc::new(RootState::new(false, false)),
             failed: failure::channel().0,
             env,
         }

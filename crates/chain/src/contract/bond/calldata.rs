@@ -41,7 +41,7 @@ pub fn report_calldata(evidence: &[u8], salt: Hash) -> Vec<u8> {
     BOND.encode("report", &[Token::Bytes(evidence.to_vec()), word(salt)])
 }
 
-/// An anchored action to challenge.
+/// An action in an anchored batch: to challenge, or to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredAction<'a> {
     /// The checkpoint's batch count.
@@ -56,14 +56,8 @@ pub struct AnchoredAction<'a> {
 
 /// Calldata of `challengeAction`, which asks the operator for the signer's signature.
 pub fn challenge_action_calldata(action: &AnchoredAction<'_>, salt: Hash) -> Vec<u8> {
-    let action = Token::Tuple(vec![
-        number(action.anchored_batches),
-        tokens::batch(action.header),
-        tokens::action_leaf(action.leaf),
-        tokens::words(action.leaf_path),
-        tokens::words(action.batch_path),
-    ]);
-    BOND.encode("challengeAction", &[action, word(salt)])
+    let arguments = [tokens::anchored_action(action), word(salt)];
+    BOND.encode("challengeAction", &arguments)
 }
 
 /// Calldata of `demandInclusion`, which asks the operator to anchor a header signed with the key at `key_index` of the

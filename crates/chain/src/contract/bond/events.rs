@@ -1,9 +1,10 @@
 //! Decoding of the bond's events.
 
+use ethers_core::abi::Token;
 use ethers_core::types::Log;
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::{Address, Hash, Id};
 
-use super::CaseKind;
+use super::{CaseKind, EntryClaim, entry_case_id};
 use crate::contract::artifact::BOND;
 use crate::contract::{to_address, to_hash, to_number, to_wei};
 
@@ -11,17 +12,42 @@ use crate::contract::{to_address, to_hash, to_number, to_wei};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaseOpened {
     pub id: Hash,
-    pub kind: CaseKind,
     pub opener: Address,
-    /// The batch's number.
-    pub number: u64,
-    /// The batch's hash; zero if the opener need not know it.
-    pub batch_hash: Hash,
-    /// The challenged action's leaf; zero for a demand.
-    pub leaf: Hash,
-    /// The challenged action's sequence; zero for a demand.
-    pub sequence: u64,
+    /// What the operator is asked for.
+    pub subject: CaseSubject,
     pub deadline_s: u64,
+}
+
+/// What a case is about, as its event shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaseSubject {
+    /// The request of an action in an anchored batch.
+    Action {
+        number: u64,
+        batch_hash: Hash,
+        leaf: Hash,
+        sequence: u64,
+    },
+    /// The anchoring of a signed header.
+    Inclusion { number: u64, batch_hash: Hash },
+    /// The leaves of an anchored batch.
+    Leaves { number: u64 },
+    /// The leaf that an entry of an anchored state tells of.
+    Entry(EntryClaim),
+    /// What the anchored state after `batches` batches holds under a key.
+    State { batches: u64, key: Id },
+}
+
+impl CaseSubject {
+    pub fn kind(&self) -> CaseKind {
+        match self {
+            Self::Action { .. } => CaseKind::Action,
+            Self::Inclusion { .. } => CaseKind::Inclusion,
+            Self::Leaves { .. } => CaseKind::Leaves,
+            Self::Entry(_) => CaseKind::Entry,
+            Self::State { .. } => CaseKind::State,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +74,7 @@ pub enum BondEvent {
 pub(super) fn read(log: &Log) -> Option<BondEvent> {
     let case_id = |name| BOND.read_event(name, log)?.get("id", to_hash);
     opened(log)
+        .or_else(|| state_opened(log))
         .map(BondEvent::CaseOpened)
         .or_else(|| case_id("CaseAnswered").map(BondEvent::CaseAnswered))
         .or_else(|| case_id("CaseClosed").map(BondEvent::CaseClosed))
@@ -57,19 +84,59 @@ pub(super) fn read(log: &Log) -> Option<BondEvent> {
 
 fn opened(log: &Log) -> Option<CaseOpened> {
     let values = BOND.read_event("CaseOpened", log)?;
+    let kind = values.get("kind", to_number)?;
+    let number = values.get("number", to_number)?;
+    let batch_hash = values.get("batchHash", to_hash)?;
+    let subject = if kind == CaseKind::Action as u64 {
+        CaseSubject::Action {
+            number,
+            batch_hash,
+            leaf: values.get("leafHash", to_hash)?,
+            sequence: values.get("sequence", to_number)?,
+        }
+    } else if kind == CaseKind::Inclusion as u64 {
+        CaseSubject::Inclusion { number, batch_hash }
+    } else if kind == CaseKind::Leaves as u64 {
+        CaseSubject::Leaves { number }
+    } else {
+        return None;
+    };
     Some(CaseOpened {
         id: values.get("id", to_hash)?,
-        kind: match values.get("kind", to_number)? {
-            0 => CaseKind::Action,
-            1 => CaseKind::Inclusion,
-            2 => CaseKind::Leaves,
-            _ => return None,
-        },
         opener: values.get("opener", to_address)?,
-        number: values.get("number", to_number)?,
-        batch_hash: values.get("batchHash", to_hash)?,
-        leaf: values.get("leafHash", to_hash)?,
-        sequence: values.get("sequence", to_number)?,
+        subject,
+        deadline_s: values.get("deadline", to_number)?,
+    })
+}
+
+fn state_opened(log: &Log) -> Option<CaseOpened> {
+    let values = BOND.read_event("StateCaseOpened", log)?;
+    let id = values.get("id", to_hash)?;
+    let kind = values.get("kind", to_number)?;
+    // The contract opens cases about ids only.
+    let key: Id = values.get("key", Token::into_string)?.parse().ok()?;
+    let subject = if kind == CaseKind::Entry as u64 {
+        let claim = |is_first| {
+            Some(EntryClaim {
+                key,
+                is_first,
+                sequence: values.get("sequence", to_number)?,
+                integrity: values.get("integrity", to_hash)?,
+            })
+        };
+        // The event does not show whether the version is an organization's first, but the case's id depends on it.
+        let mut claims = [claim(false)?, claim(true)?].into_iter();
+        CaseSubject::Entry(claims.find(|claim| entry_case_id(claim) == id)?)
+    } else if kind == CaseKind::State as u64 {
+        let batches = values.get("anchoredBatches", to_number)?;
+        CaseSubject::State { batches, key }
+    } else {
+        return None;
+    };
+    Some(CaseOpened {
+        id,
+        opener: values.get("opener", to_address)?,
+        subject,
         deadline_s: values.get("deadline", to_number)?,
     })
 }

@@ -1,15 +1,18 @@
 //! Binding of the bond (`KedgeBond`) and of its judge (`KedgeJudge`).
 //!
-//! Covers demands on the operator, the operator's answers, and reports of evidence. Evidence is opaque here: a report
+//! Covers demands on the operator, the operator's answers ([`state_calldata`]: those about the state), and reports of
+//! evidence. Evidence is opaque here: a report
 //! carries the calldata of a judge's function.
 
 mod calldata;
 mod deploy;
 mod events;
 mod reader;
+mod state_calldata;
 pub(crate) mod tokens;
 
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::hash::keccak;
+use kedge_protocol::{Address, Hash, Id};
 use serde::{Deserialize, Serialize};
 
 pub use calldata::{
@@ -19,8 +22,12 @@ pub use calldata::{
     request_withdrawal_calldata, settle_calldata, withdraw_calldata,
 };
 pub use deploy::{BondDeployment, FaultJudges, deploy_bond};
-pub use events::{BondEvent, CaseOpened};
+pub use events::{BondEvent, CaseOpened, CaseSubject};
 pub use reader::{BondCase, BondContract, BondState, Withdrawal};
+pub use state_calldata::{
+    AnchoredHeader, answer_entry_calldata, answer_stale_entry_calldata, answer_state_calldata,
+    challenge_entry_calldata, demand_made_state_calldata, demand_state_calldata,
+};
 
 /// The bond's terms, fixed at deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +71,23 @@ pub enum CaseKind {
     Inclusion,
     /// The leaves of an anchored batch.
     Leaves,
+    /// The leaf that an entry of an anchored state tells of.
+    Entry,
+    /// What an anchored state holds under an id.
+    State,
+}
+
+/// What an entry tells of its last action: a challenge asks for that action's leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryClaim {
+    /// The id that the entry stands under.
+    pub key: Id,
+    /// Whether it is an organization's in version 1, whose integrity is not its leaf's.
+    pub is_first: bool,
+    /// The action's sequence.
+    pub sequence: u64,
+    /// The entry's integrity.
+    pub integrity: Hash,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +114,7 @@ pub fn commitment(
     preimage[76..96].copy_from_slice(&reporter.0);
     preimage[96..128].copy_from_slice(&subject.0);
     preimage[128..].copy_from_slice(&salt.0);
-    kedge_protocol::hash::keccak(&preimage)
+    keccak(&preimage)
 }
 
 /// The id of a case, as the contract computes it.
@@ -100,7 +124,7 @@ pub fn case_id(kind: CaseKind, words: &[Hash]) -> Hash {
     for word in words {
         preimage.extend_from_slice(&word.0);
     }
-    kedge_protocol::hash::keccak(&preimage)
+    keccak(&preimage)
 }
 
 /// The id of a challenge.
@@ -115,7 +139,28 @@ pub fn inclusion_case_id(batch_hash: Hash) -> Hash {
 
 /// The id of a demand to publish a batch's leaves.
 pub fn leaves_case_id(number: u64) -> Hash {
+    case_id(CaseKind::Leaves, &[number_word(number)])
+}
+
+/// The id of a challenge of an entry.
+pub fn entry_case_id(claim: &EntryClaim) -> Hash {
+    let words = [
+        keccak(&claim.key.text_bytes()),
+        number_word(u64::from(claim.is_first)),
+        number_word(claim.sequence),
+        claim.integrity,
+    ];
+    case_id(CaseKind::Entry, &words)
+}
+
+/// The id of a demand for what the anchored state after `batches` batches holds under an id.
+pub fn state_case_id(batches: u64, key: &Id) -> Hash {
+    let words = [number_word(batches), keccak(&key.text_bytes())];
+    case_id(CaseKind::State, &words)
+}
+
+fn number_word(number: u64) -> Hash {
     let mut word = [0; 32];
     word[24..].copy_from_slice(&number.to_be_bytes());
-    case_id(CaseKind::Leaves, &[Hash(word)])
+    Hash(word)
 }

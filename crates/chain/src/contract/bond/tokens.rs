@@ -4,9 +4,10 @@ use ethers_core::abi::Token;
 use kedge_protocol::Hash;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::chain::LogLeaf;
-
-use crate::contract::{account, number, word};
 use kedge_protocol::evidence::ActionOpening;
+
+use super::AnchoredAction;
+use crate::contract::{account, number, word};
 
 /// The contracts' struct `Batch`.
 pub(crate) fn batch(header: &BatchHeader) -> Token {
@@ -30,6 +31,17 @@ pub(crate) fn action_leaf(leaf: &LogLeaf) -> Token {
         number(leaf.timestamp_ms),
         word(leaf.content),
         word(leaf.integrity),
+    ])
+}
+
+/// The contracts' struct `AnchoredAction`.
+pub(crate) fn anchored_action(action: &AnchoredAction<'_>) -> Token {
+    Token::Tuple(vec![
+        number(action.anchored_batches),
+        batch(action.header),
+        action_leaf(action.leaf),
+        words(action.leaf_path),
+        words(action.batch_path),
     ])
 }
 

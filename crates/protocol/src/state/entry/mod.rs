@@ -3,6 +3,7 @@
 
 mod decode;
 mod encode;
+mod resource_entries;
 
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use crate::hash::keccak;
 use crate::registry::ActionAudience;
 use crate::resource::{ObjectStatus, Who};
 use crate::state::entry::{EntryFields, TemplateEntry, WalletEntry};
-use crate::{Hash, Id, Prefix};
+use crate::{Hash, Id};
 
 /// What shows a trespass.
 #[derive(Clone, Copy)]
@@ -205,7 +205,7 @@ pub fn ghost_member(leaf: &ShownLeaf, shown: &ShownEntry) -> bool {
 /// The wallet, if it is one and the leaf's signer is among its keys. An address belongs to one wallet for ever, so the
 /// checkpoint does not matter.
 fn signer<'a>(shown: Option<&'a ShownEntry>, words: &LeafWords) -> Option<(Id, &'a WalletEntry)> {
-    let shown = shown.filter(|shown| shown.id.prefix == Prefix::Wallet)?;
+    let shown = shown?;
     let (_, wallet) = shown.wallet()?;
     wallet
         .keys

@@ -93,11 +93,12 @@ pub fn false_entry(
     let Some(words) = &leaf.words else {
         return false;
     };
-    if false_target(entry, words) || minted_for_another(entry, words, evidence) {
-        return true;
-    }
     let kind = evidence.kind.and_then(|kind| NamedKind::of(words, kind));
-    kind.is_some_and(|kind| contradicts(shown, entry, leaf, words, &kind, evidence))
+    kind.is_some_and(|kind| {
+        false_target(entry, words)
+            || minted_for_another(entry, words, evidence)
+            || contradicts(shown, entry, leaf, words, &kind, evidence)
+    })
 }
 
 /// Whether the leaf, of a known kind, cannot have left the entry.

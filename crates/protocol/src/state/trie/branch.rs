@@ -10,7 +10,7 @@ use crate::Hash;
 pub struct NodePath(pub(super) Nibbles);
 
 impl NodePath {
-    /// One byte a nibble, so that the order of the bytes is that of the trie and a node stands before those under it.
+    /// One byte a nibble, so that the order of the bytes is that of the trie.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.to_vec()
     }
@@ -46,7 +46,8 @@ impl NodePath {
         Self(path)
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many nibbles lead to the node: 0 for the topmost one.
+    pub fn depth(&self) -> usize {
         self.0.len()
     }
 }

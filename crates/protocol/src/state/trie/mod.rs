@@ -1,29 +1,30 @@
 //! The trie over all entries: an Ethereum Merkle-Patricia trie (yellow paper, appendix D) with keccak256, whose keys and
 //! values are hashes. So each path has 64 nibbles, each value 32 bytes, and no node is shorter than 32 bytes.
 //!
-//! `alloy-trie` makes roots and the nodes of proofs. Reading is strict and our own: a proof has one form, and
-//! `alloy-trie` also reads nodes that no honest trie holds (a branch with one child, a pad that is not zero, a node
-//! inside its parent).
+//! `alloy-trie` joins the parts of a root; the many nodes next to the leaves are made here, so that they are hashed side
+//! by side. Reading is strict and our own: a proof has one form, and `alloy-trie` also reads nodes that no honest trie
+//! holds (a branch with one child, a pad that is not zero, a node inside its parent).
 
 mod branch;
 mod build;
+mod encoding;
+mod forest;
 mod node;
 mod proof;
+mod prover;
 mod update;
 
 use crate::hash::keccak;
 use crate::{Hash, Id};
 
-pub(crate) use proof::hex_list;
+pub(crate) use proof::{hex, hex_list, verify_nodes};
 
 pub use branch::{NodePath, StoredBranch};
 pub use build::{PathOrderError, StateRootBuilder};
 pub use node::NodeProblem;
 pub use proof::{StateProof, StateProofError, breaks_trie};
-pub use update::{
-    StateLeaves, StateNodes, StateProofNodes, StateTrieError, StateUpdate, prove_state,
-    update_state,
-};
+pub use prover::{StateProofNodes, prove_state};
+pub use update::{StateLeaves, StateNodes, StateTrieError, StateUpdate, update_state};
 
 /// Nibbles of a path.
 pub const PATH_NIBBLES: usize = 64;

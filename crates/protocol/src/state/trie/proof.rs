@@ -71,16 +71,7 @@ impl StateProof {
     /// # Errors
     /// The root is zero, the key can have no entry, or the nodes do not lead there in the one form.
     pub fn verify(&self, root: &Hash) -> Result<(), StateProofError> {
-        if !has_entries(self.key.prefix) {
-            return Err(StateProofError::Key(self.key.prefix.text()));
-        }
-        let held = walk(root, &state_path(&self.key), &self.nodes)?;
-        match (held, self.entry.is_empty()) {
-            (None, true) => Ok(()),
-            (Some(_), true) => Err(StateProofError::Present),
-            (Some(value), false) if value == keccak(&self.entry) => Ok(()),
-            (_, false) => Err(StateProofError::OtherEntry),
-        }
+        require_held(root, &self.key, &self.entry, &self.nodes)
     }
 
     /// What the proof shows at a checkpoint, whose signature the caller checks: the entry of the key after the
@@ -89,21 +80,53 @@ impl StateProof {
     /// # Errors
     /// The proof does not hold, the entry is malformed, or the absence is that of an action.
     pub fn read(&self, checkpoint: &Checkpoint) -> Result<Option<StateEntry>, StateProofError> {
-        self.verify(&checkpoint.state)?;
-        if self.entry.is_empty() {
-            return if self.key.prefix == Prefix::Action {
-                Err(StateProofError::AbsentAction)
-            } else {
-                Ok(None)
-            };
-        }
-        let entry = StateEntry::decode(&self.key, &self.entry, checkpoint.sequence)?;
-        Ok(Some(entry))
+        verify_nodes(&self.key, &self.entry, &self.nodes, checkpoint)
     }
 }
 
+/// [`StateProof::verify`] of nodes that are kept elsewhere.
+fn require_held<N: AsRef<[u8]>>(
+    root: &Hash,
+    key: &Id,
+    entry: &[u8],
+    nodes: &[N],
+) -> Result<(), StateProofError> {
+    if !has_entries(key.prefix) {
+        return Err(StateProofError::Key(key.prefix.text()));
+    }
+    let held = walk(root, &state_path(key), nodes)?;
+    match (held, entry.is_empty()) {
+        (None, true) => Ok(()),
+        (Some(_), true) => Err(StateProofError::Present),
+        (Some(value), false) if value == keccak(entry) => Ok(()),
+        (_, false) => Err(StateProofError::OtherEntry),
+    }
+}
+
+/// [`StateProof::read`] of nodes that are kept elsewhere.
+pub(crate) fn verify_nodes<N: AsRef<[u8]>>(
+    key: &Id,
+    entry: &[u8],
+    nodes: &[N],
+    checkpoint: &Checkpoint,
+) -> Result<Option<StateEntry>, StateProofError> {
+    require_held(&checkpoint.state, key, entry, nodes)?;
+    if !entry.is_empty() {
+        let entry = StateEntry::decode(key, entry, checkpoint.sequence)?;
+        return Ok(Some(entry));
+    }
+    if key.prefix == Prefix::Action {
+        return Err(StateProofError::AbsentAction);
+    }
+    Ok(None)
+}
+
 /// Follows `path` from the root; returns the value at its end. Uses every node.
-fn walk(root: &Hash, path: &Hash, nodes: &[Vec<u8>]) -> Result<Option<Hash>, StateProofError> {
+fn walk<N: AsRef<[u8]>>(
+    root: &Hash,
+    path: &Hash,
+    nodes: &[N],
+) -> Result<Option<Hash>, StateProofError> {
     if *root == Hash::ZERO {
         return Err(StateProofError::NoRoot);
     }
@@ -120,6 +143,7 @@ fn walk(root: &Hash, path: &Hash, nodes: &[Vec<u8>]) -> Result<Option<Hash>, Sta
         follows_extension: false,
     };
     for (index, node) in nodes.iter().enumerate() {
+        let node = node.as_ref();
         if keccak(node) != place.expected {
             return Err(StateProofError::OtherNode(index));
         }
@@ -191,18 +215,18 @@ impl TriePlace {
 }
 
 /// Serde: bytes as `0x` and hexadecimal digits.
-mod hex {
+pub(crate) mod hex {
     use std::borrow::Cow;
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     use crate::hash::to_hex;
 
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&to_hex(bytes))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<u8>, D::Error> {
         read(&Cow::<'de, str>::deserialize(deserializer)?)

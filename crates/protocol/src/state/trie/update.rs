@@ -1,17 +1,13 @@
-//! The next root and proofs, from the stored branches and the leaves next to what changed. The walk enters only branches
+//! The next root, from the stored branches and the leaves next to what changed. The walk enters only branches
 //! above a changed path; every other branch gives its stored hash. Entries never leave the state, so a branch stays one.
-
-use std::collections::BTreeMap;
-
-use alloy_trie::HashBuilder;
-use alloy_trie::Nibbles;
-use alloy_trie::proof::ProofRetainer;
 
 use super::branch::{NodePath, StoredBranch};
 use super::build::{PathOrderError, StateRootBuilder};
 use super::node::nibble;
-use super::{EMPTY_STATE_ROOT, PATH_NIBBLES};
 use crate::Hash;
+
+/// A leaf: its path and keccak256 of its entry.
+pub(super) type TrieLeaf = (Hash, Hash);
 
 /// The stored branches of a state.
 pub trait StateNodes {
@@ -46,15 +42,6 @@ pub struct StateUpdate {
     pub branches: Vec<(NodePath, StoredBranch)>,
 }
 
-/// Nodes of the proofs of several paths.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StateProofNodes {
-    /// The root that they lead to.
-    pub root: Hash,
-    /// For each path the nodes of its proof, of presence or of absence.
-    pub nodes: Vec<Vec<Vec<u8>>>,
-}
-
 /// Why no root was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StateTrieError<E> {
@@ -64,6 +51,21 @@ pub enum StateTrieError<E> {
     /// Paths do not rise: those of the changes, or those of the leaves that were read.
     #[error(transparent)]
     Order(#[from] PathOrderError),
+}
+
+/// # Errors
+/// A path is not above the one before it.
+pub(super) fn require_rising<'a>(
+    paths: impl Iterator<Item = &'a Hash>,
+) -> Result<(), PathOrderError> {
+    let mut last: Option<&Hash> = None;
+    for path in paths {
+        if last.is_some_and(|last| path <= last) {
+            return Err(PathOrderError(*path));
+        }
+        last = Some(path);
+    }
+    Ok(())
 }
 
 /// The state after `changes`: paths, strictly rising, with the values that the entries there have now. Without stored
@@ -76,73 +78,14 @@ pub fn update_state<N: StateNodes, L: StateLeaves<Error = N::Error>>(
     leaves: &L,
     changes: &[(Hash, Hash)],
 ) -> Result<StateUpdate, StateTrieError<N::Error>> {
-    let touched = changes.iter().map(|(path, value)| PathTouch {
-        path: *path,
-        value: Some(*value),
-    });
     let mut walk = TrieWalk {
         nodes,
         leaves,
         out: StateRootBuilder::keeping_branches(),
     };
-    walk.whole(&touched.collect::<Vec<_>>())?;
+    walk.whole(changes)?;
     let (root, branches) = walk.out.finish();
     Ok(StateUpdate { root, branches })
-}
-
-/// The nodes of the proofs of `paths`, strictly rising, in a state without changes since its branches were stored.
-///
-/// # Errors
-/// Branches or leaves could not be read, or paths do not rise.
-pub fn prove_state<N: StateNodes, L: StateLeaves<Error = N::Error>>(
-    nodes: &N,
-    leaves: &L,
-    paths: &[Hash],
-) -> Result<StateProofNodes, StateTrieError<N::Error>> {
-    let targets: Vec<Nibbles> = paths
-        .iter()
-        .map(|path| Nibbles::unpack_array(&path.0))
-        .collect();
-    let retainer = ProofRetainer::new(targets.clone());
-    let mut walk = TrieWalk {
-        nodes,
-        leaves,
-        out: StateRootBuilder {
-            builder: HashBuilder::default().with_proof_retainer(retainer),
-        },
-    };
-    let touched = paths.iter().map(|path| PathTouch {
-        path: *path,
-        value: None,
-    });
-    walk.whole(&touched.collect::<Vec<_>>())?;
-    let root = Hash(walk.out.builder.root().0);
-    let retained: BTreeMap<Nibbles, Vec<u8>> = walk
-        .out
-        .builder
-        .take_proof_nodes()
-        .into_inner()
-        .into_iter()
-        .map(|(path, node)| (path, node.to_vec()))
-        .collect();
-    let nodes_of = |target: &Nibbles| {
-        let prefixes = (0..=PATH_NIBBLES).map(|length| target.slice(..length));
-        let nodes = prefixes.filter_map(|prefix| retained.get(&prefix).cloned());
-        nodes.collect::<Vec<_>>()
-    };
-    let nodes = if root == EMPTY_STATE_ROOT {
-        vec![Vec::new(); targets.len()]
-    } else {
-        targets.iter().map(nodes_of).collect()
-    };
-    Ok(StateProofNodes { root, nodes })
-}
-
-/// A path that the walk follows to its end.
-struct PathTouch {
-    path: Hash,
-    /// The value that it has now; `None` if the stored leaf, if any, is unchanged.
-    value: Option<Hash>,
 }
 
 struct TrieWalk<'a, N, L> {
@@ -162,11 +105,8 @@ struct LeafRun {
 }
 
 impl<N: StateNodes, L: StateLeaves<Error = N::Error>> TrieWalk<'_, N, L> {
-    fn whole(&mut self, touched: &[PathTouch]) -> Result<(), StateTrieError<N::Error>> {
-        let falls = |pair: &&[PathTouch]| pair[0].path >= pair[1].path;
-        if let Some(pair) = touched.windows(2).find(falls) {
-            return Err(PathOrderError(pair[1].path).into());
-        }
+    fn whole(&mut self, touched: &[TrieLeaf]) -> Result<(), StateTrieError<N::Error>> {
+        require_rising(touched.iter().map(|(path, _)| path))?;
         self.subtree(&NodePath::default(), touched)
     }
 
@@ -174,26 +114,26 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>> TrieWalk<'_, N, L> {
     fn subtree(
         &mut self,
         place: &NodePath,
-        touched: &[PathTouch],
+        touched: &[TrieLeaf],
     ) -> Result<(), StateTrieError<N::Error>> {
         let branch = self.nodes.branch(place).map_err(StateTrieError::Read)?;
-        let Some(branch) = branch else {
-            return self.leaves_of(
-                &LeafRun {
-                    first: *place,
-                    last: *place,
-                    touched: 0..touched.len(),
-                    holds_leaves: true,
-                },
-                touched,
-            );
+        // Paths are hashes, so a place without stored branches under it has only a few leaves: one scan costs less than one
+        // for each part.
+        let Some(branch) = branch.filter(|branch| branch.tree_mask != 0) else {
+            let run = LeafRun {
+                first: *place,
+                last: *place,
+                touched: 0..touched.len(),
+                holds_leaves: true,
+            };
+            return self.leaves_of(&run, touched);
         };
         let mut run: Option<LeafRun> = None;
         let mut begin = 0;
         for digit in 0..16 {
             let after = &touched[begin..];
             let own =
-                after.partition_point(|touch| nibble(&touch.path.0, place.len()) <= Some(digit));
+                after.partition_point(|(path, _)| nibble(&path.0, place.depth()) <= Some(digit));
             let own = begin..begin + own;
             begin = own.end;
             let child = place.child(digit);
@@ -232,7 +172,7 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>> TrieWalk<'_, N, L> {
     fn end_run(
         &mut self,
         run: &mut Option<LeafRun>,
-        touched: &[PathTouch],
+        touched: &[TrieLeaf],
     ) -> Result<(), StateTrieError<N::Error>> {
         match run.take() {
             Some(run) => self.leaves_of(&run, touched),
@@ -244,7 +184,7 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>> TrieWalk<'_, N, L> {
     fn leaves_of(
         &mut self,
         run: &LeafRun,
-        touched: &[PathTouch],
+        touched: &[TrieLeaf],
     ) -> Result<(), StateTrieError<N::Error>> {
         let (out, mut order) = (&mut self.out, Ok(()));
         let mut add = |path: &Hash, value: &Hash| {
@@ -256,17 +196,16 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>> TrieWalk<'_, N, L> {
         if run.holds_leaves {
             let (first, last) = (run.first.first(), run.last.last());
             let read = self.leaves.leaves(&first, &last, &mut |path, value| {
-                while let Some(touch) = waiting.next_if(|touch| touch.path < *path) {
-                    touch.value.iter().for_each(|value| add(&touch.path, value));
+                while let Some((touched, value)) = waiting.next_if(|(touched, _)| touched < path) {
+                    add(touched, value);
                 }
-                let touch = waiting.next_if(|touch| touch.path == *path);
-                let now = touch.and_then(|touch| touch.value);
-                add(path, &now.unwrap_or(*value));
+                let now = waiting.next_if(|(touched, _)| touched == path);
+                add(path, now.map_or(value, |(_, value)| value));
             });
             read.map_err(StateTrieError::Read)?;
         }
-        for touch in waiting {
-            touch.value.iter().for_each(|value| add(&touch.path, value));
+        for (path, value) in waiting {
+            add(path, value);
         }
         Ok(order?)
     }

@@ -342,22 +342,27 @@ class Operations(ABC):
     def get_checkpoint(
         self,
         *,
+        at_least: int | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         if_none_match: str | None = None,
         request_id: str | None = None,
     ) -> models.CheckpointView:
-        """Read the newest signed head.
+        """Read the newest signed checkpoint.
 
-        The newest head of the log, signed now. Keep it: with the consistency proof, the next one shows that nothing
-        before was rewritten.
+        The newest checkpoint whose root of the state is made. Keep it: with the consistency proof, the next one shows
+        that nothing before was rewritten. The newest head is that of the newest batch, whose header is signed too.
 
         Args:
+            at_least: A sequence that the checkpoint must cover.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
             min_sequence: Waits up to 5 s until the answer reflects this sequence.
             if_none_match: ETags that the caller has; 304 without a body if one of them is current.
             request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
                 answer repeats it.
         """
-        return self.send(operations.get_checkpoint(min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
+        return self.send(operations.get_checkpoint(at_least=at_least, wait=wait, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
 
     def get_consistency_proof(
         self,
@@ -703,6 +708,7 @@ class Operations(ABC):
         self,
         *,
         from_: int | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         request_id: str | None = None,
     ) -> str:
@@ -714,11 +720,13 @@ class Operations(ABC):
 
         Args:
             from_: The number of the first batch; 0 if absent.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
             min_sequence: Waits up to 5 s until the answer reflects this sequence.
             request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
                 answer repeats it.
         """
-        return self.send(operations.export_log(from_=from_, min_sequence=min_sequence, request_id=request_id))
+        return self.send(operations.export_log(from_=from_, wait=wait, min_sequence=min_sequence, request_id=request_id))
 
     def list_files(
         self,
@@ -850,9 +858,11 @@ class Operations(ABC):
         created_before: str | None = None,
         updated_after: str | None = None,
         updated_before: str | None = None,
+        prove: bool | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         request_id: str | None = None,
-    ) -> models.PageOfObjectView:
+    ) -> models.ProvablePageOfObjectView:
         """List objects.
 
         The objects of the caller's organization; with `template_id` those of a template, with `owner_id` those that a
@@ -870,11 +880,15 @@ class Operations(ABC):
             created_before: Made before this RFC 3339 time.
             updated_after: Last changed at or after this RFC 3339 time.
             updated_before: Last changed before this RFC 3339 time.
+            prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a
+                list then has at most 100 items.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
             min_sequence: Waits up to 5 s until the answer reflects this sequence.
             request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
                 answer repeats it.
         """
-        return self.send(operations.list_objects(limit=limit, cursor=cursor, order=order, template_id=template_id, owner_id=owner_id, status=status, created_after=created_after, created_before=created_before, updated_after=updated_after, updated_before=updated_before, min_sequence=min_sequence, request_id=request_id))
+        return self.send(operations.list_objects(limit=limit, cursor=cursor, order=order, template_id=template_id, owner_id=owner_id, status=status, created_after=created_after, created_before=created_before, updated_after=updated_after, updated_before=updated_before, prove=prove, wait=wait, min_sequence=min_sequence, request_id=request_id))
 
     def iter_objects(
         self,
@@ -888,11 +902,13 @@ class Operations(ABC):
         created_before: str | None = None,
         updated_after: str | None = None,
         updated_before: str | None = None,
+        prove: bool | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         request_id: str | None = None,
     ) -> Iterator[models.ObjectView]:
         """List objects: all items, page by page. `list_objects` has the parameters."""
-        return self.iterate(operations.list_objects(limit=limit, order=order, template_id=template_id, owner_id=owner_id, status=status, created_after=created_after, created_before=created_before, updated_after=updated_after, updated_before=updated_before, min_sequence=min_sequence, request_id=request_id))
+        return self.iterate(operations.list_objects(limit=limit, order=order, template_id=template_id, owner_id=owner_id, status=status, created_after=created_after, created_before=created_before, updated_after=updated_after, updated_before=updated_before, prove=prove, wait=wait, min_sequence=min_sequence, request_id=request_id))
 
     def mint_object(
         self,
@@ -972,6 +988,8 @@ class Operations(ABC):
         id: str,
         *,
         at_sequence: int | None = None,
+        prove: bool | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         if_none_match: str | None = None,
         request_id: str | None = None,
@@ -984,12 +1002,16 @@ class Operations(ABC):
         Args:
             id: An identifier that begins with `obj_`.
             at_sequence: The object as it was at this sequence of the log, as far back as its listed history reaches.
+            prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a
+                list then has at most 100 items.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
             min_sequence: Waits up to 5 s until the answer reflects this sequence.
             if_none_match: ETags that the caller has; 304 without a body if one of them is current.
             request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
                 answer repeats it.
         """
-        return self.send(operations.get_object(id, at_sequence=at_sequence, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
+        return self.send(operations.get_object(id, at_sequence=at_sequence, prove=prove, wait=wait, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
 
     def update_object(
         self,
@@ -1054,6 +1076,34 @@ class Operations(ABC):
     ) -> Iterator[models.ActionView]:
         """List an object's last actions: all items, page by page. `list_object_history` has the parameters."""
         return self.iterate(operations.list_object_history(id, limit=limit, order=order, min_sequence=min_sequence, request_id=request_id))
+
+    def get_object_state_proof(
+        self,
+        id: str,
+        *,
+        checkpoint: int | None = None,
+        wait: int | None = None,
+        min_sequence: int | None = None,
+        if_none_match: str | None = None,
+        request_id: str | None = None,
+    ) -> models.StateProof:
+        """Prove an object's state.
+
+        The object's entry at a signed checkpoint, with a proof that the checkpoint's root holds it. An id that the log
+        has not made gets a proof of absence. Verify it with `kedge verify state`, the SDKs, any Merkle-Patricia trie of
+        Ethereum, or the anchor contract.
+
+        Args:
+            id: An identifier that begins with `obj_`.
+            checkpoint: The batches of a kept checkpoint; the newest if absent.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
+            min_sequence: Waits up to 5 s until the answer reflects this sequence.
+            if_none_match: ETags that the caller has; 304 without a body if one of them is current.
+            request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
+                answer repeats it.
+        """
+        return self.send(operations.get_object_state_proof(id, checkpoint=checkpoint, wait=wait, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
 
     def transfer_object(
         self,
@@ -1320,16 +1370,46 @@ class Operations(ABC):
         """List the sequencer's keys: all items, page by page. `list_sequencer_keys` has the parameters."""
         return self.iterate(operations.list_sequencer_keys(limit=limit, order=order, min_sequence=min_sequence, request_id=request_id))
 
+    def get_state_proof(
+        self,
+        id: str,
+        *,
+        checkpoint: int | None = None,
+        wait: int | None = None,
+        min_sequence: int | None = None,
+        if_none_match: str | None = None,
+        request_id: str | None = None,
+    ) -> models.StateProof:
+        """Prove the state of any resource.
+
+        The entry of any id of an object, template, variation, wallet, organization, API key, webhook, file or dispute,
+        and of the action that named a sequencer key. Who may see the resource may have its proof. An API key needs the
+        right to read actions, which show as much.
+
+        Args:
+            id: An identifier of any resource with an entry in the state.
+            checkpoint: The batches of a kept checkpoint; the newest if absent.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
+            min_sequence: Waits up to 5 s until the answer reflects this sequence.
+            if_none_match: ETags that the caller has; 304 without a body if one of them is current.
+            request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
+                answer repeats it.
+        """
+        return self.send(operations.get_state_proof(id, checkpoint=checkpoint, wait=wait, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
+
     def list_templates(
         self,
         *,
         limit: int | None = None,
         cursor: str | None = None,
         order: Literal["asc", "desc"] | None = None,
+        prove: bool | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         if_none_match: str | None = None,
         request_id: str | None = None,
-    ) -> models.PageOfTemplateView:
+    ) -> models.ProvablePageOfTemplateView:
         """List the organization's templates.
 
         The templates of the caller's organization, in the order of creation.
@@ -1338,24 +1418,30 @@ class Operations(ABC):
             limit: Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
             cursor: The cursor of the previous page.
             order: asc (the default) or desc, by creation.
+            prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a
+                list then has at most 100 items.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
             min_sequence: Waits up to 5 s until the answer reflects this sequence.
             if_none_match: ETags that the caller has; 304 without a body if one of them is current.
             request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
                 answer repeats it.
         """
-        return self.send(operations.list_templates(limit=limit, cursor=cursor, order=order, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
+        return self.send(operations.list_templates(limit=limit, cursor=cursor, order=order, prove=prove, wait=wait, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
 
     def iter_templates(
         self,
         *,
         limit: int | None = None,
         order: Literal["asc", "desc"] | None = None,
+        prove: bool | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         if_none_match: str | None = None,
         request_id: str | None = None,
     ) -> Iterator[models.TemplateView]:
         """List the organization's templates: all items, page by page. `list_templates` has the parameters."""
-        return self.iterate(operations.list_templates(limit=limit, order=order, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
+        return self.iterate(operations.list_templates(limit=limit, order=order, prove=prove, wait=wait, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
 
     def create_template(
         self,
@@ -1384,6 +1470,8 @@ class Operations(ABC):
         self,
         id: str,
         *,
+        prove: bool | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         if_none_match: str | None = None,
         request_id: str | None = None,
@@ -1395,12 +1483,16 @@ class Operations(ABC):
 
         Args:
             id: An identifier that begins with `tpl_`.
+            prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a
+                list then has at most 100 items.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
             min_sequence: Waits up to 5 s until the answer reflects this sequence.
             if_none_match: ETags that the caller has; 304 without a body if one of them is current.
             request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
                 answer repeats it.
         """
-        return self.send(operations.get_template(id, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
+        return self.send(operations.get_template(id, prove=prove, wait=wait, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
 
     def update_template(
         self,
@@ -1429,6 +1521,32 @@ class Operations(ABC):
         """
         return self.send(operations.update_template(id, body, if_match=if_match, idempotency_key=idempotency_key, request_id=request_id))
 
+    def get_template_state_proof(
+        self,
+        id: str,
+        *,
+        checkpoint: int | None = None,
+        wait: int | None = None,
+        min_sequence: int | None = None,
+        if_none_match: str | None = None,
+        request_id: str | None = None,
+    ) -> models.StateProof:
+        """Prove a template's state.
+
+        As for an object. The entry holds how many objects were minted and burned, so that supply is provable.
+
+        Args:
+            id: An identifier that begins with `tpl_`.
+            checkpoint: The batches of a kept checkpoint; the newest if absent.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
+            min_sequence: Waits up to 5 s until the answer reflects this sequence.
+            if_none_match: ETags that the caller has; 304 without a body if one of them is current.
+            request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
+                answer repeats it.
+        """
+        return self.send(operations.get_template_state_proof(id, checkpoint=checkpoint, wait=wait, min_sequence=min_sequence, if_none_match=if_none_match, request_id=request_id))
+
     def list_variations(
         self,
         id: str,
@@ -1436,9 +1554,11 @@ class Operations(ABC):
         limit: int | None = None,
         cursor: str | None = None,
         order: Literal["asc", "desc"] | None = None,
+        prove: bool | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         request_id: str | None = None,
-    ) -> models.PageOfVariationView:
+    ) -> models.ProvablePageOfVariationView:
         """List a template's variations.
 
         A template's variations, in the order of creation.
@@ -1448,11 +1568,15 @@ class Operations(ABC):
             limit: Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
             cursor: The cursor of the previous page.
             order: asc (the default) or desc, by creation.
+            prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a
+                list then has at most 100 items.
+            wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that
+                time.
             min_sequence: Waits up to 5 s until the answer reflects this sequence.
             request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
                 answer repeats it.
         """
-        return self.send(operations.list_variations(id, limit=limit, cursor=cursor, order=order, min_sequence=min_sequence, request_id=request_id))
+        return self.send(operations.list_variations(id, limit=limit, cursor=cursor, order=order, prove=prove, wait=wait, min_sequence=min_sequence, request_id=request_id))
 
     def iter_variations(
         self,
@@ -1460,11 +1584,13 @@ class Operations(ABC):
         *,
         limit: int | None = None,
         order: Literal["asc", "desc"] | None = None,
+        prove: bool | None = None,
+        wait: int | None = None,
         min_sequence: int | None = None,
         request_id: str | None = None,
     ) -> Iterator[models.VariationView]:
         """List a template's variations: all items, page by page. `list_variations` has the parameters."""
-        return self.iterate(operations.list_variations(id, limit=limit, order=order, min_sequence=min_sequence, request_id=request_id))
+        return self.iterate(operations.list_variations(id, limit=limit, order=order, prove=prove, wait=wait, min_sequence=min_sequence, request_id=request_id))
 
     def create_variations(
         self,

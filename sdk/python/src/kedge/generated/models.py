@@ -484,6 +484,12 @@ class HealthView(TypedDict):
     """
 
 
+HexBytes: TypeAlias = str
+"""
+Bytes in hexadecimal, `0x` for none.
+"""
+
+
 Id: TypeAlias = str
 
 
@@ -1032,6 +1038,29 @@ class SortKey(TypedDict):
     created_at, updated_at, or a property that the template's schema marks with `x-index`; then the filter must fix the template_id with eq.
     """
     order: NotRequired[Literal['asc', 'desc']]
+
+
+class StateTexts(TypedDict):
+    """
+    Texts whose hashes are in the entry; empty where the resource has none.
+    """
+
+    name: NotRequired[str | None]
+    """
+    The name of a variation.
+    """
+    properties: NotRequired[str | None]
+    """
+    The properties, as JSON text.
+    """
+    rules: NotRequired[list[str] | None]
+    """
+    The JSON Schemas of a template's rules, in their order.
+    """
+    schema: NotRequired[str | None]
+    """
+    The JSON Schema of a template's objects.
+    """
 
 
 class StatusAction(TypedDict):
@@ -2338,69 +2367,6 @@ class ManyVariations(TypedDict):
     variations: list[VariationBody]
 
 
-class ObjectView(TypedDict):
-    """
-    An object.
-    """
-
-    created_at: Time
-    """
-    When it was minted.
-    """
-    id: Id
-    """
-    Its id.
-    """
-    integrity_hash: Hash
-    """
-    The hash over those actions.
-    """
-    organization_id: Id
-    """
-    The organization that issued it.
-    """
-    owner_address: Address
-    """
-    That wallet's address.
-    """
-    owner_id: Id
-    """
-    The wallet that owns it.
-    """
-    properties: Properties
-    """
-    Its properties.
-    """
-    sequence: int
-    """
-    The last one's sequence.
-    """
-    serial: int
-    """
-    Its number among the objects of its template, from 1, in the order in which they were minted.
-    """
-    status: ObjectStatus
-    """
-    Which actions it allows.
-    """
-    template_id: Id
-    """
-    The template that it was made from.
-    """
-    updated_at: Time
-    """
-    When it was last changed.
-    """
-    variation_id: Id | None
-    """
-    The variation, if one was named.
-    """
-    version: int
-    """
-    How many actions have created and changed it.
-    """
-
-
 class OwnWallet(TypedDict):
     """
     The caller's own wallet.
@@ -2588,44 +2554,6 @@ class PageOfInvitationView(TypedDict):
     True when more records follow.
     """
     items: list[InvitationView]
-    """
-    The records.
-    """
-
-
-class PageOfObjectView(TypedDict):
-    """
-    One page of a list.
-    """
-
-    cursor: str | None
-    """
-    Pass it to get the next page; null on the last one.
-    """
-    has_more: bool
-    """
-    True when more records follow.
-    """
-    items: list[ObjectView]
-    """
-    The records.
-    """
-
-
-class PageOfVariationView(TypedDict):
-    """
-    One page of a list.
-    """
-
-    cursor: str | None
-    """
-    Pass it to get the next page; null on the last one.
-    """
-    has_more: bool
-    """
-    True when more records follow.
-    """
-    items: list[VariationView]
     """
     The records.
     """
@@ -2822,6 +2750,58 @@ class SignedCheckpoint(TypedDict):
     """
 
 
+class StateEntryRulesItem(TypedDict):
+    kind: str
+    schema_hash: Hash
+    who: Who
+
+
+class StateEntry(TypedDict):
+    """
+    The entry, read for people: the first three members, and those of the resource's type.
+    """
+
+    active: NotRequired[bool]
+    address: NotRequired[Address]
+    burned_count: NotRequired[int]
+    deleted: NotRequired[bool]
+    from_batch: NotRequired[int]
+    index: NotRequired[int]
+    integrity: str
+    """
+    The hash over those actions.
+    """
+    keys: NotRequired[list[Address]]
+    max_supply: NotRequired[Decimal | None]
+    minted_count: NotRequired[int]
+    name_hash: NotRequired[Hash]
+    organization_id: NotRequired[Id]
+    owner_address: NotRequired[Address]
+    owner_id: NotRequired[Id]
+    properties_hash: NotRequired[Hash]
+    public_access: NotRequired[bool]
+    role: NotRequired[Role]
+    rules: NotRequired[list[StateEntryRulesItem]]
+    schema_hash: NotRequired[Hash]
+    sequence: int
+    """
+    The last one's sequence.
+    """
+    serial: NotRequired[int]
+    sha256: NotRequired[Hash]
+    size_bytes: NotRequired[int]
+    status: NotRequired[ObjectStatus]
+    subject_id: NotRequired[Id]
+    template_id: NotRequired[Id]
+    variation_count: NotRequired[int]
+    variation_id: NotRequired[Id | None]
+    version: int
+    """
+    How many actions have made and changed it.
+    """
+    wallet_id: NotRequired[Id]
+
+
 class TemplateBody(TypedDict):
     """
     A template with its properties and rules.
@@ -2886,81 +2866,6 @@ class TemplatePatch(TypedDict):
     schema: NotRequired[dict[str, Any] | None]
     """
     JSON Schema 2020-12 that its objects' properties must satisfy.
-    """
-
-
-class TemplateView(TypedDict):
-    """
-    A template.
-    """
-
-    actions: list[RuleView]
-    """
-    Who may do what, if the default does not fit.
-    """
-    burned_count: NotRequired[int | None]
-    """
-    How many of these have been burned. Answers to changes do not say it.
-    """
-    created_at: Time
-    """
-    When it was created.
-    """
-    description: str
-    """
-    What it is for.
-    """
-    id: Id
-    """
-    Its id.
-    """
-    integrity_hash: Hash
-    """
-    The hash over those actions.
-    """
-    max_supply: Decimal | None
-    """
-    How many objects may ever be minted.
-    """
-    minted_count: int
-    """
-    How many have been minted.
-    """
-    name: str
-    """
-    Its name, unique in the organization.
-    """
-    organization_id: Id
-    """
-    The organization that issues its objects.
-    """
-    properties: Properties
-    """
-    The initial properties of its objects.
-    """
-    public_access: bool
-    """
-    Every organization can read it and its objects.
-    """
-    schema: Properties | None
-    """
-    JSON Schema that its objects' properties must satisfy.
-    """
-    sequence: int
-    """
-    The last one's sequence.
-    """
-    updated_at: Time
-    """
-    When it was last changed.
-    """
-    variation_count: int
-    """
-    How many variations it has.
-    """
-    version: int
-    """
-    How many actions have created and changed it.
     """
 
 
@@ -3324,25 +3229,6 @@ class PageOfDisputeView(TypedDict):
     """
 
 
-class PageOfTemplateView(TypedDict):
-    """
-    One page of a list.
-    """
-
-    cursor: str | None
-    """
-    Pass it to get the next page; null on the last one.
-    """
-    has_more: bool
-    """
-    True when more records follow.
-    """
-    items: list[TemplateView]
-    """
-    The records.
-    """
-
-
 class PreviewMint(TypedDict):
     action_type: Literal['mint']
     payload: NotRequired[MintPayload]
@@ -3479,6 +3365,178 @@ class SequencerKeyView(TypedDict):
     """
     The sequence of the action that names it. Null for the log's first key, which no action names, and for a key
     that only the contract names.
+    """
+
+
+class SharedStateProof(TypedDict):
+    """
+    What a shared proof says about one id.
+    """
+
+    entry: HexBytes
+    """
+    The entry in RLP.
+    """
+    fields: StateEntry | None
+    """
+    The entry, read for people.
+    """
+    key: Id
+    """
+    The id.
+    """
+    nodes: list[int]
+    """
+    Places of its nodes among the common ones, from 0.
+    """
+    present: bool
+    """
+    Whether the log had made it at the checkpoint.
+    """
+    texts: StateTexts
+    """
+    Texts whose hashes are in the entry.
+    """
+
+
+class StateProof(TypedDict):
+    """
+    What a state proof says about one id.
+    """
+
+    anchor: AnchorProof | None
+    """
+    The anchor of this very checkpoint; null until the chain has finalized one.
+    """
+    checkpoint: SignedCheckpoint
+    """
+    The signed checkpoint, whose `state` is the root.
+    """
+    entry: HexBytes
+    """
+    The entry in RLP; its hash is the value in the trie.
+    """
+    fields: StateEntry | None
+    """
+    The entry, read for people.
+    """
+    key: Id
+    """
+    The id.
+    """
+    nodes: list[HexBytes]
+    """
+    The trie's nodes from the root to where the id's path ends.
+    """
+    present: bool
+    """
+    Whether the log had made it at the checkpoint.
+    """
+    texts: StateTexts
+    """
+    Texts whose hashes are in the entry.
+    """
+
+
+class StateProofs(TypedDict):
+    """
+    The state proofs of a list's items, in their order.
+    """
+
+    anchor: AnchorProof | None
+    """
+    The anchor of this very checkpoint.
+    """
+    checkpoint: SignedCheckpoint
+    """
+    The signed checkpoint, whose `state` is the root.
+    """
+    nodes: list[HexBytes]
+    """
+    The nodes of all proofs, each once.
+    """
+    proofs: list[SharedStateProof]
+    """
+    One proof an item.
+    """
+
+
+class TemplateView(TypedDict):
+    """
+    A template.
+    """
+
+    actions: list[RuleView]
+    """
+    Who may do what, if the default does not fit.
+    """
+    burned_count: NotRequired[int | None]
+    """
+    How many of these have been burned. Answers to changes do not say it.
+    """
+    created_at: Time
+    """
+    When it was created.
+    """
+    description: str
+    """
+    What it is for.
+    """
+    id: Id
+    """
+    Its id.
+    """
+    integrity_hash: Hash
+    """
+    The hash over those actions.
+    """
+    max_supply: Decimal | None
+    """
+    How many objects may ever be minted.
+    """
+    minted_count: int
+    """
+    How many have been minted.
+    """
+    name: str
+    """
+    Its name, unique in the organization.
+    """
+    organization_id: Id
+    """
+    The organization that issues its objects.
+    """
+    properties: Properties
+    """
+    The initial properties of its objects.
+    """
+    public_access: bool
+    """
+    Every organization can read it and its objects.
+    """
+    schema: Properties | None
+    """
+    JSON Schema that its objects' properties must satisfy.
+    """
+    sequence: int
+    """
+    The last one's sequence.
+    """
+    state_proof: NotRequired[StateProof]
+    """
+    The proof of this state, if it was asked for.
+    """
+    updated_at: Time
+    """
+    When it was last changed.
+    """
+    variation_count: int
+    """
+    How many variations it has.
+    """
+    version: int
+    """
+    How many actions have created and changed it.
     """
 
 
@@ -3953,6 +4011,10 @@ class ChangedObjectView(TypedDict):
     """
     Its number among the objects of its template, from 1, in the order in which they were minted.
     """
+    state_proof: NotRequired[StateProof]
+    """
+    The proof of this state, if it was asked for.
+    """
     status: ObjectStatus
     """
     Which actions it allows.
@@ -4173,6 +4235,10 @@ class ChangedTemplateView(TypedDict):
     sequence: int
     """
     The last one's sequence.
+    """
+    state_proof: NotRequired[StateProof]
+    """
+    The proof of this state, if it was asked for.
     """
     updated_at: Time
     """
@@ -4404,6 +4470,73 @@ class MintAction(TypedDict):
     template_id: TemplateId
 
 
+class ObjectView(TypedDict):
+    """
+    An object.
+    """
+
+    created_at: Time
+    """
+    When it was minted.
+    """
+    id: Id
+    """
+    Its id.
+    """
+    integrity_hash: Hash
+    """
+    The hash over those actions.
+    """
+    organization_id: Id
+    """
+    The organization that issued it.
+    """
+    owner_address: Address
+    """
+    That wallet's address.
+    """
+    owner_id: Id
+    """
+    The wallet that owns it.
+    """
+    properties: Properties
+    """
+    Its properties.
+    """
+    sequence: int
+    """
+    The last one's sequence.
+    """
+    serial: int
+    """
+    Its number among the objects of its template, from 1, in the order in which they were minted.
+    """
+    state_proof: NotRequired[StateProof]
+    """
+    The proof of this state, if it was asked for.
+    """
+    status: ObjectStatus
+    """
+    Which actions it allows.
+    """
+    template_id: Id
+    """
+    The template that it was made from.
+    """
+    updated_at: Time
+    """
+    When it was last changed.
+    """
+    variation_id: Id | None
+    """
+    The variation, if one was named.
+    """
+    version: int
+    """
+    How many actions have created and changed it.
+    """
+
+
 class PageOfActionView(TypedDict):
     """
     One page of a list.
@@ -4442,6 +4575,25 @@ class PageOfBatchAction(TypedDict):
     """
 
 
+class PageOfObjectView(TypedDict):
+    """
+    One page of a list.
+    """
+
+    cursor: str | None
+    """
+    Pass it to get the next page; null on the last one.
+    """
+    has_more: bool
+    """
+    True when more records follow.
+    """
+    items: list[ObjectView]
+    """
+    The records.
+    """
+
+
 class PageOfSequencerKeyView(TypedDict):
     """
     One page of a list.
@@ -4458,6 +4610,75 @@ class PageOfSequencerKeyView(TypedDict):
     items: list[SequencerKeyView]
     """
     The records.
+    """
+
+
+class ProvablePageOfObjectView(TypedDict):
+    """
+    A page of a list whose items can come with their proofs.
+    """
+
+    cursor: str | None
+    """
+    Pass it to get the next page; null on the last one.
+    """
+    has_more: bool
+    """
+    True when more records follow.
+    """
+    items: list[ObjectView]
+    """
+    The records.
+    """
+    state_proofs: NotRequired[StateProofs]
+    """
+    The items' proofs, if they were asked for: one an item, in their order.
+    """
+
+
+class ProvablePageOfTemplateView(TypedDict):
+    """
+    A page of a list whose items can come with their proofs.
+    """
+
+    cursor: str | None
+    """
+    Pass it to get the next page; null on the last one.
+    """
+    has_more: bool
+    """
+    True when more records follow.
+    """
+    items: list[TemplateView]
+    """
+    The records.
+    """
+    state_proofs: NotRequired[StateProofs]
+    """
+    The items' proofs, if they were asked for: one an item, in their order.
+    """
+
+
+class ProvablePageOfVariationView(TypedDict):
+    """
+    A page of a list whose items can come with their proofs.
+    """
+
+    cursor: str | None
+    """
+    Pass it to get the next page; null on the last one.
+    """
+    has_more: bool
+    """
+    True when more records follow.
+    """
+    items: list[VariationView]
+    """
+    The records.
+    """
+    state_proofs: NotRequired[StateProofs]
+    """
+    The items' proofs, if they were asked for: one an item, in their order.
     """
 
 
@@ -4536,6 +4757,10 @@ class ApiErrorBody(TypedDict):
     minimum_sequence: NotRequired[int]
     """
     With GONE, if older parts of the log are archived: the first sequence that is still here.
+    """
+    nearest_checkpoint: NotRequired[int]
+    """
+    With GONE, if the checkpoint that was asked for cannot be proven: the batches of the nearest one that can be.
     """
     nonce: NotRequired[str]
     """
@@ -4713,6 +4938,10 @@ class Problem(TypedDict):
     minimum_sequence: NotRequired[int]
     """
     With GONE, if older parts of the log are archived: the first sequence that is still here.
+    """
+    nearest_checkpoint: NotRequired[int]
+    """
+    With GONE, if the checkpoint that was asked for cannot be proven: the batches of the nearest one that can be.
     """
     nonce: NotRequired[str]
     """

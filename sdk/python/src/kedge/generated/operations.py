@@ -361,16 +361,20 @@ def get_batch_leaves(
 
 def get_checkpoint(
     *,
+    at_least: int | None = None,
+    wait: int | None = None,
     min_sequence: int | None = None,
     if_none_match: str | None = None,
     request_id: str | None = None,
 ) -> Call[models.CheckpointView]:
-    """Read the newest signed head.
+    """Read the newest signed checkpoint.
 
-    The newest head of the log, signed now. Keep it: with the consistency proof, the next one shows that nothing before
-    was rewritten.
+    The newest checkpoint whose root of the state is made. Keep it: with the consistency proof, the next one shows that
+    nothing before was rewritten. The newest head is that of the newest batch, whose header is signed too.
 
     Args:
+        at_least: A sequence that the checkpoint must cover.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
         min_sequence: Waits up to 5 s until the answer reflects this sequence.
         if_none_match: ETags that the caller has; 304 without a body if one of them is current.
         request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
@@ -378,7 +382,7 @@ def get_checkpoint(
     """
     return plain(
         "getCheckpoint", "GET", "/checkpoint",
-        query={"min_sequence": min_sequence},
+        query={"at_least": at_least, "wait": wait, "min_sequence": min_sequence},
         public=True,
         headers={"if-none-match": if_none_match, "x-request-id": request_id},
     )
@@ -786,6 +790,7 @@ def stream_events(
 def export_log(
     *,
     from_: int | None = None,
+    wait: int | None = None,
     min_sequence: int | None = None,
     request_id: str | None = None,
 ) -> Call[str]:
@@ -796,13 +801,14 @@ def export_log(
 
     Args:
         from_: The number of the first batch; 0 if absent.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
         min_sequence: Waits up to 5 s until the answer reflects this sequence.
         request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
             answer repeats it.
     """
     return plain(
         "exportLog", "GET", "/export",
-        query={"from": from_, "min_sequence": min_sequence},
+        query={"from": from_, "wait": wait, "min_sequence": min_sequence},
         reads="text",
         headers={"x-request-id": request_id},
     )
@@ -950,9 +956,11 @@ def list_objects(
     created_before: str | None = None,
     updated_after: str | None = None,
     updated_before: str | None = None,
+    prove: bool | None = None,
+    wait: int | None = None,
     min_sequence: int | None = None,
     request_id: str | None = None,
-) -> Call[models.PageOfObjectView]:
+) -> Call[models.ProvablePageOfObjectView]:
     """List objects.
 
     The objects of the caller's organization; with `template_id` those of a template, with `owner_id` those that a
@@ -970,13 +978,16 @@ def list_objects(
         created_before: Made before this RFC 3339 time.
         updated_after: Last changed at or after this RFC 3339 time.
         updated_before: Last changed before this RFC 3339 time.
+        prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list
+            then has at most 100 items.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
         min_sequence: Waits up to 5 s until the answer reflects this sequence.
         request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
             answer repeats it.
     """
     return plain(
         "listObjects", "GET", "/objects",
-        query={"limit": limit, "cursor": cursor, "order": order, "template_id": template_id, "owner_id": owner_id, "status": status, "created_after": created_after, "created_before": created_before, "updated_after": updated_after, "updated_before": updated_before, "min_sequence": min_sequence},
+        query={"limit": limit, "cursor": cursor, "order": order, "template_id": template_id, "owner_id": owner_id, "status": status, "created_after": created_after, "created_before": created_before, "updated_after": updated_after, "updated_before": updated_before, "prove": prove, "wait": wait, "min_sequence": min_sequence},
         headers={"x-request-id": request_id},
     )
 
@@ -1065,6 +1076,8 @@ def get_object(
     id: str,
     *,
     at_sequence: int | None = None,
+    prove: bool | None = None,
+    wait: int | None = None,
     min_sequence: int | None = None,
     if_none_match: str | None = None,
     request_id: str | None = None,
@@ -1077,6 +1090,9 @@ def get_object(
     Args:
         id: An identifier that begins with `obj_`.
         at_sequence: The object as it was at this sequence of the log, as far back as its listed history reaches.
+        prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list
+            then has at most 100 items.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
         min_sequence: Waits up to 5 s until the answer reflects this sequence.
         if_none_match: ETags that the caller has; 304 without a body if one of them is current.
         request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
@@ -1084,7 +1100,7 @@ def get_object(
     """
     return plain(
         "getObject", "GET", f"/objects/{segment(id)}",
-        query={"at_sequence": at_sequence, "min_sequence": min_sequence},
+        query={"at_sequence": at_sequence, "prove": prove, "wait": wait, "min_sequence": min_sequence},
         headers={"if-none-match": if_none_match, "x-request-id": request_id},
     )
 
@@ -1149,6 +1165,37 @@ def list_object_history(
         "listObjectHistory", "GET", f"/objects/{segment(id)}/history",
         query={"limit": limit, "cursor": cursor, "order": order, "min_sequence": min_sequence},
         headers={"x-request-id": request_id},
+    )
+
+
+def get_object_state_proof(
+    id: str,
+    *,
+    checkpoint: int | None = None,
+    wait: int | None = None,
+    min_sequence: int | None = None,
+    if_none_match: str | None = None,
+    request_id: str | None = None,
+) -> Call[models.StateProof]:
+    """Prove an object's state.
+
+    The object's entry at a signed checkpoint, with a proof that the checkpoint's root holds it. An id that the log has
+    not made gets a proof of absence. Verify it with `kedge verify state`, the SDKs, any Merkle-Patricia trie of
+    Ethereum, or the anchor contract.
+
+    Args:
+        id: An identifier that begins with `obj_`.
+        checkpoint: The batches of a kept checkpoint; the newest if absent.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
+        min_sequence: Waits up to 5 s until the answer reflects this sequence.
+        if_none_match: ETags that the caller has; 304 without a body if one of them is current.
+        request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
+            answer repeats it.
+    """
+    return plain(
+        "getObjectStateProof", "GET", f"/objects/{segment(id)}/state-proof",
+        query={"checkpoint": checkpoint, "wait": wait, "min_sequence": min_sequence},
+        headers={"if-none-match": if_none_match, "x-request-id": request_id},
     )
 
 
@@ -1442,15 +1489,48 @@ def list_sequencer_keys(
     )
 
 
+def get_state_proof(
+    id: str,
+    *,
+    checkpoint: int | None = None,
+    wait: int | None = None,
+    min_sequence: int | None = None,
+    if_none_match: str | None = None,
+    request_id: str | None = None,
+) -> Call[models.StateProof]:
+    """Prove the state of any resource.
+
+    The entry of any id of an object, template, variation, wallet, organization, API key, webhook, file or dispute, and
+    of the action that named a sequencer key. Who may see the resource may have its proof. An API key needs the right to
+    read actions, which show as much.
+
+    Args:
+        id: An identifier of any resource with an entry in the state.
+        checkpoint: The batches of a kept checkpoint; the newest if absent.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
+        min_sequence: Waits up to 5 s until the answer reflects this sequence.
+        if_none_match: ETags that the caller has; 304 without a body if one of them is current.
+        request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
+            answer repeats it.
+    """
+    return plain(
+        "getStateProof", "GET", f"/state/{segment(id)}",
+        query={"checkpoint": checkpoint, "wait": wait, "min_sequence": min_sequence},
+        headers={"if-none-match": if_none_match, "x-request-id": request_id},
+    )
+
+
 def list_templates(
     *,
     limit: int | None = None,
     cursor: str | None = None,
     order: Literal["asc", "desc"] | None = None,
+    prove: bool | None = None,
+    wait: int | None = None,
     min_sequence: int | None = None,
     if_none_match: str | None = None,
     request_id: str | None = None,
-) -> Call[models.PageOfTemplateView]:
+) -> Call[models.ProvablePageOfTemplateView]:
     """List the organization's templates.
 
     The templates of the caller's organization, in the order of creation.
@@ -1459,6 +1539,9 @@ def list_templates(
         limit: Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
         cursor: The cursor of the previous page.
         order: asc (the default) or desc, by creation.
+        prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list
+            then has at most 100 items.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
         min_sequence: Waits up to 5 s until the answer reflects this sequence.
         if_none_match: ETags that the caller has; 304 without a body if one of them is current.
         request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
@@ -1466,7 +1549,7 @@ def list_templates(
     """
     return plain(
         "listTemplates", "GET", "/templates",
-        query={"limit": limit, "cursor": cursor, "order": order, "min_sequence": min_sequence},
+        query={"limit": limit, "cursor": cursor, "order": order, "prove": prove, "wait": wait, "min_sequence": min_sequence},
         headers={"if-none-match": if_none_match, "x-request-id": request_id},
     )
 
@@ -1503,6 +1586,8 @@ def create_template(
 def get_template(
     id: str,
     *,
+    prove: bool | None = None,
+    wait: int | None = None,
     min_sequence: int | None = None,
     if_none_match: str | None = None,
     request_id: str | None = None,
@@ -1514,6 +1599,9 @@ def get_template(
 
     Args:
         id: An identifier that begins with `tpl_`.
+        prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list
+            then has at most 100 items.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
         min_sequence: Waits up to 5 s until the answer reflects this sequence.
         if_none_match: ETags that the caller has; 304 without a body if one of them is current.
         request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
@@ -1521,7 +1609,7 @@ def get_template(
     """
     return plain(
         "getTemplate", "GET", f"/templates/{segment(id)}",
-        query={"min_sequence": min_sequence},
+        query={"prove": prove, "wait": wait, "min_sequence": min_sequence},
         headers={"if-none-match": if_none_match, "x-request-id": request_id},
     )
 
@@ -1559,15 +1647,46 @@ def update_template(
     )
 
 
+def get_template_state_proof(
+    id: str,
+    *,
+    checkpoint: int | None = None,
+    wait: int | None = None,
+    min_sequence: int | None = None,
+    if_none_match: str | None = None,
+    request_id: str | None = None,
+) -> Call[models.StateProof]:
+    """Prove a template's state.
+
+    As for an object. The entry holds how many objects were minted and burned, so that supply is provable.
+
+    Args:
+        id: An identifier that begins with `tpl_`.
+        checkpoint: The batches of a kept checkpoint; the newest if absent.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
+        min_sequence: Waits up to 5 s until the answer reflects this sequence.
+        if_none_match: ETags that the caller has; 304 without a body if one of them is current.
+        request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
+            answer repeats it.
+    """
+    return plain(
+        "getTemplateStateProof", "GET", f"/templates/{segment(id)}/state-proof",
+        query={"checkpoint": checkpoint, "wait": wait, "min_sequence": min_sequence},
+        headers={"if-none-match": if_none_match, "x-request-id": request_id},
+    )
+
+
 def list_variations(
     id: str,
     *,
     limit: int | None = None,
     cursor: str | None = None,
     order: Literal["asc", "desc"] | None = None,
+    prove: bool | None = None,
+    wait: int | None = None,
     min_sequence: int | None = None,
     request_id: str | None = None,
-) -> Call[models.PageOfVariationView]:
+) -> Call[models.ProvablePageOfVariationView]:
     """List a template's variations.
 
     A template's variations, in the order of creation.
@@ -1577,13 +1696,16 @@ def list_variations(
         limit: Records per page: 1 to 1,000, 100 if absent. A page may hold fewer although more follow.
         cursor: The cursor of the previous page.
         order: asc (the default) or desc, by creation.
+        prove: With `true` the answer is that of the newest checkpoint, and comes with state proofs. A page of a list
+            then has at most 100 items.
+        wait: Seconds to wait for a checkpoint that covers the sequence asked for, if the next one is due in that time.
         min_sequence: Waits up to 5 s until the answer reflects this sequence.
         request_id: The caller's own id for this request: at most 128 ASCII letters, digits, `.`, `_` and `-`. The
             answer repeats it.
     """
     return plain(
         "listVariations", "GET", f"/templates/{segment(id)}/variations",
-        query={"limit": limit, "cursor": cursor, "order": order, "min_sequence": min_sequence},
+        query={"limit": limit, "cursor": cursor, "order": order, "prove": prove, "wait": wait, "min_sequence": min_sequence},
         headers={"x-request-id": request_id},
     )
 

@@ -5,15 +5,17 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from ..errors import ItemDiffers, ProofMissing, Refused
-from ..protocol.entries import ObjectEntry, TemplateEntry
+from ..protocol.entries import ObjectEntry, TemplateEntry, VariationEntry
 from .reading import once
-from .state_proofs import StateShown, agrees, verify_state_proof, verify_state_proofs
+from .state_proofs import TEXT_HASHES, StateShown, agrees, verify_state_proof, verify_state_proofs
 from .trust import Trust
 
-# Members that an item need not have.
-_OPTIONAL: Final = ("variation_count",)
 # Attributes of entries that items show in another form.
-_SHOWN_OTHERWISE: Final = ("properties_hash", "schema_hash", "rules")
+_SHOWN_OTHERWISE: Final = ("name_hash", "properties_hash", "schema_hash", "rules")
+# Members of entries that variations do not show: nothing changes one.
+_NOT_IN_VARIATIONS: Final = ("version", "sequence", "integrity_hash")
+# Members of a template's rule.
+_RULE: Final = {"kind", "who", "schema"}
 
 
 def _no_number(text: str) -> NoReturn:
@@ -76,11 +78,13 @@ def _check_item(item: Mapping[str, Any], spelled: Mapping[str, Any], shown: Stat
     entry = shown.entry
     if entry is None:
         raise ProofMissing(f"the proof shows that the state holds nothing under {shown.key}, which the server shows")
-    if not isinstance(entry, ObjectEntry | TemplateEntry):
+    if not isinstance(entry, ObjectEntry | TemplateEntry | VariationEntry):
         raise ProofMissing(f"items whose ids begin with {entry.PREFIX} can't be compared with their entries")
     own = {"id": shown.key, **entry.stated()}
     own["integrity_hash"] = own.pop("integrity")
-    differing = [name for name, expected in own.items() if name not in _SHOWN_OTHERWISE and not _states(item, name, expected)]
+    if isinstance(entry, VariationEntry):
+        own = {name: expected for name, expected in own.items() if name not in _NOT_IN_VARIATIONS}
+    differing = [name for name, expected in own.items() if name not in _SHOWN_OTHERWISE and not (name in item and agrees(item[name], expected))]
     differing += _differing_texts(spelled, shown)
     if isinstance(entry, TemplateEntry) and not _same_rules(spelled, entry, shown.rule_schemas):
         differing.append("actions")
@@ -88,14 +92,15 @@ def _check_item(item: Mapping[str, Any], spelled: Mapping[str, Any], shown: Stat
         raise ItemDiffers(shown.key, tuple(differing))
 
 
-def _states(item: Mapping[str, Any], name: str, expected: Any) -> bool:
-    if name not in item:
-        return name in _OPTIONAL
-    return agrees(item[name], expected)
-
-
 def _differing_texts(spelled: Mapping[str, Any], shown: StateShown) -> list[str]:
-    return [name for name, text in shown.texts.items() if name not in spelled or not _is_text(spelled[name], text)]
+    """The members that a text has to prove, and does not. A variation's name is a text in the item too, all others are JSON."""
+
+    def proven(name: str) -> bool:
+        if name not in spelled or name not in shown.texts:
+            return False
+        return bool(spelled[name] == shown.texts[name]) if name == "name" else _is_text(spelled[name], shown.texts[name])
+
+    return [name for name in (TEXT_HASHES.get(type(shown.entry), {}) if shown.entry else {}) if not proven(name)]
 
 
 def _is_text(stated: Any, text: str) -> bool:
@@ -112,7 +117,7 @@ def _same_rules(spelled: Mapping[str, Any], entry: TemplateEntry, schemas: tuple
     stated = spelled.get("actions")
     if not isinstance(stated, list) or len(stated) != len(entry.rules):
         return False
-    shown = [(one.get("kind"), one.get("who")) if isinstance(one, dict) else None for one in stated]
+    shown = [(one.get("kind"), one.get("who")) if isinstance(one, dict) and one.keys() <= _RULE else None for one in stated]
     if shown != [(rule.kind, rule.who) for rule in entry.rules]:
         return False
     # A schema that the item shows is proven by its text alone.

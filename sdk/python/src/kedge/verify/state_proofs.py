@@ -1,13 +1,13 @@
 """State proofs: the entry of one id after a signed checkpoint's last action."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..errors import ProofMissing, Refused
 from ..protocol.entries import ObjectEntry, StateEntry, TemplateEntry, VariationEntry, check_key, decode_entry
 from ..protocol.hashing import hex_text, keccak, text_hash
-from ..protocol.trie import check_value
+from ..protocol.trie import PATH_NIBBLES, check_value
 from ..protocol.typed import Checkpoint
 from .forms import check_checkpoint, signed_checkpoint
 from .reading import Members, address, flag, list_of, null_or, octets, refuse_unless, shape, text, u32, u64, value_of, word, words
@@ -15,6 +15,8 @@ from .trust import Trust
 
 PROOFS_MAX: Final = 100
 """Limit on the proofs of one list."""
+NODES_MAX: Final = PATH_NIBBLES + 1
+"""Limit on the nodes of one proof: a branch for each nibble of the path, and a leaf."""
 
 
 def _anything(value: Any) -> Any:
@@ -23,19 +25,17 @@ def _anything(value: Any) -> Any:
 
 _ANCHOR = shape(
     "anchor",
-    {"contract": address, "transaction_hash": null_or(word), "block_number": null_or(u64)},
-    # In proof files the anchored checkpoint is another one than that of the batch; here it is the proof's own.
-    {"checkpoint": signed_checkpoint, "path": words},
+    {"checkpoint": signed_checkpoint, "path": words, "contract": address, "transaction_hash": null_or(word), "block_number": null_or(u64)},
 )
-_TEXTS = shape("texts", {}, {"properties": text, "schema": null_or(text), "name": text, "rules": list_of(null_or(text))})
-_ENTRY: Final = {"key": text, "present": flag}
-_OPTIONAL: Final = {"entry": null_or(octets), "fields": _anything, "texts": null_or(_TEXTS)}
+_TEXTS = shape("texts", {}, {"properties": text, "schema": text, "name": text, "rules": list_of(text)})
+_ENTRY: Final = {"key": text, "present": flag, "entry": octets, "fields": _anything, "texts": _TEXTS}
 _SIGNED: Final = {"checkpoint": signed_checkpoint, "anchor": null_or(_ANCHOR)}
-_PROOF = shape("state proof", {**_ENTRY, "nodes": list_of(octets), **_SIGNED}, _OPTIONAL)
-_LISTED = shape("proof", {**_ENTRY, "nodes": list_of(u32)}, _OPTIONAL)
+_PROOF = shape("state proof", {**_ENTRY, "nodes": list_of(octets, NODES_MAX), **_SIGNED})
+_LISTED = shape("proof", {**_ENTRY, "nodes": list_of(u32, NODES_MAX)})
 _PROOFS = shape("state proofs", {**_SIGNED, "nodes": list_of(octets), "proofs": list_of(_LISTED, PROOFS_MAX)})
+_ADDRESS_CHARS: Final = 42
 # The texts of each type, and the attributes of its entry that hold their hashes.
-_HASHES: Final[Mapping[type[StateEntry], Mapping[str, str]]] = {
+TEXT_HASHES: Final[Mapping[type[StateEntry], Mapping[str, str]]] = {
     ObjectEntry: {"properties": "properties_hash"},
     TemplateEntry: {"properties": "properties_hash", "schema": "schema_hash"},
     VariationEntry: {"name": "name_hash", "properties": "properties_hash"},
@@ -51,7 +51,8 @@ class StateShown:
         entry: its entry; None if the log had made nothing under this id.
         entry_bytes: the entry's encoding, empty if there is none.
         texts: the texts whose hashes the entry holds: `properties` of an object; `properties` and `schema` of a template,
-            the schema empty if there is none; `name` and `properties` of a variation.
+            the schema empty if there is none; `name` and `properties` of a variation. One that the server no longer has
+            is absent.
         rule_schemas: the schemas of a template's rules, in their order and empty where there is none; None if the proof
             did not bring them.
         checkpoint: the signed checkpoint.
@@ -118,13 +119,15 @@ def verify_state_proofs(answer: Any, trust: Trust, keys: Sequence[str] | None = 
     checkpoint, anchored = _checkpoint(read, trust)
     nodes: list[bytes] = read["nodes"]
     refuse_unless(len(set(nodes)) == len(nodes), "a common node occurs twice")
-    used: set[int] = set()
+    used = 0
     proven = []
     for proof in read["proofs"]:
-        refuse_unless(all(index < len(nodes) for index in proof["nodes"]), "a proof names a node that the list lacks")
-        used.update(proof["nodes"])
+        for index in proof["nodes"]:
+            refuse_unless(index < len(nodes), "a proof names a node that the list lacks")
+            refuse_unless(index <= used, "the common nodes are not in the order of their first use")
+            used = max(used, index + 1)
         proven.append(_proven(proof, [nodes[index] for index in proof["nodes"]], checkpoint, anchored))
-    refuse_unless(len(used) == len(nodes), "no proof uses one of the common nodes")
+    refuse_unless(used == len(nodes), "no proof uses one of the common nodes")
     return tuple(_shown(one) for one in proven)
 
 
@@ -140,18 +143,18 @@ def prove_bytes(answer: Any, trust: Trust) -> ProvenBytes:
 
 def _checkpoint(read: Members, trust: Trust) -> tuple[Checkpoint, bool]:
     checkpoint, anchor = check_checkpoint(read["checkpoint"], trust), read["anchor"]
+    refuse_unless(checkpoint.batches > 0, "the checkpoint is of an empty log")
     if anchor is None:
         return checkpoint, False
-    if "checkpoint" in anchor:
-        anchored = check_checkpoint(anchor["checkpoint"], trust)
-        same = all(getattr(anchored, name) == getattr(checkpoint, name) for name in ("batches", "sequence", "head", "history", "state"))
-        refuse_unless(same, "the anchored checkpoint is another one than the proof's")
-    refuse_unless(not anchor.get("path"), "a checkpoint's own anchor has no path")
+    # It may have been signed again, at another time.
+    anchored = check_checkpoint(anchor["checkpoint"], trust)
+    refuse_unless(replace(anchored, issued_at_ms=checkpoint.issued_at_ms) == checkpoint, "the anchored checkpoint is another one than the proof's")
+    refuse_unless(not anchor["path"], "a checkpoint's own anchor has no path")
     return checkpoint, True
 
 
 def _proven(read: Members, nodes: Sequence[bytes], checkpoint: Checkpoint, anchored: bool) -> ProvenBytes:
-    key, entry = read["key"], read.get("entry") or b""
+    key, entry = read["key"], read["entry"]
     check_key(key)
     refuse_unless(read["present"] == bool(entry), "`present` and `entry` contradict each other")
     check_value(checkpoint.state, key.encode(), keccak(entry) if entry else None, nodes)
@@ -159,10 +162,10 @@ def _proven(read: Members, nodes: Sequence[bytes], checkpoint: Checkpoint, ancho
 
 
 def _shown(proven: ProvenBytes) -> StateShown:
-    fields, texts = proven.stated.get("fields"), proven.stated.get("texts") or {}
+    fields, texts = proven.stated["fields"], proven.stated["texts"]
     if not proven.entry:
         refuse_unless(not proven.key.startswith("act_"), "few actions name a key of the sequencer: absence under an action's id shows nothing")
-        refuse_unless(not fields and not texts, "fields or texts of an absent entry")
+        refuse_unless(fields is None and not texts, "fields or texts of an absent entry")
         return StateShown(proven.key, None, b"", {}, None, proven.checkpoint, proven.anchored)
     entry = decode_entry(proven.key, proven.entry, proven.checkpoint.sequence)
     differing = differing_members(fields, entry.stated())
@@ -180,7 +183,7 @@ def differing_members(stated: Any, own: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def agrees(stated: Any, own: Any) -> bool:
-    """Whether a stated JSON value is an entry's value: numbers also as decimal text, digits of either case."""
+    """Whether a stated JSON value is an entry's value: numbers also as decimal text, addresses also without checksum."""
     if own is None or isinstance(own, bool):
         return stated is own
     if isinstance(own, int):
@@ -189,20 +192,18 @@ def agrees(stated: Any, own: Any) -> bool:
         return isinstance(stated, list) and len(stated) == len(own) and all(map(agrees, stated, own))
     if isinstance(own, dict):
         return isinstance(stated, dict) and not differing_members(stated, own)
-    return isinstance(stated, str) and (stated.lower() == own.lower() if own.startswith("0x") else stated == own)
+    is_address = own.startswith("0x") and len(own) == _ADDRESS_CHARS
+    return isinstance(stated, str) and (stated == own or (is_address and stated == own.lower()))
 
 
 def _check_texts(key: str, stated: Members, entry: StateEntry) -> tuple[dict[str, str], tuple[str, ...] | None]:
-    hashes = _HASHES.get(type(entry), {})
-    shown: dict[str, str] = {}
-    for name, attribute in hashes.items():
-        if name != "schema" and name not in stated:
-            raise Refused(f"the proof of {key} lacks the text of {name}")
-        shown[name] = stated.get(name) or ""
-        _check_text(key, name, shown[name], getattr(entry, attribute))
+    hashes = TEXT_HASHES.get(type(entry), {})
+    shown = {name: stated[name] for name in hashes if name in stated}
+    for name, shown_text in shown.items():
+        _check_text(key, name, shown_text, getattr(entry, hashes[name]))
     schemas = None
     if "rules" in stated and isinstance(entry, TemplateEntry):
-        schemas = tuple(schema or "" for schema in stated["rules"])
+        schemas = tuple(stated["rules"])
         refuse_unless(len(schemas) == len(entry.rules), f"the proof of {key} has more or fewer schemas than the template has rules")
         for rule, schema in zip(entry.rules, schemas):
             _check_text(key, f"the schema of {rule.kind}", schema, rule.schema_hash)

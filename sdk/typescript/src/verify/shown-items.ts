@@ -2,9 +2,9 @@
 
 import { Refused } from '../refused.js';
 import { parseJson } from '../reading/json.js';
-import type { StateFacts } from '../verify/state.js';
-import type { ObjectEntry, StateEntry, TemplateEntry, VariationEntry } from '../verify/state-entries.js';
-import { type StateTexts, StateMismatch, differingMembers } from '../verify/state-shown.js';
+import type { StateFacts } from './state.js';
+import type { ObjectEntry, StateEntry, TemplateEntry, VariationEntry } from './state-entries.js';
+import { type StateTexts, StateMismatch, differingMembers } from './state-shown.js';
 
 type ShownMembers = Readonly<Record<string, unknown>>;
 
@@ -80,7 +80,7 @@ function differingTexts(item: ShownMembers, entry: StateEntry, texts: StateTexts
 
 /**
  * Compares a shown object, template or variation with its proven entry and texts. Times of creation and change, a
- * template's name and its description are not in an entry.
+ * template's name and its description are not in an entry. The client does this for what it reads with `prove`.
  *
  * @throws StateMismatch with the members that differ
  */

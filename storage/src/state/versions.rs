@@ -1,0 +1,165 @@
+//! Reads of one version's branches and leaves.
+
+use std::cell::RefCell;
+
+use kedge_protocol::Hash;
+use kedge_protocol::state::trie::{NodePath, StateLeaves, StateNodes, StoredBranch};
+
+use super::batch::EntryBatch;
+use super::near::NearCursor;
+use crate::codec::CodecError;
+use crate::snapshot::{StoreReadError, StoreSnapshot};
+use crate::tables::Table;
+use crate::tables::states::{VERSION_BYTES, entry_key, node_key, split_key};
+
+/// Entries that are hashed side by side.
+const HASHED_TOGETHER: usize = 64;
+
+/// The state after some number of batches.
+pub(super) struct StoredVersion<'a> {
+    rows: &'a StoreSnapshot,
+    version: u64,
+    nodes: RefCell<Vec<NearCursor<'a>>>,
+    /// Whether each length of paths has a cursor of its own: the branches that a long walk visits one after the other
+    /// are neighbours among those of their length. For a few branches one cursor is cheaper.
+    is_walked: bool,
+    entries: RefCell<NearCursor<'a>>,
+    waiting: RefCell<EntryBatch<Hash>>,
+}
+
+impl<'a> StoredVersion<'a> {
+    pub(super) fn new(rows: &'a StoreSnapshot, version: u64) -> Self {
+        Self {
+            rows,
+            version,
+            nodes: RefCell::default(),
+            is_walked: false,
+            entries: RefCell::new(NearCursor::new(rows.seeker(Table::StateEntries))),
+            waiting: RefCell::new(EntryBatch::new()),
+        }
+    }
+
+    /// The same, for a walk to many changes.
+    pub(super) fn walked(rows: &'a StoreSnapshot, version: u64) -> Self {
+        Self {
+            is_walked: true,
+            ..Self::new(rows, version)
+        }
+    }
+
+    /// The entry at a path, in RLP.
+    pub(super) fn entry(&self, path: &Hash) -> Result<Option<Vec<u8>>, StoreReadError> {
+        let key = entry_key(path, self.version);
+        row_at(&mut self.entries.borrow_mut(), &key, <[u8]>::to_vec)
+    }
+
+    /// Calls `each` with every leaf, in the order of their paths.
+    pub(super) fn each_leaf<E: From<StoreReadError>>(
+        &self,
+        each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rows = NearCursor::new(self.rows.cursor(Table::StateEntries));
+        self.leaves_between(&mut rows, &Hash::ZERO, &Hash([u8::MAX; 32]), each)
+    }
+
+    /// Calls `each` with every leaf from `first` to `last`, in the order of their paths.
+    pub(super) fn leaves_of<E: From<StoreReadError>>(
+        &self,
+        first: &Hash,
+        last: &Hash,
+        each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.leaves_between(&mut self.entries.borrow_mut(), first, last, each)
+    }
+
+    fn leaves_between<E: From<StoreReadError>>(
+        &self,
+        rows: &mut NearCursor<'_>,
+        first: &Hash,
+        last: &Hash,
+        mut each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.clear();
+        let mut give = |waiting: &mut EntryBatch<Hash>| -> Result<(), E> {
+            for (path, value) in waiting.subjects().iter().zip(waiting.values()) {
+                each(path, &value)?;
+            }
+            waiting.clear();
+            Ok(())
+        };
+        rows.seek(&entry_key(first, u64::MAX))?;
+        let mut passed: Option<Hash> = None;
+        while let Some((key, entry)) = rows.row()? {
+            let place = split_key(key).and_then(|(path, version)| {
+                let path = path.try_into().map(Hash).ok()?;
+                Some((path, version))
+            });
+            let (path, version) = place
+                .ok_or_else(|| CodecError::bytes("no key of an entry has these bytes"))
+                .map_err(StoreReadError::row(Table::StateEntries, key))?;
+            if path > *last {
+                break;
+            }
+            if version <= self.version && passed != Some(path) {
+                waiting.push(path, entry);
+                passed = Some(path);
+                if waiting.len() == HASHED_TOGETHER {
+                    give(&mut waiting)?;
+                }
+            }
+            rows.advance()?;
+        }
+        give(&mut waiting)
+    }
+}
+
+/// The row of a version: the first at or after its key, if it is about the same thing.
+fn row_at<T>(
+    rows: &mut NearCursor<'_>,
+    key: &[u8],
+    read: impl FnOnce(&[u8]) -> T,
+) -> Result<Option<T>, StoreReadError> {
+    rows.seek(key)?;
+    let place = &key[..key.len() - VERSION_BYTES];
+    let found = rows.row()?;
+    let found = found.filter(|(key, _)| split_key(key).is_some_and(|(of, _)| of == place));
+    Ok(found.map(|(_, value)| read(value)))
+}
+
+impl StateNodes for StoredVersion<'_> {
+    type Error = StoreReadError;
+
+    fn branch(&self, path: &NodePath) -> Result<Option<StoredBranch>, StoreReadError> {
+        let key = node_key(path, self.version);
+        let mut nodes = self.nodes.borrow_mut();
+        let place = if self.is_walked { path.depth() } else { 0 };
+        while nodes.len() <= place {
+            nodes.push(NearCursor::new(self.rows.seeker(Table::StateNodes)));
+        }
+        let found = row_at(&mut nodes[place], &key, StoredBranch::of_bytes)?;
+        let read = found.map(|branch| {
+            let no_branch = || CodecError::bytes("no branch of the state has these bytes");
+            branch
+                .ok_or_else(no_branch)
+                .map_err(StoreReadError::row(Table::StateNodes, &key))
+        });
+        read.transpose()
+    }
+}
+
+impl StateLeaves for StoredVersion<'_> {
+    type Error = StoreReadError;
+
+    fn leaves(
+        &self,
+        first: &Hash,
+        last: &Hash,
+        each: &mut dyn FnMut(&Hash, &Hash),
+    ) -> Result<(), StoreReadError> {
+        self.leaves_of(first, last, |path, value| {
+            each(path, value);
+            Ok(())
+        })
+    }
+}
