@@ -14,6 +14,7 @@ use kedge_runtime::env::{is_scarce, open_files_max};
 
 use crate::action_index::{ActionIndex, IdFileError};
 use crate::metric_definitions::READ_ONLY;
+use crate::state::proofs::PlaceCache;
 use crate::state::pruning::{KeptVersions, VersionFilters};
 use crate::tables::{Table, TableShape, expiry};
 
@@ -56,6 +57,7 @@ pub(crate) struct RocksDatabase {
     /// Whether flushes note which entries of the state change.
     tracks_state: AtomicBool,
     kept_versions: KeptVersions,
+    proven_places: PlaceCache,
 }
 
 /// How a database is opened.
@@ -124,6 +126,7 @@ impl RocksDatabase {
                 damage: OnceLock::new(),
                 tracks_state: AtomicBool::new(false),
                 kept_versions: kept_versions.clone(),
+                proven_places: PlaceCache::default(),
             };
             // A store that is read flushes nothing, and its files are not checked yet.
             if !is_read && database.has_root()? {
@@ -154,6 +157,11 @@ impl RocksDatabase {
     /// The versions of the state that are not dropped.
     pub(crate) fn kept_versions(&self) -> &KeptVersions {
         &self.kept_versions
+    }
+
+    /// Places that proofs of the state went through.
+    pub(crate) fn proven_places(&self) -> &PlaceCache {
+        &self.proven_places
     }
 
     /// Sets the log that the rows follow from, once.

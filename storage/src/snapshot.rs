@@ -107,7 +107,7 @@ impl StoreSnapshot {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    fn database(&self) -> &Arc<RocksDatabase> {
+    pub(crate) fn database(&self) -> &Arc<RocksDatabase> {
         self.0.base.database()
     }
 

@@ -20,7 +20,7 @@ pub(crate) mod changes;
 mod entries;
 mod making;
 mod near;
-mod proofs;
+pub(crate) mod proofs;
 pub(crate) mod pruning;
 mod serials;
 mod versions;

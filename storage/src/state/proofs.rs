@@ -1,8 +1,14 @@
 //! Proofs for a version of the state.
 
-use kedge_protocol::state::trie::{NodePath, StateNodes, StateTrieError, prove_state};
+use std::sync::Arc;
+
+use kedge_protocol::state::trie::{
+    NodePath, ProvenPlace, ProvenPlaces, StateNodes, StateTrieError, prove_state_at,
+};
 use kedge_protocol::state::{StateProof, state_path};
 use kedge_protocol::{Hash, Id};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 
 use super::versions::StoredVersion;
 use crate::snapshot::{StoreReadError, StoreSnapshot};
@@ -10,6 +16,42 @@ use crate::tables::Table;
 
 /// Above this number of leaves a missing topmost branch was dropped.
 const BARE_LEAVES_MAX: u64 = 1 << 14;
+/// Bytes of remembered places: the upper four levels of a state with millions of entries.
+const PLACES_BYTES: u64 = 16 << 20;
+/// Bytes of a place, about, which size the table of places.
+const PLACE_BYTES: u64 = 1 << 11;
+
+type PlaceKey = (NodePath, Hash);
+
+#[derive(Clone)]
+struct PlaceWeighter;
+
+impl Weighter<PlaceKey, Arc<ProvenPlace>> for PlaceWeighter {
+    fn weight(&self, _: &PlaceKey, place: &Arc<ProvenPlace>) -> u64 {
+        place.byte_len() as u64
+    }
+}
+
+/// Places that proofs went through, bounded by their bytes. Most proofs share the upper ones, from one checkpoint to the
+/// next too.
+pub(crate) struct PlaceCache(Cache<PlaceKey, Arc<ProvenPlace>, PlaceWeighter>);
+
+impl Default for PlaceCache {
+    fn default() -> Self {
+        let count = (PLACES_BYTES / PLACE_BYTES) as usize;
+        Self(Cache::with_weighter(count, PLACES_BYTES, PlaceWeighter))
+    }
+}
+
+impl ProvenPlaces for PlaceCache {
+    fn find(&self, path: &NodePath, hash: &Hash) -> Option<Arc<ProvenPlace>> {
+        self.0.get(&(*path, *hash))
+    }
+
+    fn keep(&self, path: &NodePath, hash: &Hash, place: &Arc<ProvenPlace>) {
+        self.0.insert((*path, *hash), Arc::clone(place));
+    }
+}
 
 impl StoreSnapshot {
     /// The proofs of these keys in the state after some number of batches, in the order of the keys; `None` if this copy has
@@ -25,35 +67,40 @@ impl StoreSnapshot {
         let Some(root) = self.root_at(batches)? else {
             return Ok(None);
         };
-        let mut paths: Vec<Hash> = keys.iter().map(state_path).collect();
-        paths.sort_unstable();
-        paths.dedup();
+        let paths: Vec<Hash> = keys.iter().map(state_path).collect();
         let version = StoredVersion::new(self, batches);
+        let places = self.database().proven_places();
+        let top = NodePath::default();
         // Only few leaves have no branch above them all that is stored.
-        let top = version.branch(&NodePath::default())?;
-        if top.is_none() && self.estimated_rows(Table::StateEntries)? > BARE_LEAVES_MAX {
+        if places.find(&top, &root.root).is_none()
+            && version.branch(&top)?.is_none()
+            && self.estimated_rows(Table::StateEntries)? > BARE_LEAVES_MAX
+        {
             return Ok(None);
         }
-        let proven = prove_state(&version, &version, &paths).map_err(|error| match error {
+        let proven = prove_state_at(&version, &version, &root.root, &paths, places);
+        let proven = proven.map_err(|error| match error {
             StateTrieError::Read(error) => error,
             StateTrieError::Order(error) => StoreReadError::Missing {
                 table: Table::StateEntries,
                 what: error.to_string(),
             },
         })?;
-        let Some(proven) = proven.filter(|proven| proven.root == root.root) else {
+        let Some(proven) = proven else {
             // Its versions were dropped meanwhile.
             return Ok(None);
         };
-        let proofs = keys.iter().map(|key| {
-            let path = state_path(key);
-            let place = paths.partition_point(|other| *other < path);
-            Ok(StateProof {
-                key: *key,
-                entry: version.entry(&path)?.unwrap_or_default(),
-                nodes: proven.nodes[place].clone(),
-            })
-        });
+        let proofs = keys
+            .iter()
+            .zip(paths)
+            .zip(proven)
+            .map(|((key, path), nodes)| {
+                Ok(StateProof {
+                    key: *key,
+                    entry: version.entry(&path)?.unwrap_or_default(),
+                    nodes,
+                })
+            });
         proofs.collect::<Result<_, _>>().map(Some)
     }
 }

@@ -1,15 +1,17 @@
 //! The state's trie against `alloy-trie`'s own proofs, changed proofs, and roots made step by step against roots made
 //! from scratch.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use alloy_trie::proof::{ProofRetainer, verify_proof};
 use alloy_trie::{HashBuilder, Nibbles};
 use kedge_protocol::hash::{keccak, keccak_parts};
 use kedge_protocol::state::trie::{
-    NodePath, StateLeaves, StateNodes, StateRootBuilder, StateTrieError, StoredBranch, breaks_trie,
-    prove_state, update_state,
+    NodePath, ProvenPlace, StateLeaves, StateNodes, StateRootBuilder, StateTrieError, StoredBranch,
+    breaks_trie, prove_state, prove_state_at, update_state,
 };
 use kedge_protocol::state::{EMPTY_STATE_ROOT, StateProof, state_path};
 use kedge_protocol::{Hash, Id, Prefix};
@@ -251,6 +253,7 @@ fn a_root_made_step_by_step_is_the_root_rebuilt() {
     for seed in 0..120 {
         let mut dice = Dice(seed);
         let mut state = MemoryState::default();
+        let places = PlaceMemory::default();
         for _ in 0..12 {
             let size = match dice.below(4) {
                 0 => 0,
@@ -274,7 +277,7 @@ fn a_root_made_step_by_step_is_the_root_rebuilt() {
             assert_eq!(root, expected, "seed {seed}");
             assert_eq!(state.branches, branches, "seed {seed}");
             batches += 1;
-            proofs += check_proofs(&state, root, &mut dice);
+            proofs += check_proofs(&state, root, &places, &mut dice);
         }
     }
     assert!(batches == 1_440 && proofs > 5_000, "{batches} {proofs}");
@@ -325,8 +328,11 @@ fn roots_and_branches_are_those_of_another_library() {
     assert_eq!(made, 209);
 }
 
-/// Proofs made from the stored branches, held against `alloy-trie`'s check and, for paths of ids, ours.
-fn check_proofs(state: &MemoryState, root: Hash, dice: &mut Dice) -> usize {
+type PlaceMemory = RefCell<HashMap<(NodePath, Hash), Arc<ProvenPlace>>>;
+
+/// Proofs made from the stored branches, held against `alloy-trie`'s check and, for paths of ids, ours. Places of earlier
+/// states make no difference.
+fn check_proofs(state: &MemoryState, root: Hash, places: &PlaceMemory, dice: &mut Dice) -> usize {
     let mut paths: BTreeSet<Hash> = (0..3).map(|_| path_near(state, dice)).collect();
     paths.extend((0..3).map(|_| state_path(&id(dice.next()))));
     for _ in 0..3.min(state.leaves.len()) {
@@ -336,6 +342,8 @@ fn check_proofs(state: &MemoryState, root: Hash, dice: &mut Dice) -> usize {
     let paths: Vec<Hash> = paths.into_iter().collect();
     let made = prove_state(state, state, &paths).unwrap().unwrap();
     assert_eq!(made.root, root);
+    let remembered = prove_state_at(state, state, &root, &paths, places).unwrap();
+    assert_eq!(remembered.as_ref(), Some(&made.nodes));
     let retainer: ProofRetainer = paths.iter().map(|path| Nibbles::unpack(path.0)).collect();
     let mut builder = HashBuilder::default().with_proof_retainer(retainer);
     for (path, value) in &state.leaves {
@@ -395,6 +403,32 @@ fn proofs_from_stored_branches_hold() {
     let one = [(state_path(&id(7)), Hash::ZERO)];
     assert_ne!(state.apply(&one.into_iter().collect(), false), root);
     assert!(state.reads.get() < 40, "{}", state.reads.get());
+}
+
+#[test]
+fn remembered_places_give_the_proofs_of_their_own_root_alone() {
+    let mut state = MemoryState::default();
+    let places = PlaceMemory::default();
+    let batch = |value: u8| {
+        let leaves = (0..2_000).map(|number| (state_path(&id(number)), Hash([value; 32])));
+        leaves.collect::<BTreeMap<Hash, Hash>>()
+    };
+    let first = state.apply(&batch(1), true);
+    let mut paths = [state_path(&id(7)), state_path(&id(8))];
+    paths.sort_unstable();
+    let prove = |state: &MemoryState, root: &Hash, paths: &[Hash]| {
+        prove_state_at(state, state, root, paths, &places).unwrap()
+    };
+    let proven = prove(&state, &first, &paths[..1]);
+    assert!(proven.is_some());
+    let second = state.apply(&batch(2), true);
+    let remembered = places.borrow().len();
+    // The rows give another root now. What was read of the first one is still right, and nothing else is taken for it.
+    assert_eq!(prove(&state, &first, &paths[..1]), proven);
+    assert_eq!(prove(&state, &first, &paths[1..]), None);
+    assert_eq!(places.borrow().len(), remembered);
+    let plain = prove_state(&state, &state, &paths).unwrap().unwrap();
+    assert_eq!(prove(&state, &second, &paths), Some(plain.nodes));
 }
 
 // Holds invariant 272.

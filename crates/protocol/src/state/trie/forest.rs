@@ -173,6 +173,14 @@ impl TrieForest {
         }
     }
 
+    /// Bytes in memory, about.
+    pub(super) fn byte_len(&self) -> usize {
+        size_of_val(self.parts.as_slice())
+            + size_of_val(self.parents.as_slice())
+            + size_of_val(self.branches.as_slice())
+            + size_of_val(self.tops.as_slice())
+    }
+
     /// The tops of the trees, in the order of their paths.
     pub(super) fn tops(&self) -> impl Iterator<Item = TreeNode> {
         self.tops.iter().map(|top| top.node)

@@ -23,7 +23,9 @@ pub use branch::{NodePath, StoredBranch};
 pub use build::{PathOrderError, StateRootBuilder};
 pub use node::NodeProblem;
 pub use proof::{StateProof, StateProofError, breaks_trie};
-pub use prover::{StateProofNodes, prove_state};
+pub use prover::{
+    ProofNodes, ProvenPlace, ProvenPlaces, StateProofNodes, prove_state, prove_state_at,
+};
 pub use update::{StateLeaves, StateNodes, StateTrieError, StateUpdate, update_state};
 
 /// Nibbles of a path.

@@ -1,7 +1,8 @@
 //! Proofs, from the stored branches on the way to a path and the leaves next to it.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use super::EMPTY_STATE_ROOT;
 use super::branch::{NodePath, StoredBranch};
@@ -12,7 +13,7 @@ use crate::Hash;
 use crate::hash::keccak;
 
 /// Nodes of one proof, from the root on.
-type ProofNodes = Vec<Vec<u8>>;
+pub type ProofNodes = Vec<Vec<u8>>;
 
 /// Nodes of the proofs of several paths.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +22,45 @@ pub struct StateProofNodes {
     pub root: Hash,
     /// For each path the nodes of its proof, of presence or of absence.
     pub nodes: Vec<ProofNodes>,
+}
+
+/// What stands at a place: a stored branch with the trees under it that are made from their leaves, or one such tree.
+pub struct ProvenPlace {
+    hash: Hash,
+    /// The branch and its node.
+    branch: Option<(StoredBranch, Vec<u8>)>,
+    forest: TrieForest,
+}
+
+impl ProvenPlace {
+    /// Bytes in memory, about.
+    pub fn byte_len(&self) -> usize {
+        let branch = self.branch.as_ref().map_or(0, |(branch, node)| {
+            size_of::<Hash>() * branch.hashes.len() + node.len()
+        });
+        size_of::<Self>() + branch + self.forest.byte_len()
+    }
+}
+
+/// Places that were read, under their path and hash. The hash names everything under a place, so a place is right in every
+/// state that has it.
+pub trait ProvenPlaces {
+    /// The place, if it is remembered.
+    fn find(&self, path: &NodePath, hash: &Hash) -> Option<Arc<ProvenPlace>>;
+
+    /// Remembers a place whose hash is `hash`.
+    fn keep(&self, path: &NodePath, hash: &Hash, place: &Arc<ProvenPlace>);
+}
+
+/// Remembers every place.
+impl ProvenPlaces for RefCell<HashMap<(NodePath, Hash), Arc<ProvenPlace>>> {
+    fn find(&self, path: &NodePath, hash: &Hash) -> Option<Arc<ProvenPlace>> {
+        self.borrow().get(&(*path, *hash)).cloned()
+    }
+
+    fn keep(&self, path: &NodePath, hash: &Hash, place: &Arc<ProvenPlace>) {
+        self.borrow_mut().insert((*path, *hash), Arc::clone(place));
+    }
 }
 
 /// The nodes of the proofs of `paths`, strictly rising, in a state without changes since its branches were stored; `None` if
@@ -34,67 +74,87 @@ pub fn prove_state<N: StateNodes, L: StateLeaves<Error = N::Error>>(
     paths: &[Hash],
 ) -> Result<Option<StateProofNodes>, StateTrieError<N::Error>> {
     require_rising(paths.iter())?;
-    let mut prover = TrieProver {
-        nodes,
-        leaves,
-        places: HashMap::new(),
-    };
-    let Some(top) = prover.place(NodePath::default())? else {
+    let top = NodePath::default();
+    let Some(place) = read_place(nodes, leaves, &top)? else {
         return Ok(None);
     };
-    let root = top.hash;
-    let proofs = paths.iter().map(|path| prover.prove(path));
-    let nodes: Option<_> = proofs.collect::<Result<_, _>>()?;
+    let root = place.hash;
+    let places = RefCell::default();
+    ProvenPlaces::keep(&places, &top, &root, &Arc::new(place));
+    let nodes = prove_state_at(nodes, leaves, &root, paths, &places)?;
     Ok(nodes.map(|nodes| StateProofNodes { root, nodes }))
 }
 
-/// What stands at a place: a stored branch with the trees under it that are made from their leaves, or one such tree.
-struct ProvenPlace {
-    hash: Hash,
-    /// The branch and its node.
-    branch: Option<(StoredBranch, Vec<u8>)>,
-    forest: TrieForest,
+/// For each path the nodes of its proof in the state with this root, of presence or of absence; `None` if the branches and
+/// leaves do not give the root. A place in `places` is not read again.
+///
+/// # Errors
+/// Branches or leaves could not be read.
+pub fn prove_state_at<N: StateNodes, L: StateLeaves<Error = N::Error>, P: ProvenPlaces>(
+    nodes: &N,
+    leaves: &L,
+    root: &Hash,
+    paths: &[Hash],
+    places: &P,
+) -> Result<Option<Vec<ProofNodes>>, StateTrieError<N::Error>> {
+    let prover = TrieProver {
+        nodes,
+        leaves,
+        places,
+    };
+    let proofs = paths.iter().map(|path| prover.prove(root, path));
+    proofs.collect()
 }
 
-struct TrieProver<'a, N, L> {
+struct TrieProver<'a, N, L, P> {
     nodes: &'a N,
     leaves: &'a L,
-    /// The places that were passed, `None` where the rows do not fit together. Paths share the upper ones.
-    places: HashMap<NodePath, Option<ProvenPlace>>,
+    places: &'a P,
 }
 
-impl<N: StateNodes, L: StateLeaves<Error = N::Error>> TrieProver<'_, N, L> {
-    fn prove(&mut self, path: &Hash) -> Result<Option<ProofNodes>, StateTrieError<N::Error>> {
+impl<N: StateNodes, L: StateLeaves<Error = N::Error>, P: ProvenPlaces> TrieProver<'_, N, L, P> {
+    fn prove(
+        &self,
+        root: &Hash,
+        path: &Hash,
+    ) -> Result<Option<ProofNodes>, StateTrieError<N::Error>> {
         let mut proof = Vec::new();
         let mut place = NodePath::default();
         // What the node above says.
-        let mut expected: Option<Hash> = None;
+        let mut expected = *root;
         loop {
-            let found = self.place(place)?;
-            let found = found.filter(|found| expected.is_none_or(|hash| found.hash == hash));
-            let Some(ProvenPlace { branch, forest, .. }) = found else {
+            let Some(found) = self.place(&place, &expected)? else {
                 return Ok(None);
             };
             let digit = nibble_at(path, place.depth());
-            let child = branch.as_ref().and_then(|(branch, node)| {
+            let child = found.branch.as_ref().and_then(|(branch, node)| {
                 proof.push(node.clone());
                 hash_of_stored(branch, digit)
             });
             let Some(hash) = child else {
-                forest.prove(path, &mut proof);
+                found.forest.prove(path, &mut proof);
                 return Ok(Some(proof));
             };
-            expected = Some(*hash);
+            expected = *hash;
             place = place.child(digit);
         }
     }
 
-    fn place(&mut self, place: NodePath) -> Result<Option<&ProvenPlace>, StateTrieError<N::Error>> {
-        let found = match self.places.entry(place) {
-            Entry::Occupied(found) => found.into_mut(),
-            Entry::Vacant(free) => free.insert(read_place(self.nodes, self.leaves, &place)?),
-        };
-        Ok(found.as_ref())
+    /// The place, if the rows give its hash.
+    fn place(
+        &self,
+        path: &NodePath,
+        hash: &Hash,
+    ) -> Result<Option<Arc<ProvenPlace>>, StateTrieError<N::Error>> {
+        if let Some(found) = self.places.find(path, hash) {
+            return Ok(Some(found));
+        }
+        let read = read_place(self.nodes, self.leaves, path)?;
+        let read = read.filter(|read| read.hash == *hash).map(Arc::new);
+        if let Some(read) = &read {
+            self.places.keep(path, hash, read);
+        }
+        Ok(read)
     }
 }
 
