@@ -21,8 +21,11 @@ impl<S: AnswerStore> Responder<S> {
         if self.is_frozen {
             return Ok(());
         }
-        while let Some(id) = self.next() {
+        while self.sendable().next().is_some() {
             let next_nonce = self.next_nonce().await?;
+            let Some(id) = self.next(next_nonce) else {
+                break;
+            };
             let (mut tried, mut is_out) = (id, self.is_out(id));
             let advanced = match self.nearer(id, next_nonce, now_ms) {
                 // The urgent answer replaces the stuck one on its nonce.
@@ -111,14 +114,22 @@ impl<S: AnswerStore> Responder<S> {
             .await
     }
 
-    /// The answer in flight, or else the one with the nearest deadline.
-    fn next(&self) -> Option<Hash> {
+    /// The answer whose transaction occupies the next nonce, or else one with another transaction, or else the one with the
+    /// nearest deadline. A transaction whose nonce was used is not in flight any more: its answer may have to wait for
+    /// an anchor, and must not keep the one in flight from being followed.
+    fn next(&self, next_nonce: u64) -> Option<Hash> {
         let order = |id: &Hash| {
+            let own = self.answer(*id).and_then(|answer| answer.last());
+            let holds_next = own.is_some_and(|(_, own)| own.nonce == next_nonce);
             let deadline_s = self.cases[id].case.map_or(0, |case| case.deadline_s);
-            (!self.is_out(*id), deadline_s)
+            (!holds_next, own.is_none(), deadline_s)
         };
+        self.sendable().min_by_key(order)
+    }
+
+    fn sendable(&self) -> impl Iterator<Item = Hash> {
         let ids = self.cases.keys().copied();
-        ids.filter(|id| self.can_be_sent(*id)).min_by_key(order)
+        ids.filter(|id| self.can_be_sent(*id))
     }
 
     /// Whether the answer has a transaction.

@@ -17,6 +17,8 @@ use kedge_protocol::batch::BatchHeader;
 use serde_json::json;
 
 use super::bond::{Bonded, TERMS};
+use super::sender_errors::send;
+use super::sender_life::payer_nonce;
 use super::support::*;
 
 const LEAF: Hash = Hash([5; 32]);
@@ -327,5 +329,56 @@ async fn a_case_without_an_answer_keeps_no_other_one_waiting() {
         "{fees:?}"
     );
     asked.bonded.anvil.mine(1).await;
+    assert_eq!(asked.state().await, CaseState::Answered);
+}
+
+// Holds invariant 68.
+#[tokio::test]
+async fn an_answer_whose_nonce_was_used_keeps_none_in_flight_waiting() {
+    let asked = Asked::new().await;
+    let later = demand_inclusion(&asked).await;
+    let (anvil, rpc) = (&asked.bonded.anvil, &asked.bonded.rpc);
+    let used = payer_nonce(rpc).await;
+    let mut responder = asked.responder().await;
+    responder.look(now_ms()).await.unwrap();
+    let calldata = answer_leaves_calldata(1, &asked.header, &[], &[LEAF]);
+    responder.prepare(asked.case, calldata);
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
+    let dead = asked.files.read(asked.case).unwrap();
+
+    // Another transaction uses its nonce, and the other answer gets the next one.
+    anvil.raw("anvil_dropAllTransactions", json!([])).await;
+    send(rpc, &payer(), used, owner().address(), Vec::new()).await;
+    anvil.mine(1).await;
+    asked.files.remove(asked.case).await.unwrap();
+    let mut responder = asked.responder().await;
+    responder.look(now_ms()).await.unwrap();
+    responder.prepare(later, answer_inclusion_calldata(&asked.header, 1, &[]));
+    responder.step(now_ms(), NonceTurn::Free).await.unwrap();
+    anvil.raw("anvil_dropAllTransactions", json!([])).await;
+
+    // A store that holds both, and an anchor that holds back what is not sent yet.
+    asked.files.save(&dead).await.unwrap();
+    let mut responder = asked.responder().await;
+    responder.look(now_ms()).await.unwrap();
+    assert!(responder.holds_nonce(used + 1), "no anchor may begin");
+    let offered = Fees {
+        max_fee_per_gas_wei: 30_000_000_000,
+        max_priority_fee_per_gas_wei: 2_000_000_000,
+    };
+    let anchor = NonceTurn::Anchor(offered);
+    responder.step(now_ms(), anchor).await.unwrap();
+    anvil.mine(1).await;
+    let case = asked.bonded.bond.case(later, BlockTag::Latest).await;
+    assert_eq!(case.unwrap().state, CaseState::Answered);
+
+    // The anchor goes on, and then the other answer has its turn.
+    responder.look_again();
+    responder.look(now_ms()).await.unwrap();
+    assert!(!responder.holds_nonce(used + 2));
+    for _ in 0..3 {
+        responder.step(now_ms(), NonceTurn::Free).await.unwrap();
+    }
+    anvil.mine(1).await;
     assert_eq!(asked.state().await, CaseState::Answered);
 }

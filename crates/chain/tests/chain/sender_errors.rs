@@ -47,7 +47,13 @@ async fn set_base_fee(anvil: &Anvil, wei: u128) {
 }
 
 /// Sends a transaction with a high tip, signed by `key`.
-async fn send(rpc: &RpcClient, key: &SigningKey, nonce: u64, to: Address, data: Vec<u8>) -> Hash {
+pub(crate) async fn send(
+    rpc: &RpcClient,
+    key: &SigningKey,
+    nonce: u64,
+    to: Address,
+    data: Vec<u8>,
+) -> Hash {
     let signed = TransactionRequest {
         chain_id: CHAIN_ID,
         nonce,

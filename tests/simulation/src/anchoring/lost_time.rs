@@ -7,7 +7,6 @@ pub(super) const BLOCK_MS: u64 = 15;
 const REQUEST_MS: u64 = 2;
 /// Requests of a server's tick, and additional ones for each followed case: the case as it is now and in the last final
 /// block, and a receipt.
-/// and in the last final block, and a receipt.
 const REQUESTS: u64 = 20;
 const REQUESTS_A_CASE: u64 = 2;
 /// Longest pause between ticks, and after a failed look at the bond.

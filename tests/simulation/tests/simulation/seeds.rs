@@ -28,6 +28,7 @@ const KEPT: &[u64] = &[
     1_795_700_000_065,
     1_795_800_000_099,
     1_796_100_000_111,
+    212_579_495_176_483,
 ];
 
 /// Seconds for new seeds; `SIM_SECONDS` overrides it.
