@@ -25,11 +25,6 @@ impl<T> EntryBatch<T> {
         self.ends.push(self.bytes.len());
     }
 
-    /// How many entries wait.
-    pub(super) fn len(&self) -> usize {
-        self.subjects.len()
-    }
-
     /// Bytes of all entries together.
     pub(super) fn byte_len(&self) -> usize {
         self.bytes.len()

@@ -21,7 +21,7 @@ use crate::codec::{self, CodecError};
 use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::store::{CommitError, Store};
 use crate::tables::Table;
-use crate::tables::states::{entry_key, node_key};
+use crate::tables::states::{entry_key, node_key, put_entry_row};
 
 /// Bytes of entries in one write.
 const WRITE_BYTES: usize = 8 << 20;
@@ -472,15 +472,18 @@ impl StateMaking<'_> {
         let texts: Vec<_> = ids.map(Id::text_bytes).collect();
         let mut paths = Vec::new();
         keccak_each(&texts, &mut paths);
+        let values = self.waiting.values();
         if let Some(leaves) = &mut self.leaves {
-            leaves.extend(paths.iter().copied().zip(self.waiting.values()));
+            leaves.extend(paths.iter().copied().zip(values.iter().copied()));
         }
-        let mut entries: Vec<_> = paths.iter().zip(self.waiting.entries()).collect();
-        entries.sort_unstable();
+        let entries = self.waiting.entries().into_iter();
+        let mut rows: Vec<_> = paths.iter().zip(&values).zip(entries).collect();
+        rows.sort_unstable();
         let family = self.store.database.table(Table::StateEntries);
-        let mut batch = WriteBatch::default();
-        for (path, entry) in entries {
-            batch.put_cf(family, entry_key(path, self.version), entry);
+        let (mut batch, mut bytes) = (WriteBatch::default(), Vec::new());
+        for ((path, value), entry) in rows {
+            put_entry_row(value, entry, &mut bytes);
+            batch.put_cf(family, entry_key(path, self.version), &bytes);
         }
         self.waiting.clear();
         Ok(self.store.write_state(batch)?)

@@ -5,15 +5,11 @@ use std::cell::RefCell;
 use kedge_protocol::Hash;
 use kedge_protocol::state::trie::{NodePath, StateLeaves, StateNodes, StoredBranch};
 
-use super::batch::EntryBatch;
 use super::near::NearCursor;
 use crate::codec::CodecError;
 use crate::snapshot::{StoreReadError, StoreSnapshot};
 use crate::tables::Table;
-use crate::tables::states::{VERSION_BYTES, entry_key, node_key, split_key};
-
-/// Entries that are hashed side by side.
-const HASHED_TOGETHER: usize = 64;
+use crate::tables::states::{VERSION_BYTES, entry_key, node_key, split_entry_row, split_key};
 
 /// The state after some number of batches.
 pub(super) struct StoredVersion<'a> {
@@ -24,7 +20,6 @@ pub(super) struct StoredVersion<'a> {
     /// are neighbours among those of their length. For a few branches one cursor is cheaper.
     is_walked: bool,
     entries: RefCell<NearCursor<'a>>,
-    waiting: RefCell<EntryBatch<Hash>>,
 }
 
 impl<'a> StoredVersion<'a> {
@@ -35,7 +30,6 @@ impl<'a> StoredVersion<'a> {
             nodes: RefCell::default(),
             is_walked: false,
             entries: RefCell::new(NearCursor::new(rows.seeker(Table::StateEntries))),
-            waiting: RefCell::new(EntryBatch::new()),
         }
     }
 
@@ -50,7 +44,16 @@ impl<'a> StoredVersion<'a> {
     /// The entry at a path, in RLP.
     pub(super) fn entry(&self, path: &Hash) -> Result<Option<Vec<u8>>, StoreReadError> {
         let key = entry_key(path, self.version);
-        row_at(&mut self.entries.borrow_mut(), &key, <[u8]>::to_vec)
+        let mut entries = self.entries.borrow_mut();
+        let found = row_at(&mut entries, &key, |row| {
+            split_entry_row(row).map(|(_, entry)| entry.to_vec())
+        })?;
+        let read = found.map(|entry| {
+            entry
+                .ok_or_else(cut_off)
+                .map_err(StoreReadError::row(Table::StateEntries, &key))
+        });
+        read.transpose()
     }
 
     /// Calls `each` with every leaf, in the order of their paths.
@@ -79,18 +82,9 @@ impl<'a> StoredVersion<'a> {
         last: &Hash,
         mut each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut waiting = self.waiting.borrow_mut();
-        waiting.clear();
-        let mut give = |waiting: &mut EntryBatch<Hash>| -> Result<(), E> {
-            for (path, value) in waiting.subjects().iter().zip(waiting.values()) {
-                each(path, &value)?;
-            }
-            waiting.clear();
-            Ok(())
-        };
         rows.seek(&entry_key(first, u64::MAX))?;
         let mut passed: Option<Hash> = None;
-        while let Some((key, entry)) = rows.row()? {
+        while let Some((key, row)) = rows.row()? {
             let place = split_key(key).and_then(|(path, version)| {
                 let path = path.try_into().map(Hash).ok()?;
                 Some((path, version))
@@ -102,16 +96,21 @@ impl<'a> StoredVersion<'a> {
                 break;
             }
             if version <= self.version && passed != Some(path) {
-                waiting.push(path, entry);
+                let value = split_entry_row(row).map(|(value, _)| value);
+                let value = value
+                    .ok_or_else(cut_off)
+                    .map_err(StoreReadError::row(Table::StateEntries, key))?;
+                each(&path, &value)?;
                 passed = Some(path);
-                if waiting.len() == HASHED_TOGETHER {
-                    give(&mut waiting)?;
-                }
             }
             rows.advance()?;
         }
-        give(&mut waiting)
+        Ok(())
     }
+}
+
+fn cut_off() -> CodecError {
+    CodecError::bytes("the row of an entry is cut off")
 }
 
 /// The row of a version: the first at or after its key, if it is about the same thing.

@@ -16,6 +16,19 @@ pub(crate) fn entry_key(path: &Hash, version: u64) -> [u8; 40] {
     key
 }
 
+/// Writes the row of an entry: its keccak256 ‖ the entry. A walk along the leaves then hashes none of them.
+pub(crate) fn put_entry_row(value: &Hash, entry: &[u8], row: &mut Vec<u8>) {
+    row.clear();
+    row.extend_from_slice(&value.0);
+    row.extend_from_slice(entry);
+}
+
+/// The keccak256 of an entry, and the entry, in its row.
+pub(crate) fn split_entry_row(row: &[u8]) -> Option<(Hash, &[u8])> {
+    let (value, entry) = row.split_first_chunk::<32>()?;
+    Some((Hash(*value), entry))
+}
+
 /// Nibbles ‖ end ‖ version.
 pub(crate) fn node_key(path: &NodePath, version: u64) -> Vec<u8> {
     let mut key = path.to_bytes();
