@@ -331,6 +331,11 @@ impl StateReading {
         call: &HandlerCall,
         keys: &[Id],
     ) -> ApiResult<Vec<AnsweredEntry>> {
+        // With the upper places in memory one proof takes a few reads, fewer than the way to another thread costs.
+        let root = &self.checkpoint.signed.checkpoint.state;
+        if keys.len() == 1 && self.snapshot.remembers_state(root) {
+            return self.prove_here(call, keys);
+        }
         let (reading, own) = (self.clone(), keys.to_vec());
         let read = move || Ok(reading.snapshot.state_proofs(reading.batches(), &own)?);
         let proofs = call.services.reads.read_page(call.holder, read).await?;
@@ -338,7 +343,7 @@ impl StateReading {
         proofs.into_iter().map(|proof| self.state(proof)).collect()
     }
 
-    /// [`Self::prove_bare`] on a thread that may read, which holds a permit already.
+    /// [`Self::prove_bare`] on this thread: one that holds a permit already, or for what takes a few reads.
     pub fn prove_here(&self, call: &HandlerCall, keys: &[Id]) -> ApiResult<Vec<AnsweredEntry>> {
         let proofs = self.snapshot.state_proofs(self.batches(), keys)?;
         let proofs = self.kept(call, proofs)?;

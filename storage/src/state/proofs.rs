@@ -54,6 +54,12 @@ impl ProvenPlaces for PlaceCache {
 }
 
 impl StoreSnapshot {
+    /// Whether the topmost place of a state is in memory, so that a proof reads only a few rows.
+    pub fn remembers_state(&self, root: &Hash) -> bool {
+        let places = self.database().proven_places();
+        places.find(&NodePath::default(), root).is_some()
+    }
+
     /// The proofs of these keys in the state after some number of batches, in the order of the keys; `None` if this copy has
     /// no such root. A key without an entry gets a proof of absence.
     ///
