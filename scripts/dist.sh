@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Builds the release packages. `archive` writes dist/kedge-<version>-<processor>-linux.tar.gz and dist/SHA256SUMS,
-# `image` a container image of the same program, localhost/kedge:<version>. `test` builds both in a temporary folder and
-# checks them, with the unit, the compose file and the chart.
+# Builds the release packages. `archive` writes dist/kedge-<version>-<processor>-linux.tar.gz, the packages for pip and
+# npm (the program, and the SDKs) and dist/SHA256SUMS, `packages` the same without the archive, `image` a container image
+# of the same program, localhost/kedge:<version>. `test` builds all of it in a temporary folder and checks it, with the
+# unit, the compose file and the chart.
 #
 # The same program and sources give the same bytes: all files have the time SOURCE_DATE_EPOCH, by default the commit's.
-# KEDGE_BIN names an existing program, DIST another folder for the archive, CONTAINER_ENGINE the image builder (podman,
-# docker or buildah, with its options), IMAGE_BASE another base image.
+# KEDGE_BIN names an existing program, DIST another folder for the files, CONTAINER_ENGINE the image builder (podman,
+# docker or buildah, with its options), IMAGE_BASE another base image. `packages` also packs a program that was built on
+# a machine with another processor.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/shell.sh
@@ -15,12 +17,15 @@ source scripts/tools.sh
 umask 022
 dist="${DIST:-$root/dist}"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
-name="kedge-$version-$(uname -m)-linux"
+machine="$(uname -m)"
+name="kedge-$version-$machine-linux"
 # The user in the image: the number that images without a shell commonly use.
 user=65532
 work=""
 
 clean_up() {
+  # What is packed in parallel, if the script is interrupted.
+  jobs -p | xargs --no-run-if-empty kill 2>/dev/null || true
   [[ -z "$work" ]] || rm -rf "$work"
 }
 trap 'report_failed_step; clean_up' EXIT
@@ -42,6 +47,35 @@ set_time() {
   export SOURCE_DATE_EPOCH
 }
 
+# What the program itself says of the systems that it runs on: its processor, as uname, pip and npm name it, and the
+# oldest C library that has all functions it calls.
+inspect() {
+  local machines
+  machines="$(LC_ALL=C readelf --file-header --wide "$program" | sed -n 's/^ *Machine: *//p')" ||
+    die "$program is not a program"
+  case "$machines" in
+    *X86-64) processor=x86_64 npm_processor=x64 ;;
+    AArch64) processor=aarch64 npm_processor=arm64 ;;
+    *) die "$program is for ${machines:-no known processor}, and only those for x86_64 and aarch64 are packed" ;;
+  esac
+  glibc="$(LC_ALL=C readelf --version-info --wide "$program" | grep -o 'GLIBC_[0-9][0-9.]*' | sort -uV | tail -n 1)" || true
+  glibc="${glibc#GLIBC_}"
+  [[ -n "$glibc" ]] || die "$program does not name the version of the GNU C library that it needs" \
+    "link it dynamically: the packages say which systems it runs on"
+}
+
+need_own_processor() {
+  [[ "$processor" == "$machine" ]] || die "$program is for $processor, and this machine is $machine" \
+    "the archive and the image are made on such a machine; scripts/dist.sh packages makes the packages for pip and npm here"
+}
+
+# The licences of everything in the program, and its bill of materials.
+take_inventory() {
+  mkdir -p "$work/inventory"
+  "$python" -B scripts/packages/inventory/inventory.py --processor "$processor" \
+    --sbom "$work/inventory/kedge.cdx.json" --notices "$work/inventory/THIRD-PARTY.txt"
+}
+
 # pack <options of tar…>: writes an archive to standard output that depends only on names, contents and modes of the
 # files.
 pack() {
@@ -60,8 +94,7 @@ stage() {
   "$program" completions fish >"$to/share/fish/vendor_completions.d/kedge.fish"
   "$program" man --to "$to/share/man/man1"
   cp -r LICENSE README.md CHANGELOG.md docs "$to/share/doc/kedge/"
-  "$python" -B scripts/packages/inventory/inventory.py --sbom "$to/share/doc/kedge/kedge.cdx.json" \
-    --notices "$to/share/doc/kedge/THIRD-PARTY.txt"
+  cp "$work"/inventory/* "$to/share/doc/kedge/"
   "$program" init - >"$to/share/kedge/kedge.toml"
   cp contracts/artifacts/*.json "$to/share/kedge/contracts/"
   mkdir -p "$to/share/kedge/packages"
@@ -74,13 +107,69 @@ stage() {
 }
 
 archive() {
-  set_time
-  stage "$work/$name"
+  (cd "$work" && pack --owner=0 --group=0 --mode=u=rwX,go=rX "$name") | gzip --no-name >"$packed/$name.tar.gz"
+}
+
+# build_python <folder> <formats…>
+build_python() {
+  (cd "$1" && HATCH_QUIET=1 PYTHONDONTWRITEBYTECODE=1 "$python" -m hatchling build --directory "$packed" "${@:2}")
+}
+
+# pack_node <folder>: what `npm publish` would upload.
+pack_node() {
+  npm pack --ignore-scripts --silent --pack-destination "$packed" "$1" >/dev/null
+}
+
+wheel() {
+  local to="$work/wheel"
+  install -D -m 755 "$program" "$to/bin/kedge"
+  cp LICENSE scripts/packages/wheel/* "$work"/inventory/* "$to/"
+  PACKAGE_VERSION="$version" PLATFORM_TAG="manylinux_${glibc/./_}_$processor" build_python "$to" --target wheel
+}
+
+# The package with the command, which is the same for all processors, and the one with the program.
+node_packages() {
+  local to="$work/npm"
+  mkdir -p "$to"
+  cp -r scripts/packages/npm/* "$to/"
+  sed -i "s/\"0\.0\.0\"/\"$version\"/; s/CPU/$npm_processor/" "$to"/*/package.json
+  cp LICENSE "$to/server/"
+  cp LICENSE "$work"/inventory/* "$to/program/"
+  install -D -m 755 "$program" "$to/program/bin/kedge"
+  pack_node "$to/server"
+  pack_node "$to/program"
+}
+
+sdks() {
+  local to="$work/typescript"
+  build_python sdk/python --target sdist --target wheel
+  # Elsewhere than in the clone, whose build may hold files of former sources.
+  mkdir "$to"
+  cp sdk/typescript/{package.json,LICENSE,README.md} "$to/"
+  (cd sdk/typescript && npx --no-install tsc --project tsconfig.build.json --outDir "$to/dist")
+  pack_node "$to"
+}
+
+# together <functions…>: runs them in parallel. Each prints its errors.
+together() {
+  local part parts=() status=0
+  for part in "$@"; do
+    "$part" &
+    parts+=("$!")
+  done
+  for part in "${parts[@]}"; do
+    wait "$part" || status=$?
+  done
+  return "$status"
+}
+
+# Moves what was packed to the folder, whose packages of other processors stay: the sums are of all.
+deliver() {
   mkdir -p "$dist"
-  (cd "$work" && pack --owner=0 --group=0 --mode=u=rwX,go=rX "$name") | gzip --no-name >"$dist/$name.tar.gz.part"
-  mv "$dist/$name.tar.gz.part" "$dist/$name.tar.gz"
-  (cd "$dist" && sha256sum "$name.tar.gz" >SHA256SUMS)
-  say "    $dist/$name.tar.gz, $(du --apparent-size -h "$dist/$name.tar.gz" | cut -f 1)"
+  (cd "$packed" && stat --printf '    %n: %s bytes\n' -- *)
+  mv "$packed"/* "$dist/"
+  (cd "$dist" && LC_ALL=C && shopt -s nullglob && sha256sum -- *.tar.gz *.tgz *.whl >SHA256SUMS.part && mv SHA256SUMS.part SHA256SUMS)
+  say "    all in $dist"
 }
 
 choose_engine() {
@@ -119,9 +208,7 @@ stage_system() {
 
 image() {
   local base="${IMAGE_BASE:-scratch}" root_files="$work/root" doc="usr/local/share/doc/kedge"
-  set_time
   mkdir -p "$work/context" "$root_files/$doc"
-  tar --extract --file "$dist/$name.tar.gz" --directory "$work"
   install -D -m 755 "$work/$name/bin/kedge" "$root_files/usr/local/bin/kedge"
   cp "$work/$name"/share/doc/kedge/{LICENSE,THIRD-PARTY.txt,kedge.cdx.json} "$root_files/$doc/"
   [[ "$base" != scratch ]] || stage_system "$root_files"
@@ -144,12 +231,12 @@ check() {
 }
 
 case "${1:-}" in
-  archive | image | test) ;;
-  *) die "usage: scripts/dist.sh archive|image|test" ;;
+  archive | packages | image | test) ;;
+  *) die "usage: scripts/dist.sh archive|packages|image|test" ;;
 esac
-program="" python="$root/scripts/packages/.venv/bin/python"
+program="" processor="" npm_processor="" glibc="" python="$root/scripts/packages/.venv/bin/python"
 find_cargo
-install_packages python3 python3-venv
+install_packages python3 python3-venv binutils
 install_inventory_packages
 if [[ "$1" == test ]]; then
   install_package_test_tools
@@ -157,10 +244,24 @@ if [[ "$1" == test ]]; then
   check "${@:2}"
   exit
 fi
-work="$(mktemp -d)"
-step "Program" build
-step "Archive" archive
-if [[ "$1" == image ]]; then
-  choose_engine
-  step "Image" image
+if [[ "$1" != image ]]; then
+  check_node
+  install_node_packages sdk/typescript
 fi
+work="$(mktemp -d)" packed="$work/packed"
+mkdir "$packed"
+step "Program" build
+inspect
+[[ "$1" == packages ]] || need_own_processor
+set_time
+step "Inventory" take_inventory
+[[ "$1" == packages ]] || step "Contents" stage "$work/$name"
+case "$1" in
+  archive) step "Archive and packages" together archive wheel node_packages sdks ;;
+  packages) step "Packages" together wheel node_packages sdks ;;
+  image)
+    choose_engine
+    step "Image" image
+    ;;
+esac
+[[ "$1" == image ]] || step "Files" deliver

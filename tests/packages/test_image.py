@@ -31,7 +31,7 @@ class Image(unittest.TestCase):
         cls.addClassCleanup(cls.engine, "rmi", "--all", "--force")
         cls.addClassCleanup(cls.engine, "rm", "--all", "--force")
         run(ROOT / "scripts/dist.sh", "image", env=harness.environment(
-            KEDGE_BIN=str(program()), DIST=f"{folder.name}/dist", CONTAINER_ENGINE=" ".join(cls.podman)))
+            KEDGE_BIN=str(program()), CONTAINER_ENGINE=" ".join(cls.podman)))
 
     @classmethod
     def engine(cls, *arguments, **options):

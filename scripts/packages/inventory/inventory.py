@@ -1,6 +1,6 @@
 """What the program is made of: a CycloneDX bill of materials, and the licences of everything that is linked into it.
 
-    inventory.py --sbom FILE --notices FILE
+    inventory.py --sbom FILE --notices FILE [--processor NAME]
 
 Reads the dependency tree from cargo, without the network: the sources must be in cargo's registry, as they are after a
 build. SOURCE_DATE_EPOCH is the time that the bill of materials states. The same tree gives the same bytes.
@@ -25,7 +25,6 @@ from packageurl import PackageURL
 
 ROOT = Path(__file__).resolve().parents[3]
 OWN_TEXTS = Path(__file__).resolve().parent / "licences"
-TARGET = f"{os.uname().machine}-unknown-linux-gnu"
 PROGRAM = "kedge"
 
 # Crates that compile C, C++ or assembly of others: the licences of that code. Where it is offered under several, the
@@ -60,12 +59,13 @@ def expression(declared):
 
 
 class Tree:
-    """The crates that are compiled into the program, for this machine's processor."""
+    """The crates that are compiled into the program, for one processor."""
 
-    def __init__(self):
-        metadata = json.loads(cargo("metadata", "--format-version", "1", "--filter-platform", TARGET))
+    def __init__(self, processor):
+        target = f"{processor}-unknown-linux-gnu"
+        metadata = json.loads(cargo("metadata", "--format-version", "1", "--filter-platform", target))
         # The tree knows which features are on; the metadata also has crates that no feature asks for.
-        tree = cargo("tree", "--package", PROGRAM, "--edges", "normal", "--target", TARGET, "--prefix", "none",
+        tree = cargo("tree", "--package", PROGRAM, "--edges", "normal", "--target", target, "--prefix", "none",
                      "--format", "{p}")
         compiled = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
         packages = [p for p in metadata["packages"] if (p["name"], f"v{p['version']}") in compiled]
@@ -174,8 +174,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sbom", type=Path, required=True)
     parser.add_argument("--notices", type=Path, required=True)
+    parser.add_argument("--processor", default=os.uname().machine, help="as uname -m names it; this machine's by default")
     arguments = parser.parse_args()
-    tree = Tree()
+    tree = Tree(arguments.processor)
     write_sbom(tree, arguments.sbom)
     write_notices(tree, arguments.notices)
 
