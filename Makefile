@@ -29,7 +29,7 @@ bench: ## Run the benchmarks (PARTS: stages claims bare growth proofs restart di
 compare: ## Compare Kedge with PostgreSQL, Redis Streams and NATS JetStream
 	@scripts/compare.sh
 
-dist: ## Pack a release: dist/*.tar.gz and its checksum
+dist: ## Pack a release in dist: the archive, the packages for pip and npm, their checksums
 	@scripts/dist.sh archive
 
 image: ## Build the container image localhost/kedge (IMAGE_BASE, CONTAINER_ENGINE)

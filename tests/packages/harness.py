@@ -72,7 +72,7 @@ def need(tool):
 
 
 def make_archive(folder, **more):
-    """Packs the program; the archive's path."""
+    """Packs the program, for pip and npm too; the archive's path."""
     run(ROOT / "scripts/dist.sh", "archive", env=environment(KEDGE_BIN=str(program()), DIST=str(folder), **more))
     return Path(folder) / f"{NAME}.tar.gz"
 
@@ -80,7 +80,16 @@ def make_archive(folder, **more):
 @functools.cache
 def archive():
     """One archive for all tests."""
-    return make_archive(Path(_scratch.name) / "dist")
+    made = make_archive(Path(_scratch.name) / "dist")
+    sizes = [f"    {file.name}: {file.stat().st_size} bytes" for file in sorted(made.parent.iterdir())]
+    print("", *sizes, sep="\n", file=sys.stderr, flush=True)
+    return made
+
+
+def package(pattern):
+    """The file of this name that was packed with the archive."""
+    [found] = archive().parent.glob(pattern)
+    return found
 
 
 @functools.cache
