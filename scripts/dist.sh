@@ -224,10 +224,32 @@ image() {
   say "    localhost/kedge:$version"
 }
 
-# Runs all checks of tests/packages, or the named ones.
+run_tests() {
+  (
+    cd tests/packages
+    export KEDGE_BIN="$program" PATH="$root/tests/packages/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
+    exec python -m unittest "$@"
+  )
+}
+
+# Runs all tests of tests/packages, or the named ones. Those of the image, which mostly wait for podman, run in parallel
+# with all others.
 check() {
-  (cd tests/packages && KEDGE_BIN="$program" PATH="$root/tests/packages/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 \
-    python -m unittest "$@")
+  local file image_tests others=() status=0
+  if (($#)); then
+    run_tests "$@"
+    return
+  fi
+  for file in tests/packages/test_*.py; do
+    [[ "$file" == */test_image.py ]] || others+=("$(basename "$file" .py)")
+  done
+  work="$(mktemp -d)"
+  run_tests test_image >"$work/image" 2>&1 &
+  image_tests=$!
+  run_tests "${others[@]}" || status=$?
+  wait "$image_tests" || status=$?
+  cat "$work/image"
+  return "$status"
 }
 
 case "${1:-}" in

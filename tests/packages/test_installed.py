@@ -76,7 +76,7 @@ class Wheel(Installed):
     # Holds invariant 176.
     def test_pip_installs_a_server_into_an_empty_environment(self):
         run(sys.executable, "-m", "venv", "--without-pip", self.folder / "venv")
-        pip("--python", self.folder / "venv/bin/python", *self.expanded(documented("pip")), "--no-index")
+        pip("--python", self.folder / "venv/bin/python", *self.expanded(documented("pip")), "--no-index", cwd=self.folder)
         installed = self.folder / "venv/bin/kedge"
         self.assertEqual(run(installed, "--version"), f"kedge {VERSION}\n")
         self.serve(installed)
