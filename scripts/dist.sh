@@ -117,7 +117,7 @@ build_python() {
 
 # pack_node <folder>: what `npm publish` would upload.
 pack_node() {
-  npm pack --ignore-scripts --silent --pack-destination "$packed" "$1" >/dev/null
+  npm pack --ignore-scripts --loglevel=error --pack-destination "$packed" "$1" >/dev/null
 }
 
 wheel() {

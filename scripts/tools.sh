@@ -213,6 +213,7 @@ install_inventory_packages() {
 # pages. No package registry has helm: with KEDGE_BUILD_HELM=1 it is built once, which needs Go; without it the tests
 # print the skipped checks.
 install_package_test_tools() {
+  check_node
   install_inventory_packages
   install_python_environment "$root/tests/packages/.venv" "$root/tests/packages/requirements.txt"
   install_prometheus
