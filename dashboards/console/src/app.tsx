@@ -4,7 +4,7 @@ import { Component, type ComponentChildren, type FunctionComponent } from 'preac
 import { Suspense, lazy } from 'preact/compat';
 import { useRef, useState } from 'preact/hooks';
 import { Route, Router, Switch, useLocation } from 'wouter-preact';
-import { useHashLocation } from 'wouter-preact/use-hash-location';
+import { usePath } from './address';
 import { Fault } from './pieces/notices';
 import { Page } from './pieces/page';
 import { isRestoring, login, logOut } from './session';
@@ -239,7 +239,7 @@ function Frame() {
 
 export function App() {
   return (
-    <Router hook={useHashLocation}>
+    <Router hook={usePath}>
       <Frame />
     </Router>
   );

@@ -46,7 +46,7 @@ type ItemOf<P> = P extends { items: (infer T)[] } ? T : never;
 type Pages = AsyncGenerator<unknown, void, undefined>;
 
 /** Loads a list page by page. */
-export function usePaging<P extends { items: unknown[]; cursor: string | null }>(list: () => Listing<P>, inputs: readonly unknown[]): Paging<ItemOf<P>> {
+export function usePaging<P extends { items: unknown[]; cursor: string | null }>(list: () => Pick<Listing<P>, 'pages'>, inputs: readonly unknown[]): Paging<ItemOf<P>> {
   const [state, setState] = useState<{ items: ItemOf<P>[]; error: unknown; isBusy: boolean; hasMore: boolean }>({
     items: [],
     error: null,

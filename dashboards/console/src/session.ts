@@ -5,6 +5,7 @@
 
 import { KedgeClient, type Schemas, type Session, type Signer, type Trust, followSequencerKeys, signerOf } from '@kedge/sdk';
 import { signal } from '@preact/signals';
+import { fetchKeepingTexts } from './exact-answers';
 
 /** Signer of changes. */
 export type Signing =
@@ -39,7 +40,7 @@ export const isKept = signal(false);
 /** Whether a stored login is being restored. */
 export const isRestoring = signal(false);
 
-const anonymous = new KedgeClient({ baseUrl, retry });
+const anonymous = new KedgeClient({ baseUrl, retry, fetch: fetchKeepingTexts });
 
 /** The client of the login, or one without credentials for public data. */
 export const reader = (): KedgeClient => login.value?.client ?? anonymous;
@@ -74,6 +75,7 @@ function clientOf(signing: Signing | null, session: Session | null): KedgeClient
   const client: KedgeClient = new KedgeClient({
     baseUrl,
     retry,
+    fetch: fetchKeepingTexts,
     ...(signing === null ? {} : { signer: signing.signer }),
     ...(session === null ? {} : { session }),
     onSession: (renewed) => {

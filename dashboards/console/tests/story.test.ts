@@ -40,15 +40,17 @@ test('register, define, mint, change, watch and check', async () => {
 
   await page.getByLabel('Payload', { exact: true }).fill('{ "seat": 13 }');
   await page.getByRole('button', { name: 'Preview' }).click();
-  await page.getByRole('region', { name: 'What would happen' }).getByText('"seat": 13').waitFor();
+  await page.getByRole('region', { name: 'What would happen' }).getByRole('row', { name: 'seat 12 13' }).waitFor();
   await page.getByRole('button', { name: 'Sign and send' }).click();
   await page.getByText('The receipt was checked.').waitFor();
   await expect.poll(async () => (await timeline.allTextContents()).map((text) => /^(mint|update)/.exec(text)?.[0])).toEqual(['update', 'mint']);
   // What is chosen is what is sent, also after the form was emptied.
-  await page.getByLabel('Action', { exact: true }).selectOption('lock');
-  await page.getByRole('button', { name: 'Sign and send' }).click();
-  await expect.poll(async () => (await timeline.allTextContents()).length).toBe(3);
-  expect(await page.getByLabel('Action', { exact: true }).inputValue()).toBe('update');
+  for (const [kind, changes] of [['Lock', 3], ['Unlock', 4]] as const) {
+    await page.getByRole('radio', { name: kind, exact: true }).check();
+    await page.getByRole('button', { name: 'Sign and send' }).click();
+    await expect.poll(async () => (await timeline.allTextContents()).length).toBe(changes);
+  }
+  await expect.poll(() => page.getByRole('radio', { name: 'Update' }).isChecked()).toBe(true);
   expect(await page.getByLabel('Payload', { exact: true }).inputValue()).toBe('');
   // No number is rounded on its way through the page.
   await page.getByRole('region', { name: 'Properties', exact: true }).getByText('9007199254740993').waitFor();

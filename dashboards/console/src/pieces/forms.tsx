@@ -107,6 +107,7 @@ export function Form({
   label,
   beside,
   onEmptied,
+  noValidate,
 }: {
   doing: Doing<[FormData]>;
   submit: string;
@@ -116,6 +117,8 @@ export function Form({
   beside?: ComponentChildren;
   /** Resets fields set by the page, after the form succeeded and was emptied. */
   onEmptied?: () => void;
+  /** For forms that say themselves, at each field, what is wrong with it. */
+  noValidate?: boolean;
 }) {
   const onSubmit = (event: JSX.TargetedSubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -127,7 +130,7 @@ export function Form({
     });
   };
   return (
-    <form onSubmit={onSubmit} aria-label={label} aria-busy={doing.isBusy}>
+    <form onSubmit={onSubmit} noValidate={noValidate} aria-label={label} aria-busy={doing.isBusy}>
       {children}
       <Outcome of={doing as unknown as Doing<never>} />
       <div class="row">
