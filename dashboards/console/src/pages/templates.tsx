@@ -124,7 +124,7 @@ export function Templates() {
           {
             name: 'Objects',
             show: ({ id, name }) => (
-              <a href={addressOf('/objects', { template_id: id })} aria-label={`Objects of ${name}`}>
+              <a href={addressOf('/objects', { template_id: id })} aria-label={`show objects of ${name}`}>
                 show
               </a>
             ),

@@ -14,7 +14,7 @@ type Item = ExactAnswer<Schemas['ObjectView']>;
 /** Columns that are shown before the user has chosen some. */
 const SHOWN_MAX = 4;
 /** Characters of a value that a cell shows. */
-const CELL_MAX = 60;
+const CELL_MAX = 40;
 const DRAWN: readonly Shape['kind'][] = ['text', 'number', 'boolean', 'choice'];
 
 const isShort = (shape: Shape): boolean => DRAWN.includes(shape.kind) && !(shape.kind === 'text' && shape.form === 'long');

@@ -280,7 +280,7 @@ function Place(of: PlaceProps) {
       return <Scalar of={of} text={draft.text} onText={(text) => onChange({ ...draft, text })} />;
     case 'json':
       return (
-        <Line of={of} hint="JSON: this part has no fields of its own.">
+        <Line of={of} hint="Write this part as JSON.">
           {(control) => (
             <textarea {...control} rows={4} spellcheck={false} value={draft.text} onInput={(event) => onChange({ kind: 'json', text: event.currentTarget.value })} />
           )}

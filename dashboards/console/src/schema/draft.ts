@@ -27,7 +27,7 @@ export interface Wrong {
 
 let keys = 0;
 
-/** An item with a key of its own. */
+/** A new item of a list. */
 export const itemOf = (shape: Shape, value?: Exact): DraftItem => ({ key: (keys += 1), draft: draftOf(shape, value) });
 
 /** The draft of a value. A value that does not fit its shape is drafted as JSON. */
@@ -113,9 +113,9 @@ export function valueOf(shape: Shape, draft: Draft, isRequired: boolean, onWrong
       for (const { name, shape: of, isRequired: isNeeded } of shape.members) {
         const one = draft.members[name];
         const value = one === undefined ? undefined : valueOf(of, one, isNeeded, onWrong, `${pointer}/${escaped(name)}`);
-        // An object that is absent itself needs no members.
         if (value !== undefined) members.set(name, value);
       }
+      // A required tick is false before anything is filled in, which does not make an optional group present.
       const isAbsent = !draft.isSet && !isRequired && [...members.values()].every((value) => value === false);
       return isAbsent ? undefined : Object.fromEntries(members);
     }

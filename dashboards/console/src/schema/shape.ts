@@ -100,7 +100,7 @@ function objectOf(schema: ExactObject, root: ExactObject, depth: number) {
     isRequired: isList(required) && required.includes(name),
     shape: shapeOf(of, root, depth + 1),
   }));
-  // A required member that has no schema of its own still needs a field.
+  // A required member without a schema needs a field too.
   const known = new Set(members.map(({ name }) => name));
   const others = isList(required) ? required.filter((name): name is string => typeof name === 'string' && !known.has(name)) : [];
   const unnamed = others.map((name) => ({ name, isRequired: true, shape: shapeOf({}, root, depth + 1) }));
