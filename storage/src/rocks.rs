@@ -14,7 +14,7 @@ use kedge_runtime::env::{is_scarce, open_files_max};
 
 use crate::action_index::{ActionIndex, IdFileError};
 use crate::metric_definitions::READ_ONLY;
-use crate::state::proofs::PlaceCache;
+use crate::state::places::PlaceCache;
 use crate::state::pruning::{KeptVersions, VersionFilters};
 use crate::tables::{Table, TableShape, expiry};
 

@@ -8,6 +8,7 @@
 //! - [`entries`]: the entry of a resource, from its rows;
 //! - [`making`]: the next root;
 //! - [`near`]: a cursor for rising keys;
+//! - [`places`]: places that proofs went through;
 //! - [`proofs`]: proofs for a version;
 //! - [`pruning`]: which versions stay;
 //! - [`serials`]: the serials of all objects, in the order of their ids;
@@ -20,7 +21,8 @@ pub(crate) mod changes;
 mod entries;
 mod making;
 mod near;
-pub(crate) mod proofs;
+pub(crate) mod places;
+mod proofs;
 pub(crate) mod pruning;
 mod serials;
 mod versions;

@@ -1,14 +1,10 @@
 //! Proofs for a version of the state.
 
-use std::sync::Arc;
-
 use kedge_protocol::state::trie::{
-    NodePath, ProvenPlace, ProvenPlaces, StateNodes, StateTrieError, prove_state_at,
+    NodePath, ProvenPlaces, StateNodes, StateTrieError, prove_state_at,
 };
 use kedge_protocol::state::{StateProof, state_path};
 use kedge_protocol::{Hash, Id};
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
 
 use super::versions::StoredVersion;
 use crate::snapshot::{StoreReadError, StoreSnapshot};
@@ -16,43 +12,6 @@ use crate::tables::Table;
 
 /// Above this number of leaves a missing topmost branch was dropped.
 const BARE_LEAVES_MAX: u64 = 1 << 14;
-/// Bytes of remembered places: the upper four levels of a state with millions of entries.
-const PLACES_BYTES: u64 = 16 << 20;
-/// Bytes of a place, about, which size the table of places.
-const PLACE_BYTES: u64 = 1 << 11;
-
-type PlaceKey = (NodePath, Hash);
-
-#[derive(Clone)]
-struct PlaceWeighter;
-
-impl Weighter<PlaceKey, Arc<ProvenPlace>> for PlaceWeighter {
-    fn weight(&self, _: &PlaceKey, place: &Arc<ProvenPlace>) -> u64 {
-        place.byte_len() as u64
-    }
-}
-
-/// Places that proofs went through, bounded by their bytes. Most proofs share the upper ones, from one checkpoint to the
-/// next too.
-pub(crate) struct PlaceCache(Cache<PlaceKey, Arc<ProvenPlace>, PlaceWeighter>);
-
-impl Default for PlaceCache {
-    fn default() -> Self {
-        let count = (PLACES_BYTES / PLACE_BYTES) as usize;
-        Self(Cache::with_weighter(count, PLACES_BYTES, PlaceWeighter))
-    }
-}
-
-impl ProvenPlaces for PlaceCache {
-    fn find(&self, path: &NodePath, hash: &Hash) -> Option<Arc<ProvenPlace>> {
-        self.0.get(&(*path, *hash))
-    }
-
-    fn keep(&self, path: &NodePath, hash: &Hash, place: &Arc<ProvenPlace>) {
-        self.0.insert((*path, *hash), Arc::clone(place));
-    }
-}
-
 impl StoreSnapshot {
     /// Whether the topmost place of a state is in memory, so that a proof reads only a few rows.
     pub fn remembers_state(&self, root: &Hash) -> bool {

@@ -372,7 +372,7 @@ async fn an_answer_whose_nonce_was_used_keeps_none_in_flight_waiting() {
     let case = asked.bonded.bond.case(later, BlockTag::Latest).await;
     assert_eq!(case.unwrap().state, CaseState::Answered);
 
-    // The anchor goes on, and then the other answer has its turn.
+    // The anchor continues, and then the other answer has its turn.
     responder.look_again();
     responder.look(now_ms()).await.unwrap();
     assert!(!responder.holds_nonce(used + 2));
