@@ -2,12 +2,15 @@
 
 import { Component, type ComponentChildren, type FunctionComponent } from 'preact';
 import { Suspense, lazy } from 'preact/compat';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Route, Router, Switch, useLocation } from 'wouter-preact';
 import { usePath } from './address';
 import { Fault } from './pieces/notices';
 import { Page } from './pieces/page';
+import { Stored } from './pieces/text';
 import { isRestoring, login, logOut } from './session';
+import { ready, watchReady } from './standing';
+import { forgetVisits } from './visited';
 import { Home } from './pages/home';
 import { LogIn, Register } from './pages/login';
 
@@ -79,6 +82,11 @@ const GROUPS: readonly { readonly title: string; readonly entries: readonly Entr
   },
 ];
 
+/** The pages that the search finds by name. */
+const NAMED = GROUPS.flatMap(({ entries }) => entries).flatMap(({ path, name }) => (name === undefined ? [] : [{ path, name }]));
+
+const Search = lazy(async () => ({ default: (await import('./pieces/search')).Search }));
+
 /** Shows errors of rendering, such as a script that failed to load. */
 class Barrier extends Component<{ children: ComponentChildren }, { error: unknown }> {
   override state = { error: null };
@@ -90,7 +98,7 @@ class Barrier extends Component<{ children: ComponentChildren }, { error: unknow
   override render(): ComponentChildren {
     if (this.state.error === null) return this.props.children;
     return (
-      <Page title="This page failed">
+      <Page title="This page failed" isListed={false}>
         <Fault error={this.state.error} />
         <p>
           <a href={location.pathname}>Load the console again</a>
@@ -102,7 +110,7 @@ class Barrier extends Component<{ children: ComponentChildren }, { error: unknow
 
 function NeedsLogin() {
   return (
-    <Page title="Log in first" lead="This page shows what belongs to an organization.">
+    <Page title="Log in first" isListed={false} lead="This page shows what belongs to an organization.">
       <p class="row">
         <a class="button main" href="#/login">
           Log in
@@ -167,6 +175,7 @@ function Who() {
   }
   const { email, nickname } = value.wallet;
   const leave = (): void => {
+    forgetVisits();
     go('/');
     void logOut().catch(() => {});
   };
@@ -183,8 +192,56 @@ function Who() {
   );
 }
 
+/** What every page says while the service accepts no changes. */
+function Banner() {
+  const { value } = ready;
+  if (value === null || value.status === 'ready') return null;
+  return (
+    <div class="banner" role="alert">
+      <p>
+        <strong>The service accepts no changes:</strong> <Stored text={value.reason ?? 'it is read-only'} />. Reading and checking work.
+      </p>
+    </div>
+  );
+}
+
+/** The button of the search, and the search, which Ctrl-K and ⌘K open too. */
+function Finder() {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  const isMac = navigator.userAgent.includes('Mac');
+  return (
+    <>
+      <button type="button" class="finder" aria-label="Search" aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen(true)}>
+        <svg aria-hidden="true" viewBox="0 0 16 16" width="16" height="16">
+          <circle cx="7" cy="7" r="4.5" />
+          <path d="M10.5 10.5L14 14" />
+        </svg>
+        <span class="label">Search</span>
+        <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+      </button>
+      {isOpen ? (
+        <Suspense fallback={null}>
+          <Search pages={NAMED} onClose={() => setOpen(false)} />
+        </Suspense>
+      ) : null}
+    </>
+  );
+}
+
 function Frame() {
   const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    if (!isOperators) watchReady();
+  }, []);
   const toggle = useRef<HTMLButtonElement>(null);
   const main = useRef<HTMLElement>(null);
   const close = ({ key }: KeyboardEvent): void => {
@@ -205,8 +262,10 @@ function Frame() {
           <img src={`${import.meta.env.BASE_URL}anchor.svg`} alt="" width="22" height="22" />
           Kedge
         </a>
+        {isOperators ? null : <Finder />}
         {isOperators ? null : <Who />}
       </header>
+      <Banner />
       <div class="side" id="menu">
         <Menu onChoice={() => setOpen(false)} />
       </div>
@@ -223,7 +282,7 @@ function Frame() {
                 </Route>
               ))}
               <Route>
-                <Page title="No such page">
+                <Page title="No such page" isListed={false}>
                   <p>
                     <a href="#/">To the overview</a>
                   </p>

@@ -1,13 +1,15 @@
 /** Anchors as a chain: this page verifies that each extends the history of the previous one. */
 
-import { type Schemas, checkConsistency, verifyCheckpoint } from '@kedge/sdk';
+import { type Schemas, ServerError, checkConsistency, verifyCheckpoint } from '@kedge/sdk';
+import { lasting } from '../figures';
 import { useLoading, usePaging } from '../loading';
 import { MoreOf } from '../pieces/lists';
 import { Loaded } from '../pieces/notices';
 import { Page, Part } from '../pieces/page';
+import { Ago, Rows, Short } from '../pieces/rows';
 import { Count, Fact, Facts, Hash, Ref, State, Time } from '../pieces/text';
 import { reader, trustNow } from '../session';
-import { Verdict, Walk, refusalOf } from './log';
+import { Follows, Verdict, Walk, refusalOf } from './log';
 
 type AnchorView = Schemas['AnchorView'];
 type Hex = `0x${string}`;
@@ -19,36 +21,41 @@ function signedOf({ batches, sequence, head, root: history, state, issued_at_ms,
 
 /** The anchors. */
 export function Anchors() {
-  const anchors = usePaging(() => reader().listAnchors({ limit: 30, order: 'desc' }), []);
+  const anchors = usePaging(() => reader().listAnchors({ limit: 50, order: 'desc' }), []);
+  const { items } = anchors;
+  const follows = (anchor: AnchorView, place: number): boolean | null => {
+    const before = items[place + 1];
+    return before === undefined ? null : before.number === anchor.number - 1 && before.batches <= anchor.batches;
+  };
+  const interval = (anchor: AnchorView, place: number): string => {
+    const before = items[place + 1];
+    return before === undefined ? '' : lasting(anchor.issued_at_ms - before.issued_at_ms);
+  };
   return (
     <Page title="Anchors" lead="Each anchor is an Ethereum transaction for all batches so far. The contract rejects a root that rewrites the past.">
-      <ol class="chain" aria-label="Anchors, newest first">
-        {anchors.items.map((anchor, place) => {
-          const before = anchors.items[place + 1];
-          return (
-            <li key={anchor.id} class="block">
-              <p class="row">
-                <a href={`#/anchors/${anchor.id}`}>
-                  <strong>Anchor {anchor.number}</strong>
-                </a>
-                <State of={anchor.status} />
-              </p>
-              <p class="faint">
-                Batches {anchor.first_batch} to {anchor.last_batch ?? anchor.first_batch}, <Time at={anchor.issued_at} />
-              </p>
-              <p class="faint">
-                {anchor.tx_hash === null ? 'Not sent yet' : <>Transaction <Hash value={anchor.tx_hash} /></>}
-                {anchor.block_number === null ? null : <> in block <Count of={anchor.block_number} /></>}
-              </p>
-              {before === undefined ? null : (
-                <p class="link">
-                  <Verdict holds={before.number === anchor.number - 1 && before.batches <= anchor.batches} good={`follows anchor ${before.number}`} bad={`does not follow anchor ${before.number}`} />
-                </p>
-              )}
-            </li>
-          );
-        })}
-      </ol>
+      <Rows
+        label="Anchors, newest first"
+        items={items}
+        keyOf={({ id }) => id}
+        columns={[
+          { name: 'Anchor', show: ({ id, number }) => <a href={`#/anchors/${id}`}>Anchor {number}</a> },
+          { name: 'Issued', show: ({ issued_at: at }) => <Ago at={at} /> },
+          { name: 'After', show: interval, isNumber: true, isWide: true },
+          {
+            name: 'New batches',
+            show: ({ first_batch: first, last_batch: last }) => (last === null ? 'none' : first === last ? first : `${first}–${last}`),
+            isNumber: true,
+          },
+          { name: 'Status', show: ({ status }) => <State of={status} /> },
+          {
+            name: 'Transaction',
+            show: ({ tx_hash: hash, number }) => (hash === null ? <span class="faint">not sent yet</span> : <Short value={hash} what={`the transaction of anchor ${number}`} />),
+            isWide: true,
+          },
+          { name: 'Block', show: ({ block_number: block }) => (block === null ? <span class="faint">none</span> : <Count of={block} />), isNumber: true, isWide: true },
+          { name: 'Chain', show: (anchor, place) => <Follows holds={follows(anchor, place)} what="anchor" number={anchor.number} /> },
+        ]}
+      />
       <MoreOf of={anchors} none="There are no anchors yet." />
     </Page>
   );
@@ -67,15 +74,14 @@ interface Neighbours {
 async function neighboursOf(id: string): Promise<Neighbours> {
   const client = reader();
   const anchor = await client.getAnchor(id);
-  let before: AnchorView | null = null;
-  let after: AnchorView | null = null;
-  // There are only a few anchors a day. The list is in the order of their numbers.
-  for await (const one of client.listAnchors({ limit: 1000, order: 'desc' })) {
-    if (one.number === anchor.number + 1) after = one;
-    if (one.number === anchor.number - 1) before = one;
-    if (one.number < anchor.number) break;
-  }
-  const trust = await trustNow();
+  const neighbour = (number: number): Promise<AnchorView | null> =>
+    number < 0
+      ? Promise.resolve(null)
+      : client.getAnchor(String(number)).catch((error: unknown) => {
+          if (error instanceof ServerError && error.status === 404) return null;
+          throw error;
+        });
+  const [before, after, trust] = await Promise.all([neighbour(anchor.number - 1), neighbour(anchor.number + 1), trustNow()]);
   const signed = refusalOf(() => verifyCheckpoint(signedOf(anchor), trust));
   if (before === null || before.batches === 0) return { anchor, before, after, signed, why: null };
   const { batches, root } = before;

@@ -5,7 +5,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { Choice, Field } from '../pieces/forms';
 import { Fault } from '../pieces/notices';
 import { Page } from '../pieces/page';
-import { Count, Json, Ref, Stored, Time } from '../pieces/text';
+import { Ago, Rows, Short } from '../pieces/rows';
+import { Count, Fact, Facts, Json, Ref, Stored, Time } from '../pieces/text';
 import { reader } from '../session';
 
 type EventView = Schemas['EventView'];
@@ -65,8 +66,35 @@ function useEvents({ type, object }: Wanted, isPaused: boolean): { events: reado
   return { events, error, clear: () => setEvents([]) };
 }
 
+function Details({ of: event }: { of: EventView }) {
+  return (
+    <>
+      <Facts>
+        <Fact name="Happened">
+          <Time at={event.timestamp} />
+        </Fact>
+        <Fact name="Sequence">
+          <Count of={event.sequence} />, position <Stored text={event.position} />
+        </Fact>
+        {event.object_id === null ? null : (
+          <Fact name="Object">
+            <Ref id={event.object_id} />
+          </Fact>
+        )}
+        {event.action_id === null ? null : (
+          <Fact name="Action">
+            <Ref id={event.action_id} />
+          </Fact>
+        )}
+      </Facts>
+      <Json value={event.data} label={`Details of ${event.position}`} />
+    </>
+  );
+}
+
 /** Live events. */
 export function Events() {
+  const [opened, setOpened] = useState<string | null>(null);
   const [wanted, setWanted] = useState<Wanted>({ type: '', object: '' });
   const [isPaused, setPaused] = useState(false);
   const { events, error, clear } = useEvents(wanted, isPaused);
@@ -92,35 +120,27 @@ export function Events() {
       </form>
       <Fault error={error} />
       <div role="log" aria-label="Events">
-        <ol class="timeline">
-          {events.map((event) => (
-            <li key={event.id}>
-              <p>
-                <strong class="kind">{event.type}</strong> at sequence <Count of={event.sequence} />
-                {event.object_id === null ? null : (
-                  <>
-                    {' '}
-                    of <Ref id={event.object_id} />
-                  </>
-                )}
-              </p>
-              <p class="faint">
-                <Time at={event.timestamp} />
-                {event.action_id === null ? null : (
-                  <>
-                    , action <Ref id={event.action_id} />
-                  </>
-                )}
-              </p>
-              <details>
-                <summary>
-                  Details of <Stored text={event.position} />
-                </summary>
-                <Json value={event.data} label={`Details of ${event.position}`} />
-              </details>
-            </li>
-          ))}
-        </ol>
+        <Rows
+          label="Events, newest first"
+          items={events}
+          keyOf={({ id }) => id}
+          columns={[
+            { name: 'When', show: ({ timestamp: at }) => <Ago at={at} /> },
+            { name: 'Event', show: ({ type }) => <strong class="kind">{type}</strong> },
+            { name: 'Sequence', show: ({ sequence }) => <Count of={sequence} />, isNumber: true, isWide: true },
+            { name: 'Object', show: ({ object_id: object }) => (object === null ? <span class="faint">none</span> : <Short value={object} what="the object’s id" />), isWide: true },
+            { name: 'Action', show: ({ action_id: action }) => (action === null ? <span class="faint">none</span> : <Short value={action} what="the action’s id" />), isWide: true },
+            {
+              name: 'Details',
+              show: ({ id, position }) => (
+                <button type="button" class="small" aria-expanded={opened === id} aria-label={`Details of ${position}`} onClick={() => setOpened(opened === id ? null : id)}>
+                  {opened === id ? 'Hide' : 'Show'}
+                </button>
+              ),
+            },
+          ]}
+          under={(event) => (event.id === opened ? <Details of={event} /> : null)}
+        />
       </div>
       {events.length === 0 && error === null ? <p class="empty">Nothing has happened yet.</p> : null}
     </Page>

@@ -7,6 +7,7 @@ import { neededOf, textOf } from '../fields';
 import { Field, Form, Outcome, Sure } from '../pieces/forms';
 import { List } from '../pieces/lists';
 import { Page, Part, Signed } from '../pieces/page';
+import { Ago } from '../pieces/rows';
 import { Secret } from '../pieces/secret';
 import { Stored, Time } from '../pieces/text';
 import { login, reader } from '../session';
@@ -71,19 +72,20 @@ export function Keys() {
     setTurn((old) => old + 1);
   };
   const making = useDoing(async (form: FormData) => {
+    changing.clear();
     const permissions = permissionsOf(form);
     if (permissions.length === 0) throw new Error('Grant at least one right.');
     const until = textOf(form, 'expires_at');
     const expires = until === null ? {} : { expires_at: new Date(until).toISOString() };
     show(await reader().createApiKey({ name: neededOf(form, 'name', 'Name'), permissions, ...expires }));
   });
-  const rotating = useDoing(async (id: string) => {
-    show(await reader().rotateApiKey(id, { overlap_s: 3600 }));
-    return 'The key has a new secret. The old one is valid for one more hour.';
-  });
-  const deleting = useDoing(async (id: string) => {
-    await reader().deleteApiKey(id);
+  const changing = useDoing(async (what: 'rotate' | 'delete', id: string) => {
     setSecret(null);
+    if (what === 'rotate') {
+      show(await reader().rotateApiKey(id, { overlap_s: 3600 }));
+      return 'The key has a new secret. The old one is valid for one more hour.';
+    }
+    await reader().deleteApiKey(id);
     setTurn((old) => old + 1);
     return 'The key is deleted.';
   });
@@ -91,8 +93,7 @@ export function Keys() {
   return (
     <Page title="API keys" lead="A program’s credential, with no more rights than it needs.">
       {secret === null ? null : <Secret what="key" value={secret} />}
-      <Outcome of={rotating as never} />
-      <Outcome of={deleting as never} />
+      <Outcome of={changing as never} />
       <List
         label="API keys"
         of={keys}
@@ -110,17 +111,17 @@ export function Keys() {
               </ul>
             ),
           },
-          { name: 'Used', show: ({ last_used_at: at }) => <Time at={at} /> },
+          { name: 'Used', show: ({ last_used_at: at }) => <Ago at={at} /> },
           { name: 'Expires', show: ({ expires_at: at }) => <Time at={at} /> },
           {
             name: 'Change',
             show: ({ id }) =>
               canSign ? (
                 <div class="row">
-                  <button type="button" disabled={rotating.isBusy} onClick={() => void rotating.run(id)}>
+                  <button type="button" disabled={changing.isBusy} onClick={() => void changing.run('rotate', id)}>
                     Rotate
                   </button>
-                  <Sure label="Delete" question="Delete this key?" disabled={deleting.isBusy} onSure={() => void deleting.run(id)} />
+                  <Sure label="Delete" question="Delete this key?" disabled={changing.isBusy} onSure={() => void changing.run('delete', id)} />
                 </div>
               ) : null,
           },

@@ -4,11 +4,13 @@ import { type Schemas, nextHead, rootOf, verifyHeader } from '@kedge/sdk';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { useLoading, usePaging } from '../loading';
-import { MoreOf, Table } from '../pieces/lists';
+import { MoreOf } from '../pieces/lists';
 import { Loaded } from '../pieces/notices';
 import { Page, Part } from '../pieces/page';
+import { Ago, Rows, Short } from '../pieces/rows';
 import { Count, Fact, Facts, Hash, Ref, State, Time } from '../pieces/text';
 import { login, reader, trustNow } from '../session';
+import { readReady, ready } from '../standing';
 
 type BatchView = Schemas['BatchView'];
 
@@ -26,7 +28,7 @@ export function useWalk(back: string | null, on: string | null): void {
   const [, go] = useLocation();
   useEffect(() => {
     const walk = ({ key, target, altKey, ctrlKey, metaKey, shiftKey }: KeyboardEvent): void => {
-      if (altKey || ctrlKey || metaKey || shiftKey || (target as HTMLElement).closest('input, textarea, select, pre, .table')) return;
+      if (altKey || ctrlKey || metaKey || shiftKey || (target as HTMLElement).closest('input, textarea, select, pre, dialog, .table, .rows')) return;
       if (key === 'ArrowLeft' && back !== null) go(back);
       if (key === 'ArrowRight' && on !== null) go(on);
     };
@@ -46,49 +48,59 @@ export function Walk({ back, on, what }: { back: string | null; on: string | nul
   );
 }
 
+/** Whether each record of a list follows the next one, which is its elder. The oldest shown has none to compare with. */
+export function Follows({ holds, what, number }: { holds: boolean | null; what: string; number: number }) {
+  if (number === 0) return <span class="faint">the first</span>;
+  if (holds === null) return <span class="faint">…</span>;
+  return (
+    <span class={holds ? 'verdict good' : 'verdict bad'}>
+      <span aria-hidden="true">{holds ? '✓' : '✗'}</span>{' '}
+      <span class="words">
+        {holds ? 'follows' : 'does not follow'} {what} {number - 1}
+      </span>
+    </span>
+  );
+}
+
 /** The batches. */
 export function Batches() {
-  const batches = usePaging(() => reader().listBatches({ limit: 30, order: 'desc' }), []);
+  const batches = usePaging(() => reader().listBatches({ limit: 50, order: 'desc' }), []);
   const { items } = batches;
+  const follows = (batch: BatchView, place: number): boolean | null => {
+    const before = items[place + 1];
+    if (before === undefined) return null;
+    return before.number === batch.number - 1 && before.head === batch.previous_head && before.last_sequence === batch.first_sequence - 1;
+  };
   return (
     <Page title="Batches" lead="The log in signed batches of at most 500 actions. Each begins at the head where the one before it ended.">
-      <ol class="chain" aria-label="Batches, newest first">
-        {items.map((batch, place) => {
-          const before = items[place + 1];
-          return (
-            <li key={batch.id} class="block">
-              <p class="row">
-                <a href={`#/batches/${batch.id}`}>
-                  <strong>Batch {batch.number}</strong>
-                </a>
-                <State of={batch.status} />
-              </p>
-              <p class="faint">
-                {batch.action_count === 1 ? '1 action' : `${batch.action_count} actions`}, sequence <Count of={batch.first_sequence} />
-                {batch.last_sequence === batch.first_sequence ? null : (
+      <Rows
+        label="Batches, newest first"
+        items={items}
+        keyOf={({ id }) => id}
+        columns={[
+          { name: 'Batch', show: ({ id, number }) => <a href={`#/batches/${id}`}>Batch {number}</a> },
+          { name: 'Sealed', show: ({ sealed_at: at }) => <Ago at={at} /> },
+          { name: 'Actions', show: ({ action_count: count }) => <Count of={count} />, isNumber: true },
+          {
+            name: 'Sequence',
+            show: ({ first_sequence: first, last_sequence: last }) => (
+              <>
+                <Count of={first} />
+                {last === first ? null : (
                   <>
-                    {' '}
-                    to <Count of={batch.last_sequence} />
+                    –<Count of={last} />
                   </>
                 )}
-                , <Time at={batch.sealed_at} />
-              </p>
-              <p class="faint">
-                Head <Hash value={batch.head} />
-              </p>
-              {before === undefined ? null : (
-                <p class="link">
-                  <Verdict
-                    holds={before.number === batch.number - 1 && before.head === batch.previous_head && before.last_sequence === batch.first_sequence - 1}
-                    good={`follows batch ${before.number}`}
-                    bad={`does not follow batch ${before.number}`}
-                  />
-                </p>
-              )}
-            </li>
-          );
-        })}
-      </ol>
+              </>
+            ),
+            isNumber: true,
+            isWide: true,
+          },
+          { name: 'Status', show: ({ status }) => <State of={status} /> },
+          { name: 'Head', show: ({ head, number }) => <Short value={head} what={`the head after batch ${number}`} />, isWide: true },
+          { name: 'Chain', show: (batch, place) => <Follows holds={follows(batch, place)} what="batch" number={batch.number} /> },
+        ]}
+      />
       <MoreOf of={batches} none="There are no batches yet." />
     </Page>
   );
@@ -110,6 +122,8 @@ function signedOf(batch: BatchView): object {
   return { header: { number, first_sequence, count, previous_head, head, root, history, state, sealed_at_ms }, signature };
 }
 
+type BatchAction = Schemas['BatchAction'];
+
 interface BatchVerdicts {
   readonly signed: string | null;
   readonly count: boolean;
@@ -118,26 +132,77 @@ interface BatchVerdicts {
   readonly follows: boolean | null;
 }
 
-/** Verifies a batch in this page: its signature, its leaves and its neighbour. */
-async function checked(batch: BatchView): Promise<BatchVerdicts> {
+/** Batches that the page has read, for their neighbours. A batch never changes, but for its status and its anchor. */
+const read = new Map<number, BatchView>();
+const READ_MAX = 200;
+
+async function readBatch(id: string): Promise<BatchView> {
+  const batch = await reader().getBatch(id);
+  if (read.size >= READ_MAX) read.clear();
+  read.set(batch.number, batch);
+  return batch;
+}
+
+/** The batch before another one. */
+const before = async ({ number }: BatchView): Promise<BatchView | null> => (number === 0 ? null : (read.get(number - 1) ?? readBatch(String(number - 1))));
+
+let trusted: { readonly client: unknown; readonly trust: ReturnType<typeof trustNow> } | null = null;
+
+/** The trusted log, read once for a walk along the batches. */
+function trustOfWalk(): ReturnType<typeof trustNow> {
   const client = reader();
-  const [{ leaves }, before, trust] = await Promise.all([
-    client.getBatchLeaves(String(batch.number)),
-    batch.number === 0 ? null : client.getBatch(String(batch.number - 1)),
-    trustNow(),
-  ]);
-  const hashes = leaves as `0x${string}`[];
+  if (trusted?.client !== client) {
+    const trust = trustNow();
+    trusted = { client, trust };
+    trust.catch(() => {
+      trusted = null;
+    });
+  }
+  return trusted?.trust ?? trustNow();
+}
+
+/** Verifies a header with the trusted keys, and if it fails once more with their successors. */
+async function refusedHeader(batch: BatchView): Promise<string | null> {
+  const refused = async (): Promise<string | null> => {
+    const trust = await trustOfWalk();
+    return refusalOf(() => verifyHeader(signedOf(batch), trust));
+  };
+  if ((await refused()) === null) return null;
+  trusted = null;
+  return refused();
+}
+
+/** What a batch holds: its leaves and, for a login, the actions that it may see. */
+interface Contents {
+  readonly leaves: readonly `0x${string}`[];
+  readonly actions: readonly BatchAction[] | null;
+}
+
+/** Reads the contents of a batch. With a login its actions have its leaves, so one request is enough. */
+async function contentsOf({ number, action_count: count }: BatchView): Promise<Contents> {
+  const client = reader();
+  if (login.value === null) {
+    const { leaves } = await client.getBatchLeaves(String(number));
+    return { leaves: leaves as `0x${string}`[], actions: null };
+  }
+  const actions = await client.listBatchActions(String(number), { limit: 1000 }).take(count + 1);
+  return { leaves: actions.map(({ leaf }) => leaf as `0x${string}`), actions };
+}
+
+/** Verifies a batch in this page: its signature, its leaves and its neighbour. */
+async function checked(batch: BatchView, { leaves }: Contents): Promise<BatchVerdicts> {
+  const [neighbour, signed] = await Promise.all([before(batch), refusedHeader(batch)]);
   return {
-    signed: refusalOf(() => verifyHeader(signedOf(batch), trust)),
-    count: hashes.length === batch.action_count,
-    leads: rootOf(hashes) === batch.merkle_root,
-    chains: hashes.reduce<string>((head, leaf) => nextHead(head as `0x${string}`, leaf), batch.previous_head) === batch.head,
-    follows: before === null ? null : before.head === batch.previous_head && before.last_sequence === batch.first_sequence - 1,
+    signed,
+    count: leaves.length === batch.action_count,
+    leads: rootOf(leaves) === batch.merkle_root,
+    chains: leaves.reduce<string>((head, leaf) => nextHead(head as `0x${string}`, leaf), batch.previous_head) === batch.head,
+    follows: neighbour === null ? null : neighbour.head === batch.previous_head && neighbour.last_sequence === batch.first_sequence - 1,
   };
 }
 
-function Checked({ batch }: { batch: BatchView }) {
-  const state = useLoading(() => checked(batch), [batch.id]);
+function Checked({ batch, contents }: { batch: BatchView; contents: Contents }) {
+  const state = useLoading(() => checked(batch, contents), [batch.id, contents]);
   return (
     <Loaded of={state}>
       {({ signed, leads, chains, follows, count }) => (
@@ -165,45 +230,67 @@ function Checked({ batch }: { batch: BatchView }) {
   );
 }
 
-type BatchAction = Schemas['BatchAction'];
+/** Actions that are shown, until more are asked for. */
+const SHOWN = 100;
 
-function Contents({ batch }: { batch: BatchView }) {
-  const actions = usePaging(() => reader().listBatchActions(batch.id, { limit: 100 }), [batch.id]);
-  const own = (action: BatchAction): Schemas['ActionView'] | null => ('action_type' in action ? action : null);
+interface Line {
+  readonly sequence: number;
+  readonly leaf: string;
+  /** Null for another organization's, and without a login. */
+  readonly own: Schemas['ActionView'] | null;
+}
+
+function linesOf({ first_sequence: first }: BatchView, { leaves, actions }: Contents): Line[] {
+  if (actions === null) return leaves.map((leaf, index) => ({ sequence: first + index, leaf, own: null }));
+  return actions.map((action) => ({ sequence: action.sequence, leaf: action.leaf, own: 'action_type' in action ? action : null }));
+}
+
+function Actions({ batch, contents }: { batch: BatchView; contents: Contents }) {
+  const [shown, setShown] = useState(SHOWN);
+  const lines = linesOf(batch, contents);
+  const isOwn = contents.actions !== null;
   return (
     <>
-      {actions.items.length > 0 ? (
-        <Table<BatchAction>
-          label="Actions of the batch"
-          items={actions.items}
-          keyOf={({ sequence }) => String(sequence)}
-          columns={[
-            { name: 'Sequence', show: ({ sequence }) => <Count of={sequence} /> },
-            {
-              name: 'Action',
-              show: (action) => {
-                const mine = own(action);
-                return mine === null ? <span class="faint">another organization’s</span> : <a href={`#/actions/${mine.id}`}>{mine.action_type}</a>;
-              },
-            },
-            { name: 'Leaf', show: ({ leaf }) => <Hash value={leaf} /> },
-          ]}
-        />
+      {isOwn ? null : <p class="faint">Log in to see your own actions. To everybody else an action is its leaf.</p>}
+      <Rows<Line>
+        label="Actions of the batch"
+        items={lines.slice(0, shown)}
+        keyOf={({ sequence }) => String(sequence)}
+        columns={[
+          { name: 'Sequence', show: ({ sequence }) => <Count of={sequence} />, isNumber: true },
+          ...(isOwn
+            ? [
+                {
+                  name: 'Action',
+                  show: ({ own }: Line) => (own === null ? <span class="faint">another organization’s</span> : <a href={`#/actions/${own.id}`}>{own.action_type}</a>),
+                },
+                { name: 'Acted on', show: ({ own }: Line) => (own === null ? null : <Short value={own.resource_id} what="the id" />), isWide: true },
+              ]
+            : []),
+          { name: 'Leaf', show: ({ leaf, sequence }) => <Short value={leaf} what={`the leaf of ${sequence}`} /> },
+        ]}
+      />
+      {lines.length === 0 ? <p class="empty">It is empty.</p> : null}
+      {lines.length > shown ? (
+        <button type="button" onClick={() => setShown(shown + SHOWN)}>
+          More
+        </button>
       ) : null}
-      <MoreOf of={actions} none="It is empty." />
     </>
   );
 }
 
 /** One batch. */
 export function OneBatch({ id }: { id: string }) {
-  const [newest, setNewest] = useState<number | null>(null);
   const batch = useLoading(async () => {
-    const [of, { items: [last] }] = await Promise.all([reader().getBatch(id), reader().listBatches({ limit: 1, order: 'desc' })]);
-    setNewest(last?.number ?? null);
+    const of = await readBatch(id);
+    // The number of batches costs nothing to read.
+    if (ready.value === null || of.number >= ready.value.batches - 1) await readReady().catch(() => null);
     return of;
   }, [id]);
   const { value } = batch;
+  const contents = useLoading(async () => (value === null ? null : contentsOf(value)), [value?.id, login.value]);
+  const newest = ready.value === null ? null : ready.value.batches - 1;
   const back = value !== null && value.number > 0 ? `/batches/${value.number - 1}` : null;
   const on = value !== null && newest !== null && value.number < newest ? `/batches/${value.number + 1}` : null;
   return (
@@ -241,33 +328,25 @@ export function OneBatch({ id }: { id: string }) {
                 <Ref id={of.id} />
               </Fact>
             </Facts>
-            <Part title="Checked in this page">
-              <Checked batch={of} />
-            </Part>
-            <Part title="Actions">{login.value === null ? <LeavesOf batch={of} /> : <Contents batch={of} />}</Part>
+            <Loaded of={contents}>
+              {(held) =>
+                held === null ? (
+                  <p class="faint">Reading…</p>
+                ) : (
+                  <>
+                    <Part title="Checked in this page">
+                      <Checked batch={of} contents={held} />
+                    </Part>
+                    <Part title="Actions">
+                      <Actions batch={of} contents={held} />
+                    </Part>
+                  </>
+                )
+              }
+            </Loaded>
           </>
         )}
       </Loaded>
     </Page>
-  );
-}
-
-function LeavesOf({ batch }: { batch: BatchView }) {
-  const leaves = useLoading(() => reader().getBatchLeaves(batch.id), [batch.id]);
-  return (
-    <>
-      <p class="faint">Log in to see your own actions. To everybody else an action is its leaf.</p>
-      <Loaded of={leaves}>
-        {({ leaves: hashes }) => (
-          <ol class="leaves" start={batch.first_sequence}>
-            {hashes.slice(0, 100).map((leaf) => (
-              <li key={leaf}>
-                <Hash value={leaf} />
-              </li>
-            ))}
-          </ol>
-        )}
-      </Loaded>
-    </>
   );
 }

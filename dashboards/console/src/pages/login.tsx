@@ -5,9 +5,10 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { useDoing } from '../loading';
 import { neededOf, textOf } from '../fields';
-import { Field, Form, Tick } from '../pieces/forms';
+import { Field, Form, PASSWORD_LENGTH_MIN, PASSWORD_RULE, Tick } from '../pieces/forms';
 import { Page } from '../pieces/page';
 import { type Signing, logIn, login, register } from '../session';
+import { whereWanted } from '../visited';
 import { NewKey, Signer, type SignerChoice, signingOf } from '../pieces/signer';
 
 const KEEP = {
@@ -36,14 +37,14 @@ export function Register() {
       ...(!isInvited && organization ? { organization_name: organization } : {}),
     };
     await register(signing, registration as never, form.get('keep') !== null);
-    go('/');
+    go(whereWanted());
   });
   if (login.value !== null && !doing.isBusy) return <AlreadyIn />;
   return (
     <Page title="Register" lead="A wallet is an e-mail address, a password to log in, and a key that signs every change. The server never gets the key.">
       <Form label="Register" submit="Register" doing={doing}>
         <Field label="E-mail" name="email" type="email" required autoComplete="email" />
-        <Field label="Password" name="password" type="password" required minLength={8} autoComplete="new-password" hint="A long passphrase is best." />
+        <Field label="Password" name="password" type="password" required minLength={PASSWORD_LENGTH_MIN} autoComplete="new-password" hint={PASSWORD_RULE} />
         <Field label="Name to show (optional)" name="nickname" />
         <Tick label="I have an invitation" name="invited" checked={isInvited} onChange={(event) => setInvited(event.currentTarget.checked)} />
         {isInvited ? (
@@ -73,7 +74,7 @@ export function LogIn() {
     const email = neededOf(form, 'email', 'E-mail');
     const signing = await signingOf(choice, form, null);
     await logIn(email, String(form.get('password')), signing, form.get('keep') !== null);
-    go('/');
+    go(whereWanted());
   });
   if (login.value !== null && !doing.isBusy) return <AlreadyIn />;
   return (

@@ -7,8 +7,9 @@ import { textOf } from '../fields';
 import { Choice, Field, Form, Outcome, Sure } from '../pieces/forms';
 import { List } from '../pieces/lists';
 import { Page, Part, Signed } from '../pieces/page';
+import { Ago } from '../pieces/rows';
 import { Secret } from '../pieces/secret';
-import { Copy, Hash, State, Stored, Time } from '../pieces/text';
+import { Copy, Hash, State, Stored } from '../pieces/text';
 import { login, reader } from '../session';
 
 type Role = Schemas['Role'];
@@ -19,9 +20,11 @@ const ROLES = [
   ['owner', 'owner'],
 ] as const;
 
-function Invite({ onDone }: { onDone: () => void }) {
+/** `isOver`: whether an invitation was used or revoked, so that its code is worth nothing. */
+function Invite({ isOver, onDone }: { isOver: (id: string) => boolean; onDone: () => void }) {
   const [made, setMade] = useState<Schemas['ChangedShownInvitation'] | null>(null);
   const doing = useDoing(async (form: FormData) => {
+    setMade(null);
     const email = textOf(form, 'email');
     const days = Number(form.get('days') ?? 7);
     setMade(
@@ -36,7 +39,7 @@ function Invite({ onDone }: { onDone: () => void }) {
         <Field label="Only for this e-mail (optional)" name="email" type="email" />
         <Field label="Valid for days" name="days" type="number" min={1} max={90} defaultValue="7" required />
       </Form>
-      {made === null ? null : (
+      {made === null || isOver(made.id) ? null : (
         <>
           <Secret what="invitation code" value={made.code} />
           <p>
@@ -101,7 +104,7 @@ export function Members() {
               ),
           },
           { name: 'Key', show: ({ address }) => <Hash value={address} /> },
-          { name: 'Since', show: ({ created_at: at }) => <Time at={at} /> },
+          { name: 'Since', show: ({ created_at: at }) => <Ago at={at} /> },
           {
             name: 'Change',
             show: ({ id }) =>
@@ -118,10 +121,10 @@ export function Members() {
           keyOf={({ id }) => id}
           none="There are no invitations."
           columns={[
-            { name: 'For', show: ({ email }) => (email === null ? 'anybody with the code' : <Stored text={email} />) },
+            { name: 'For', show: ({ email }) => (email === null ? 'everyone with the code' : <Stored text={email} />) },
             { name: 'Role', show: ({ role }) => role },
             { name: 'State', show: (one) => <State of={one.revoked ? 'revoked' : one.used_by !== null ? 'used' : Date.parse(one.expires_at) < Date.now() ? 'expired' : 'open'} /> },
-            { name: 'Expires', show: ({ expires_at: at }) => <Time at={at} /> },
+            { name: 'Expires', show: ({ expires_at: at }) => <Ago at={at} /> },
             {
               name: 'Change',
               show: ({ id, revoked, used_by: used }) =>
@@ -134,7 +137,13 @@ export function Members() {
       </Part>
       <Part title="Invite somebody">
         <Signed>
-          <Invite onDone={again} />
+          <Invite
+            isOver={(id) => invitations.items.some((one) => one.id === id && (one.revoked || one.used_by !== null))}
+            onDone={() => {
+              changing.clear();
+              again();
+            }}
+          />
         </Signed>
       </Part>
     </Page>

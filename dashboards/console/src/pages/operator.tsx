@@ -3,10 +3,11 @@
  */
 
 import type { Schemas } from '@kedge/sdk';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { neededOf } from '../fields';
 import { useDoing } from '../loading';
 import { send, useWatched } from '../operator';
+import { Line, Share } from '../pieces/charts';
 import { Field, Form, Outcome } from '../pieces/forms';
 import { Fault, Notice } from '../pieces/notices';
 import { Page, Part } from '../pieces/page';
@@ -98,14 +99,67 @@ function Standing({ status }: { status: Status }) {
             <Count of={status.requests_under_way} /> of <Count of={status.requests_max} />
           </span>
         </p>
-        <meter aria-label="Signed requests in flight" min={0} max={status.requests_max} high={status.requests_max * 0.8} optimum={0} value={status.requests_under_way} />
+        <Share name="Signed requests in flight" used={status.requests_under_way} most={status.requests_max} text={`${status.requests_under_way} of ${status.requests_max}`} />
       </Part>
     </>
   );
 }
 
+/** A status, and when it arrived. */
+interface Sample {
+  readonly at: number;
+  readonly status: Status;
+}
+
+/** Samples that are kept: ten minutes. */
+const SAMPLES_MAX = 300;
+
+const time = (at: number): string => new Date(at).toLocaleTimeString();
+
+/** The samples since the page was opened. */
+function useSamples(status: Status | null): readonly Sample[] {
+  const [samples, setSamples] = useState<readonly Sample[]>([]);
+  useEffect(() => {
+    if (status !== null) setSamples((old) => [...old, { at: Date.now(), status }].slice(-SAMPLES_MAX));
+  }, [status]);
+  return samples;
+}
+
+function Course({ samples }: { samples: readonly Sample[] }) {
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const chart = { from: first.at, to: last.at, ticks: [time(first.at), '', '', '', time(last.at)], columns: ['Time', 'Number'] as const, name: time };
+  const rate = ((last.status.sequence - first.status.sequence) * 1_000) / Math.max(last.at - first.at, 1);
+  return (
+    <div class="charts">
+      <Line
+        {...chart}
+        title="In flight"
+        summary={`now ${last.status.requests_under_way} of ${last.status.requests_max}`}
+        none="It shows after a few seconds."
+        line={samples.map(({ at, status }) => ({ at, value: status.requests_under_way }))}
+      />
+      <Line
+        {...chart}
+        title="Batches not anchored"
+        summary={last.status.batches_not_anchored === undefined ? 'this node lacks a part of the log' : `now ${last.status.batches_not_anchored}`}
+        none={last.status.batches_not_anchored === undefined ? 'It cannot be counted here.' : 'It shows after a few seconds.'}
+        line={samples.flatMap(({ at, status }) => (status.batches_not_anchored === undefined ? [] : [{ at, value: status.batches_not_anchored }]))}
+      />
+      <Line
+        {...chart}
+        title="Actions since the page was opened"
+        summary={samples.length < 2 ? null : `${rate.toFixed(rate < 10 ? 1 : 0)} a second`}
+        none="It shows after a few seconds."
+        line={samples.map(({ at, status }) => ({ at, value: status.sequence - first.status.sequence }))}
+      />
+    </div>
+  );
+}
+
 function Watching({ token, onLeave }: { token: string; onLeave: () => void }) {
   const { value: status, error } = useWatched<Status>(token, 'status', INTERVAL_MS);
+  const samples = useSamples(status);
   const anchoring = useDoing(async () => {
     await send(token, { command: 'anchor_now' });
     return 'The newest checkpoint is being anchored.';
@@ -114,6 +168,7 @@ function Watching({ token, onLeave }: { token: string; onLeave: () => void }) {
     <>
       <Fault error={error} />
       {status === null ? null : <Standing status={status} />}
+      <Course samples={samples} />
       <p class="row">
         <button type="button" disabled={anchoring.isBusy} onClick={() => void anchoring.run()}>
           Anchor now

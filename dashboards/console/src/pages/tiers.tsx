@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { neededOf, textOf } from '../fields';
 import { useDoing } from '../loading';
 import { send, useWatched } from '../operator';
+import { Bars, Share } from '../pieces/charts';
 import { Choice, Field, Form } from '../pieces/forms';
 import { type Column, Table } from '../pieces/lists';
 import { Fault } from '../pieces/notices';
@@ -102,7 +103,7 @@ function Used({ name, policy, used, limit }: Nearest) {
           <Amount of={used} /> of <Amount of={limit} />
         </span>
       </p>
-      <meter aria-label={`${what} of ${name}`} min={0} max={Math.max(limit, 1)} high={limit * 0.8} optimum={0} value={used} />
+      <Share name={`${what} of ${name}`} used={used} most={limit} text={`${used} of ${limit}`} />
     </>
   );
 }
@@ -198,7 +199,25 @@ export function Tiers({ token }: { token: string }) {
           {value.nearest.length === 0 ? (
             <p class="empty">No organization has used any of its limits.</p>
           ) : (
-            <Table label="Organizations nearest to a limit" columns={NEAREST} items={value.nearest} keyOf={({ organization_id: id }) => id} />
+            <>
+              <div class="charts">
+                <Bars
+                  title="Used of the nearest limit"
+                  summary={`by ${value.nearest.length === 1 ? '1 organization' : `${value.nearest.length} organizations`}, the nearest first`}
+                  none=""
+                  columns={['Organization', 'Used']}
+                  bars={value.nearest.map(({ organization_id: id, name, used, limit, policy }, place) => ({
+                    key: id,
+                    name,
+                    tick: String(place + 1),
+                    value: limit === 0 ? 100 : Math.round((100 * used) / limit),
+                    note: POLICIES[policy] ?? policy,
+                  }))}
+                  show={(percent) => `${percent} %`}
+                />
+              </div>
+              <Table label="Organizations nearest to a limit" columns={NEAREST} items={value.nearest} keyOf={({ organization_id: id }) => id} />
+            </>
           )}
         </Part>
       )}

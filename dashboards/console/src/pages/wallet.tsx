@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { useDoing, useLoading } from '../loading';
 import { neededOf, textOf } from '../fields';
-import { Field, Form, Outcome, Sure, Tick } from '../pieces/forms';
+import { Field, Form, Outcome, PASSWORD_LENGTH_MIN, PASSWORD_RULE, Sure, Tick } from '../pieces/forms';
 import { Loaded, Notice } from '../pieces/notices';
 import { Page, Part, Signed } from '../pieces/page';
 import { Signer, type SignerChoice, signingOf } from '../pieces/signer';
@@ -120,7 +120,7 @@ function Changing({ onDone }: { onDone: () => void }) {
   return (
     <Form label="Change" submit="Sign and change" doing={doing} onEmptied={() => {}}>
       <Field label="Name to show" name="nickname" />
-      <Field label="New password" name="password" type="password" minLength={8} autoComplete="new-password" />
+      <Field label="New password" name="password" type="password" minLength={PASSWORD_LENGTH_MIN} autoComplete="new-password" hint={PASSWORD_RULE} />
       <Field label="Current password, for a new one" name="current_password" type="password" autoComplete="current-password" />
     </Form>
   );

@@ -1,13 +1,16 @@
 /** Webhooks: list, creation, and a single webhook with its deliveries. URLs are shown as text, never as links. */
 
+import type { Schemas } from '@kedge/sdk';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
+import { lasting } from '../figures';
 import { useDoing, useLoading, usePaging } from '../loading';
 import { neededOf, textOf } from '../fields';
 import { Field, Form, Outcome, Sure } from '../pieces/forms';
 import { List } from '../pieces/lists';
-import { Loaded } from '../pieces/notices';
+import { Loaded, Notice } from '../pieces/notices';
 import { Page, Part, Signed } from '../pieces/page';
+import { Ago } from '../pieces/rows';
 import { Secret } from '../pieces/secret';
 import { Count, Fact, Facts, Hash, Ref, State, Stored, Time } from '../pieces/text';
 import { reader } from '../session';
@@ -67,7 +70,7 @@ export function Webhooks() {
           { name: 'URL', show: ({ url }) => <Stored text={url} /> },
           { name: 'State', show: ({ active }) => <State of={active ? 'active' : 'off'} /> },
           { name: 'Events', show: ({ events }) => wanted(events) },
-          { name: 'Changed', show: ({ updated_at: at }) => <Time at={at} /> },
+          { name: 'Changed', show: ({ updated_at: at }) => <Ago at={at} /> },
         ]}
       />
       <Part title="New webhook">
@@ -77,6 +80,23 @@ export function Webhooks() {
       </Part>
     </Page>
   );
+}
+
+type DeliveryView = Schemas['DeliveryView'];
+
+/** What the receiver answered, or why there is no answer. */
+function Answer({ of: { response_status: status, error } }: { of: DeliveryView }) {
+  if (status === null && error === null) return <span class="faint">none yet</span>;
+  return (
+    <>
+      {status === null ? null : <span class="code">{status}</span>} {error === null ? null : <Stored text={error} />}
+    </>
+  );
+}
+
+/** The time from the queue to the last attempt: the server tells when that began, not how long it took. */
+function waited({ created_at: queued, last_attempt_at: last }: DeliveryView): string {
+  return last === null ? '' : lasting(Math.max(Date.parse(last) - Date.parse(queued), 0));
 }
 
 function Deliveries({ id, turn }: { id: string; turn: number }) {
@@ -104,10 +124,11 @@ function Deliveries({ id, turn }: { id: string; turn: number }) {
           { name: 'Event', show: ({ event_type: type }) => <Stored text={type} /> },
           { name: 'Object', show: ({ object_id: object }) => (object === null ? <span class="faint">none</span> : <Ref id={object} />) },
           { name: 'State', show: ({ status }) => <State of={status} /> },
-          { name: 'Answer', show: ({ response_status: status, error }) => (error === null ? (status ?? 'none yet') : <Stored text={error} />) },
+          { name: 'Answer', show: (one) => <Answer of={one} /> },
           { name: 'Attempts', show: ({ attempts }) => <Count of={attempts} />, isNumber: true },
-          { name: 'Last', show: ({ last_attempt_at: at }) => <Time at={at} /> },
-          { name: 'Next', show: ({ next_attempt_at: at }) => (at === null ? <span class="faint">none</span> : <Time at={at} />) },
+          { name: 'Queued', show: ({ created_at: at }) => <Ago at={at} /> },
+          { name: 'Until the last attempt', show: waited, isNumber: true },
+          { name: 'Next', show: ({ next_attempt_at: at }) => (at === null ? <span class="faint">none</span> : <Ago at={at} />) },
           {
             name: 'Change',
             show: ({ id: delivery }) => (
@@ -122,13 +143,38 @@ function Deliveries({ id, turn }: { id: string; turn: number }) {
   );
 }
 
+/** What became of a test message. It is not among the deliveries. */
+interface Tested {
+  readonly delivery: DeliveryView;
+  readonly ms: number;
+}
+
+function TestOutcome({ of: { delivery, ms } }: { of: Tested }) {
+  const isDelivered = delivery.status === 'delivered';
+  return (
+    <Notice kind={isDelivered ? 'good' : 'bad'}>
+      <p>
+        <strong>{isDelivered ? 'The test message arrived.' : 'The test message did not arrive.'}</strong> <Answer of={delivery} /> after {lasting(ms)}.
+      </p>
+      <p class="faint">Tests are not kept among the deliveries.</p>
+    </Notice>
+  );
+}
+
 function Changes({ id, active, onDone }: { id: string; active: boolean; onDone: () => void }) {
   const [, go] = useLocation();
   const [secret, setSecret] = useState<string | null>(null);
+  const [tested, setTested] = useState<Tested | null>(null);
   const doing = useDoing(async (what: 'switch' | 'test' | 'rotate' | 'delete') => {
     const client = reader();
+    setTested(null);
     if (what === 'switch') await client.updateWebhook(id, { active: !active });
-    if (what === 'test') await client.testWebhook(id);
+    if (what === 'test') {
+      const begun = performance.now();
+      const delivery = await client.testWebhook(id);
+      setTested({ delivery, ms: performance.now() - begun });
+      return undefined;
+    }
     if (what === 'rotate') setSecret(((await client.rotateWebhookSecret(id, { overlap_s: 3600 })) as { secret?: string | null }).secret ?? '');
     if (what === 'delete') {
       await client.deleteWebhook(id);
@@ -136,14 +182,14 @@ function Changes({ id, active, onDone }: { id: string; active: boolean; onDone: 
       return undefined;
     }
     onDone();
-    return { switch: 'Switched.', test: 'A test message is sent.', rotate: 'There is a new secret. Messages are signed with both for one hour.' }[what];
+    return { switch: active ? 'It is off: nothing is sent.' : 'It is on.', rotate: 'There is a new secret. Messages are signed with both for one hour.' }[what];
   });
   return (
     <>
       {secret === null ? null : <Secret what="signing secret" value={secret} />}
       <div class="row">
         <button type="button" disabled={doing.isBusy} onClick={() => void doing.run('test')}>
-          Send a test
+          {doing.isBusy ? 'Working…' : 'Send a test'}
         </button>
         <button type="button" disabled={doing.isBusy} onClick={() => void doing.run('switch')}>
           {active ? 'Switch off' : 'Switch on'}
@@ -153,6 +199,7 @@ function Changes({ id, active, onDone }: { id: string; active: boolean; onDone: 
         </button>
         <Sure label="Delete" question="Delete this webhook?" disabled={doing.isBusy} onSure={() => void doing.run('delete')} />
       </div>
+      {tested === null ? null : <TestOutcome of={tested} />}
       <Outcome of={doing as never} />
     </>
   );

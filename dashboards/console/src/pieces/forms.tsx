@@ -5,6 +5,10 @@ import { useId, useState } from 'preact/hooks';
 import type { Doing } from '../loading';
 import { Fault, Notice } from './notices';
 
+/** The server's minimum for a password, in characters. */
+export const PASSWORD_LENGTH_MIN = 15;
+export const PASSWORD_RULE = `At least ${PASSWORD_LENGTH_MIN} characters. A long passphrase is best; passwords that are guessed first are refused.`;
+
 interface FieldProps {
   readonly label: string;
   readonly name: string;
@@ -130,7 +134,13 @@ export function Form({
     });
   };
   return (
-    <form onSubmit={onSubmit} noValidate={noValidate} aria-label={label} aria-busy={doing.isBusy}>
+<form
+      onSubmit={onSubmit}
+      onInput={() => doing.done !== null && doing.clear()}
+      noValidate={noValidate}
+      aria-label={label}
+      aria-busy={doing.isBusy}
+    >
       {children}
       <Outcome of={doing as unknown as Doing<never>} />
       <div class="row">

@@ -3,16 +3,18 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { login } from '../session';
+import { visited } from '../visited';
 import { Notice } from './notices';
 
 /** False until the first page has opened, which takes no focus. */
 let isOpened = false;
 
-/** A page with its title. */
-export function Page({ title, lead, children }: { title: string; lead?: ComponentChildren; children: ComponentChildren }) {
+/** A page with its title. `isListed`: the search offers it among the recent pages. */
+export function Page({ title, lead, isListed = true, children }: { title: string; lead?: ComponentChildren; isListed?: boolean; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Kedge console`;
+    visited(title, isListed);
     if (isOpened) heading.current?.focus({ preventScroll: true });
     isOpened = true;
     scrollTo(0, 0);
