@@ -11,6 +11,11 @@ export function axisEnd(most: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((end) => end >= most) ?? power * 10;
 }
 
+const DURATIONS = [1, 2, 5, 10, 20, 30, 60].flatMap((count) => [count * SECOND, count * MINUTE]).concat([2, 4, 6, 12, 24].map((count) => count * HOUR)).sort((a, b) => a - b);
+
+/** The end of an axis of durations, at least `most`. */
+export const durationEnd = (most: number): number => DURATIONS.find((end) => end >= most) ?? axisEnd(most / DAY) * DAY;
+
 /** A duration in its largest suitable unit. */
 export function lasting(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;

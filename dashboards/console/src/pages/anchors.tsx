@@ -9,7 +9,7 @@ import { Page, Part } from '../pieces/page';
 import { Ago, Rows, Short } from '../pieces/rows';
 import { Count, Fact, Facts, Hash, Ref, State, Time } from '../pieces/text';
 import { reader, trustNow } from '../session';
-import { Follows, Verdict, Walk, refusalOf } from './log';
+import { Follows, Numbered, Verdict, Walk, refusalOf } from './log';
 
 type AnchorView = Schemas['AnchorView'];
 type Hex = `0x${string}`;
@@ -38,11 +38,11 @@ export function Anchors() {
         items={items}
         keyOf={({ id }) => id}
         columns={[
-          { name: 'Anchor', show: ({ id, number }) => <a href={`#/anchors/${id}`}>Anchor {number}</a> },
+          { name: 'Anchor', show: ({ id, number }) => <Numbered path={`/anchors/${id}`} what="Anchor" number={number} /> },
           { name: 'Issued', show: ({ issued_at: at }) => <Ago at={at} /> },
           { name: 'After', show: interval, isNumber: true, isWide: true },
           {
-            name: 'New batches',
+            name: 'Batches',
             show: ({ first_batch: first, last_batch: last }) => (last === null ? 'none' : first === last ? first : `${first}–${last}`),
             isNumber: true,
           },

@@ -3,7 +3,7 @@
 import { ServerError } from '@kedge/sdk';
 import type { ComponentChildren } from 'preact';
 import { now } from '../clock';
-import { bucketed, clock, lasting, relative } from '../figures';
+import { bucketed, clock, durationEnd, lasting, relative } from '../figures';
 import { useLoading } from '../loading';
 import { Bars } from '../pieces/charts';
 import { Loaded } from '../pieces/notices';
@@ -22,10 +22,10 @@ const BARS = 50;
 const actions = (count: number): string => (count === 1 ? '1 action' : `${count.toLocaleString('en')} actions`);
 const batchesOf = (count: number): string => (count === 1 ? '1 batch' : `${count.toLocaleString('en')} batches`);
 
-function Tile({ name, href, children, note }: { name: string; href?: string; children: ComponentChildren; note: ComponentChildren }) {
+function Tile({ name, children, note }: { name: string; children: ComponentChildren; note: ComponentChildren }) {
   return (
     <div class="tile">
-      <dt>{href === undefined ? name : <a href={href}>{name}</a>}</dt>
+      <dt>{name}</dt>
       <dd>
         <span class="value">{children}</span>
         <span class="faint">{note}</span>
@@ -44,17 +44,16 @@ function Tiles({ of }: { of: Ready }) {
       <Tile name="Actions" note="in the log">
         <Count of={of.sequence} />
       </Tile>
-      <Tile name="In signed batches" href="#/batches" note={of.batches === 0 ? 'none yet' : `the newest is ${of.batches - 1}`}>
+      <Tile name="Batches" note={of.batches === 0 ? 'none is signed yet' : `signed; the newest is ${of.batches - 1}`}>
         <Count of={of.batches} />
       </Tile>
       <Tile
         name="Final on the chain"
-        href="#/anchors"
         note={anchoring.lag_batches === 0 ? 'all of them' : `${batchesOf(anchoring.lag_batches)} not yet; the oldest is ${lasting(anchoring.lag_s * 1_000)} old`}
       >
         <Count of={anchoring.finalized_batches} />
       </Tile>
-      <Tile name="In flight" note={`of ${of.requests_max.toLocaleString('en')} changes that it does at one time`}>
+      <Tile name="In flight" note={`of at most ${of.requests_max.toLocaleString('en')} changes`}>
         <Count of={of.requests_under_way} />
       </Tile>
     </dl>
@@ -88,7 +87,7 @@ function BatchCharts() {
             />
             <Bars
               title="Actions per batch"
-              summary={newest === undefined ? null : `at most ${most} in the last ${batchesOf(last.length)}; the newest was sealed ${relative(newest.sealed_at_ms, now.value)}`}
+              summary={newest === undefined ? null : `at most ${most} in the last ${last.length}; the newest is ${relative(newest.sealed_at_ms, now.value)}`}
               none="No batch is sealed yet. The first follows the first action."
               columns={['Batch', 'Actions']}
               bars={last.map(({ number, action_count: value, sealed_at_ms: at }) => ({
@@ -137,6 +136,7 @@ function AnchorCharts() {
               columns={['Anchor', 'After the one before']}
               bars={gaps.map(({ anchor: { number }, ms }) => ({ key: String(number), name: `Anchor ${number}`, tick: String(number), value: ms }))}
               show={lasting}
+              endOf={durationEnd}
             />
           </>
         );

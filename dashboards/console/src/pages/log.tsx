@@ -62,6 +62,14 @@ export function Follows({ holds, what, number }: { holds: boolean | null; what: 
   );
 }
 
+/** A link to a record by its number. Where the table is narrow, the column’s name says what it is. */
+export const Numbered = ({ path, what, number }: { path: string; what: string; number: number }) => (
+  <a href={`#${path}`}>
+    <span class="words">{what} </span>
+    {number}
+  </a>
+);
+
 /** The batches. */
 export function Batches() {
   const batches = usePaging(() => reader().listBatches({ limit: 50, order: 'desc' }), []);
@@ -78,7 +86,7 @@ export function Batches() {
         items={items}
         keyOf={({ id }) => id}
         columns={[
-          { name: 'Batch', show: ({ id, number }) => <a href={`#/batches/${id}`}>Batch {number}</a> },
+          { name: 'Batch', show: ({ id, number }) => <Numbered path={`/batches/${id}`} what="Batch" number={number} /> },
           { name: 'Sealed', show: ({ sealed_at: at }) => <Ago at={at} /> },
           { name: 'Actions', show: ({ action_count: count }) => <Count of={count} />, isNumber: true },
           {

@@ -51,6 +51,8 @@ interface ChartProps {
   readonly columns: readonly [name: string, value: string];
   /** A value as text. */
   readonly show?: (value: number) => string;
+  /** The end of the axis of the values. */
+  readonly endOf?: (most: number) => number;
 }
 
 const plain = (value: number): string => value.toLocaleString('en');
@@ -67,16 +69,22 @@ function Figure({ title, summary, children }: { title: string; summary: Componen
   );
 }
 
-function Grid({ width, end, show }: { width: number; end: number; show: (value: number) => string }) {
+/** The width of a digit at the axis. */
+const DIGIT = 6.4;
+
+/** The space for the values at the axis. */
+const gutterOf = (end: number, show: (value: number) => string): number => Math.ceil(Math.max(show(end).length, show(end / 2).length) * DIGIT) + 8;
+
+function Grid({ left, width, end, show }: { left: number; width: number; end: number; show: (value: number) => string }) {
   return (
     <>
       {[end, end / 2, 0].map((value) => {
         const y = TOP + PLOT - (PLOT * value) / end;
         return (
           <g key={value}>
-            <line class="grid" x1={0} x2={width} y1={y} y2={y} />
+            <line class="grid" x1={left} x2={width} y1={y} y2={y} />
             {value === 0 ? null : (
-              <text class="tick" x={0} y={y - 3}>
+              <text class="tick" x={left - 6} y={y + 4} text-anchor="end">
                 {show(value)}
               </text>
             )}
@@ -88,10 +96,10 @@ function Grid({ width, end, show }: { width: number; end: number; show: (value: 
 }
 
 /** Names at the axis: of the first, the middle and the last place. */
-function Ticks({ width, names }: { width: number; names: readonly string[] }) {
+function Ticks({ left, width, names }: { left: number; width: number; names: readonly string[] }) {
   const last = names.length - 1;
-  const shown: [place: number, anchor: string, x: number][] = [[0, 'start', 0]];
-  if (last >= 4) shown.push([Math.round(last / 2), 'middle', width / 2]);
+  const shown: [place: number, anchor: string, x: number][] = [[0, 'start', left]];
+  if (last >= 4) shown.push([Math.round(last / 2), 'middle', (left + width) / 2]);
   if (last >= 1) shown.push([last, 'end', width]);
   return (
     <>
@@ -138,7 +146,7 @@ function Figures({ title, columns, rows }: { title: string; columns: readonly [s
 }
 
 /** Values as bars, oldest first. */
-export function Bars({ title, summary, none, columns, bars, show = plain }: ChartProps & { bars: readonly Bar[] }) {
+export function Bars({ title, summary, none, columns, bars, show = plain, endOf = axisEnd }: ChartProps & { bars: readonly Bar[] }) {
   const [place, width] = useWidth();
   const [pointed, setPointed] = useState<number | null>(null);
   if (bars.length === 0) {
@@ -148,8 +156,9 @@ export function Bars({ title, summary, none, columns, bars, show = plain }: Char
       </Figure>
     );
   }
-  const end = axisEnd(Math.max(...bars.map(({ value }) => value)));
-  const step = width / bars.length;
+  const end = endOf(Math.max(...bars.map(({ value }) => value)));
+  const left = gutterOf(end, show);
+  const step = (width - left) / bars.length;
   const gap = step > 5 ? 2 : 0.5;
   const wide = Math.min(step - gap, 28);
   const textOf = ({ name, value, note }: Bar): string => `${name}: ${show(value)}${note === undefined ? '' : `, ${note}`}`;
@@ -157,19 +166,19 @@ export function Bars({ title, summary, none, columns, bars, show = plain }: Char
   const values = bars.map(({ value }) => value);
   const label = `${title}: ${bars.length} values, from ${show(Math.min(...values))} to ${show(Math.max(...values))}, the newest ${show(values.at(-1) ?? 0)}`;
   const point = (event: PointerEvent): void => {
-    const { left } = (event.currentTarget as Element).getBoundingClientRect();
-    setPointed(Math.max(0, Math.min(bars.length - 1, Math.floor((event.clientX - left) / step))));
+    const begin = (event.currentTarget as Element).getBoundingClientRect().left + left;
+    setPointed(Math.max(0, Math.min(bars.length - 1, Math.floor((event.clientX - begin) / step))));
   };
   return (
     <Figure title={title} summary={at === undefined ? summary : textOf(at)}>
       <div ref={place} class="plot">
         <svg role="img" aria-label={label} width={width} height={HEIGHT} onPointerMove={point} onPointerDown={point} onPointerLeave={() => setPointed(null)}>
-          <Grid width={width} end={end} show={show} />
+          <Grid left={left} width={width} end={end} show={show} />
           {bars.map(({ key, value }, index) => {
             const height = value === 0 ? 0 : Math.max((PLOT * value) / end, 2);
-            return <rect key={key} class={index === pointed ? 'bar pointed' : 'bar'} x={index * step + (step - wide) / 2} y={TOP + PLOT - height} width={wide} height={height} rx={Math.min(2, wide / 2)} />;
+            return <rect key={key} class={index === pointed ? 'bar pointed' : 'bar'} x={left + index * step + (step - wide) / 2} y={TOP + PLOT - height} width={wide} height={height} rx={Math.min(2, wide / 2)} />;
           })}
-          <Ticks width={width} names={bars.map(({ tick }) => tick)} />
+          <Ticks left={left} width={width} names={bars.map(({ tick }) => tick)} />
         </svg>
       </div>
       <Figures title={title} columns={columns} rows={[...bars].reverse().map((bar) => [bar.key, bar.name, bar.note === undefined ? show(bar.value) : `${show(bar.value)} (${bar.note})`])} />
@@ -197,6 +206,7 @@ export function Line({
   limit = null,
   name,
   show = plain,
+  endOf = axisEnd,
 }: ChartProps & {
   from: number;
   to: number;
@@ -216,8 +226,9 @@ export function Line({
       </Figure>
     );
   }
-  const end = axisEnd(Math.max(...[...line, ...expected].map(({ value }) => value), limit ?? 0));
-  const x = (at: number): number => (width * (at - from)) / Math.max(to - from, 1);
+  const end = endOf(Math.max(...[...line, ...expected].map(({ value }) => value), limit ?? 0));
+  const left = gutterOf(end, show);
+  const x = (at: number): number => left + ((width - left) * (at - from)) / Math.max(to - from, 1);
   const y = (value: number): number => TOP + PLOT - (PLOT * value) / end;
   const path = (places: readonly Place[]): string => places.map(({ at, value }, index) => `${index === 0 ? 'M' : 'L'}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join('');
   const [first, last] = [line[0] as Place, line.at(-1) as Place];
@@ -233,13 +244,13 @@ export function Line({
               <stop class="area-bottom" offset="1" />
             </linearGradient>
           </defs>
-          <Grid width={width} end={end} show={show} />
-          {limit === null ? null : <line class="limit" x1={0} x2={width} y1={y(limit)} y2={y(limit)} />}
+          <Grid left={left} width={width} end={end} show={show} />
+          {limit === null ? null : <line class="limit" x1={left} x2={width} y1={y(limit)} y2={y(limit)} />}
           <path fill={`url(#${fill})`} d={`${path(line)}L${x(last.at).toFixed(1)} ${TOP + PLOT}L${x(first.at).toFixed(1)} ${TOP + PLOT}Z`} />
           <path class="line" d={path(line)} />
           {expected.length < 2 ? null : <path class="expected" d={path(expected)} />}
           <circle class="end" cx={x(last.at)} cy={y(last.value)} r={3} />
-          <Ticks width={width} names={ticks} />
+          <Ticks left={left} width={width} names={ticks} />
         </svg>
       </div>
       <Figures

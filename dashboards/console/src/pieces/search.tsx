@@ -25,6 +25,8 @@ export function Search({ pages, onClose }: { pages: readonly Named[]; onClose: (
   const [text, setText] = useState('');
   const [asked, setAsked] = useState<Asked>({ text: '', found: [], error: null });
   const [chosen, setChosen] = useState(0);
+  /** Whether Enter came before the answer. */
+  const isAwaited = useRef(false);
   const id = useId();
   const wanted = text.trim();
   useEffect(() => dialog.current?.showModal(), []);
@@ -52,6 +54,12 @@ export function Search({ pages, onClose }: { pages: readonly Named[]; onClose: (
     onClose();
     go(path);
   };
+  useEffect(() => {
+    const [first] = found;
+    if (!isAwaited.current || !isAnswered) return;
+    isAwaited.current = false;
+    if (first !== undefined) leave(first.path);
+  }, [isAnswered]);
   const onKey = (event: KeyboardEvent): void => {
     const moves: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
     const move = moves[event.key];
@@ -60,10 +68,10 @@ export function Search({ pages, onClose }: { pages: readonly Named[]; onClose: (
       setChosen((place + move + found.length) % found.length);
     }
     const at = found[place];
-    if (event.key === 'Enter' && at !== undefined) {
-      event.preventDefault();
-      leave(at.path);
-    }
+    if (event.key !== 'Enter') return;
+    event.preventDefault();
+    if (at !== undefined) leave(at.path);
+    else isAwaited.current = wanted !== '' && !isAnswered;
   };
   return (
     <dialog ref={dialog} class="search-dialog" aria-label="Search" onClose={onClose} onClick={(event) => event.target === dialog.current && dialog.current?.close()}>
@@ -84,6 +92,7 @@ export function Search({ pages, onClose }: { pages: readonly Named[]; onClose: (
           onInput={(event) => {
             setText(event.currentTarget.value);
             setChosen(0);
+            isAwaited.current = false;
           }}
           onKeyDown={onKey}
         />
