@@ -81,6 +81,11 @@ test('the page shows head, lag, queue and tiers, anchors, and sets a tier', asyn
   const row = nearest.getByRole('row').filter({ has: page.getByTitle(id) });
   await row.getByText('custom').waitFor();
   await row.getByText('10 KiB').waitFor();
+  // The course since the page was opened, and who has used how much of a limit.
+  await page.getByRole('img', { name: /^In flight: from 0 to/ }).waitFor();
+  await page.getByRole('img', { name: /^Batches not anchored: from/ }).waitFor();
+  await page.getByRole('img', { name: /^Used of the nearest limit: \d+ values/ }).waitFor();
+  await page.getByRole('meter', { name: 'Signed requests in flight' }).waitFor();
   const segments = page.getByRole('region', { name: 'How the log is kept' }).getByRole('row');
   expect(await segments.count()).toBe(4);
   await segments.filter({ hasText: 'archived' }).waitFor();

@@ -135,6 +135,39 @@ test('a webhook is made, tested and switched off, and its deliveries are shown',
   receiver.close();
 });
 
+test('a test of a webhook says whether it arrived, with the answer and how long it took', async () => {
+  let answer = 204;
+  const receiver = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(answer).end());
+  }).listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const { page, context, client, faults } = await opened();
+  const webhook = await client.createWebhook({ url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`, events: ['template.created'] });
+  await go(page, `/webhooks/${webhook.id}`, 'Webhook');
+  const send = page.getByRole('button', { name: 'Send a test' });
+  await send.click();
+  await page.getByText('The test message arrived.').waitFor();
+  expect(await page.getByRole('status').filter({ hasText: 'arrived' }).textContent()).toMatch(/204.* after \d+ (ms|s|min)\./);
+  answer = 500;
+  await send.click();
+  await page.getByText('The test message did not arrive.').waitFor();
+  expect(await page.getByRole('alert').textContent()).toMatch(/500/);
+  expect(await page.getByText('The test message arrived.').count()).toBe(0);
+  // A delivery shows its answer, and how long after it was queued the last attempt began.
+  answer = 200;
+  await client.createTemplate({ name: 'delivered soon' });
+  const row = page.getByRole('row', { name: /template\.created/ });
+  await expect
+    .poll(async () => {
+      await page.getByRole('button', { name: 'Read again' }).click();
+      return row.first().textContent();
+    })
+    .toMatch(/delivered.*200.*\d+ (ms|s)/);
+  expect(faults).toEqual([]);
+  await context.close();
+  receiver.close();
+});
+
 test('usage is shown against the limits', async () => {
   const { page, context, faults } = await opened();
   await go(page, '/usage', 'Usage');

@@ -39,6 +39,7 @@ export function Anchors() {
         keyOf={({ id }) => id}
         columns={[
           { name: 'Anchor', show: ({ id, number }) => <Numbered path={`/anchors/${id}`} what="Anchor" number={number} /> },
+          { name: 'Chain', show: (anchor, place) => <Follows holds={follows(anchor, place)} what="anchor" number={anchor.number} /> },
           { name: 'Issued', show: ({ issued_at: at }) => <Ago at={at} /> },
           { name: 'After', show: interval, isNumber: true, isWide: true },
           {
@@ -53,7 +54,6 @@ export function Anchors() {
             isWide: true,
           },
           { name: 'Block', show: ({ block_number: block }) => (block === null ? <span class="faint">none</span> : <Count of={block} />), isNumber: true, isWide: true },
-          { name: 'Chain', show: (anchor, place) => <Follows holds={follows(anchor, place)} what="anchor" number={anchor.number} /> },
         ]}
       />
       <MoreOf of={anchors} none="There are no anchors yet." />

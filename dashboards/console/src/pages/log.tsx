@@ -87,6 +87,7 @@ export function Batches() {
         keyOf={({ id }) => id}
         columns={[
           { name: 'Batch', show: ({ id, number }) => <Numbered path={`/batches/${id}`} what="Batch" number={number} /> },
+          { name: 'Chain', show: (batch, place) => <Follows holds={follows(batch, place)} what="batch" number={batch.number} /> },
           { name: 'Sealed', show: ({ sealed_at: at }) => <Ago at={at} /> },
           { name: 'Actions', show: ({ action_count: count }) => <Count of={count} />, isNumber: true },
           {
@@ -106,7 +107,6 @@ export function Batches() {
           },
           { name: 'Status', show: ({ status }) => <State of={status} /> },
           { name: 'Head', show: ({ head, number }) => <Short value={head} what={`the head after batch ${number}`} />, isWide: true },
-          { name: 'Chain', show: (batch, place) => <Follows holds={follows(batch, place)} what="batch" number={batch.number} /> },
         ]}
       />
       <MoreOf of={batches} none="There are no batches yet." />

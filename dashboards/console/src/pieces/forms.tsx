@@ -134,7 +134,7 @@ export function Form({
     });
   };
   return (
-<form
+    <form
       onSubmit={onSubmit}
       onInput={() => doing.done !== null && doing.clear()}
       noValidate={noValidate}

@@ -2,7 +2,8 @@
 
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { type Found, type Named, find, known } from '../finding';
+import { find } from '../finding';
+import { type Found, type Named, known } from '../places';
 import { recent } from '../visited';
 import { Fault } from './notices';
 import { Stored } from './text';
