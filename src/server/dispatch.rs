@@ -440,7 +440,8 @@ impl RequestDispatcher {
         // A few endpoints let the caller say how long.
         let limit = query.number(WAIT.name)?.map(Duration::from_secs);
         let limit = limit.unwrap_or(MIN_SEQUENCE_TIMEOUT);
-        if engine.wait_for(wanted, limit).await {
+        let wait_for = engine.wait_for(wanted, limit);
+        if self.services.unless_stopping(wait_for).await? {
             return Ok(());
         }
         drop(wait);

@@ -176,6 +176,11 @@ impl ApiError {
         )
     }
 
+    /// UNAVAILABLE because the server stops before what the request waits for has come.
+    pub fn stopping() -> Self {
+        Self::unavailable("the server is stopping; ask again", RETRY_SOON_S)
+    }
+
     /// INTERNAL. The details go to the log under the request's id, not into the answer.
     pub fn internal(what: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %what, "a request failed with an internal error");

@@ -97,7 +97,7 @@ async fn get_proven(call: HandlerCall) -> ApiResult<HttpReply> {
         view.state_proof = Some(Box::new(proof));
     }
     let reply = HttpReply::ok(reading.sequence(), &view)?;
-    Ok(reply.tagged(&call.headers, &reading.tag(id), PRIVATE))
+    Ok(reply.tagged(&call.headers, &reading.tag(id, true), PRIVATE))
 }
 
 /// `GET /objects/{id}`

@@ -188,6 +188,10 @@ async fn list_proven(call: &HandlerCall, listing: ListRequest) -> ApiResult<Http
     let mut room = ProvenRoom::default();
     for object in std::mem::take(&mut page.items) {
         let place = object.trace.created_sequence;
+        if !room.replays(&object.trace, reading.sequence()) {
+            room.end(call, &listing, &mut page);
+            break;
+        }
         // One that has changed too often since has no known text there, and the page is not its.
         let then = within_history(reading.object_then(call, object).await)?;
         if !room.takes(then.as_ref().map_or(0, |object| object.properties.len())) {

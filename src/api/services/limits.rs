@@ -32,9 +32,9 @@ impl RequestLimits {
         let percent = config.organization_share_percent;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let requests = config.requests_max;
-        // Half of the requests in flight may wait for a sequence, with the same share.
+        // Half of the requests in flight may wait for a sequence. A wait may last for a minute, so a few callers must not
+        // hold all of these.
         let waits = (requests / 2).max(1);
-        let queue = |all| FairQueue::new(all, share(requests, percent), usize::MAX);
         Self {
             rates: Arc::new(RateLimits::new(config, engine)),
             answers: SharedBudget::new(
@@ -42,8 +42,8 @@ impl RequestLimits {
                 config.answer_bytes_total_max,
                 config.answer_bytes_per_caller,
             ),
-            requests: queue(requests),
-            waits: queue(waits),
+            requests: FairQueue::new(requests, share(requests, percent), usize::MAX),
+            waits: FairQueue::leaving_room(waits, share(waits, percent), usize::MAX),
             // One core is left to requests with short texts.
             large_texts: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             request_timeout: Duration::from_secs(config.request_timeout_s),

@@ -21,6 +21,7 @@ use kedge_http::auth::keys::KeysError;
 use kedge_http::auth::password::PasswordError;
 use kedge_http::body::BodyReader;
 use kedge_http::claims::ClaimChecker;
+use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::events::EventStreams;
 use kedge_http::files::FileContents;
 use kedge_http::idempotency::in_flight::KeysInFlight;
@@ -61,6 +62,20 @@ pub struct ApiServices {
     pub tracer: Option<Tracer>,
     /// Time that the engine has for a change.
     pub request_timeout: Duration,
+}
+
+impl ApiServices {
+    /// Waits for what a read asked for, but no longer than until the server stops: such a wait has nothing to finish, and
+    /// would hold up the stop.
+    ///
+    /// # Errors
+    /// The server stops.
+    pub async fn unless_stopping<T>(&self, awaited: impl Future<Output = T>) -> ApiResult<T> {
+        tokio::select! {
+            came = awaited => Ok(came),
+            () = self.streams.stopped() => Err(ApiError::stopping()),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

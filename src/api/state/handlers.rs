@@ -10,7 +10,8 @@ use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_protocol::hash::keccak_parts;
 use kedge_protocol::proof::AnchorProof;
 use kedge_protocol::resource::{
-    ApiKey, Dispute, FileRecord, Object, Organization, Template, Variation, Wallet, Webhook,
+    ApiKey, Dispute, FileRecord, Object, Organization, ResourceTrace, Template, Variation, Wallet,
+    Webhook,
 };
 use kedge_protocol::state::{EntryFields, StateEntry, StateProof};
 use kedge_protocol::time::rfc3339;
@@ -29,6 +30,9 @@ use crate::api::state::views::{AnsweredEntry, ProvenCheckpoint, StateProofView, 
 
 /// Items of a list that is proven, at most.
 pub const PROVEN_ITEMS_MAX: u64 = 100;
+/// Actions that a page of proven items replays, at most: those of its objects and templates that changed since the
+/// checkpoint.
+const REPLAYED_ACTIONS_MAX: u64 = 4_000;
 /// Time limit for a committed action to be published.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(1);
 /// Seconds to wait for a checkpoint, if the caller does not say.
@@ -83,7 +87,7 @@ async fn answer(call: HandlerCall, prefixes: &[Prefix]) -> ApiResult<HttpReply> 
     let Some(proven) = proven.into_iter().next().filter(|_| !is_hidden) else {
         return Err(call.missing(key.prefix));
     };
-    let tag = reading.tag(key);
+    let tag = reading.tag(key, proven.texts.are_known());
     let sequence = reading.sequence();
     let view = StateProofView::of(proven, reading.checkpoint);
     Ok(HttpReply::ok(sequence, &view)?.tagged(&call.headers, &tag, PRIVATE))
@@ -163,6 +167,7 @@ pub fn check_items(call: &HandlerCall) -> ApiResult<()> {
 #[derive(Default)]
 pub struct ProvenRoom {
     bytes: usize,
+    actions: u64,
     /// The place of the last item that was taken or left out.
     passed: Option<u128>,
 }
@@ -175,6 +180,20 @@ impl ProvenRoom {
             return false;
         }
         self.bytes = bytes;
+        true
+    }
+
+    /// Whether what an item was at the checkpoint can still be made, from its trace now. Its past is replayed if it has
+    /// changed since, and no more actions than its version counts are. The first one can always be made.
+    pub fn replays(&mut self, trace: &ResourceTrace, checkpoint_sequence: u64) -> bool {
+        if trace.sequence <= checkpoint_sequence || trace.created_sequence > checkpoint_sequence {
+            return true;
+        }
+        let actions = self.actions.saturating_add(trace.version);
+        if self.actions > 0 && actions > REPLAYED_ACTIONS_MAX {
+            return false;
+        }
+        self.actions = actions;
         true
     }
 
@@ -267,10 +286,8 @@ impl StateReading {
         let due_ms = engine.next_root_ms()?;
         if due_ms.saturating_sub(engine.now_ms()) <= wait_s * 1_000 {
             let _permit = call.services.limits.wait(call.holder)?;
-            if engine
-                .wait_for_root(wanted, Duration::from_secs(wait_s))
-                .await
-            {
+            let wait_for = engine.wait_for_root(wanted, Duration::from_secs(wait_s));
+            if call.services.unless_stopping(wait_for).await? {
                 return Ok(());
             }
         }
@@ -303,14 +320,17 @@ impl StateReading {
         self.checkpoint.signed.checkpoint.sequence
     }
 
-    /// The entity tag of an answer about a key.
-    pub fn tag(&self, key: Id) -> String {
+    /// The entity tag of an answer about a key, with texts or, where too much has changed since, without.
+    pub fn tag(&self, key: Id, has_texts: bool) -> String {
         let checkpoint = &self.checkpoint.signed.checkpoint;
         let hash = keccak_parts(&[
             &key.text_bytes(),
             &checkpoint.batches.to_be_bytes(),
             &checkpoint.state.0,
-            &[u8::from(self.checkpoint.anchor.is_some())],
+            &[
+                u8::from(self.checkpoint.anchor.is_some()),
+                u8::from(has_texts),
+            ],
         ]);
         let text = hash.to_string();
         format!("\"{}\"", &text[2..34])

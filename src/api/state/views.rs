@@ -275,6 +275,11 @@ impl StateProofsView {
 }
 
 impl StateTextsView {
+    /// Whether there are any.
+    pub fn are_known(&self) -> bool {
+        self.name.is_some() || self.properties.is_some()
+    }
+
     pub fn of_object(object: &Object) -> Self {
         Self {
             properties: Some(object.properties.clone()),

@@ -98,7 +98,7 @@ async fn get_proven(call: HandlerCall) -> ApiResult<HttpReply> {
     let proof = StateProofView::of(proven, reading.checkpoint.clone());
     view.state_proof = Some(Box::new(proof));
     let reply = HttpReply::ok(reading.sequence(), &view)?;
-    Ok(reply.tagged(&call.headers, &reading.tag(id), CACHE))
+    Ok(reply.tagged(&call.headers, &reading.tag(id, true), CACHE))
 }
 
 /// A template with the counts of its entry.
@@ -176,6 +176,10 @@ async fn list_proven(call: &HandlerCall, listing: ListRequest) -> ApiResult<Http
     let mut room = ProvenRoom::default();
     for template in std::mem::take(&mut page.items) {
         let place = template.trace.created_sequence;
+        if !room.replays(&template.trace, reading.sequence()) {
+            room.end(call, &listing, &mut page);
+            break;
+        }
         let then = reading.template_then(call, template).await?;
         if !room.takes(then.as_ref().map_or(0, text_bytes)) {
             room.end(call, &listing, &mut page);

@@ -50,6 +50,18 @@ impl<'a> NearCursor<'a> {
         Ok(())
     }
 
+    /// Moves to the first row whose key is above `key`.
+    ///
+    /// # Errors
+    /// The rows cannot be read.
+    pub(super) fn seek_past(&mut self, key: &[u8]) -> Result<(), StoreReadError> {
+        self.seek(key)?;
+        match self.rows.row()? {
+            Some((at, _)) if at == key => self.advance(),
+            _ => Ok(()),
+        }
+    }
+
     /// The present row; `None` after the last one.
     ///
     /// # Errors

@@ -82,8 +82,7 @@ impl<'a> StoredVersion<'a> {
         last: &Hash,
         mut each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
     ) -> Result<(), E> {
-        rows.seek(&entry_key(first, u64::MAX))?;
-        let mut passed: Option<Hash> = None;
+        rows.seek(&entry_key(first, self.version))?;
         while let Some((key, row)) = rows.row()? {
             let place = split_key(key).and_then(|(path, version)| {
                 let path = path.try_into().map(Hash).ok()?;
@@ -95,15 +94,17 @@ impl<'a> StoredVersion<'a> {
             if path > *last {
                 break;
             }
-            if version <= self.version && passed != Some(path) {
-                let value = split_entry_row(row).map(|(value, _)| value);
-                let value = value
-                    .ok_or_else(cut_off)
-                    .map_err(StoreReadError::row(Table::StateEntries, key))?;
-                each(&path, &value)?;
-                passed = Some(path);
+            // A leaf may have many versions: those after this one are passed together, and later those before it.
+            if version > self.version {
+                rows.seek(&entry_key(&path, self.version))?;
+                continue;
             }
-            rows.advance()?;
+            let value = split_entry_row(row).map(|(value, _)| value);
+            let value = value
+                .ok_or_else(cut_off)
+                .map_err(StoreReadError::row(Table::StateEntries, key))?;
+            each(&path, &value)?;
+            rows.seek_past(&entry_key(&path, 0))?;
         }
         Ok(())
     }

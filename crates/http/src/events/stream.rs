@@ -111,6 +111,16 @@ impl EventStreams {
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }
+
+    /// Waits until [`Self::stop`] was called.
+    pub async fn stopped(&self) {
+        // The sender lives as long as this.
+        let _ = self
+            .stopping
+            .subscribe()
+            .wait_for(|stopping| *stopping)
+            .await;
+    }
 }
 
 struct EventStreamBody {
