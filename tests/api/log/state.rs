@@ -4,6 +4,8 @@ use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::hash::keccak;
 use kedge_protocol::state::{EntryFields, StateEntry, StateProof};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::harness::{Caller, Server};
 
@@ -405,6 +407,34 @@ async fn a_past_template_is_shown_as_it_was() {
         (&again["texts"], &again["fields"]),
         (&first["texts"], &first["fields"])
     );
+}
+
+// Holds invariant 261.
+#[tokio::test]
+async fn reads_that_wait_do_not_hold_up_the_end() {
+    let mut server = Server::start_with(&["checkpoint_interval_s=50"]).await;
+    while server.get("/checkpoint", None).await.status != 200 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let ask =
+        "GET /checkpoint?at_least=9000000000000000&wait=60 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut waiting = Vec::new();
+    for _ in 0..5 {
+        let address = server.url.strip_prefix("http://").unwrap();
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(ask.as_bytes()).await.unwrap();
+        waiting.push(connection);
+    }
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let ended = tokio::task::spawn_blocking(move || (server.terminate(), server));
+    for mut connection in waiting {
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        assert!(answer.contains("the server is stopping"), "{answer}");
+    }
+    let (code, _server) = ended.await.unwrap();
+    assert_eq!(code, Some(0));
 }
 
 // Holds invariant 261.
