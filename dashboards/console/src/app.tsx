@@ -217,20 +217,25 @@ function Finder() {
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
-  const isMac = navigator.userAgent.includes('Mac');
+  const shortcut = navigator.userAgent.includes('Mac') ? '⌘K' : 'Ctrl K';
+  const button = useRef<HTMLButtonElement>(null);
+  const onClose = (): void => {
+    setOpen(false);
+    button.current?.focus();
+  };
   return (
     <>
-      <button type="button" class="finder" aria-label="Search" aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen(true)}>
+      <button ref={button} type="button" class="finder" aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen(true)}>
         <svg aria-hidden="true" viewBox="0 0 16 16" width="16" height="16">
           <circle cx="7" cy="7" r="4.5" />
           <path d="M10.5 10.5L14 14" />
         </svg>
-        <span class="label">Search</span>
-        <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+        <span class="label">Search</span>{' '}
+        <kbd>{shortcut}</kbd>
       </button>
       {isOpen ? (
         <Suspense fallback={null}>
-          <Search pages={NAMED} onClose={() => setOpen(false)} />
+          <Search pages={NAMED} onClose={onClose} />
         </Suspense>
       ) : null}
     </>

@@ -87,7 +87,7 @@ function Details({ of: event }: { of: EventView }) {
           </Fact>
         )}
       </Facts>
-      <Json value={event.data} label={`Details of ${event.position}`} />
+      <Json value={event.data} label={`Show details of ${event.position}`} />
     </>
   );
 }
@@ -133,7 +133,7 @@ export function Events() {
             {
               name: 'Details',
               show: ({ id, position }) => (
-                <button type="button" class="small" aria-expanded={opened === id} aria-label={`Details of ${position}`} onClick={() => setOpened(opened === id ? null : id)}>
+                <button type="button" class="small" aria-expanded={opened === id} aria-label={`Show details of ${position}`} onClick={() => setOpened(opened === id ? null : id)}>
                   {opened === id ? 'Hide' : 'Show'}
                 </button>
               ),

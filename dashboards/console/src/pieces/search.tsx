@@ -62,6 +62,12 @@ export function Search({ pages, onClose }: { pages: readonly Named[]; onClose: (
     if (first !== undefined) leave(first.path);
   }, [isAnswered]);
   const onKey = (event: KeyboardEvent): void => {
+    // A browser would empty the field first.
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      dialog.current?.close();
+      return;
+    }
     const moves: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
     const move = moves[event.key];
     if (move !== undefined && found.length > 0) {
