@@ -43,7 +43,7 @@ impl RequestLimits {
                 config.answer_bytes_per_caller,
             ),
             requests: FairQueue::new(requests, share(requests, percent), usize::MAX),
-            waits: FairQueue::leaving_room(waits, share(waits, percent), usize::MAX),
+            waits: FairQueue::leaving_room(waits, share(requests, percent), usize::MAX),
             // One core is left to requests with short texts.
             large_texts: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             request_timeout: Duration::from_secs(config.request_timeout_s),
