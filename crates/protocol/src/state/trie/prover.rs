@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::EMPTY_STATE_ROOT;
@@ -53,7 +54,7 @@ pub trait ProvenPlaces {
 }
 
 /// Remembers every place.
-impl ProvenPlaces for RefCell<HashMap<(NodePath, Hash), Arc<ProvenPlace>>> {
+impl<S: BuildHasher> ProvenPlaces for RefCell<HashMap<(NodePath, Hash), Arc<ProvenPlace>, S>> {
     fn find(&self, path: &NodePath, hash: &Hash) -> Option<Arc<ProvenPlace>> {
         self.borrow().get(&(*path, *hash)).cloned()
     }
@@ -79,8 +80,8 @@ pub fn prove_state<N: StateNodes, L: StateLeaves<Error = N::Error>>(
         return Ok(None);
     };
     let root = place.hash;
-    let places = RefCell::default();
-    ProvenPlaces::keep(&places, &top, &root, &Arc::new(place));
+    let places = RefCell::new(HashMap::<_, _>::new());
+    places.keep(&top, &root, &Arc::new(place));
     let nodes = prove_state_at(nodes, leaves, &root, paths, &places)?;
     Ok(nodes.map(|nodes| StateProofNodes { root, nodes }))
 }
