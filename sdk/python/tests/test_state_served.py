@@ -268,3 +268,24 @@ def test_an_item_that_is_bent_in_any_proven_member_is_refused(scene: Scene) -> N
                 with pytest.raises(Refused):
                     check_proven_answer(json.dumps({**page, "items": [{**item, name: value}]}).encode(), scene.trust, None)
                     pytest.fail(f"{name}: {value}")
+
+
+# Holds invariant 271.
+def test_an_item_without_what_a_text_would_prove_and_without_the_text_is_refused(scene: Scene) -> None:
+    client = scene.client
+    answers: list[Any] = [client.get_object(scene.objects[0], prove=True), client.get_template(scene.template, prove=True)]
+    tried = 0
+    for answer in answers:
+        proof = answer["state_proof"]
+        for left_out in proof["texts"]:
+            texts = {name: text for name, text in proof["texts"].items() if name != left_out}
+            other = {**answer, "state_proof": {**proof, "texts": texts}}
+            if left_out == "rules":
+                other["actions"] = [{name: member for name, member in rule.items() if name != "schema"} for rule in answer["actions"]]
+            else:
+                other[left_out] = None
+            with pytest.raises(Refused):
+                check_proven_answer(json.dumps(other).encode(), scene.trust, answer["id"])
+                pytest.fail(left_out)
+            tried += 1
+    assert tried == 4

@@ -120,6 +120,7 @@ def _same_rules(spelled: Mapping[str, Any], entry: TemplateEntry, schemas: tuple
     shown = [(one.get("kind"), one.get("who")) if isinstance(one, dict) and one.keys() <= _RULE else None for one in stated]
     if shown != [(rule.kind, rule.who) for rule in entry.rules]:
         return False
-    # A schema that the item shows is proven by its text alone.
-    texts = schemas if schemas is not None else ("",) * len(stated)
-    return all(_is_text(one.get("schema"), text) for one, text in zip(stated, texts))
+    # A schema that the item shows, or shows none of, is proven by its text alone.
+    if schemas is None:
+        return not stated
+    return all(_is_text(one.get("schema"), text) for one, text in zip(stated, schemas))
