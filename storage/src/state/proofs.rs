@@ -12,6 +12,7 @@ use crate::tables::Table;
 
 /// Above this number of leaves a missing topmost branch was dropped.
 const BARE_LEAVES_MAX: u64 = 1 << 14;
+
 impl StoreSnapshot {
     /// Whether the topmost place of a state is in memory, so that a proof reads only a few rows.
     pub fn remembers_state(&self, root: &Hash) -> bool {
@@ -55,17 +56,19 @@ impl StoreSnapshot {
             // Its versions were dropped meanwhile.
             return Ok(None);
         };
-        let proofs = keys
-            .iter()
-            .zip(paths)
-            .zip(proven)
-            .map(|((key, path), nodes)| {
-                Ok(StateProof {
-                    key: *key,
-                    entry: version.entry(&path)?.unwrap_or_default(),
-                    nodes,
-                })
+        let mut proofs = Vec::with_capacity(keys.len());
+        for ((key, path), proof) in keys.iter().zip(paths).zip(proven) {
+            let entry = version.entry(&path)?;
+            if entry.as_ref().map(|(value, _)| *value) != proof.value {
+                // A remembered place shows what the rows have no more.
+                return Ok(None);
+            }
+            proofs.push(StateProof {
+                key: *key,
+                entry: entry.map(|(_, entry)| entry).unwrap_or_default(),
+                nodes: proof.nodes,
             });
-        proofs.collect::<Result<_, _>>().map(Some)
+        }
+        Ok(Some(proofs))
     }
 }

@@ -41,12 +41,12 @@ impl<'a> StoredVersion<'a> {
         }
     }
 
-    /// The entry at a path, in RLP.
-    pub(super) fn entry(&self, path: &Hash) -> Result<Option<Vec<u8>>, StoreReadError> {
+    /// The entry at a path: its keccak256, and it in RLP.
+    pub(super) fn entry(&self, path: &Hash) -> Result<Option<(Hash, Vec<u8>)>, StoreReadError> {
         let key = entry_key(path, self.version);
         let mut entries = self.entries.borrow_mut();
         let found = row_at(&mut entries, &key, |row| {
-            split_entry_row(row).map(|(_, entry)| entry.to_vec())
+            split_entry_row(row).map(|(value, entry)| (value, entry.to_vec()))
         })?;
         let read = found.map(|entry| {
             entry

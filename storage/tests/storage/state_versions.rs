@@ -1,5 +1,6 @@
 //! Versions that the newest root reads stay while the next one is made, however often that is left and begun again.
 
+use kedge_protocol::Id;
 use kedge_storage::{StateError, StateRoot, Store, Table};
 
 use crate::state_model::StateModel;
@@ -44,4 +45,37 @@ fn a_root_that_was_left_half_written_hides_nothing_that_the_newest_one_reads() {
         model.commit(&store, 20);
         assert_eq!(make(&store).root, model.root(), "seed {seed}");
     }
+}
+
+// Holds invariant 272.
+#[test]
+fn a_remembered_place_proves_no_entry_that_was_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut model = StateModel::new(60);
+    let store = model.open(directory.path());
+    store.track_state();
+    model.commit(&store, 800);
+    let first = make(&store);
+    store.keep_states(vec![first.batches]).unwrap();
+    let old = store.snapshot();
+    let keys: Vec<Id> = model.resources.keys().copied().collect();
+    let proven = old.state_proofs(first.batches, &keys).unwrap().unwrap();
+    for proof in &proven {
+        assert_eq!(proof.verify(&first.root), Ok(()));
+    }
+    // The snapshot still has the first root, whose rows a compaction drops.
+    for _ in 0..4 {
+        model.commit(&store, 800);
+    }
+    make(&store);
+    store.keep_states(Vec::new()).unwrap();
+    store.drop_expired().unwrap();
+    let mut refused = 0;
+    for key in &keys {
+        match old.state_proofs(first.batches, &[*key]).unwrap() {
+            Some(proofs) => assert_eq!(proofs[0].verify(&first.root), Ok(())),
+            None => refused += 1,
+        }
+    }
+    assert!(refused > 0, "nothing was dropped");
 }

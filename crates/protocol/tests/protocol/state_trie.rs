@@ -343,7 +343,10 @@ fn check_proofs(state: &MemoryState, root: Hash, places: &PlaceMemory, dice: &mu
     let made = prove_state(state, state, &paths).unwrap().unwrap();
     assert_eq!(made.root, root);
     let remembered = prove_state_at(state, state, &root, &paths, places).unwrap();
-    assert_eq!(remembered.as_ref(), Some(&made.nodes));
+    for ((path, proof), nodes) in paths.iter().zip(remembered.unwrap()).zip(&made.nodes) {
+        assert_eq!(proof.nodes, *nodes);
+        assert_eq!(proof.value.as_ref(), state.leaves.get(path), "{path}");
+    }
     let retainer: ProofRetainer = paths.iter().map(|path| Nibbles::unpack(path.0)).collect();
     let mut builder = HashBuilder::default().with_proof_retainer(retainer);
     for (path, value) in &state.leaves {
@@ -417,7 +420,8 @@ fn remembered_places_give_the_proofs_of_their_own_root_alone() {
     let mut paths = [state_path(&id(7)), state_path(&id(8))];
     paths.sort_unstable();
     let prove = |state: &MemoryState, root: &Hash, paths: &[Hash]| {
-        prove_state_at(state, state, root, paths, &places).unwrap()
+        let proofs = prove_state_at(state, state, root, paths, &places).unwrap();
+        proofs.map(|proofs| -> Vec<_> { proofs.into_iter().map(|proof| proof.nodes).collect() })
     };
     let proven = prove(&state, &first, &paths[..1]);
     assert!(proven.is_some());

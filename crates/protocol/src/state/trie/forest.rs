@@ -240,32 +240,43 @@ impl TrieForest {
         }
     }
 
-    /// Appends the nodes of the proof of `path` from the place of its tree on.
-    pub(super) fn prove(&self, path: &Hash, proof: &mut Vec<Vec<u8>>) {
+    /// Appends the nodes of the proof of `path` from the place of its tree on. Returns the value of its leaf; `None` if there is
+    /// none.
+    pub(super) fn prove(&self, path: &Hash, proof: &mut Vec<Vec<u8>>) -> Option<Hash> {
         let shares = |top: &&TreeTop| shared_nibbles(self.path_in(top.node), path) >= top.place;
         let mut next = self.tops.iter().find(shares).copied();
         let mut nodes = NodeBatch::default();
+        let mut value = None;
         while let Some(top) = next.take() {
             self.push_top(top, &mut nodes);
-            if let TreeNode::Branch(place) = top.node {
-                let branch = &self.branches[place];
-                if branch.depth > top.place {
-                    // After the extension comes its branch, if the path leads there.
-                    let leads_on = shared_nibbles(self.path_in(top.node), path) >= branch.depth;
-                    next = leads_on.then_some(TreeTop {
-                        place: branch.depth,
-                        ..top
-                    });
-                } else {
-                    let child = branch.nodes[usize::from(nibble_at(path, branch.depth))];
-                    next = child.map(|node| TreeTop {
-                        node,
-                        place: branch.depth + 1,
-                    });
+            match top.node {
+                TreeNode::Part(part) => {
+                    let part = &self.parts[part];
+                    value = (part.path == *path).then_some(part.value);
                 }
+                TreeNode::Branch(place) => next = self.under(top, place, path),
             }
         }
         proof.extend(nodes.nodes().map(<[u8]>::to_vec));
+        value
+    }
+
+    /// What stands under a branch, or under the extension that leads to it, on the way to `path`.
+    fn under(&self, top: TreeTop, place: usize, path: &Hash) -> Option<TreeTop> {
+        let branch = &self.branches[place];
+        if branch.depth > top.place {
+            // After the extension comes its branch, if the path leads there.
+            let leads_on = shared_nibbles(self.path_in(top.node), path) >= branch.depth;
+            return leads_on.then_some(TreeTop {
+                place: branch.depth,
+                ..top
+            });
+        }
+        let child = branch.nodes[usize::from(nibble_at(path, branch.depth))];
+        child.map(|node| TreeTop {
+            node,
+            place: branch.depth + 1,
+        })
     }
 
     /// Finds the branches over the parts from `begin` on that share `place` nibbles: one wherever the common beginning of

@@ -24,7 +24,7 @@ pub use build::{PathOrderError, StateRootBuilder};
 pub use node::NodeProblem;
 pub use proof::{StateProof, StateProofError, breaks_trie};
 pub use prover::{
-    ProofNodes, ProvenPlace, ProvenPlaces, StateProofNodes, prove_state, prove_state_at,
+    PathProof, ProvenPlace, ProvenPlaces, StateProofNodes, prove_state, prove_state_at,
 };
 pub use update::{StateLeaves, StateNodes, StateTrieError, StateUpdate, update_state};
 

@@ -14,7 +14,16 @@ use crate::Hash;
 use crate::hash::keccak;
 
 /// Nodes of one proof, from the root on.
-pub type ProofNodes = Vec<Vec<u8>>;
+type ProofNodes = Vec<Vec<u8>>;
+
+/// The proof of one path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathProof {
+    /// Its nodes, from the root on.
+    pub nodes: ProofNodes,
+    /// keccak256 of the entry whose presence it shows; `None` if it shows absence.
+    pub value: Option<Hash>,
+}
 
 /// Nodes of the proofs of several paths.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,22 +91,25 @@ pub fn prove_state<N: StateNodes, L: StateLeaves<Error = N::Error>>(
     let root = place.hash;
     let places = RefCell::new(HashMap::<_, _>::new());
     places.keep(&top, &root, &Arc::new(place));
-    let nodes = prove_state_at(nodes, leaves, &root, paths, &places)?;
-    Ok(nodes.map(|nodes| StateProofNodes { root, nodes }))
+    let proofs = prove_state_at(nodes, leaves, &root, paths, &places)?;
+    Ok(proofs.map(|proofs| StateProofNodes {
+        root,
+        nodes: proofs.into_iter().map(|proof| proof.nodes).collect(),
+    }))
 }
 
-/// For each path the nodes of its proof in the state with this root, of presence or of absence; `None` if the branches and
-/// leaves do not give the root. A place in `places` is not read again.
+/// The proof of each path in the state with this root; `None` if the branches and leaves do not give the root. A place in
+/// `places` is not read again, so that the entries may be gone although there is a proof.
 ///
 /// # Errors
-/// Branches or leaves could not be read.
+/// Branches or leaves could not be read, or leaves do not rise.
 pub fn prove_state_at<N: StateNodes, L: StateLeaves<Error = N::Error>, P: ProvenPlaces>(
     nodes: &N,
     leaves: &L,
     root: &Hash,
     paths: &[Hash],
     places: &P,
-) -> Result<Option<Vec<ProofNodes>>, StateTrieError<N::Error>> {
+) -> Result<Option<Vec<PathProof>>, StateTrieError<N::Error>> {
     let prover = TrieProver {
         nodes,
         leaves,
@@ -118,8 +130,8 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>, P: ProvenPlaces> TrieProve
         &self,
         root: &Hash,
         path: &Hash,
-    ) -> Result<Option<ProofNodes>, StateTrieError<N::Error>> {
-        let mut proof = Vec::new();
+    ) -> Result<Option<PathProof>, StateTrieError<N::Error>> {
+        let mut nodes = Vec::new();
         let mut place = NodePath::default();
         // What the node above says.
         let mut expected = *root;
@@ -129,12 +141,12 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>, P: ProvenPlaces> TrieProve
             };
             let digit = nibble_at(path, place.depth());
             let child = found.branch.as_ref().and_then(|(branch, node)| {
-                proof.push(node.clone());
+                nodes.push(node.clone());
                 hash_of_stored(branch, digit)
             });
             let Some(hash) = child else {
-                found.forest.prove(path, &mut proof);
-                return Ok(Some(proof));
+                let value = found.forest.prove(path, &mut nodes);
+                return Ok(Some(PathProof { nodes, value }));
             };
             expected = *hash;
             place = place.child(digit);
