@@ -136,7 +136,7 @@ impl RocksDatabase {
         })
     }
 
-    /// Whether a root was made of the rows.
+    /// Whether the rows have a root.
     fn has_root(&self) -> Result<bool, rocksdb::Error> {
         let mut roots = self.db.raw_iterator_cf(self.table(Table::StateRoots));
         roots.seek_to_first();

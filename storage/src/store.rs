@@ -384,7 +384,7 @@ impl Store {
         Ok(snapshot)
     }
 
-    /// Writes rows to a store without a log of its own ([`Store::scratch`]).
+    /// Writes rows to a store that has no log ([`Store::scratch`]).
     pub fn put_rows(&self, group: &WriteGroup) -> Result<StoreSnapshot, CommitError> {
         if self.read_only.as_deref() != Some(NO_LOG) {
             return Err(CommitError::ReadOnly(

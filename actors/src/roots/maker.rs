@@ -288,7 +288,7 @@ impl RootMaker {
             Err(StateError::Read(error @ StoreReadError::Archived { .. })) => {
                 tracing::error!(
                     %error,
-                    "the state's root waits: a part of the log that it is made of is archived; put the segments back"
+                    "the state's root waits: a part of the log that it is made from is archived; put the segments back"
                 );
                 self.not_before = env.now() + ARCHIVED_AGAIN_AFTER;
                 return Ok(None);

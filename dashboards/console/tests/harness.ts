@@ -39,7 +39,7 @@ export function stage(options: Record<string, string> = {}): Stage {
   const all = {} as Stage;
   beforeAll(async () => {
     all.server = await startServer({ KEDGE_RATE_LIMITS: 'off', ...options });
-    // Without an address of its own, a page that the test serves may ask no RPC of this machine.
+    // A page that the test serves has no address, so it may ask no RPC of this machine.
     const args = process.env['CONSOLE_DIST'] === undefined ? [] : ['--disable-features=LocalNetworkAccessChecks'];
     all.browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: ['--no-sandbox', ...args] });
     all.url = `${all.server.baseUrl}/console`;

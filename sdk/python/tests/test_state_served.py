@@ -159,7 +159,7 @@ def test_only_who_may_see_it_gets_a_proof(scene: Scene, server: Server) -> None:
 
 
 def test_an_anchored_checkpoint_stays(make: Maker) -> None:
-    # A server of its own: what is anchored ends the proofs at checkpoints below it.
+    # A separate server: what is anchored ends the proofs at checkpoints below it.
     own = Server("rate_limits=off")
     try:
         client = registered(make, own.url)

@@ -16,7 +16,7 @@ pub(super) struct StoredVersion<'a> {
     rows: &'a StoreSnapshot,
     version: u64,
     nodes: RefCell<Vec<NearCursor<'a>>>,
-    /// Whether each length of paths has a cursor of its own: the branches that a long walk visits one after the other
+    /// Whether each length of paths has its own cursor: the branches that a long walk visits one after the other
     /// are neighbours among those of their length. For a few branches one cursor is cheaper.
     is_walked: bool,
     entries: RefCell<NearCursor<'a>>,

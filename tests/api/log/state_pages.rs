@@ -92,7 +92,7 @@ async fn a_page_that_waits_for_a_checkpoint_holds_no_place() {
         server.get("/objects", Some(&ann.token)).await.expect(200)
     };
     tokio::select! {
-        answers = requests => panic!("nobody waited: {}", answers[0].status),
+        answers = requests => panic!("no request waited: {}", answers[0].status),
         answer = other => assert_eq!(answer.body["items"][0]["id"], json!(object)),
     }
 }

@@ -89,7 +89,7 @@ impl Vectors {
         Some(Box::new(self.entry(wallet)))
     }
 
-    /// The leaf in a batch of its own.
+    /// The leaf as the only one of a batch.
     fn leaf(&self, value: &Value) -> OpenedLeafEvidence {
         let leaf = LogLeaf {
             sequence: value["sequence"].as_u64().unwrap(),

@@ -4,7 +4,7 @@
 //! An entry's integrity is a hash over every action on its resource, in order. So actions that lead from nothing to
 //! that integrity are all that there were, and none can be left out, put in or moved. Two things no history shows: that
 //! the log holds no later action which the entry ignores (evidence of [stale state](crate::state::faults::stale_state)
-//! does, for whoever holds such an action), and what actions on other resources changed, such as a template's counts.
+//! does, for those who hold such an action), and what actions on other resources changed, such as a template's counts.
 //!
 //! - [`cover`]: the place of a batch in a checkpoint's log;
 //! - [`trace`]: the actions that lead to an entry.

@@ -46,8 +46,9 @@ pub(super) fn replay(
         EntryFields::Dispute(shown) => {
             unshown.push(UnshownField {
                 name: "organization_id",
-                why: "the server's own key signs a verdict, for whoever brought the dispute"
-                    .to_owned(),
+                why:
+                    "the server's own key signs a verdict, for the wallet that brought the dispute"
+                        .to_owned(),
             });
             after_all(subject.id, shown.organization_id, None, &actions, known)?
         }

@@ -171,8 +171,8 @@ impl HistoryServer {
                     self.add_state(other, batches, files).await?;
                     if files.state_of(other).is_none() {
                         return refuse(format!(
-                            "the server does not show {other} to this wallet, and the replay needs its state proof: whoever \
-                             may see it can save the answer of GET /state/{other}?checkpoint={batches}"
+                            "the server does not show {other} to this wallet, and the replay needs its state proof: a \
+                             wallet that may see it can save the answer of GET /state/{other}?checkpoint={batches}"
                         ));
                     }
                 }
