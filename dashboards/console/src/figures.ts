@@ -4,6 +4,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const YEAR = 365 * DAY;
 
 /** The end of an axis of whole numbers: 1, 2 or 5 times a power of ten, at least `most`. */
 export function axisEnd(most: number): number {
@@ -22,7 +23,8 @@ export function lasting(ms: number): string {
   if (ms < 2 * MINUTE) return `${Math.round(ms / SECOND)} s`;
   if (ms < 2 * HOUR) return `${Math.round(ms / MINUTE)} min`;
   if (ms < 2 * DAY) return `${Math.round(ms / HOUR)} h`;
-  return `${Math.round(ms / DAY)} days`;
+  if (ms < 2 * YEAR) return `${Math.round(ms / DAY)} days`;
+  return `${Math.round(ms / YEAR)} years`;
 }
 
 /** A time relative to `now`. */

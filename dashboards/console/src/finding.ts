@@ -1,6 +1,7 @@
 /** What the server knows under the text of a search: numbers, addresses, hashes, and names as far as the API finds them. */
 
 import { ServerError, actionId } from '@kedge/sdk';
+import { isId, shortened } from './pieces/text';
 import type { Found } from './places';
 import { login, reader } from './session';
 import { readReady } from './standing';
@@ -9,8 +10,6 @@ import { readReady } from './standing';
 const NEWEST = 200;
 /** Records of one kind that a name finds. */
 const FOUND_MAX = 6;
-
-const shortened = (text: string): string => `${text.slice(0, 12)}…${text.slice(-6)}`;
 
 type Search = () => Promise<Found[]>;
 
@@ -133,7 +132,7 @@ function searchesFor(text: string): Search[] {
   if (/^[0-9]{1,15}$/.test(text)) return ofNumber(text);
   if (/^0x[0-9a-f]{64}$/.test(lower)) return ofHash(lower);
   if (/^0x[0-9a-f]{40}$/.test(lower)) return ofAddress(lower);
-  if (/^[a-z]{3}_[0-9a-z]{26}$/.test(lower) && !lower.startsWith('wal_')) return [];
+  if (isId(lower) && !lower.startsWith('wal_')) return [];
   return lower.length < 2 ? [] : ofName(text);
 }
 

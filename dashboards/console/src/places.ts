@@ -1,6 +1,6 @@
 /** What the text of a search names without asking the server. */
 
-import { pageOf } from './pieces/text';
+import { isId, pageOf } from './pieces/text';
 
 /** Something found. */
 export interface Found {
@@ -44,7 +44,7 @@ export function known(text: string, pages: readonly Named[]): Found[] {
   const lower = asked.toLowerCase();
   if (lower === '') return [];
   const found: Found[] = [];
-  if (/^[a-z]{3}_[0-9a-z]{26}$/.test(lower)) {
+  if (isId(lower)) {
     const prefix = lower.slice(0, 3);
     const page = pageOf(lower);
     const listed = LISTED[prefix];

@@ -1,5 +1,7 @@
 /** Pages that were shown lately: where a login returns to, and what the search offers first. Only in memory. */
 
+import { shortened } from './pieces/text';
+
 /** A page that was shown. */
 export interface Visit {
   readonly path: string;
@@ -20,7 +22,7 @@ export function visited(name: string, isListed: boolean): void {
   wanted = path;
   if (path === '/' || !isListed) return;
   const [, , id = ''] = path.split('/');
-  const title = /^[a-z]{3}_/.test(id) && !/[0-9]/.test(name) ? `${name} ${id.slice(0, 12)}…${id.slice(-6)}` : name;
+  const title = /^[a-z]{3}_/.test(id) && !/[0-9]/.test(name) ? `${name} ${shortened(id)}` : name;
   visits = [{ path, title }, ...visits.filter((visit) => visit.path !== path)].slice(0, VISITS_MAX);
 }
 

@@ -30,6 +30,8 @@ export interface Watched {
   readonly context: BrowserContext;
   /** Errors in the page's log, exceptions, and violations of the policy. */
   readonly faults: string[];
+  /** Requests to the server, with their queries. */
+  readonly asked: string[];
   /** Requests to other hosts than the server. */
   readonly outside: string[];
 }
@@ -72,7 +74,7 @@ export async function open(on: Stage, path = '/', options: Parameters<Browser['n
   if (build !== undefined) await showBuild(context, on, build);
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
-  const watched: Watched = { page, context, faults: [], outside: [] };
+  const watched: Watched = { page, context, faults: [], asked: [], outside: [] };
   page.on('pageerror', (error) => watched.faults.push(`exception: ${error.message}`));
   page.on('console', (message) => {
     // A refusal that the test provokes is in the log too; the policy's violations are there as errors.
@@ -80,7 +82,8 @@ export async function open(on: Stage, path = '/', options: Parameters<Browser['n
   });
   page.on('request', (request) => {
     const url = request.url();
-    if (!url.startsWith(`${on.server.baseUrl}/`) && !url.startsWith('blob:') && !url.startsWith('data:')) watched.outside.push(url);
+    if (url.startsWith(`${on.server.baseUrl}/`)) watched.asked.push(url.slice(on.server.baseUrl.length));
+    else if (!url.startsWith('blob:') && !url.startsWith('data:')) watched.outside.push(url);
   });
   await context.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => console.error(`policy: ${violatedDirective} ${blockedURI}`));
@@ -122,8 +125,12 @@ export async function logIn(page: Page, { email, key }: { email: string; key?: s
   await page.getByRole('button', { name: 'Log out' }).waitFor();
 }
 
-/** What axe finds that is serious or worse. */
+/** What axe finds that is serious or worse, once no colour is on its way to another one. */
 export async function seriousFindings(page: Page): Promise<string[]> {
+  await page.evaluate(async () => {
+    const ending = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity);
+    await Promise.allSettled(ending.map(({ finished }) => finished));
+  });
   await page.evaluate(axeSource);
   return page.evaluate(async () => {
     const { axe } = window as unknown as { axe: { run: () => Promise<{ violations: { id: string; impact: string; help: string; nodes: { html: string; failureSummary: string }[] }[] }> } };

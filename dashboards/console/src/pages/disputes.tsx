@@ -11,7 +11,7 @@ import { Area, Form } from '../pieces/forms';
 import { List } from '../pieces/lists';
 import { Fault, Loaded, Notice } from '../pieces/notices';
 import { Page, Part } from '../pieces/page';
-import { Ago } from '../pieces/rows';
+import { Ago } from '../pieces/ago';
 import { Count, Fact, Facts, Hash, Json, Ref, State, Stored, Time } from '../pieces/text';
 import { reader } from '../session';
 

@@ -5,7 +5,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { Choice, Field } from '../pieces/forms';
 import { Fault } from '../pieces/notices';
 import { Page } from '../pieces/page';
-import { Ago, Rows, Short } from '../pieces/rows';
+import { Ago } from '../pieces/ago';
+import { Rows, Short } from '../pieces/rows';
 import { Count, Fact, Facts, Json, Ref, Stored, Time } from '../pieces/text';
 import { reader } from '../session';
 

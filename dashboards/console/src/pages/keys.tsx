@@ -7,7 +7,7 @@ import { neededOf, textOf } from '../fields';
 import { Field, Form, Outcome, Sure } from '../pieces/forms';
 import { List } from '../pieces/lists';
 import { Page, Part, Signed } from '../pieces/page';
-import { Ago } from '../pieces/rows';
+import { Ago } from '../pieces/ago';
 import { Secret } from '../pieces/secret';
 import { Stored, Time } from '../pieces/text';
 import { login, reader } from '../session';

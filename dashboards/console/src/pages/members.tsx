@@ -7,7 +7,7 @@ import { textOf } from '../fields';
 import { Choice, Field, Form, Outcome, Sure } from '../pieces/forms';
 import { List } from '../pieces/lists';
 import { Page, Part, Signed } from '../pieces/page';
-import { Ago } from '../pieces/rows';
+import { Ago } from '../pieces/ago';
 import { Secret } from '../pieces/secret';
 import { Copy, Hash, State, Stored } from '../pieces/text';
 import { login, reader } from '../session';

@@ -7,7 +7,7 @@ import { useLoading } from '../loading';
 import { Bars, Line, Share } from '../pieces/charts';
 import { Loaded } from '../pieces/notices';
 import { Page, Part } from '../pieces/page';
-import { Ago } from '../pieces/rows';
+import { Ago } from '../pieces/ago';
 import { Bytes, Copy, Count, Fact, Facts, Hash, Stored } from '../pieces/text';
 import { reader } from '../session';
 

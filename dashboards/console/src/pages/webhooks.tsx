@@ -10,7 +10,7 @@ import { Field, Form, Outcome, Sure } from '../pieces/forms';
 import { List } from '../pieces/lists';
 import { Loaded, Notice } from '../pieces/notices';
 import { Page, Part, Signed } from '../pieces/page';
-import { Ago } from '../pieces/rows';
+import { Ago } from '../pieces/ago';
 import { Secret } from '../pieces/secret';
 import { Count, Fact, Facts, Hash, Ref, State, Stored, Time } from '../pieces/text';
 import { reader } from '../session';

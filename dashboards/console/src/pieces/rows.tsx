@@ -1,10 +1,8 @@
 /** Compact tables: one line a record on every screen. A narrow one leaves out the columns that are `wide`. */
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { now } from '../clock';
-import { relative } from '../figures';
-import { Stored, pageOf } from './text';
+import { type CopyState, useCopying } from '../copying';
+import { pageOf } from './text';
 
 /** A column of a compact table. */
 export interface RowColumn<T> {
@@ -71,36 +69,13 @@ export function Rows<T>({
   );
 }
 
-/** A time, relative to now; the exact one is its title. */
-export function Ago({ at }: { at: string | number | null | undefined }) {
-  if (at == null) return <span class="faint">never</span>;
-  const date = new Date(at);
-  if (Number.isNaN(date.getTime())) return <Stored text={String(at)} />;
-  return (
-    <time class="ago" dateTime={date.toISOString()} title={`${date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })} (${date.toISOString()})`}>
-      {relative(date.getTime(), now.value)}
-    </time>
-  );
-}
-
-const WORDS = { '': 'Copy', copied: 'Copied', failed: 'Not copied' } as const;
+const WORDS: Record<CopyState, string> = { '': 'Copy', copied: 'Copied', failed: 'Not copied' };
 
 /** An id or a hash in a line: its beginning and end, linked to its page if it has one, and a button that copies all. */
 export function Short({ value, what, isLinked = true }: { value: string; what: string; isLinked?: boolean }) {
-  const [state, setState] = useState<keyof typeof WORDS>('');
-  useEffect(() => {
-    if (state === '') return undefined;
-    const timer = setTimeout(() => setState(''), 2_000);
-    return () => clearTimeout(timer);
-  }, [state]);
+  const [state, copy] = useCopying(value);
   const page = isLinked ? pageOf(value) : null;
   const text = value.length > 16 ? `${value.slice(0, 10)}…${value.slice(-4)}` : value;
-  const copy = (): void => {
-    navigator.clipboard.writeText(value).then(
-      () => setState('copied'),
-      () => setState('failed'),
-    );
-  };
   return (
     <span class="short">
       {page === null ? (

@@ -5,7 +5,7 @@
 
 import { writeJson } from '@kedge/sdk';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useCopying } from '../copying';
 
 /** A tenant's text. */
 export const Stored = ({ text }: { text: string }) => <bdi class="stored">{text}</bdi>;
@@ -21,14 +21,17 @@ const PAGES: Record<string, string> = {
   whk: 'webhooks',
 };
 
+/** Whether a text has the form of an id. */
+export const isId = (text: string): boolean => /^[a-z]{3}_[0-9a-z]{26}$/.test(text);
+
 /** Path of the page for an id, if there is one. */
 export function pageOf(id: string): string | null {
-  const page = /^[a-z]{3}_[0-9a-z]{26}$/.test(id) ? PAGES[id.slice(0, 3)] : undefined;
+  const page = isId(id) ? PAGES[id.slice(0, 3)] : undefined;
   return page === undefined ? null : `#/${page}/${id}`;
 }
 
 /** Beginning and end of an id or a hash, enough to recognise it. */
-const shortened = (text: string): string => (text.length > 22 ? `${text.slice(0, 12)}…${text.slice(-6)}` : text);
+export const shortened = (text: string): string => (text.length > 22 ? `${text.slice(0, 12)}…${text.slice(-6)}` : text);
 
 /** An id, linked to its page. */
 export function Ref({ id }: { id: string }) {
@@ -43,18 +46,7 @@ export function Ref({ id }: { id: string }) {
 
 /** A button that copies a text. */
 export function Copy({ text, what }: { text: string; what: string }) {
-  const [state, setState] = useState<'' | 'copied' | 'failed'>('');
-  useEffect(() => {
-    if (state === '') return undefined;
-    const timer = setTimeout(() => setState(''), 2_000);
-    return () => clearTimeout(timer);
-  }, [state]);
-  const copy = (): void => {
-    navigator.clipboard.writeText(text).then(
-      () => setState('copied'),
-      () => setState('failed'),
-    );
-  };
+  const [state, copy] = useCopying(text);
   return (
     <button type="button" class="small" onClick={copy} aria-label={`Copy ${what}`}>
       {state === 'copied' ? 'Copied' : state === 'failed' ? 'Not copied' : 'Copy'}
