@@ -145,7 +145,8 @@ impl Duties for LeaderDuties {
             let anchored = anchoring.begin().await;
             let served = webhooks::start(&config, &services).await;
             if let Some(operator) = operator {
-                name_operator(&services, operator).await;
+                // The write waits for other nodes, and the lease is not renewed meanwhile.
+                tokio::spawn(async move { name_operator(&services, operator).await });
             }
             anchored.map_err(|error| format!("anchoring: {error}"))?;
             served.map_err(|error| format!("webhooks: {error}"))

@@ -11,6 +11,7 @@ use kedge_storage::CommitError;
 use tokio::time::Instant;
 
 use crate::metric_definitions as metric;
+use crate::node::lead::NodeLease;
 use crate::node::node_status::{FRESH, LeaderAddress, ReplicaRole, longer_than};
 use crate::node::runner::{ReplicaFailure, ReplicaNode, ReplicaTransition, StopReply};
 
@@ -98,23 +99,27 @@ impl ReplicaNode {
             // The reader of the stream has the frame too.
             return Ok((None, Some(ReplicaTransition::Follow)));
         }
+        let mut held = NodeLease::taken_at(revision);
         if self.engine.published().head.batches == 0
-            && let Some(next) = self.name_first_key(follower, (term, revision)).await?
+            && let Some(next) = self.name_first_key(follower, term, &mut held).await?
         {
             return Ok((None, Some(next)));
         }
         self.engine.set_stalled(None);
         self.engine.lead().await?;
         self.show_leading(term, begun)?;
+        let revision = held.revision;
         Ok((None, Some(ReplicaTransition::Lead { term, revision })))
     }
 
-    /// Registers the first key of an empty log. This waits until enough other nodes hold the frame, and the node must
-    /// stay stoppable meanwhile. Returns the next state if this node does not lead.
+    /// Registers the first key of an empty log. This waits until enough other nodes hold the frame. Meanwhile the node
+    /// stays stoppable, and it keeps the lease or learns that another node leads: that node's followers never report the
+    /// awaited frame as their last one. Returns the next state if this node does not lead.
     async fn name_first_key(
         &mut self,
         follower: LogFollower,
-        (term, revision): (u64, u64),
+        term: u64,
+        held: &mut NodeLease,
     ) -> Result<Option<ReplicaTransition>, ReplicaFailure> {
         tracing::info!(
             term,
@@ -124,6 +129,7 @@ impl ReplicaNode {
         let running = self.engine.running();
         let mut naming = pin!(running.blocking(move || follower.name_first_key(key)));
         let mut stopping = None;
+        let mut renew = self.renewals();
         let named = loop {
             tokio::select! {
                 biased;
@@ -134,10 +140,15 @@ impl ReplicaNode {
                         self.log.end("this node stops");
                     }
                 }
+                _ = renew.tick(), if self.log.is_leading() => {
+                    if !self.renew(term, held).await {
+                        self.log.end("another node has taken the lease");
+                    }
+                }
             }
         };
         if let Some(stopping) = stopping {
-            self.release(term, revision, None).await;
+            self.release(term, held.revision, None).await;
             return Ok(Some(stopping.done()));
         }
         if let Err(FollowError::Commit(CommitError::Fenced(why))) = named {

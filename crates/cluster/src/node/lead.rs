@@ -6,7 +6,7 @@ use crate::{Cluster, ClusterMember};
 use kedge_actors::Engine;
 use kedge_log::frame::header::FORMAT;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, timeout};
 
 use crate::metric_definitions as metric;
 use crate::node::HandOverError;
@@ -72,12 +72,23 @@ async fn allow_roots(cluster: Cluster, engine: Engine) {
 }
 
 /// This node's hold of the lease.
-struct NodeLease {
-    revision: u64,
+pub(crate) struct NodeLease {
+    pub(crate) revision: u64,
     /// The servers' last confirmation.
     renewed_at: Instant,
     /// Start of the period in which it must not lead.
     unfit_since: Option<Instant>,
+}
+
+impl NodeLease {
+    /// The lease that was just taken with this revision.
+    pub(crate) fn taken_at(revision: u64) -> Self {
+        Self {
+            revision,
+            renewed_at: Instant::now(),
+            unfit_since: None,
+        }
+    }
 }
 
 impl ReplicaNode {
@@ -93,19 +104,14 @@ impl ReplicaNode {
         let Some(mut failed) = self.engine.leading_failure() else {
             return Ok(ReplicaTransition::Follow);
         };
-        let mut held = NodeLease {
-            revision,
-            renewed_at: Instant::now(),
-            unfit_since: None,
-        };
+        let mut held = NodeLease::taken_at(revision);
         let (lost, gone) = watch::channel(None);
         let looking = look_at_stream(self.cluster.clone(), lost);
         let _looking = AbortingTask::spawn(looking);
         self.engine.allow_roots(false);
         let allowing = allow_roots(self.cluster.clone(), self.engine.clone());
         let _allowing = AbortingTask::spawn(allowing);
-        let mut renew = tokio::time::interval(self.options.lease / 4);
-        renew.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut renew = self.renewals();
         loop {
             tokio::select! {
                 biased;
@@ -187,8 +193,15 @@ impl ReplicaNode {
         }
     }
 
+    /// When to renew the lease.
+    pub(crate) fn renewals(&self) -> Interval {
+        let mut renewals = tokio::time::interval(self.options.lease / 4);
+        renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        renewals
+    }
+
     /// Renews the lease; false if another node has it. Without an answer this node keeps leading: the stream decides.
-    async fn renew(&self, term: u64, held: &mut NodeLease) -> bool {
+    pub(crate) async fn renew(&self, term: u64, held: &mut NodeLease) -> bool {
         let limit = self.options.lease / 2;
         let claim = self.claim(term);
         let renewing = self.lease.take(held.revision, &claim);

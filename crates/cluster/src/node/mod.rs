@@ -46,7 +46,8 @@ pub type ReplicaFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Tasks of a leader outside the engine. Its actors belong to the engine and end with the leadership.
 pub trait Duties: Send + Sync + 'static {
-    /// Starts the tasks. An error names those that failed to start; the node leads nevertheless.
+    /// Starts the tasks. An error names those that failed to start; the node leads nevertheless. It must not wait for a
+    /// write or for the chain: the lease is renewed only after it.
     fn begin(&self) -> ReplicaFuture<Result<(), String>>;
 
     /// Called after the leadership has ended.
