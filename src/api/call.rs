@@ -49,6 +49,8 @@ pub struct HandlerCall {
     pub client_address: ClientAddress,
     /// The holder whose shares of scarce resources the request uses.
     pub holder: ShareHolder,
+    /// Items of a page with proofs that were counted on the limits: no more are shown.
+    pub items_max: Option<u32>,
     /// The request's id; for a request carried out earlier, its id at that time.
     pub request_id: Arc<str>,
 }

@@ -190,6 +190,7 @@ impl ListRequest {
             Ok::<_, ApiError>(u128::from_be_bytes(place))
         };
         let after = query.get("cursor").map(open).transpose()?;
+        let limit = call.items_max.map_or(limit, |max| limit.min(max.into()));
         Ok(Self {
             scope,
             limit: limit as usize,

@@ -204,7 +204,7 @@ impl RequestDispatcher {
                     let path = parts.uri.path();
                     change(call, path, submission, signature.overdue, *answer).await
                 }
-                (AnswerMode::Handler(handler), None) => self.read(call, *handler).await,
+                (AnswerMode::Handler(handler), None) => self.read(call, *handler, active).await,
                 _ => Err(ApiError::internal(&"a row signs, and has a handler")),
             };
             drop(permit);
@@ -478,6 +478,7 @@ impl RequestDispatcher {
             shown_once: None,
             client_address: active.charge.client_address(),
             holder: active.charge.holder(),
+            items_max: None,
             request_id: Arc::clone(&active.request_id),
         }
     }
@@ -485,19 +486,32 @@ impl RequestDispatcher {
     /// Runs a handler; pages are read on separate threads.
     async fn read(
         &self,
-        call: HandlerCall,
+        mut call: HandlerCall,
         handler: fn(HandlerCall) -> ReplyFuture<'static>,
+        active: &ActiveRequest,
     ) -> ApiResult<HttpReply> {
         let holder = call.holder;
         if !call.endpoint.reads_page() {
             return handler(call).await;
         }
         // Nothing waits in one of the few places for pages.
-        StateReading::wait_before_page(&call).await?;
+        let wanted = StateReading::before_page(&call).await?;
+        let rates = &self.services.limits.rates;
+        if let Some(wanted) = wanted {
+            // The request itself is the first item.
+            let more = rates.count_items(&active.charge, wanted.saturating_sub(1));
+            call.items_max = Some(1 + more.await?);
+        }
+        let items_max = call.items_max;
         let answer = handler(call);
         let runtime = tokio::runtime::Handle::current();
         let read = move || runtime.block_on(answer);
-        self.services.reads.read_page(holder, read).await
+        let reply = self.services.reads.read_page(holder, read).await;
+        if let Some(counted) = items_max {
+            let shown = reply.as_ref().map_or(1, |reply| reply.proven_items.max(1));
+            rates.give_items_back(&active.charge, counted.saturating_sub(shown));
+        }
+        reply
     }
 }
 

@@ -56,7 +56,7 @@ pub use read::{
 };
 pub use rocks::table_files_max;
 pub use sealing::SealError;
-pub use snapshot::{RawRow, StoreReadError, StoreSnapshot};
+pub use snapshot::{PastResources, RawRow, StoreReadError, StoreSnapshot};
 pub use state::{ResourceEntries, StateError, StateRoot};
 pub use store::{CommitError, LogReplicator, Store, StoreAccess, StoreMode, StoreOptions};
 pub use tables::Table;

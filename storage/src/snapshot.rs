@@ -1,6 +1,7 @@
 //! Snapshots: the store after a commit, readable from any thread for as long as it is held.
 
 mod error;
+mod past_resources;
 mod rows;
 
 use std::ops::Bound;
@@ -18,6 +19,7 @@ use crate::tables::meta::{APPLIED_KEY, AppliedFrame, HEAD_KEY, LogHead};
 use crate::tables::row::BincodeRow;
 
 pub use error::StoreReadError;
+pub use past_resources::PastResources;
 pub(crate) use rows::TableCursor;
 use rows::{MergedRows, RecentRows};
 

@@ -8,7 +8,8 @@ use kedge_protocol::checkpoint::{Checkpoint, SignedCheckpoint};
 use kedge_protocol::log_tree;
 use kedge_runtime::executor::{EnginePart, StepWait};
 use kedge_storage::{
-    CommitError, SideWrite, StateError, StateRoot, StoreMode, StoreReadError, StoreSnapshot,
+    CommitError, PastResources, SideWrite, StateError, StateRoot, StoreMode, StoreReadError,
+    StoreSnapshot,
 };
 use metrics::{counter, gauge, histogram};
 use tokio::sync::oneshot;
@@ -295,6 +296,10 @@ impl RootMaker {
             }
             Err(error) => return Err(error.into()),
         };
+        inner
+            .roots
+            .resources
+            .hold(made.batches, PastResources::of(at));
         let took = env.now().saturating_duration_since(begun);
         histogram!(metric::ROOT_SECONDS).record(took);
         counter!(metric::ROOTS_MADE).increment(1);

@@ -6,18 +6,20 @@
 mod due;
 mod kept;
 mod maker;
+mod resources;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kedge_protocol::checkpoint::SignedCheckpoint;
-use kedge_storage::{StoreMode, StoreReadError, StoreSnapshot};
+use kedge_storage::{PastResources, StoreMode, StoreReadError, StoreSnapshot};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 pub(crate) use due::DueRoots;
 pub(crate) use maker::start;
+use resources::RootResources;
 
 use crate::engine::Engine;
 
@@ -36,6 +38,7 @@ pub struct RootOptions {
 /// What the maker of roots shares with the engine.
 pub(crate) struct RootState {
     pub(crate) due: DueRoots,
+    resources: RootResources,
     /// The number of batches that a part waits for, such as the anchor; 0 for none.
     wanted: AtomicU64,
     /// When this node, if it leads, asks for the next root, Unix milliseconds.
@@ -52,6 +55,7 @@ impl RootState {
     pub(crate) fn new(is_on: bool, replicated: bool) -> Self {
         Self {
             due: DueRoots::new(is_on),
+            resources: RootResources::default(),
             wanted: AtomicU64::new(0),
             next_ms: AtomicU64::new(0),
             newest: watch::channel(None).0,
@@ -120,6 +124,12 @@ impl Engine {
             }
         }
         Ok(None)
+    }
+
+    /// Objects and templates as they were at the root over so many batches, if it is one of the newest that this process has
+    /// made.
+    pub fn resources_at_root(&self, batches: u64) -> Option<PastResources> {
+        self.inner.roots.resources.at(batches)
     }
 
     /// Waits until a signed checkpoint with a root covers this sequence; false after `timeout`.

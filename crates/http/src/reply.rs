@@ -25,6 +25,8 @@ pub struct HttpReply {
     pub is_known: bool,
     /// Never compressed.
     pub is_uncoded: bool,
+    /// Items that come with their proofs, each of which counts as a request.
+    pub proven_items: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +72,15 @@ impl HttpReply {
             sequence,
             is_known: false,
             is_uncoded: false,
+            proven_items: 0,
         }
+    }
+
+    /// The answer has so many items that come with their proofs.
+    #[must_use]
+    pub fn with_proven(mut self, items: usize) -> Self {
+        self.proven_items = u32::try_from(items).unwrap_or(u32::MAX);
+        self
     }
 
     /// Turns compression off.

@@ -15,9 +15,7 @@ use crate::api::call::HandlerCall;
 use crate::api::listing::{ListPage, ListRequest, ListSource, Rows};
 use crate::api::objects::handlers::sees;
 use crate::api::objects::views::ObjectView;
-use crate::api::state::handlers::{
-    ProvenRoom, StateReading, check_items, is_proven, within_history,
-};
+use crate::api::state::handlers::{ProvenRoom, StateReading, is_proven, within_history};
 use crate::api::state::views::{ProvablePage, StateProofsView, StateTextsView};
 use crate::api::templates::handlers::seen_template;
 
@@ -180,7 +178,6 @@ pub async fn list(call: HandlerCall) -> ApiResult<HttpReply> {
 
 /// The page's objects as they were at the newest checkpoint, with their state proofs.
 async fn list_proven(call: &HandlerCall, listing: ListRequest) -> ApiResult<HttpReply> {
-    check_items(call)?;
     let reading = StateReading::choose_now(call)?;
     let snapshot = &reading.snapshot;
     let mut page = page(call, &listing, snapshot)?;
@@ -188,7 +185,7 @@ async fn list_proven(call: &HandlerCall, listing: ListRequest) -> ApiResult<Http
     let mut room = ProvenRoom::default();
     for object in std::mem::take(&mut page.items) {
         let place = object.trace.created_sequence;
-        if !room.replays(&object.trace, reading.sequence()) {
+        if !room.replays(&object.trace, &reading) {
             room.end(call, &listing, &mut page);
             break;
         }
@@ -215,7 +212,8 @@ async fn list_proven(call: &HandlerCall, listing: ListRequest) -> ApiResult<Http
         has_more: page.has_more,
         state_proofs: Some(StateProofsView::of(proven, reading.checkpoint.clone())),
     };
-    listing.reply(call, reading.sequence(), &page)
+    let reply = listing.reply(call, reading.sequence(), &page)?;
+    Ok(reply.with_proven(page.items.len()))
 }
 
 fn page(

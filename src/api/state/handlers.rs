@@ -17,7 +17,7 @@ use kedge_protocol::state::{EntryFields, StateEntry, StateProof};
 use kedge_protocol::time::rfc3339;
 use kedge_protocol::{Code, Id, Prefix};
 use kedge_rules::rights::sees_template;
-use kedge_storage::{AnchorProgress, StoreSnapshot, StoredResource};
+use kedge_storage::{AnchorProgress, PastResources, StoreSnapshot, StoredResource};
 
 use crate::api::call::HandlerCall;
 use crate::api::endpoint::{CHECKPOINT, MIN_SEQUENCE};
@@ -29,7 +29,7 @@ use crate::api::state::past_templates;
 use crate::api::state::views::{AnsweredEntry, ProvenCheckpoint, StateProofView, StateTextsView};
 
 /// Items of a list that is proven, at most.
-pub const PROVEN_ITEMS_MAX: u64 = 100;
+pub const PROVEN_ITEMS_MAX: u32 = 100;
 /// Actions that a page of proven items replays, at most: those of its objects and templates that changed since the
 /// checkpoint.
 const REPLAYED_ACTIONS_MAX: u64 = 4_000;
@@ -44,6 +44,9 @@ pub struct StateReading {
     /// Holds the checkpoint's versions, and rows at or after it.
     pub snapshot: StoreSnapshot,
     pub checkpoint: ProvenCheckpoint,
+    /// Objects and templates at the checkpoint, unless it is older than the newest ones or the process is newer. Without
+    /// them what changed since is replayed, as far as that goes.
+    resources: Option<PastResources>,
 }
 
 /// `GET /objects/{id}/state-proof`
@@ -151,17 +154,6 @@ fn of<T: StoredResource>(
     Ok(snapshot.resource::<T>(key)?.map(organization))
 }
 
-/// The limit of a list's items is lower if they come with their proofs.
-pub fn check_items(call: &HandlerCall) -> ApiResult<()> {
-    match call.query.number("limit")? {
-        Some(limit) if limit > PROVEN_ITEMS_MAX => {
-            let message = format!("must be 1 to {PROVEN_ITEMS_MAX} with prove=true");
-            Err(ApiError::field("/limit", "range", message))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// How much still fits on a page of proven items. An item is what it was at the checkpoint, which may be much larger than
 /// what it is, and its texts stand in the answer twice: in the item and in the proof.
 #[derive(Default)]
@@ -185,8 +177,10 @@ impl ProvenRoom {
 
     /// Whether what an item was at the checkpoint can still be made, from its trace now. Its past is replayed if it has
     /// changed since, and no more actions than its version counts are. The first one can always be made.
-    pub fn replays(&mut self, trace: &ResourceTrace, checkpoint_sequence: u64) -> bool {
-        if trace.sequence <= checkpoint_sequence || trace.created_sequence > checkpoint_sequence {
+    pub fn replays(&mut self, trace: &ResourceTrace, reading: &StateReading) -> bool {
+        let at = reading.sequence();
+        let is_known = trace.sequence <= at || trace.created_sequence > at;
+        if is_known || reading.resources.is_some() {
             return true;
         }
         let actions = self.actions.saturating_add(trace.version);
@@ -230,7 +224,7 @@ impl StateReading {
         Self::choose_now(call)
     }
 
-    /// [`Self::choose`] without a wait: for a page, whose reader holds one of a few places. [`Self::wait_before_page`] has
+    /// [`Self::choose`] without a wait: for a page, whose reader holds one of a few places. [`Self::before_page`] has
     /// waited.
     pub fn choose_now(call: &HandlerCall) -> ApiResult<Self> {
         if let Some(found) = Self::found(call)? {
@@ -243,12 +237,23 @@ impl StateReading {
         )?)
     }
 
-    /// Waits for the checkpoint that the proofs of a page need.
-    pub async fn wait_before_page(call: &HandlerCall) -> ApiResult<()> {
-        if is_proven(call)? {
-            Self::choose(call).await?;
+    /// The number of items that a page with proofs asks for, once the checkpoint that they need is there; `None` for a page
+    /// without.
+    pub async fn before_page(call: &HandlerCall) -> ApiResult<Option<u32>> {
+        if !is_proven(call)? {
+            return Ok(None);
         }
-        Ok(())
+        let wanted = call.query.number("limit")?;
+        let wanted = wanted.unwrap_or(PROVEN_ITEMS_MAX.into());
+        let Some(wanted) = u32::try_from(wanted)
+            .ok()
+            .filter(|wanted| *wanted <= PROVEN_ITEMS_MAX)
+        else {
+            let message = format!("must be 1 to {PROVEN_ITEMS_MAX} with prove=true");
+            return Err(ApiError::field("/limit", "range", message));
+        };
+        Self::choose(call).await?;
+        Ok(Some(wanted))
     }
 
     fn found(call: &HandlerCall) -> ApiResult<Option<Self>> {
@@ -306,9 +311,14 @@ impl StateReading {
         if snapshot.root_at(signed.checkpoint.batches)?.is_none() {
             return Err(gone(call, signed.checkpoint.batches)?);
         }
+        let resources = call
+            .services
+            .engine
+            .resources_at_root(signed.checkpoint.batches);
         Ok(Self {
             snapshot,
             checkpoint: ProvenCheckpoint { signed, anchor },
+            resources,
         })
     }
 
@@ -436,6 +446,9 @@ impl StateReading {
         if object.trace.sequence <= sequence {
             return Ok(Some(object));
         }
+        if let Some(resources) = &self.resources {
+            return Ok(resources.object(object.id)?);
+        }
         let engine = &call.services.engine;
         // The state's snapshot may be newer than what is published.
         engine
@@ -476,6 +489,9 @@ impl StateReading {
         }
         if template.trace.sequence <= sequence {
             return Ok(Some(template));
+        }
+        if let Some(resources) = &self.resources {
+            return Ok(resources.template(template.id)?);
         }
         let snapshot = self.snapshot.clone();
         let read = move || past_templates::template_at(&snapshot, &template, sequence);

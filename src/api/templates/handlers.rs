@@ -13,7 +13,7 @@ use kedge_storage::StoreSnapshot;
 
 use crate::api::call::HandlerCall;
 use crate::api::listing::{ListPage, ListRequest, ListSource};
-use crate::api::state::handlers::{ProvenRoom, StateReading, check_items, is_proven, not_reached};
+use crate::api::state::handlers::{ProvenRoom, StateReading, is_proven, not_reached};
 use crate::api::state::views::{
     AnsweredEntry, ProvablePage, StateProofView, StateProofsView, StateTextsView,
 };
@@ -169,14 +169,13 @@ fn text_bytes(template: &Template) -> usize {
 
 /// The page's templates as they were at the newest checkpoint, with their state proofs.
 async fn list_proven(call: &HandlerCall, listing: ListRequest) -> ApiResult<HttpReply> {
-    check_items(call)?;
     let reading = StateReading::choose_now(call)?;
     let mut page = page(call, &listing, &reading.snapshot)?;
     let mut templates = Vec::with_capacity(page.items.len());
     let mut room = ProvenRoom::default();
     for template in std::mem::take(&mut page.items) {
         let place = template.trace.created_sequence;
-        if !room.replays(&template.trace, reading.sequence()) {
+        if !room.replays(&template.trace, &reading) {
             room.end(call, &listing, &mut page);
             break;
         }
@@ -202,6 +201,7 @@ async fn list_proven(call: &HandlerCall, listing: ListRequest) -> ApiResult<Http
         state_proofs: Some(StateProofsView::of(proven, reading.checkpoint.clone())),
     };
     let reply = listing.reply(call, reading.sequence(), &page)?;
+    let reply = reply.with_proven(page.items.len());
     Ok(reply.etagged(&call.headers, CACHE))
 }
 
@@ -241,7 +241,6 @@ fn list_variations_proven(
     listing: &ListRequest,
     template: Id,
 ) -> ApiResult<HttpReply> {
-    check_items(call)?;
     let reading = StateReading::choose_now(call)?;
     let mut page = page_of_variations(call, listing, (&reading.snapshot, template))?;
     let mut variations = Vec::with_capacity(page.items.len());
@@ -267,5 +266,6 @@ fn list_variations_proven(
         has_more: page.has_more,
         state_proofs: Some(StateProofsView::of(proven, reading.checkpoint.clone())),
     };
-    listing.reply(call, reading.sequence(), &page)
+    let reply = listing.reply(call, reading.sequence(), &page)?;
+    Ok(reply.with_proven(page.items.len()))
 }

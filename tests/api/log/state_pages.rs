@@ -58,8 +58,18 @@ async fn a_page_replays_a_bounded_number_of_actions() {
             .map(|item| item["id"].as_str().unwrap().to_owned())
             .collect()
     };
+    let all = page("/objects?prove=true".to_owned()).await;
+    assert_eq!(shown(&all), ids);
+
+    // A process that has made no root replays what changed since.
+    let server = server.restart_with(&["checkpoint_interval_s=3600"]).await;
+    let page = |path: String| {
+        let (server, token) = (&server, &ann.token);
+        async move { server.get(&path, Some(token)).await.expect(200).body }
+    };
     let first = page("/objects?prove=true".to_owned()).await;
     assert_eq!(shown(&first), ids[..2]);
+    assert_eq!(first["items"], json!(all["items"].as_array().unwrap()[..2]));
     assert_eq!(first["items"][0]["properties"]["n"], json!(1_599));
     let cursor = first["cursor"].as_str().unwrap();
     let second = page(format!("/objects?prove=true&cursor={cursor}")).await;
@@ -152,6 +162,13 @@ async fn an_object_with_a_long_history_since_does_not_fail_a_page() {
     let before = server.get(page, Some(&ann.token)).await.expect(200).body;
     assert_eq!(before["items"].as_array().unwrap().len(), 2);
     update(&server, &ann, &busy, 1_200).await;
+    let after = server.get(page, Some(&ann.token)).await.expect(200);
+    assert_eq!(after.body, before);
+    let again = server.get(&path, Some(&ann.token)).await.expect(200);
+    assert_eq!(again.body, with_texts.body);
+
+    // A process that has made no root replays what changed since, as far as the object's history is listed.
+    let server = server.restart_with(&["checkpoint_interval_s=3600"]).await;
     let after = server.get(page, Some(&ann.token)).await.expect(200).body;
     let items = after["items"].as_array().unwrap();
     assert_eq!(items.len(), 1, "{items:?}");

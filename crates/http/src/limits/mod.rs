@@ -208,20 +208,58 @@ impl RateLimits {
             _ if class == LimitClass::Free => Ok(()),
             Some(id) => {
                 let account = self.account(id)?;
-                let leases = self.leases().filter(|_| self.enforced);
-                let taken = if let Some(leases) = leases {
-                    let taking = self.take_leased(leases, &account, class, tally.taken_s);
-                    taking.await
-                } else {
-                    self.catch_up(&account)?;
-                    account.take(class, tally.taken_s, self.enforced)
-                };
-                taken.map_err(|standing| refuse(&standing, tally.taken_s))?;
+                let taken = self.take(&account, class, tally.taken_s).await?;
+                let is_leased = taken.map_err(|standing| refuse(&standing, tally.taken_s))?;
                 self.note(&account);
-                tally.counted = ChargeTarget::Organization(account, class, leases.is_some());
+                tally.counted = ChargeTarget::Organization(account, class, is_leased);
                 Ok(())
             }
             None => self.count_address(tally),
+        }
+    }
+
+    /// Counts a request, on leases while this node has them from the leader; returns whether it did.
+    async fn take(
+        &self,
+        account: &LimitAccount,
+        class: LimitClass,
+        taken_s: u64,
+    ) -> ApiResult<Result<bool, LimitStatus>> {
+        let Some(leases) = self.leases().filter(|_| self.enforced) else {
+            self.catch_up(account)?;
+            let taken = account.take(class, taken_s, self.enforced);
+            return Ok(taken.map(|()| false));
+        };
+        let taken = self.take_leased(leases, account, class, taken_s).await;
+        Ok(taken.map(|()| true))
+    }
+
+    /// Counts so many more requests on the limits of one that was counted, for the items of its answer, or as many as there
+    /// is room for. Returns how many.
+    ///
+    /// # Errors
+    /// The rows cannot be read.
+    pub async fn count_items(&self, tally: &LimitCharge, wanted: u32) -> ApiResult<u32> {
+        let ChargeTarget::Organization(account, class, was_leased) = &tally.counted else {
+            return Ok(wanted);
+        };
+        for counted in 0..wanted {
+            match self.take(account, *class, tally.taken_s).await? {
+                Ok(is_leased) if is_leased == *was_leased => {}
+                // The node began or ceased to lead.
+                Ok(_) | Err(_) => return Ok(counted),
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// Returns the items that the answer does not have.
+    pub fn give_items_back(&self, tally: &LimitCharge, items: u32) {
+        if let ChargeTarget::Organization(account, class, is_leased) = &tally.counted {
+            for _ in 0..items {
+                account.give_back(*class, tally.taken_s, *is_leased);
+            }
+            self.note(account);
         }
     }
 

@@ -132,7 +132,7 @@ impl LimitAccount {
     }
 
     /// Gives back a request counted at that time, on leases or by [`Self::take`].
-    fn give_back(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
+    pub(super) fn give_back(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
         for &policy in LimitPolicy::covering(class) {
             let counter = if is_leased {
                 self.leased().used(policy)

@@ -70,6 +70,46 @@ async fn each_endpoint_has_its_limit() {
     .await;
 }
 
+// Holds invariant 21.
+#[tokio::test]
+async fn a_page_with_proofs_counts_as_its_items_and_has_no_more_than_are_left() {
+    let server = Server::start_with(&[ON]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let template_id = ann.new_template(&server, "t").await;
+    let mint = ("mint", template_id.as_str(), "{}");
+    ann.bus(&server, &[mint; 12], true).await.expect(200);
+    server.admin("anchor-now");
+    let page = async |limit: u64| {
+        let path = format!("/objects?prove=true&limit={limit}");
+        server.get(&path, Some(&ann.token)).await.expect(200)
+    };
+    // A window may end in between.
+    for _ in 0..3 {
+        let begin = reported(&me(&server, &ann).await.expect(200));
+        let some = page(5).await;
+        assert_eq!(some.body["items"].as_array().unwrap().len(), 5);
+        let all = page(100).await;
+        assert_eq!(all.body["items"].as_array().unwrap().len(), 12);
+        let (some, all) = (reported(&some), reported(&all));
+        let mut left = all.remaining;
+        while left > 4 {
+            left = reported(&me(&server, &ann).await).remaining;
+        }
+        let last = page(100).await;
+        let end = reported(&last);
+        if begin.reset != end.reset {
+            continue;
+        }
+        assert_eq!(some.remaining + 5, begin.remaining);
+        assert_eq!(all.remaining + 12, some.remaining);
+        assert_eq!(last.body["items"].as_array().unwrap().len() as u64, left);
+        assert_eq!(last.body["has_more"], json!(true));
+        assert_eq!(end.remaining, 0);
+        return;
+    }
+    panic!("three windows ended within a few requests");
+}
+
 // Holds invariant 120.
 #[tokio::test]
 async fn what_has_not_changed_costs_nothing() {
