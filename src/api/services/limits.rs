@@ -23,6 +23,8 @@ pub struct RequestLimits {
     /// Permits for requests in flight.
     requests: Arc<FairQueue<ShareHolder>>,
     waits: Arc<FairQueue<ShareHolder>>,
+    /// Waits of callers without credentials: a few addresses must not hold the organizations' places.
+    public_waits: Arc<FairQueue<ShareHolder>>,
     large_texts: Arc<Semaphore>,
     request_timeout: Duration,
 }
@@ -35,6 +37,7 @@ impl RequestLimits {
         // Half of the requests in flight may wait for a sequence. A wait may last for a minute, so a few callers must not
         // hold all of these.
         let waits = (requests / 2).max(1);
+        let public_waits = (waits / 4).max(1);
         Self {
             rates: Arc::new(RateLimits::new(config, engine)),
             answers: SharedBudget::new(
@@ -43,7 +46,12 @@ impl RequestLimits {
                 config.answer_bytes_per_caller,
             ),
             requests: FairQueue::new(requests, share(requests, percent), usize::MAX),
-            waits: FairQueue::leaving_room(waits, share(requests, percent), usize::MAX),
+            waits: FairQueue::leaving_room(waits - waits / 4, share(requests, percent), usize::MAX),
+            public_waits: FairQueue::leaving_room(
+                public_waits,
+                share(public_waits, percent),
+                usize::MAX,
+            ),
             // One core is left to requests with short texts.
             large_texts: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             request_timeout: Duration::from_secs(config.request_timeout_s),
@@ -65,7 +73,11 @@ impl RequestLimits {
 
     /// Admits a read that waits for a sequence.
     pub fn wait(&self, holder: ShareHolder) -> ApiResult<FairPermit<ShareHolder>> {
-        permit(&self.waits, holder)
+        let waits = match holder {
+            ShareHolder::Organization(_) => &self.waits,
+            ShareHolder::Address(_) => &self.public_waits,
+        };
+        permit(waits, holder)
     }
 
     /// Runs work on a request's text of `bytes` bytes: here, or on a separate thread.

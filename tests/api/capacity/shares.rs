@@ -73,6 +73,29 @@ async fn reads_that_wait_leave_room_for_others_however_many_organizations_wait()
     late.await.refused(503, "UNAVAILABLE");
 }
 
+// Holds invariant 126.
+#[tokio::test]
+async fn addresses_without_credentials_leave_the_organizations_their_places_for_waits() {
+    let server = Server::start_with(&["requests_max=16"]).await;
+    let ann = Caller::register(&server, "ann@example.com").await;
+    let wait = b"GET /batches?min_sequence=1000000 HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut held = Vec::new();
+    for host in 2..14 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, host], 0).into()).unwrap();
+        let address = server.address().parse().unwrap();
+        let mut stream = socket.connect(address).await.unwrap();
+        stream.write_all(wait).await.unwrap();
+        held.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let late = server.get("/batches?min_sequence=1000000", None);
+    late.await.refused(503, "UNAVAILABLE");
+    let mut waits = waiting(&server, &ann).await;
+    let answered = tokio::time::timeout(Duration::from_secs(1), waits.read_u8()).await;
+    assert!(answered.is_err(), "an organization has no place to wait");
+}
+
 // Holds invariant 127.
 #[tokio::test]
 async fn a_body_that_comes_slowly_keeps_nobody_out() {
