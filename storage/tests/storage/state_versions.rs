@@ -1,7 +1,7 @@
 //! Versions that the newest root reads stay while the next one is made, however often that is left and begun again.
 
-use kedge_protocol::Id;
-use kedge_storage::{StateError, StateRoot, Store, Table};
+use kedge_protocol::{Id, Prefix};
+use kedge_storage::{PastResources, StateError, StateRoot, Store, Table};
 
 use crate::state_model::StateModel;
 
@@ -78,4 +78,46 @@ fn a_remembered_place_proves_no_entry_that_was_dropped() {
         }
     }
     assert!(refused > 0, "nothing was dropped");
+}
+
+#[test]
+fn past_resources_stay_as_they_were_after_layers_and_rows_were_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut model = StateModel::new(61);
+    let store = model.open(directory.path());
+    // Some rows are in RocksDB, and some in memory above it.
+    model.commit(&store, 800);
+    store.flush().unwrap();
+    model.commit(&store, 400);
+    let snapshot = store.snapshot();
+    let known = |prefix: Prefix| {
+        model
+            .resources
+            .keys()
+            .copied()
+            .filter(move |id| id.prefix == prefix)
+    };
+    let objects = known(Prefix::Object).map(|id| (id, snapshot.object(id).unwrap()));
+    let objects: Vec<_> = objects.collect();
+    let templates = known(Prefix::Template).map(|id| (id, snapshot.template(id).unwrap()));
+    let templates: Vec<_> = templates.collect();
+    let past = PastResources::of(&snapshot);
+    drop(snapshot);
+    for _ in 0..3 {
+        model.commit(&store, 800);
+        store.flush().unwrap();
+    }
+    let now = store.snapshot();
+    let mut changed = 0;
+    for (id, then) in &objects {
+        assert_eq!(&past.object(*id).unwrap(), then);
+        changed += usize::from(&now.object(*id).unwrap() != then);
+    }
+    for (id, then) in &templates {
+        assert_eq!(&past.template(*id).unwrap(), then);
+    }
+    assert!(
+        changed > 50 && templates.len() > 1,
+        "{changed} objects changed"
+    );
 }
