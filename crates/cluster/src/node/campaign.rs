@@ -11,7 +11,7 @@ use kedge_storage::CommitError;
 use tokio::time::Instant;
 
 use crate::metric_definitions as metric;
-use crate::node::lead::NodeLease;
+use crate::node::node_lease::NodeLease;
 use crate::node::node_status::{FRESH, LeaderAddress, ReplicaRole, longer_than};
 use crate::node::runner::{ReplicaFailure, ReplicaNode, ReplicaTransition, StopReply};
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, timeout};
 use crate::metric_definitions as metric;
 use crate::node::HandOverError;
 use crate::node::follow::{AbortingTask, UNREADABLE_MAX};
+use crate::node::node_lease::NodeLease;
 use crate::node::node_status::{FRESH, ReplicaRole};
 use crate::node::runner::{ReplicaCommand, ReplicaFailure, ReplicaNode, ReplicaTransition};
 
@@ -68,26 +69,6 @@ async fn allow_roots(cluster: Cluster, engine: Engine) {
             }
         }
         tokio::time::sleep(STALLED_AFTER).await;
-    }
-}
-
-/// This node's hold of the lease.
-pub(crate) struct NodeLease {
-    pub(crate) revision: u64,
-    /// The servers' last confirmation.
-    renewed_at: Instant,
-    /// Start of the period in which it must not lead.
-    unfit_since: Option<Instant>,
-}
-
-impl NodeLease {
-    /// The lease that was just taken with this revision.
-    pub(crate) fn taken_at(revision: u64) -> Self {
-        Self {
-            revision,
-            renewed_at: Instant::now(),
-            unfit_since: None,
-        }
     }
 }
 

@@ -16,6 +16,7 @@ mod forward;
 mod keys;
 mod lead;
 mod leader_requests;
+mod node_lease;
 mod node_status;
 mod options;
 mod runner;
