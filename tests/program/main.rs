@@ -5,6 +5,7 @@
 
 mod admin;
 mod chain;
+mod client;
 mod commands;
 mod documents;
 mod health;

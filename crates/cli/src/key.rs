@@ -1,6 +1,6 @@
 //! `kedge keys`, and the signing key of other commands.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use kedge_config::secrets;
@@ -27,6 +27,16 @@ pub(crate) struct KeySourceArgs {
 }
 
 impl KeySourceArgs {
+    /// Reads this file, or without one the environment.
+    pub(crate) fn of(key_file: Option<PathBuf>) -> Self {
+        Self { key_file }
+    }
+
+    /// The named file.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.key_file.as_deref()
+    }
+
     pub(crate) fn read(&self) -> CliResult<SigningKey> {
         secrets::signing_key(self.key_file.as_deref(), "--key-file", VARIABLE)
             .map_err(CommandFailure::usage)

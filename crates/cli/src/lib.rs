@@ -9,6 +9,7 @@ mod backup;
 mod bond;
 mod chain;
 mod claims;
+mod client;
 mod cluster;
 mod completions;
 mod contract;
@@ -68,6 +69,25 @@ enum CliCommand {
     /// transfers some, requests an anchor, waits until it is final on the chain, and verifies one
     /// action's proof file offline and against the contract.
     Demo(demo::DemoArgs),
+    /// Log in to a server, and keep the login as a profile for the commands below.
+    ///
+    /// The profile holds the server's domain and sequencer keys as they are now, and every later command compares them: a
+    /// server that shows another log is refused. It is a file that only its owner can read.
+    Login(client::LoginArgs),
+    /// Forget a profile.
+    Logout(client::LogoutArgs),
+    /// Show the logged-in wallet.
+    Whoami(client::WhoamiArgs),
+    /// Show anything that has an id; --prove verifies an object against the newest checkpoint.
+    Get(client::GetArgs),
+    /// Mint an object from a template.
+    Mint(client::MintArgs),
+    /// Change an object's properties: a JSON merge patch.
+    Update(client::UpdateArgs),
+    /// Transfer an object to another wallet.
+    Transfer(client::TransferArgs),
+    /// Send a request that needs no signature, and print its answer.
+    Call(client::CallArgs),
     /// Sign one action and print the headers for curl.
     Sign(sign::SignArgs),
     /// Mint objects from existing records: NDJSON or CSV.
@@ -164,7 +184,9 @@ pub fn main(
     let trusted =
         trusted.map_err(|error| CommandFailure::refused(format!("whom to trust: {error}")));
     let failure = trusted.and_then(|()| run(cli.command, serve, edge)).err()?;
-    output::print_error(failure.message());
+    if !failure.message().is_empty() {
+        output::print_error(failure.message());
+    }
     Some(failure.code())
 }
 
@@ -187,6 +209,14 @@ fn run(
             in_runtime(async { edge(config).await.map_err(CommandFailure::Refused) })
         }
         CliCommand::Demo(args) => in_runtime(demo::run(args)),
+        CliCommand::Login(args) => in_runtime(client::login(args)),
+        CliCommand::Logout(args) => client::logout(args),
+        CliCommand::Whoami(args) => in_runtime(client::whoami(args)),
+        CliCommand::Get(args) => in_runtime(client::get(args)),
+        CliCommand::Mint(args) => in_runtime(client::mint(args)),
+        CliCommand::Update(args) => in_runtime(client::update(args)),
+        CliCommand::Transfer(args) => in_runtime(client::transfer(args)),
+        CliCommand::Call(args) => in_runtime(client::call(args)),
         CliCommand::Sign(args) => in_runtime(sign::run(args)),
         CliCommand::Import(args) => in_runtime(import::run(*args)),
         CliCommand::Prove(command) => in_runtime(prove::run(command)),

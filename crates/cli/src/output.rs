@@ -13,6 +13,8 @@ pub(crate) enum CommandFailure {
     Refused(String),
     /// Wrong usage: exit code 2.
     Usage(String),
+    /// Shown already, on standard output: this exit code.
+    Shown(u8),
 }
 
 /// The result of a step of a command.
@@ -47,9 +49,11 @@ impl CommandFailure {
         move |error| Self::usage(format!("{}: {error}", file.display()))
     }
 
+    /// What is left to be shown; empty if nothing is.
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Refused(text) | Self::Usage(text) => text,
+            Self::Shown(_) => "",
         }
     }
 
@@ -57,6 +61,7 @@ impl CommandFailure {
         match self {
             Self::Refused(_) => 1,
             Self::Usage(_) => 2,
+            Self::Shown(code) => *code,
         }
     }
 }

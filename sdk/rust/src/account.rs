@@ -132,6 +132,43 @@ impl Account {
         Ok(tokens.access_token.clone())
     }
 
+    /// The tokens of the login, to go on with it in another process ([`Self::resume`]). A refresh replaces them.
+    pub fn login_tokens(&self) -> ClientResult<TokenPair> {
+        let tokens = self.tokens().ok_or_else(not_logged_in)?;
+        Ok(TokenPair::clone(&tokens))
+    }
+
+    /// Goes on with a login of another process. Only one process may refresh its tokens at a time: a refresh token that is
+    /// used twice ends the login.
+    pub fn resume(&self, tokens: TokenPair) {
+        self.keep_tokens(tokens);
+    }
+
+    /// Sends a request that needs no signature, and returns the body of its successful answer. `path` begins with a slash and
+    /// has the query in it; `body` is JSON, or empty.
+    ///
+    /// # Errors
+    /// [`ClientError::Usage`] if method or path have no such form; the server's refusal.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> ClientResult<Bytes> {
+        let usage = |what: &str| ClientError::Usage(what.to_owned());
+        if !path.starts_with('/') {
+            return Err(usage("a path begins with a slash, such as /objects"));
+        }
+        let method = Method::from_bytes(method.as_bytes());
+        let method = method.map_err(|_| usage("a method is a word such as GET"))?;
+        let answer = self.send_unsigned(method, path, body.into()).await?;
+        if answer.is_success() {
+            Ok(answer.body)
+        } else {
+            Err(answer.refusal())
+        }
+    }
+
     /// Uses an access token from elsewhere in place of a login. It cannot be refreshed.
     pub fn use_access_token(&self, access_token: impl Into<String>) {
         self.keep_tokens(TokenPair {

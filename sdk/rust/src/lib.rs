@@ -72,6 +72,6 @@ pub use resources::ProofForm;
 pub use retry::RetryPolicy;
 pub use state::{ProvenAnswer, ProvenObject, StateQuery};
 pub use types::{
-    ChangedResource, NewObject, NewTemplate, NewVariation, Properties, TemplateChange,
+    ChangedResource, NewObject, NewTemplate, NewVariation, Properties, TemplateChange, TokenPair,
 };
 pub use webhooks::{DeliveryResource, NewWebhook, WebhookChange, WebhookResource};

@@ -16,7 +16,7 @@ pub use crate::template::{NewTemplate, TemplateActionRule, TemplateChange, Templ
 pub type Properties = Map<String, Value>;
 
 /// Nonces of a signing key.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NonceState {
     /// Address of the key.
     pub address: Address,
@@ -26,7 +26,7 @@ pub struct NonceState {
 }
 
 /// A wallet: a member of an organization, with signing keys.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WalletResource {
     /// Its identifier.
     pub id: Id,
@@ -73,11 +73,20 @@ pub struct StoredFile {
     pub created_at: String,
 }
 
-#[derive(Clone, Deserialize)]
-pub(crate) struct TokenPair {
-    pub(crate) access_token: String,
-    /// Empty if the access token came alone.
-    pub(crate) refresh_token: String,
+/// The tokens of a login. Whoever has them acts for the wallet, within what the key signs.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenPair {
+    /// Sent with each request; it expires soon.
+    pub access_token: String,
+    /// Exchanged for a new pair, once. Empty if the access token came alone.
+    pub refresh_token: String,
+}
+
+impl std::fmt::Debug for TokenPair {
+    /// Omits the tokens.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TokenPair(…)")
+    }
 }
 
 #[derive(Deserialize)]
@@ -88,7 +97,7 @@ pub(crate) struct LoginAnswer {
 }
 
 /// A resource after a signed request, with the proof that the request was done.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ChangedResource<T> {
     /// State of the resource.
     #[serde(flatten)]
@@ -150,7 +159,7 @@ pub struct NewObject {
 }
 
 /// An object, minted from a template.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ObjectResource {
     /// Its identifier.
     pub id: Id,

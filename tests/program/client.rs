@@ -1,0 +1,166 @@
+//! `kedge login` and the commands of a client: the real program against a real server.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use base64::Engine as _;
+use kedge_client::NewTemplate;
+use kedge_protocol::signature::SigningKey;
+use serde_json::{Value, json};
+
+use crate::import::Place;
+use crate::support::program::kedge;
+use crate::support::{PASSWORD, connect, register};
+use crate::{done, done_json, ran, refused};
+
+fn ticket() -> NewTemplate {
+    NewTemplate {
+        name: "ticket".to_owned(),
+        ..NewTemplate::default()
+    }
+}
+
+fn profiles(place: &Place) -> PathBuf {
+    place.path("config").join("profiles.json")
+}
+
+fn command(place: &Place, args: &[&str]) -> Command {
+    let mut command = kedge();
+    command.args(args);
+    command.env("KEDGE_CONFIG_HOME", place.path("config"));
+    command
+}
+
+fn login(place: &Place) -> Command {
+    let email = format!("{}@example.com", place.account.address()).to_lowercase();
+    let mut login = command(place, &["login", "--email", &email]);
+    login.args(["--url", &place.setup.url()]);
+    login.arg("--key-file").arg(place.path("key"));
+    login.env("KEDGE_PASSWORD", PASSWORD);
+    login
+}
+
+/// The error of a command with `--json`, which prints it to standard output alone.
+#[track_caller]
+fn error(command: &mut Command, code: i32) -> Value {
+    let (ended, printed, error) = ran(command.arg("--json"));
+    assert_eq!((ended, error.as_str()), (Some(code), ""), "{printed}");
+    let shown: Value = serde_json::from_str(&printed).unwrap();
+    shown["error"].clone()
+}
+
+fn change(place: &Place, change: impl FnOnce(&mut Value)) {
+    let path = profiles(place);
+    let mut all: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    change(&mut all["default"]);
+    std::fs::write(&path, all.to_string()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_works_with_a_log_from_a_shell() {
+    let (place, _server) = Place::start(ticket()).await;
+    let own = |args: &[&str]| command(&place, args);
+    let why = refused(&mut own(&["whoami"]), 2);
+    assert!(why.contains("kedge login"), "{why}");
+    let shown = done(&mut login(&place));
+    assert!(shown.contains("wal_") && !shown.contains("eyJ"), "{shown}");
+    let mode = std::fs::metadata(profiles(&place))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let wallet = done_json(&mut own(&["whoami", "--json"]));
+    assert_eq!(wallet["address"], json!(place.account.address()));
+    let template = place.template.to_string();
+    let mint = [
+        "mint", &template, "--set", "seat=12", "-s", "row=A 7", "--json",
+    ];
+    let made = done_json(&mut own(&mint));
+    assert_eq!(made["properties"], json!({"seat": 12, "row": "A 7"}));
+    let id = made["id"].as_str().unwrap();
+    let patch = place.write("patch.json", r#"{"row": null, "paid": false}"#);
+    let patch = [
+        "update",
+        id,
+        "--properties",
+        patch.to_str().unwrap(),
+        "-s",
+        "paid=true",
+    ];
+    let shown = done(&mut own(&patch));
+    assert!(
+        shown.contains("act_") && shown.contains("verified"),
+        "{shown}"
+    );
+    let object = done_json(&mut own(&["get", id]));
+    assert_eq!(object["properties"], json!({"seat": 12, "paid": true}));
+    let proven = || {
+        let (code, printed, _) = ran(&mut own(&["get", id, "--prove"]));
+        (code == Some(0)).then(|| serde_json::from_str::<Value>(&printed).unwrap())
+    };
+    let begun = std::time::Instant::now();
+    let proven = loop {
+        match proven() {
+            Some(proven) if proven["object"]["version"] == json!(2) => break proven,
+            _ => assert!(
+                begun.elapsed().as_secs() < 100,
+                "no checkpoint covers the object"
+            ),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    };
+    assert_eq!(proven["object"]["properties"], object["properties"]);
+
+    let client = connect(&place.setup.url()).await;
+    let other = register(&client, SigningKey::from_bytes(&[0x23; 32]).unwrap()).await;
+    let to = other.me().await.unwrap().id.to_string();
+    let moved = done_json(&mut own(&["transfer", id, &to, "--json"]));
+    assert_eq!(moved["owner_id"], json!(to));
+    let page = done_json(&mut own(&["call", "get", "/objects?limit=5"]));
+    assert_eq!(page["items"].as_array().unwrap().len(), 1);
+
+    let refusal = error(&mut own(&["update", id, "-s", "paid=false"]), 1);
+    assert_eq!(
+        (&refusal["code"], &refusal["status"]),
+        (&json!("FORBIDDEN"), &json!(403))
+    );
+    assert!(refusal["body"]["request_id"].is_string(), "{refusal}");
+    assert_eq!(error(&mut own(&["update", id]), 2)["code"], "USAGE");
+    assert_eq!(
+        error(&mut own(&["call", "GET", "objects"]), 2)["code"],
+        "USAGE"
+    );
+    done(&mut own(&["logout"]));
+    refused(&mut own(&["whoami"]), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_trusts_its_log_alone_and_goes_on_once_its_token_has_expired() {
+    let (place, _server) = Place::start(ticket()).await;
+    done(&mut login(&place));
+    // Several commands find the token expired, and each exchanges it or goes on with the new one.
+    let engine = base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    let expired = format!("e30.{}.x", engine.encode(r#"{"exp": 1700000000}"#));
+    change(&place, |profile| {
+        profile["tokens"]["access_token"] = json!(expired)
+    });
+    let mut together: Vec<_> = (0..4)
+        .map(|_| command(&place, &["whoami", "--json"]).spawn().unwrap())
+        .collect();
+    assert!(
+        together
+            .iter_mut()
+            .all(|child| child.wait().unwrap().success())
+    );
+
+    // Another log under the same address, and a login to it.
+    change(&place, |profile| profile["domain"]["chain_id"] = json!(1));
+    let found = error(&mut command(&place, &["whoami"]), 1);
+    assert_eq!(found["code"], "NOT_VERIFIED", "{found}");
+    refused(&mut login(&place), 1);
+    std::fs::set_permissions(profiles(&place), PermissionsExt::from_mode(0o644)).unwrap();
+    let why = refused(&mut command(&place, &["whoami"]), 2);
+    assert!(why.contains("chmod 600"), "{why}");
+}
