@@ -157,7 +157,8 @@ impl ProfileFile {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
         file.write_all(&text).map_err(failed)?;
         file.as_file().sync_all().map_err(failed)?;
-        file.persist(&self.path).map_err(failed)?;
+        file.persist(&self.path)
+            .map_err(|error| failed(error.error))?;
         Ok(())
     }
 }
