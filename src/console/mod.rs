@@ -11,8 +11,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use hyper::header::{ALLOW, CONTENT_SECURITY_POLICY, HeaderName};
-use hyper::{HeaderMap, Method};
+use hyper::header::{
+    ACCEPT, ALLOW, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, LOCATION, VARY,
+};
+use hyper::{HeaderMap, Method, StatusCode};
 use kedge_http::error::{ApiError, ApiResult};
 use kedge_http::fixed_body::FixedBody;
 use kedge_http::reply::HttpReply;
@@ -106,6 +108,28 @@ impl ConsoleFiles {
             is_on,
             files: named.filter_map(file).collect(),
         }
+    }
+
+    /// Leads a browser that opens the server's address to the console. Others learn that there is nothing.
+    pub fn lead_in(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+        sequence: u64,
+    ) -> Option<HttpReply> {
+        let accepted = headers
+            .get(ACCEPT)
+            .and_then(|accepted| accepted.to_str().ok());
+        let is_browser = accepted.is_some_and(|accepted| accepted.contains("text/html"));
+        let is_here = self.is_on && self.files.contains_key(PAGE);
+        if !is_here || !is_browser || path != "/" || *method != Method::GET {
+            return None;
+        }
+        let media_type = HeaderValue::from_static("text/plain; charset=utf-8");
+        let text = Bytes::from_static(b"The console is at /console.\n");
+        let reply = HttpReply::bytes(StatusCode::SEE_OTHER, sequence, media_type, text);
+        Some(reply.with(LOCATION, PATH).with(VARY, ACCEPT.as_str()))
     }
 
     /// Answers a request for a path under [`PATH`].

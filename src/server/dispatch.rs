@@ -238,6 +238,12 @@ impl RequestDispatcher {
             let answered = self.console.answer(method, path, headers, sequence());
             return answered.map(RouteOutcome::Answered);
         }
+        if let Some(led) = self
+            .console
+            .lead_in(method, path, &parts.headers, sequence())
+        {
+            return Ok(RouteOutcome::Answered(led));
+        }
         let found = match self.router.find(method, path) {
             Ok(found) => found,
             Err(error) => {

@@ -57,12 +57,23 @@ fn no_test_passes_whose_server_answered_otherwise_than_documented() {
 }
 
 // Holds invariant 140.
-/// KEDGE_BIN names the program for tests and scripts; the program itself must not treat it as an option.
+/// KEDGE_BIN names the program for tests and scripts, and others are those of the client's commands; the server must not
+/// treat them as options.
 #[test]
-fn the_name_of_the_program_is_no_option() {
+fn variables_that_are_read_elsewhere_are_no_options() {
     let directory = tempfile::tempdir().unwrap();
-    let setup = Setup::development(&directory.path().join("data"));
-    let named = setup.environment("KEDGE_BIN", "/nowhere");
+    let mut named = Setup::development(&directory.path().join("data"));
+    for name in [
+        "API_KEY",
+        "BIN",
+        "CONFIG_HOME",
+        "PASSWORD",
+        "PROFILE",
+        "SOCKET",
+        "URL",
+    ] {
+        named = named.environment(&format!("KEDGE_{name}"), "/nowhere");
+    }
     named.start().stop();
     let (status, reported) = named.environment("KEDGE_BINS", "/nowhere").start_refused();
     assert!(!status.success());

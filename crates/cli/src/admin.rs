@@ -23,7 +23,12 @@ const COPY_PATIENCE: Duration = Duration::from_hours(24);
 #[derive(Args)]
 pub(crate) struct SocketArgs {
     /// The server's admin socket (its option admin_socket).
-    #[arg(long, value_name = "PATH", default_value = "data/admin.sock")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "data/admin.sock",
+        env = "KEDGE_SOCKET"
+    )]
     pub(crate) socket: PathBuf,
     /// Print the answer as JSON.
     #[arg(long)]

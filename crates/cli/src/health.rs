@@ -7,7 +7,12 @@ use super::output::{CliResult, CommandFailure, print_line};
 #[derive(clap::Args)]
 pub(crate) struct HealthArgs {
     /// The server.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8080",
+        env = "KEDGE_URL"
+    )]
     url: String,
     /// Ask whether the server accepts changes (/readyz), not only whether it answers (/healthz).
     #[arg(long)]

@@ -7,6 +7,16 @@ pub enum ConfigError {
     /// A name is unknown, or a value has the wrong type.
     #[error("configuration: {0}")]
     Read(#[from] Box<figment::Error>),
+    /// There is no option of this name.
+    #[error(
+        "option {name}: there is no such option; the nearest are {near}. `kedge init -` writes all of them, each with its meaning"
+    )]
+    Unknown {
+        /// The name, where it was found.
+        name: String,
+        /// Names of options that look like it.
+        near: String,
+    },
     /// A value is out of range, or conflicts with another one.
     #[error("option {option}: {message}")]
     Option {

@@ -31,18 +31,26 @@ pub use ranges::{OptionRange, ranges};
 /// Seconds that nodes and edges keep an unused connection to another node.
 pub const NODE_IDLE_S: u64 = 30;
 
-/// Environment variables read elsewhere: secrets, and the path of the file itself.
+/// Environment variables read elsewhere: secrets, what the client's commands read, and the path of the file itself.
 const ENVIRONMENT_ELSEWHERE: &[&str] = &[
+    "api_key",
     "bin",
     "ca_file",
     "config",
+    "config_home",
     "nats",
     "sequencer_key",
     "next_sequencer_key",
     "operator_key",
     "anchor_key",
+    "password",
+    "profile",
     "signing_key",
+    "socket",
+    "url",
 ];
+/// How many names an unknown one is answered with.
+const NEAREST: usize = 3;
 
 /// Sources of values besides the defaults.
 #[derive(Clone, Default, Debug)]
@@ -249,10 +257,14 @@ fn cluster(config: &Config) -> Result<(), ConfigError> {
 /// Explains a removed option, or an unreadable number by the option's range: the reader reports only an unknown name or
 /// a wrong type.
 fn unreadable(error: figment::Error) -> ConfigError {
-    if let figment::error::Kind::UnknownField(name, _) = &error.kind
-        && let Some((option, message)) = REMOVED.iter().find(|(option, _)| option == name)
-    {
-        return wrong(option, *message);
+    if let figment::error::Kind::UnknownField(name, known) = &error.kind {
+        return match REMOVED.iter().find(|(option, _)| option == name) {
+            Some((option, message)) => wrong(option, *message),
+            None => ConfigError::Unknown {
+                name: name.clone(),
+                near: nearest(name, known).join(", "),
+            },
+        };
     }
     let defaults = Config::default();
     let known = ranges(&defaults);
@@ -264,6 +276,15 @@ fn unreadable(error: figment::Error) -> ConfigError {
         ),
         None => Box::new(error).into(),
     }
+}
+
+/// The names that look most like this one.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let alike = |known: &str| strsim::jaro_winkler(name, known);
+    let mut known = known.to_vec();
+    known.sort_by(|one, other| alike(other).total_cmp(&alike(one)));
+    known.truncate(NEAREST);
+    known
 }
 
 fn chain(config: &Config) -> Result<(), ConfigError> {
@@ -421,7 +442,11 @@ mod tests {
         );
         sources.overrides = vec![("request_max".into(), "9".into())];
         let error = load(&sources).unwrap_err().to_string();
-        assert!(error.contains("request_max"), "{error}");
+        assert!(
+            error.contains("option request_max:") && error.contains("requests_max,"),
+            "{error}"
+        );
+        assert!(error.len() < 250, "{error}");
         sources.overrides = Vec::new();
         std::fs::write(&file, "dev = true\n[cluster]\nedges = [\"edge1\"]\n").unwrap();
         let error = load(&sources).unwrap_err().to_string();

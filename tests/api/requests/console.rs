@@ -8,8 +8,17 @@ use crate::harness::Server;
 
 /// The status, the headers by name, and the text of an answer.
 async fn fetch(server: &Server, method: &str, path: &str) -> (u16, hyper::HeaderMap, String) {
+    accepting(server, (method, path), "*/*").await
+}
+
+async fn accepting(
+    server: &Server,
+    (method, path): (&str, &str),
+    accepted: &str,
+) -> (u16, hyper::HeaderMap, String) {
     let request = Request::builder()
         .method(method)
+        .header("accept", accepted)
         .uri(format!("{}{path}", server.url))
         .body(Full::<Bytes>::default())
         .unwrap();
@@ -35,6 +44,13 @@ async fn the_console_or_how_to_get_it() {
         assert_eq!(status, 200);
         let (status, ..) = fetch(&server, "POST", "/console").await;
         assert_eq!(status, 405);
+        let browser = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
+        let (status, headers, _) = accepting(&server, ("GET", "/"), browser).await;
+        assert_eq!(
+            (status, &headers["location"]),
+            (303, &"/console".parse().unwrap())
+        );
+        assert_eq!(fetch(&server, "GET", "/").await.0, 404);
     } else {
         assert_eq!(status, 404);
         assert!(text.contains("make run"), "{text}");
@@ -56,4 +72,5 @@ async fn an_operator_switches_it_off() {
     let (status, _, text) = fetch(&server, "GET", "/console").await;
     assert_eq!(status, 404);
     assert!(text.contains("the API has no such path"), "{text}");
+    assert_eq!(accepting(&server, ("GET", "/"), "text/html").await.0, 404);
 }

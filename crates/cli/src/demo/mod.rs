@@ -23,11 +23,21 @@ const PART_TIMEOUT_MS: u64 = 5_000;
 #[derive(clap::Args)]
 pub(crate) struct DemoArgs {
     /// The server.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8080",
+        env = "KEDGE_URL"
+    )]
     url: String,
     /// The server's admin socket, used to request an anchor. In a cluster that takes the leader's: `{node}` stands for
     /// its name.
-    #[arg(long, value_name = "PATH", default_value = "data/admin.sock")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "data/admin.sock",
+        env = "KEDGE_SOCKET"
+    )]
     socket: PathBuf,
     /// For a node of a cluster: a shell command that kills the node that leads. `{node}` stands for its name.
     ///

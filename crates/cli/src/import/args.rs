@@ -72,7 +72,12 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// The server.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8080",
+        env = "KEDGE_URL"
+    )]
     pub(super) url: String,
     /// The template that the objects are minted from.
     #[arg(long, value_name = "ID", value_parser = parse_template)]
