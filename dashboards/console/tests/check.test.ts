@@ -87,6 +87,8 @@ test('an answer with a state proof is checked as it is spelled', async () => {
   expect(await last(text)).toHaveProperty('shown');
   expect(await last(text.replace('"status"', '"status":"burned","status"'))).toEqual({ refused: expect.stringMatching(/"status" occurs twice/) });
   expect(await last(text.replace('"present"', '"present":false,"present"'))).toEqual({ refused: expect.stringMatching(/"present" occurs twice/) });
+  const quoted = text.replace(/"state_proof":(.*)}$/, (_, proof: string) => `"state_proof":${JSON.stringify(proof)}}`);
+  expect(await last(quoted)).toEqual({ refused: expect.stringMatching(/is no object/) });
   expect(await last(text.replace('"price":12.50}', '"price":12.5}'))).toEqual({ refused: expect.stringMatching(/^properties of obj_5+ differs/) });
 });
 

@@ -105,7 +105,8 @@ def test_a_list_comes_with_its_proofs(read: Reader) -> None:
         changed["items"][1]["status"] = "active"
         read(changed, lambda client: client.send(call))
     unproven = {name: member for name, member in page([OBJECT]).items() if name != "state_proofs"}
-    spoiled: list[Any] = [unproven, {**page([OBJECT]), "items": []}, {**page([OBJECT]), "items": [{}]}, {**page([OBJECT]), "items": None}, [], proven(OBJECT)]
+    text = {**page([OBJECT]), "state_proofs": json.dumps(STATE.answers([OBJECT]))}
+    spoiled: list[Any] = [unproven, text, {**page([OBJECT]), "items": []}, {**page([OBJECT]), "items": [{}]}, {**page([OBJECT]), "items": None}, [], proven(OBJECT)]
     for answer in spoiled:
         with pytest.raises(ProofMissing):
             read(answer, lambda client: client.send(call))
@@ -231,8 +232,9 @@ def test_no_answer_without_a_proof_is_returned(read: Reader) -> None:
             read(absent, what)
         with pytest.raises(Refused, match="occurs twice"):
             read(json.dumps(proven(OBJECT))[:-1] + ',"serial":1}', what)
-        with pytest.raises(Refused):
-            read({**item_of(OBJECT), "state_proof": None}, what)
+        for proof in (None, json.dumps(STATE.answer(OBJECT))):
+            with pytest.raises(ProofMissing):
+                read({**item_of(OBJECT), "state_proof": proof}, what)
 
 
 CHANGES: dict[str, Any] = {

@@ -163,6 +163,7 @@ function state({ text, trust }: Question, onStep: (step: WorkStep) => void): Sho
 
 function answer({ text, trust }: Question, onStep: (step: WorkStep) => void): Shown {
   const item = readExactly(text) as { state_proof: StateFile };
+  if (typeof item.state_proof !== 'object') throw new Error('The state proof of the answer is no object.');
   const facts = verifyStateProof(item.state_proof, trust, { onStep });
   onStep('shown');
   checkShown(item, facts);

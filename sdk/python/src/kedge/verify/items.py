@@ -55,7 +55,8 @@ def check_proven_answer(body: bytes, trust: Trust, key: str | None) -> tuple[Che
         raise ProofMissing("the answer is no object, and has no proof")
     if key is None:
         return _check_list(value, spelled, trust)
-    if "state_proof" not in value:
+    # A text in its place would be read as a file of its own.
+    if not isinstance(value.get("state_proof"), dict):
         raise ProofMissing(f"the server answered for {key} without the proof that was asked for")
     shown = verify_state_proof(value["state_proof"], trust, key)
     _check_item(value, spelled, shown)
@@ -64,7 +65,7 @@ def check_proven_answer(body: bytes, trust: Trust, key: str | None) -> tuple[Che
 
 def _check_list(value: Mapping[str, Any], spelled: Mapping[str, Any], trust: Trust) -> tuple[Checkpoint, tuple[StateShown, ...]]:
     items = value.get("items")
-    if "state_proofs" not in value or not isinstance(items, list):
+    if not isinstance(value.get("state_proofs"), dict) or not isinstance(items, list):
         raise ProofMissing("the server answered with a list without the proofs that were asked for")
     keys = [item["id"] for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]
     if len(keys) != len(items):
