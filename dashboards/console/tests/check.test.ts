@@ -1,12 +1,16 @@
 // The checks without a browser: the table of files that all verifiers share, and the bound on a check's time.
 
 import { readFileSync } from 'node:fs';
-import { domainOf } from '@kedge/sdk';
+import { domainOf, writeJson } from '@kedge/sdk';
+import { decodeEntry } from '@kedge/sdk/verify';
+import { concat, keccak256, stringToHex, toRlp } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ask } from '../src/check/asking';
 import { type Kind, recognise } from '../src/check/kinds';
 import { type Question, type Report, check } from '../src/check/work';
 import { filterOf } from '../src/searching';
+import { checkpointHash, digestOf } from '../../../sdk/typescript/dist/protocol/domain.js';
 
 const repository = new URL('../../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, repository), 'utf8');
@@ -54,6 +58,38 @@ test('a file of several spellings is checked as it is spelled, not as the page r
   const answer = recognise(`{"id":"act_1","price":1.5,"serial":9007199254740993,"receipt":${text}}`);
   expect(answer.kind).toBe('receipt');
   expect(JSON.parse(answer.text)).toEqual(JSON.parse(text));
+  expect(() => recognise(`{"id":"act_1","receipt":{},"receipt":${text}}`)).toThrow(/"receipt" occurs twice/);
+  expect(() => recognise(`{"id":"act_1","receipt":${text.replace('{', '{"version":1,')}}`)).toThrow(/"version" occurs twice/);
+});
+
+/** An object as the service shows it with its state proof, as text, and what its readers trust. */
+async function provenObject(): Promise<{ text: string; trust: Question['trust'] }> {
+  const account = privateKeyToAccount(`0x${'01'.repeat(32)}`);
+  const idOf = (prefix: string, digit: string): string => `${prefix}_${digit.repeat(26)}`;
+  const [id, properties, zero] = [idOf('obj', '5'), '{"price":12.50}', `0x${'00'.repeat(32)}`] as const;
+  const hashed = keccak256(stringToHex(properties));
+  const ids = [idOf('org', '1'), idOf('tpl', '3')].map((one) => stringToHex(one));
+  const entry = toRlp(['0x01', '0x01', '0x07', hashed, ...ids, '0x', '0x01', stringToHex(idOf('wal', '2')), `0x${'0a'.repeat(20)}`, '0x', hashed]);
+  const leaf = toRlp([concat(['0x20', keccak256(stringToHex(id))]), keccak256(entry)]);
+  const { type: _, ...fields } = decodeEntry(id, Buffer.from(entry.slice(2), 'hex'), 9n);
+  const checkpoint = { batches: 3n, sequence: 9n, head: zero, history: zero, state: keccak256(leaf), issued_at_ms: 1n };
+  const signature = await account.sign({ hash: digestOf(trust.domain, checkpointHash(checkpoint)) });
+  const proof = { key: id, present: true, entry, fields, texts: { properties }, nodes: [leaf], checkpoint: { checkpoint, signature }, anchor: null };
+  const { integrity, properties_hash: __, ...members } = fields as typeof fields & { properties_hash: string };
+  const text = writeJson({ id, ...members, integrity_hash: integrity, properties: 'STATED', state_proof: proof }).replace('"STATED"', properties);
+  return { text, trust: { ...trust, sequencer: account.address } };
+}
+
+// Holds invariant 271.
+test('an answer with a state proof is checked as it is spelled', async () => {
+  const { text, trust: signer } = await provenObject();
+  const last = async (answer: string): Promise<Report | undefined> => (await reportsOf({ text: answer, contents: [], trust: signer, key: null })).at(-1);
+  expect(await last(text)).toHaveProperty('shown');
+  expect(await last(text.replace('"status"', '"status":"burned","status"'))).toEqual({ refused: expect.stringMatching(/"status" occurs twice/) });
+  expect(await last(text.replace('"present"', '"present":false,"present"'))).toEqual({ refused: expect.stringMatching(/"present" occurs twice/) });
+  const quoted = text.replace(/"state_proof":(.*)}$/, (_, proof: string) => `"state_proof":${JSON.stringify(proof)}}`);
+  expect(await last(quoted)).toEqual({ refused: expect.stringMatching(/is no object/) });
+  expect(await last(text.replace('"price":12.50}', '"price":12.5}'))).toEqual({ refused: expect.stringMatching(/^properties of obj_5+ differs/) });
 });
 
 test('what a claim or a receipt needs besides the file is asked for', async () => {

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from kedge import AsyncKedge, ItemDiffers, Kedge, ProofMissing, Refused, SequencerKey, WrongSigner, operations
 from kedge.protocol.entries import ObjectEntry
-from kedge.protocol.hashing import hex_text, text_hash
+from kedge.protocol.hashing import ZERO, hex_text, text_hash
 
-from forged import TRUST
-from states import ABSENT, ENTRIES, NAME, OBJECT, OTHER_OBJECT, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie, object_entry
+from forged import CONTRACT, DOMAIN, SEQUENCER, SIGNER, TRUST
+from states import ABSENT, ENTRIES, NAME, OBJECT, OTHER_OBJECT, OTHER_WALLET, PROPERTIES, SCAN_SCHEMA, SCHEMA, TEMPLATE, VARIATION, StateTrie, object_entry
 from test_trust import FIRST, NEXT, naming
 from test_trust import TRUST as FIRST_TRUST
 
@@ -85,9 +85,9 @@ def test_an_object_and_a_template_come_with_their_proofs(read: Reader) -> None:
     assert (plain, seen) == ({"id": OBJECT}, [f"/objects/{OBJECT}"])
 
 
-def page(keys: list[str], more: bool = False) -> dict[str, Any]:
+def page(keys: list[str], more: bool = False, state: StateTrie = STATE) -> dict[str, Any]:
     items = [item_of(key) for key in keys]
-    return {"items": items, "cursor": "next" if more else None, "has_more": more, "state_proofs": STATE.answers(keys)}
+    return {"items": items, "cursor": "next" if more else None, "has_more": more, "state_proofs": state.answers(keys)}
 
 
 def test_a_list_comes_with_its_proofs(read: Reader) -> None:
@@ -105,7 +105,8 @@ def test_a_list_comes_with_its_proofs(read: Reader) -> None:
         changed["items"][1]["status"] = "active"
         read(changed, lambda client: client.send(call))
     unproven = {name: member for name, member in page([OBJECT]).items() if name != "state_proofs"}
-    spoiled: list[Any] = [unproven, {**page([OBJECT]), "items": []}, {**page([OBJECT]), "items": [{}]}, {**page([OBJECT]), "items": None}, [], proven(OBJECT)]
+    text = {**page([OBJECT]), "state_proofs": json.dumps(STATE.answers([OBJECT]))}
+    spoiled: list[Any] = [unproven, text, {**page([OBJECT]), "items": []}, {**page([OBJECT]), "items": [{}]}, {**page([OBJECT]), "items": None}, [], proven(OBJECT)]
     for answer in spoiled:
         with pytest.raises(ProofMissing):
             read(answer, lambda client: client.send(call))
@@ -136,6 +137,88 @@ def test_a_proven_read_covers_the_sequence_that_it_asks_for(read: Reader) -> Non
                     read(answer, what)
 
 
+# Holds invariant 271.
+def test_an_empty_page_has_a_checkpoint_that_is_verified(read: Reader) -> None:
+    def reading(answer: Any, **asked: Any) -> Any:
+        return read(answer, lambda client: client.list_objects(prove=True, **asked))
+
+    assert reading(page([]), min_sequence=20)[0]["items"] == []
+    with pytest.raises(Refused, match="ends at sequence 20, before 21"):
+        reading(page([]), min_sequence=21)
+    foreign = hex_text(SIGNER.sign_digest(TRUST.domain.digest(STATE.checkpoint.hash)))
+    rootless = STATE.signed(replace(STATE.checkpoint, state=ZERO))
+    spoiled: list[tuple[Any, str]] = [({**STATE.signed(), "signature": foreign}, "signed by"), (rootless, "no root"), (STATE.signed(replace(STATE.checkpoint, batches=0)), "empty log")]
+    for checkpoint, why in spoiled:
+        with pytest.raises(Refused, match=why):
+            reading({**page([]), "state_proofs": {**STATE.answers([]), "checkpoint": checkpoint}})
+
+
+# Holds invariant 271.
+def test_a_page_is_held_against_what_was_asked_for(read: Reader) -> None:
+    changed = StateTrie({**ENTRIES, OTHER_OBJECT: object_entry(serial=2, version=2, sequence=9, status=2)})
+    burned = page([OTHER_OBJECT], state=changed)
+    burned["items"][0] |= {name: changed.answer(OTHER_OBJECT)["fields"][name] for name in ("status", "version")}
+    burned["items"][0]["integrity_hash"] = changed.answer(OTHER_OBJECT)["fields"]["integrity"]
+    both, other = page([OBJECT, OTHER_OBJECT]), TEMPLATE[:-1] + "0"
+    variations = {"items": [variation()], "cursor": None, "has_more": False, "state_proofs": STATE.answers([VARIATION])}
+
+    def objects(**asked: Any) -> Reader:
+        return lambda client: client.list_objects(prove=True, **asked)
+
+    good: list[tuple[Any, Reader]] = [
+        (both, objects(limit=2, template_id=TEMPLATE)),
+        (burned, objects(status="burned")),
+        (burned, objects()),
+        # An object is shown as it was at the checkpoint, and chosen by what it is now.
+        (page([OTHER_OBJECT]), objects(status="active", owner_id=OTHER_WALLET)),
+    ]
+    for answer, what in good:
+        assert read(answer, what)[0]["items"] == json.loads(spelled(answer))["items"]
+    spoiled: list[tuple[Any, Reader, str]] = [
+        (both, objects(limit=1), "has 2 items, more than the 1 asked for"),
+        (page([OBJECT, OBJECT]), objects(), "occurs twice"),
+        (both, objects(template_id=other), f"is of {TEMPLATE}, not of {other}"),
+        (burned, objects(status="active"), "is burned, not active"),
+        (burned, objects(status="locked"), "is burned, not locked"),
+        (page([TEMPLATE]), objects(), "not of the type"),
+        (page([OBJECT]), lambda client: client.list_templates(prove=True), "not of the type"),
+        (variations, lambda client: client.list_variations(other, prove=True), f"is of {TEMPLATE}, not of {other}"),
+    ]
+    for answer, what, why in spoiled:
+        with pytest.raises(Refused, match=why):
+            read(answer, what)
+
+
+def checkpoint_answer(**changes: Any) -> dict[str, Any]:
+    """The answer of `GET /checkpoint`."""
+    return {**STATE.signed(), "domain": DOMAIN, "sequencer": SEQUENCER.address, **changes}
+
+
+def test_a_checkpoint_is_verified_before_it_is_returned(read: Reader) -> None:
+    def reading(answer: Any, **asked: Any) -> Any:
+        return read(answer, lambda client: client.get_checkpoint(**asked))
+
+    shown, seen = reading(checkpoint_answer(later="x"), at_least=20)
+    assert shown["checkpoint"]["sequence"] == 20 and seen == ["/checkpoint?at_least=20"]
+    # An older log has no root yet, and a new one no batch.
+    reading(checkpoint_answer(**STATE.signed(replace(STATE.checkpoint, state=ZERO))))
+    reading(checkpoint_answer(**STATE.signed(replace(STATE.checkpoint, batches=0, sequence=0))))
+    for asked in ({"at_least": 21}, {"min_sequence": 21}):
+        with pytest.raises(Refused, match="ends at sequence 20, before 21"):
+            reading(checkpoint_answer(), **asked)
+    foreign = hex_text(SIGNER.sign_digest(TRUST.domain.digest(STATE.checkpoint.hash)))
+    no_more: dict[str, Any] = {"items": [], "cursor": None, "has_more": False}
+    with pytest.raises(WrongSigner):
+        reading(lambda sent: no_more if "keys" in sent.url.path else checkpoint_answer(signature=foreign))
+    other = {"chain_id": 1, "verifying_contract": CONTRACT}
+    spoiled: list[Any] = [checkpoint_answer(domain=other), checkpoint_answer(sequencer=SIGNER.address), checkpoint_answer(checkpoint=None), {}, []]
+    for answer in spoiled:
+        with pytest.raises(Refused):
+            reading(answer)
+    with pytest.raises(Refused, match="occurs twice"):
+        reading(json.dumps(checkpoint_answer())[:-1] + ',"signature":"0x"}')
+
+
 def test_no_answer_without_a_proof_is_returned(read: Reader) -> None:
     def bare(client: Any) -> Any:
         return client.send(replace(operations.get_object(OBJECT), path=f"/objects/{OBJECT}?prove=true"))
@@ -149,8 +232,9 @@ def test_no_answer_without_a_proof_is_returned(read: Reader) -> None:
             read(absent, what)
         with pytest.raises(Refused, match="occurs twice"):
             read(json.dumps(proven(OBJECT))[:-1] + ',"serial":1}', what)
-        with pytest.raises(Refused):
-            read({**item_of(OBJECT), "state_proof": None}, what)
+        for proof in (None, json.dumps(STATE.answer(OBJECT))):
+            with pytest.raises(ProofMissing):
+                read({**item_of(OBJECT), "state_proof": proof}, what)
 
 
 CHANGES: dict[str, Any] = {

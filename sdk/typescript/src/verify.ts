@@ -9,7 +9,7 @@ export { type Hex } from './protocol/bytes.js';
 export { type Checkpoint, type Domain, type Header, domainOf, separatorOf } from './protocol/domain.js';
 export { type ActionWords, actionId, authorityOf, contentOf, firstIntegrity, idBytes, madeId, nextHead } from './protocol/chain.js';
 export { checkConsistency, checkInclusion, rootOf } from './protocol/merkle.js';
-export { readStrictly } from './reading/json.js';
+export { readExactly, readStrictly } from './reading/json.js';
 export { type SequencerKey, type Trust } from './verify/trust.js';
 export { type ProofFacts, type ReceiptFacts, verifyBatchReceipt, verifyProofFile, verifyReceipt } from './verify/receipts.js';
 export { verifyCheckpoint, verifyHeader } from './verify/signed.js';

@@ -4,10 +4,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Input, RLP } from '@ethereumjs/rlp';
-import { Contradiction, KedgeClient, MalformedEntry, Refused, StateMismatch, answerInfo, verifyStateProof, verifyStateProofs, writeJson } from '@kedge/sdk';
+import {
+  Contradiction, JsonText, KedgeClient, MalformedEntry, Refused, type Schemas, StateMismatch, answerInfo, checkShown, parseJson, verifyStateProof,
+  verifyStateProofs, writeJson,
+} from '@kedge/sdk';
 import { type Hex, fromHex, toHex } from '#dist/protocol/bytes.js';
 import { addressOfKey } from '#dist/protocol/curve.js';
-import { hashOf, keccak, textHash } from '#dist/protocol/hash.js';
+import { ZERO, hashOf, keccak, textHash } from '#dist/protocol/hash.js';
 import { type StateAnswer, answerOf, checkpointOf, fieldsOf, key as sequencerKey, signedCheckpoint, trust } from './state-answers.js';
 import { TrieBuilder } from './trie-builder.js';
 
@@ -124,29 +127,85 @@ test('an object whose members differ from its entry is refused, by name', async 
   await assert.rejects(two.client.objects.get(first, { prove: true }), /serial, owner_id of obj_5+ differ from the proven entry/);
   const without = clientOf({ '/objects/': proven(first, { status: undefined }) });
   await assert.rejects(without.client.objects.get(first, { prove: true }), mismatch('status'));
-  await clientOf({ '/objects/': proven(first, { serial: undefined }) }).client.objects.get(first, { prove: true });
+  const unnumbered = clientOf({ '/objects/': proven(first, { serial: undefined }) });
+  await assert.rejects(unnumbered.client.objects.get(first, { prove: true }), mismatch('serial'));
   const another = clientOf({ '/objects/': { ...viewOf(first), id: objects[1], state_proof: proofOf(first) } });
   await assert.rejects(another.client.objects.get(first, { prove: true }), mismatch('id'));
 });
 
 test('a template whose members differ from its entry is refused, by name', async () => {
   const others: View = {
-    public_access: false, max_supply: null, minted_count: 4, burned_count: 0, variation_count: 2, schema: null, properties: {},
+    public_access: false, max_supply: null, minted_count: 4, burned_count: undefined, variation_count: 2, schema: null, properties: {},
     actions: [{ kind: 'mint', who: 'owner' }, { kind: 'x.scan', who: 'anyone', schema: { type: 'string' } }],
   };
   for (const [name, value] of Object.entries(others)) {
     const { client } = clientOf({ '/templates/': proven(template, { [name]: value }) });
     await assert.rejects(client.templates.get(template, { prove: true }), mismatch(name));
   }
-  for (const actions of [[], [{ kind: 'mint', who: 'issuer' }, { kind: 'x.scan', who: 'anyone' }], [null, null]]) {
+  const own = viewOf(template)['actions'] as object[];
+  for (const actions of [[], [{ kind: 'mint', who: 'issuer' }, { kind: 'x.scan', who: 'anyone' }], [null, null], own.map((rule) => ({ ...rule, surplus: null }))]) {
     const { client } = clientOf({ '/templates/': proven(template, { actions }) });
     await assert.rejects(client.templates.get(template, { prove: true }), mismatch('actions'));
   }
 });
 
+/** A good answer about the first object, with this text in the place of its properties or of its serial. */
+const spelled = (text: { properties?: string; serial?: string; last?: string }): JsonText => {
+  const body = bodyOf(proven(first, { properties: 'STATED', serial: 'SERIAL' }));
+  const { properties = words.object, serial = '1', last = '' } = text;
+  return new JsonText(body.replace('"STATED"', properties).replace('"SERIAL"', serial).replace(/}$/, `${last}}`));
+};
+
+// Holds invariant 271.
+test('numbers are compared as they are spelled', async () => {
+  const read = (answer: JsonText): Promise<unknown> => clientOf({ '/objects/': answer }).client.objects.get(first, { prove: true });
+  await read(spelled({}));
+  await read(spelled({ properties: words.object.replace('{', '{ ').replace('"seat"', '"s\\u0065at"') }));
+  for (const [from, to] of [['12.50', '12.5'], ['12.50', '1.250e1'], ['12.50', '"12.50"'], ['12.50', '{"text":"12.50"}'], ['5678901234567890', '5678901234567891'], ['"a":1', '"a":1.0'], ['"a":1', '"a":true']] as const) {
+    await assert.rejects(read(spelled({ properties: words.object.replace(from, to) })), mismatch('properties'), to);
+  }
+  for (const serial of ['1.0', '1e0', 'true', '-1']) await assert.rejects(read(spelled({ serial })), mismatch('serial'), serial);
+  await read(spelled({ serial: '"1"' }));
+});
+
+test('numbers of parsed JSON are compared as they are, and those of a text as they are spelled', () => {
+  const text = '{"big":9007199254740993,"exact":9007199254740993.0,"least":-5}';
+  const list: Input = [...base(first, 2, 10), org, template, '', 1, wallet, fromHex(owner), 0, textHash(text)];
+  const entry = toHex(RLP.encode(list));
+  const one = new TrieBuilder(new Map([[first, keccak(fromHex(entry))]]));
+  const proof = answerOf({ key: first, root: one.root, entry, nodes: one.proof(first).map(toHex), sequence: SEQUENCE, texts: { properties: text } });
+  const facts = verifyStateProof(proof, trust);
+  const item = (properties: string): string => writeJson({ ...viewOf(first), variation_id: null, properties: new JsonText(properties) });
+  checkShown(item(text), facts);
+  checkShown(parseJson(item(text)) as object, facts);
+  // JSON.parse has rounded this one to another whole number.
+  assert.throws(() => checkShown(JSON.parse(item(text)) as object, facts), mismatch('properties'));
+  for (const other of [text.replace('993,', '992,'), text.replace('993.0', '992.0'), text.replace('-5', '-5.0'), text.replace('-5', '-6')]) {
+    assert.throws(() => checkShown(item(other), facts), mismatch('properties'), other);
+  }
+  assert.throws(() => checkShown('[]', facts), StateMismatch);
+  assert.throws(() => checkShown('null', facts), Refused);
+});
+
+// Holds invariant 271.
+test('members that occur twice are refused wherever they are', async () => {
+  const twice = /occurs twice/;
+  const read = (answer: JsonText): Promise<unknown> => clientOf({ '/objects/': answer }).client.objects.get(first, { prove: true });
+  await assert.rejects(read(spelled({ last: ',"serial":1' })), twice);
+  await assert.rejects(read(spelled({ last: ',"created_at":"2027-01-01T00:00:00.000Z"' })), twice);
+  await assert.rejects(read(spelled({ properties: words.object.replace('{', '{"seat":1,') })), twice);
+  const proof = clientOf({ '/state/': new JsonText(writeJson(proofOf(first)).replace('{', '{"present":false,')) });
+  await assert.rejects(proof.client.state.proof(first), twice);
+  const list = writeJson({ items: [viewOf(first)], cursor: null, has_more: false, state_proofs: sharedProofs([first]) });
+  const page = clientOf({ '/objects': new JsonText(list.replace('{', '{"items":[],')) });
+  await assert.rejects(page.client.objects.listProven().take(1), twice);
+});
+
 test('an answer without a proof, with a wrong one, or with one that says nothing is refused', async () => {
   const wrong: [string, View][] = [
     ['no proof', viewOf(first)],
+    ['no object for a proof', { ...viewOf(first), state_proof: writeJson(proofOf(first)) }],
+    ['a list', [proven(first)] as unknown as View],
     ["another object's", { ...viewOf(first), state_proof: proofOf(objects[1] as string) }],
     ['no texts', { ...viewOf(first), state_proof: { ...proofOf(first), texts: {} } }],
     ['an earlier checkpoint', { ...viewOf(first), state_proof: answerOf({ ...proofOf(first), root: trie.root, entry: entries.get(first) as Hex, sequence: 20n }) }],
@@ -219,8 +278,76 @@ test('lists come with the proofs of their items, and each node once', async () =
   assert.deepEqual(urls, ['/objects?prove=true', '/objects?prove=true&cursor=next']);
   assert.equal((await client.templates.listProven()).proven[0]?.entry?.type, 'tpl');
   assert.equal((await client.templates.listProvenVariations(template)).proven[0]?.entry?.type, 'var');
-  const empty = clientOf({ '/objects': pageOf([], null) });
-  assert.deepEqual((await empty.client.objects.listProven()).proven, []);
+});
+
+// Holds invariant 271.
+test('an empty page has a checkpoint that is verified and watched', async () => {
+  const empty = (change: object = {}, signer?: Hex): View => {
+    const checkpoint = signedCheckpoint({ ...checkpointOf(trie.root, SEQUENCE), ...change }, signer);
+    return { items: [], cursor: null, has_more: false, state_proofs: { ...sharedProofs([]), checkpoint } };
+  };
+  const list = (answer: View, query = {}): Promise<{ proven: unknown; checkpoint: { sequence: bigint } }> =>
+    Promise.resolve(clientOf({ '/objects': answer }).client.objects.listProven(query));
+  const page = await list(empty(), { min_sequence: 40 });
+  assert.deepEqual([page.proven, page.checkpoint.sequence], [[], SEQUENCE]);
+  await assert.rejects(list(empty(), { min_sequence: 41 }), /ends at sequence 40, before 41/);
+  await assert.rejects(list(empty({ state: ZERO })), /no root/);
+  await assert.rejects(list(empty({}, `0x${'02'.repeat(32)}`)), /was signed by/);
+  const { client } = clientOf({ '/objects/': proven(first), '/objects': empty({ head: integrityOf('another') }) });
+  await client.objects.get(first, { prove: true });
+  await assert.rejects(client.objects.listProven().take(1), Contradiction);
+});
+
+// Holds invariant 271.
+test('a page is held against what was asked for', async () => {
+  const pageOf = (ids: readonly string[]): View => ({ items: ids.map(viewOf), cursor: null, has_more: false, state_proofs: sharedProofs(ids) });
+  const [active, locked, burned] = objects as [string, string, string];
+  const other = idWith('tpl', '9');
+  const list = (ids: readonly string[], query: object = {}): Promise<unknown> => clientOf({ '/objects': pageOf(ids) }).client.objects.listProven(query).take(9);
+  await list(objects, { limit: 3, template_id: template });
+  await list([burned], { status: 'burned' });
+  // An object is shown as it was at the checkpoint, and chosen by what it is now.
+  await list([locked], { status: 'active', owner_id: idWith('wal', '9') });
+  await assert.rejects(list(objects, { limit: 2 }), /has 3 items, more than the 2 asked for/);
+  await assert.rejects(list([active, active]), /occurs twice/);
+  await assert.rejects(list(objects, { template_id: other }), /obj_5+ is not of tpl_9+/);
+  await assert.rejects(list([active, burned], { status: 'active' }), /obj_7+ is burned, not active/);
+  await assert.rejects(list([template]), /not of the type/);
+  const templates = clientOf({ '/templates': pageOf([active]) });
+  await assert.rejects(templates.client.templates.listProven().take(1), /not of the type/);
+  const variations = clientOf({ '/templates/': pageOf([variation]) });
+  await variations.client.templates.listProvenVariations(template).take(1);
+  await assert.rejects(variations.client.templates.listProvenVariations(other).take(1), /is not of tpl_9+/);
+});
+
+// Holds invariant 271.
+test('a list has at most 100 proofs', () => {
+  const shared = sharedProofs([first]);
+  const many = (count: number): object => ({ ...shared, proofs: Array.from({ length: count }, () => shared.proofs[0]) });
+  assert.equal(verifyStateProofs(many(100), trust).length, 100);
+  assert.throws(() => verifyStateProofs(many(101), trust), /too long/);
+});
+
+test('a checkpoint is verified before it is returned', async () => {
+  const contract = trust.domain.verifyingContract;
+  const answer = (change: object = {}, members: View = {}): View => ({
+    ...signedCheckpoint({ ...checkpointOf(trie.root, SEQUENCE), ...change }), domain: { chain_id: 31337, verifying_contract: contract }, sequencer: trust.sequencer, ...members,
+  });
+  const read = (of: View, query = {}): Promise<Schemas['CheckpointView']> => clientOf({ '/checkpoint': of }).client.getCheckpoint(query);
+  assert.equal((await read(answer({}, { later: 1 }), { at_least: 40 })).checkpoint.sequence, 40);
+  // An older log has no root yet, and a new one no batch.
+  await read(answer({ state: ZERO }));
+  await read(answer({ batches: 0n, sequence: 0n }));
+  await assert.rejects(read(answer(), { at_least: 41 }), /ends at sequence 40, before 41/);
+  await assert.rejects(read(answer(), { min_sequence: 41 }), /ends at sequence 40, before 41/);
+  await assert.rejects(read(answer({}, { signature: signedCheckpoint(checkpointOf(trie.root, SEQUENCE), `0x${'02'.repeat(32)}`).signature })), /was signed by/);
+  await assert.rejects(read(answer({}, { domain: { chain_id: 1, verifying_contract: contract } })), /another log/);
+  await assert.rejects(read(answer({}, { sequencer: `0x${'02'.repeat(20)}` })), /stated key/);
+  await assert.rejects(read({}), Refused);
+  await assert.rejects(read(new JsonText(writeJson(answer()).replace('{', '{"sequencer":"0x",')) as unknown as View), /occurs twice/);
+  const { client } = clientOf({ '/objects/': proven(first), '/checkpoint': answer({ head: integrityOf('another') }) });
+  await client.objects.get(first, { prove: true });
+  await assert.rejects(client.getCheckpoint(), Contradiction);
 });
 
 test('a page that differs from its proofs is refused', async () => {

@@ -1,6 +1,7 @@
 /** Recognition of dropped files. */
 
-import { parseJson, writeJson } from '@kedge/sdk';
+import { writeJson } from '@kedge/sdk';
+import { readExactly } from '@kedge/sdk/verify';
 
 /** Kinds of files that can be verified. */
 export type Kind = 'receipt' | 'receipts' | 'proof' | 'state' | 'answer' | 'claim' | 'export';
@@ -45,7 +46,7 @@ export function recognise(text: string): Recognised {
   const kind = kindOf(value);
   // The original text, so that members spelled twice are refused and not lost here.
   if (kind !== null) return { kind, text };
-  const receipt = value !== null && typeof value === 'object' ? (parseJson(text) as { receipt?: unknown }).receipt : null;
+  const receipt = value !== null && typeof value === 'object' ? (readExactly(text) as { receipt?: unknown }).receipt : null;
   const inner = kindOf(receipt);
   if (inner !== null) return { kind: inner, text: writeJson(receipt) };
   throw new Error('This is no receipt, proof file, state proof, claim or export of a log, and no answer with a receipt or a state proof.');

@@ -3,7 +3,6 @@
  * while.
  */
 
-import { parseJson } from '@kedge/sdk';
 import {
   type ActionWords,
   type Checkpoint,
@@ -13,6 +12,7 @@ import {
   type Trust,
   type VerificationKey,
   checkShown,
+  readExactly,
   readStrictly,
   verifyBatchReceipt,
   verifyClaim,
@@ -162,7 +162,8 @@ function state({ text, trust }: Question, onStep: (step: WorkStep) => void): Sho
 }
 
 function answer({ text, trust }: Question, onStep: (step: WorkStep) => void): Shown {
-  const item = parseJson(text) as { state_proof: StateFile };
+  const item = readExactly(text) as { state_proof: StateFile };
+  if (typeof item.state_proof !== 'object') throw new Error('The state proof of the answer is no object.');
   const facts = verifyStateProof(item.state_proof, trust, { onStep });
   onStep('shown');
   checkShown(item, facts);

@@ -16,7 +16,7 @@ from .exchange import Send, Steps, Wait, perform, read_trust, send_plain
 from .following import Follower
 from .generated import models, operations
 from .generated.async_client import AsyncOperations
-from .paging import next_page
+from .paging import Paging
 from .resources import AsyncObjectReads, AsyncStateReads, AsyncTemplateReads
 from .retry import RetryPolicy
 from .session import Session, Tokens
@@ -93,18 +93,22 @@ class AsyncKedge(AsyncOperations):
             AlreadyDone: the request was done, and its answer is lost.
             ConnectionFailed: the server could not be reached.
             NotModified: the caller's copy is current.
-            Refused: the answer's receipt, or a proof that the request asks for, is missing or invalid.
+            Refused: the answer's receipt, or a proof or checkpoint that the request asks for, is missing or invalid.
         """
         return await self._run(perform(self.session, call))
 
     async def iterate(self, call: Call[Any]) -> AsyncIterator[Any]:
-        """Iterates over the items of a list, fetching page by page."""
-        following: Call[Any] | None = call
-        while following is not None:
-            page = await self.send(following)
+        """Iterates over the items of a list, fetching page by page.
+
+        Raises:
+            Refused: a page names no cursor although more records follow, or an earlier page's.
+        """
+        pages = Paging(call)
+        while pages.call is not None:
+            page = await self.send(pages.call)
+            pages.turn(page)
             for item in page["items"]:
                 yield item
-            following = next_page(following, page)
 
     async def trust(self) -> Trust:
         """The trusted domain and keys of the log."""

@@ -17,7 +17,7 @@ from .exchange import Send, Steps, Wait, perform, read_trust, send_plain
 from .following import Follower
 from .generated import models, operations
 from .generated.client import Operations
-from .paging import next_page
+from .paging import Paging
 from .resources import ObjectReads, StateReads, TemplateReads
 from .retry import RetryPolicy
 from .session import Session, Tokens
@@ -94,17 +94,21 @@ class Kedge(Operations):
             AlreadyDone: the request was done, and its answer is lost.
             ConnectionFailed: the server could not be reached.
             NotModified: the caller's copy is current.
-            Refused: the answer's receipt, or a proof that the request asks for, is missing or invalid.
+            Refused: the answer's receipt, or a proof or checkpoint that the request asks for, is missing or invalid.
         """
         return self._run(perform(self.session, call))
 
     def iterate(self, call: Call[Any]) -> Iterator[Any]:
-        """Iterates over the items of a list, fetching page by page."""
-        following: Call[Any] | None = call
-        while following is not None:
-            page = self.send(following)
+        """Iterates over the items of a list, fetching page by page.
+
+        Raises:
+            Refused: a page names no cursor although more records follow, or an earlier page's.
+        """
+        pages = Paging(call)
+        while pages.call is not None:
+            page = self.send(pages.call)
+            pages.turn(page)
             yield from page["items"]
-            following = next_page(following, page)
 
     def trust(self) -> Trust:
         """The trusted domain and keys of the log."""

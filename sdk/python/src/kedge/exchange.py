@@ -14,12 +14,12 @@ from .answers import Answer, Reply
 from .calls import OWN_ORGANIZATION, OWN_WALLET, Call
 from .errors import AlreadyDone, ApiError, ConnectionFailed, KedgeError, NotModified, OutcomeUnknown, Refused, WrongSigner
 from .generated import operations
-from .paging import next_page
+from .paging import Paging
 from .protocol.hashing import from_hex
 from .retry import Backoff
 from .session import Session, Tokens
 from .signing import Action, Signed, deadline_in, sign
-from .state_reads import asks_proof, check_asked_proof
+from .state_reads import asks_checkpoint, asks_proof, check_asked_checkpoint, check_asked_proof
 from .verify.receipts import check_batch_receipt, check_receipt
 from .verify.trust import KEYS_MAX, Trust, follow_key
 
@@ -69,7 +69,7 @@ def perform(session: Session, call: Call[T]) -> Steps[Answer[T]]:
         AlreadyDone: the request was done, and its answer is lost.
         ConnectionFailed: the server could not be reached.
         NotModified: the caller's copy is current.
-        Refused: the answer's receipt, or the proof that the request asks for, is missing or invalid.
+        Refused: the answer's receipt, or the proof or checkpoint that the request asks for, is missing or invalid.
     """
     if call.actions is None:
         reply = yield from send_plain(session, call)
@@ -79,6 +79,8 @@ def perform(session: Session, call: Call[T]) -> Steps[Answer[T]]:
     body = reply.parsed(call)
     if asks_proof(call):
         yield from checked(session, lambda trust: check_asked_proof(call, reply.body, trust))
+    elif asks_checkpoint(call):
+        yield from checked(session, lambda trust: check_asked_checkpoint(call, reply.body, trust))
     session.learn(call, body)
     if signed is None:
         return Answer(body, reply.status, reply.headers)
@@ -322,12 +324,12 @@ def read_trust(session: Session) -> Steps[None]:
 def _stated_keys(session: Session) -> Steps[list[Any]]:
     """Sequencer keys that the server states."""
     items: list[Any] = []
-    call: Call[Any] | None = operations.list_sequencer_keys(limit=1000)
-    while call is not None and len(items) <= KEYS_MAX:
-        reply = yield from send_plain(session, call)
-        page = reply.parsed(call)
+    pages = Paging(operations.list_sequencer_keys(limit=1000))
+    while pages.call is not None and len(items) <= KEYS_MAX:
+        reply = yield from send_plain(session, pages.call)
+        page = reply.parsed(pages.call)
         items += page["items"]
-        call = next_page(call, page)
+        pages.turn(page)
     return [key for key in items if key["from_batch"] == 0 or key["sequence"] is not None]
 
 

@@ -29,6 +29,7 @@ from .protocol.typed import (
 )
 
 SEED_BYTES: Final = 32
+SECRET_BYTES: Final = 32
 
 
 @lru_cache(4096)
@@ -156,6 +157,9 @@ class KeySigner:
     Args:
         key: a private key (32 bytes, or a text of hexadecimal digits), or an account of eth-account, which also reads
             keystores and mnemonics.
+
+    Raises:
+        ValueError: the key is not 32 bytes, or no number that is a private key.
     """
 
     def __init__(self, key: bytes | str | LocalAccount) -> None:
@@ -163,6 +167,9 @@ class KeySigner:
             secret = bytes(key.key)
         else:
             secret = key if isinstance(key, bytes) else from_hex(key)
+        # PrivateKey fills a shorter one with zeros.
+        if len(secret) != SECRET_BYTES:
+            raise ValueError(f"a private key has {SECRET_BYTES} bytes, not {len(secret)}")
         self._key = PrivateKey(secret)
         public: PublicKey = self._key.public_key
         self._address = checksum_address(keccak(public.format(compressed=False)[1:])[12:])

@@ -42,6 +42,12 @@ export function headersOf(operation: Operation, { requestId, ifNoneMatch, ifMatc
   return headers;
 }
 
+/** The value of an answer, and the text that it was read from. */
+export interface TextAnswer<T> {
+  readonly value: T;
+  readonly text: string;
+}
+
 /** A request, and the part of it that is signed. */
 export interface Prepared {
   readonly plain: Plain;
@@ -121,18 +127,25 @@ export abstract class Core extends Operations {
   /** @internal */
   protected override async call<T>(operation: Operation, call: Call): Promise<T> {
     if (operation.signs !== null) return this.change<T>(operation, await this.prepare(operation, operation.signs, call));
+    return (await this.read<T>(operation, call)).value;
+  }
+
+  /** Performs an operation that signs nothing. The text of the answer shows what its value does not: how numbers are spelled. */
+  protected async read<T>(operation: Operation, call: Call): Promise<TextAnswer<T>> {
     const answer = await this.sender.unsigned(this.plain(operation, call, call.body === undefined ? undefined : writeJson(call.body)));
     if (answer.status < 200 || answer.status >= 300) throw refusalOf(answer.status, answer.headers, answer.text);
-    return valueOf<T>(answer, operation.answer);
+    return { value: valueOf<T>(answer, operation.answer), text: answer.text };
   }
 
   /** @internal */
   protected override list<P extends { items: unknown[]; cursor: string | null }>(operation: Operation, call: Call): Listing<P> {
-    return new Listing<P>((cursor) => {
+    const { cursor: begin } = ((operation.body === null ? call.query : call.body) ?? {}) as { cursor?: string | null };
+    const fetchPage = (cursor: string | null): Promise<P> => {
       if (cursor === null) return this.call<P>(operation, call);
       const next = operation.body === null ? { query: { ...call.query, cursor } } : { body: { ...(call.body as object), cursor } };
       return this.call<P>(operation, { ...call, ...next });
-    });
+    };
+    return new Listing<P>(fetchPage, begin);
   }
 
   /** @internal */

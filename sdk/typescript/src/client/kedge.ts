@@ -4,9 +4,10 @@ import { OPERATIONS } from '../generated/operations.js';
 import { randomBytes, toBase64 } from '../protocol/bytes.js';
 import { actionId } from '../protocol/chain.js';
 import { digestForm, sha256Stream } from '../protocol/hash.js';
+import { refuseUnless } from '../refused.js';
 import { Batch, type BatchOptions, type BatchReply } from './batch.js';
 import { type ActionInput, busAction } from './bus.js';
-import { Core } from './core.js';
+import { Core, type TextAnswer } from './core.js';
 import type { AnswerOf, BodyOf, Call, CallOptions, ChangeOptions, Operation, QueryOf, Schemas } from './operation.js';
 import type { ClientOptions, Session } from './options.js';
 import { ObjectReads, StateReads, TemplateReads } from './proven-reads.js';
@@ -73,10 +74,26 @@ export class KedgeClient extends Core {
 
   constructor(options: ClientOptions) {
     super(options);
-    const source = { keeper: this.keeper, call: <T>(operation: Operation, call: Call): Promise<T> => this.call<T>(operation, call) };
+    const source = { keeper: this.keeper, read: <T>(operation: Operation, call: Call): Promise<TextAnswer<T>> => this.read<T>(operation, call) };
     this.objects = new ObjectReads(source);
     this.templates = new TemplateReads(source);
     this.state = new StateReads(source);
+  }
+
+  /**
+   * Reads the newest checkpoint, and verifies that the sequencer signed it.
+   *
+   * @throws Refused if it did not, or if the checkpoint ends before `at_least` or `min_sequence`
+   */
+  override async getCheckpoint(query: QueryOf<'getCheckpoint'> = {}, options: CallOptions = {}): Promise<AnswerOf<'getCheckpoint'>> {
+    const { value, text } = await this.read<AnswerOf<'getCheckpoint'>>(OPERATIONS.getCheckpoint, { query, options });
+    const checkpoint = await this.keeper.checkpoint(text);
+    for (const least of [query.at_least, query.min_sequence]) {
+      refuseUnless(least == null || checkpoint.sequence >= BigInt(least), `the checkpoint ends at sequence ${checkpoint.sequence}, before ${least}`);
+    }
+    const { checkpoint: stated, signature } = value;
+    this.keeper.see(checkpoint, { checkpoint: stated, signature });
+    return value;
   }
 
   /** Registers a wallet with the signer's key, and logs it in. */

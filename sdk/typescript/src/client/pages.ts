@@ -1,5 +1,7 @@
 /** Paged lists. */
 
+import { refuseUnless } from '../refused.js';
+
 /** One page of a list. */
 export interface Page<T> {
   /** The records of the page. */
@@ -19,15 +21,27 @@ type ItemOf<P> = P extends { items: (infer T)[] } ? T : never;
  * const { items } = await kedge.listObjects({ limit: 10 });
  * for await (const object of kedge.listObjects()) …
  * ```
+ *
+ * A page that names no cursor although more records follow, or the cursor of an earlier page, is {@link Refused}.
  */
-export class Listing<P extends { items: unknown[]; cursor: string | null }> implements PromiseLike<P>, AsyncIterable<ItemOf<P>> {
+export class Listing<P extends { items: unknown[]; cursor: string | null; has_more?: boolean }> implements PromiseLike<P>, AsyncIterable<ItemOf<P>> {
   #first: Promise<P> | null = null;
 
   /** @internal */
-  constructor(readonly fetchPage: (cursor: string | null) => Promise<P>) {}
+  constructor(
+    readonly fetchPage: (cursor: string | null) => Promise<P>,
+    /** Cursor of the first page. */
+    readonly begin: string | null = null,
+  ) {}
+
+  async #fetch(cursor: string | null): Promise<P> {
+    const page = await this.fetchPage(cursor);
+    refuseUnless(page.cursor !== null || page.has_more !== true, 'more records follow, and the cursor of the next page is missing');
+    return page;
+  }
 
   #page(): Promise<P> {
-    return (this.#first ??= this.fetchPage(null));
+    return (this.#first ??= this.#fetch(null));
   }
 
   // Awaiting a list reads its first page.
@@ -37,7 +51,10 @@ export class Listing<P extends { items: unknown[]; cursor: string | null }> impl
 
   /** All pages, fetched on demand. */
   async *pages(): AsyncGenerator<P, void, undefined> {
-    for (let page = await this.#page(); ; page = await this.fetchPage(page.cursor)) {
+    const seen = new Set([this.begin]);
+    for (let page = await this.#page(); ; page = await this.#fetch(page.cursor)) {
+      refuseUnless(page.cursor === null || !seen.has(page.cursor), 'the cursor of an earlier page occurs again');
+      seen.add(page.cursor);
       yield page;
       if (page.cursor === null) return;
     }

@@ -39,6 +39,7 @@ export interface WalletClientLike {
 export type SignerInput = Hex | Uint8Array | Signer | AccountLike | WalletClientLike;
 
 function keySigner(key: Uint8Array): Signer {
+  if (key.length !== 32) throw new TypeError(`a private key has 32 bytes, not ${key.length}`);
   return { address: addressOfKey(key), signRequest: ({ digest }) => signDigest(digest, key) };
 }
 

@@ -2,10 +2,11 @@
 
 import { Refused, refuseUnless } from '../refused.js';
 import type { Hex } from '../protocol/bytes.js';
-import { PROTOCOL, domainOf } from '../protocol/domain.js';
+import { type Checkpoint, PROTOCOL, domainOf } from '../protocol/domain.js';
 import { followSequencerKeys } from '../verify/keys.js';
 import { verifyBatchReceipt, verifyReceipt } from '../verify/receipts.js';
-import { type StateFacts, type StateProofOptions, verifyStateProof, verifyStateProofs } from '../verify/state.js';
+import { verifyStatedCheckpoint } from '../verify/signed.js';
+import { type ListFacts, type StateFacts, type StateProofOptions, verifyList, verifyStateProof } from '../verify/state.js';
 import type { Trust } from '../verify/trust.js';
 import { CheckpointWatch } from './checkpoint-watch.js';
 import { HeaderWatch } from './header-watch.js';
@@ -74,17 +75,27 @@ export class TrustKeeper {
     return this.#checked((trust) => verifyBatchReceipt(file, trust, contents, this.#watch));
   }
 
-  /** Verifies a state proof. */
-  async stateProof(answer: Schemas['StateProof'], options: StateProofOptions): Promise<StateFacts> {
-    const facts = await this.#checked((trust) => verifyStateProof(answer, trust, options));
-    this.#checkpoints.add(facts.checkpoint, answer.checkpoint);
-    return facts;
+  /** Verifies a state proof. {@link see} is for its checkpoint. */
+  stateProof(file: string | object, options: StateProofOptions): Promise<StateFacts> {
+    return this.#checked((trust) => verifyStateProof(file, trust, options));
   }
 
-  /** Verifies the state proofs of a list's items. */
-  async stateProofs(answer: Schemas['StateProofs'], options: StateProofOptions): Promise<StateFacts[]> {
-    const facts = await this.#checked((trust) => verifyStateProofs(answer, trust, options));
-    for (const { checkpoint } of facts.slice(0, 1)) this.#checkpoints.add(checkpoint, answer.checkpoint);
-    return facts;
+  /** Verifies the state proofs of a list's items. {@link see} is for their checkpoint. */
+  stateProofs(file: object, options: StateProofOptions): Promise<ListFacts> {
+    return this.#checked((trust) => verifyList(file, trust, options));
+  }
+
+  /** Verifies the answer of `GET /checkpoint`. {@link see} is for the checkpoint. */
+  checkpoint(answer: string): Promise<Checkpoint> {
+    return this.#checked((trust) => verifyStatedCheckpoint(answer, trust));
+  }
+
+  /**
+   * Records a verified checkpoint.
+   *
+   * @throws Contradiction if the sequencer signed another one over as many batches
+   */
+  see(checkpoint: Checkpoint, signed: unknown): void {
+    this.#checkpoints.add(checkpoint, signed);
   }
 }

@@ -47,6 +47,14 @@ const LOSSLESS: Rules = {
   onDuplicate: () => {},
 };
 
+const EXACT: Rules = {
+  // Answers show texts, each within the limit, some levels deep.
+  depthMax: 2 * DEPTH_MAX,
+  number: (digits) => (/^[0-9]+$/.test(digits) ? BigInt(digits) : new JsonText(digits)),
+  text: STRICT.text,
+  onDuplicate: STRICT.onDuplicate,
+};
+
 class Reader {
   readonly #token = new RegExp(TOKEN);
 
@@ -120,6 +128,12 @@ class Reader {
  * so that all readers see the same file in one text.
  */
 export const readStrictly = (text: string): unknown => new Reader(text, STRICT).whole();
+
+/**
+ * Parses any JSON with unique members, and keeps the spelling of numbers: whole ones become bigints, all others a
+ * {@link JsonText}. Refuses everything else. {@link checkShown} compares such values exactly.
+ */
+export const readExactly = (text: string): unknown => new Reader(text, EXACT).whole();
 
 /** A number of at least 16 digits; shorter ones never exceed 2^53. */
 const LONG_DIGITS = /(?:^|[:,[\s])-?[0-9]{16}/;

@@ -60,10 +60,16 @@ export function checkIntegrity(leaf: { previous_integrity: Hex; content: Hex; in
 }
 
 /** Verifies the signature of a checkpoint, by the sequencer's key of its last batch. */
-export function checkCheckpoint({ checkpoint, signature }: ReturnType<typeof signedCheckpoint>, trust: Trust): void {
-  refuseUnless(checkpoint.batches > 0n, 'the checkpoint is of an empty log');
-  const digest = digestOf(trust.domain, checkpointHash(checkpoint));
-  checkSigner(digest, signature, keyOf(trust.sequencer, checkpoint.batches - 1n), 'the checkpoint');
+export function checkCheckpoint(signed: ReturnType<typeof signedCheckpoint>, trust: Trust): void {
+  refuseUnless(signed.checkpoint.batches > 0n, 'the checkpoint is of an empty log');
+  checkCheckpointSigner(signed, trust);
+}
+
+/** Verifies the signature of a checkpoint, also of an empty log, which the first key signs. Returns the key. */
+export function checkCheckpointSigner({ checkpoint, signature }: ReturnType<typeof signedCheckpoint>, trust: Trust): Hex {
+  const key = keyOf(trust.sequencer, checkpoint.batches === 0n ? 0n : checkpoint.batches - 1n);
+  checkSigner(digestOf(trust.domain, checkpointHash(checkpoint)), signature, key, 'the checkpoint');
+  return key;
 }
 
 function checkAnchor(file: ReturnType<typeof anchor>, header: Header, hash: Hex, trust: Trust): void {

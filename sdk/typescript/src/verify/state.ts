@@ -13,13 +13,16 @@ import { type StateEntry, decodeEntry, entryType } from './state-entries.js';
 import { type StateTexts, checkFields, checkTexts, stateTexts } from './state-shown.js';
 import type { Trust } from './trust.js';
 
+/** Limit on the proofs of one list. */
+export const PROOFS_MAX = 100;
+
 const anything: Reader<unknown> = (value) => value;
 const shownEntry = { key: text, present: flag, entry: bytesOf(), fields: anything, texts: stateTexts };
 const signedRoot = { checkpoint: forms.signedCheckpoint, anchor: nullOr(forms.anchor) };
 const nodeBytes = bytesOf();
 const stateProof = shape('state proof', { ...shownEntry, nodes: listOf(nodeBytes, PROOF_NODES_MAX), ...signedRoot });
 const sharedProof = shape('state proof', { ...shownEntry, nodes: listOf(u32, PROOF_NODES_MAX) });
-const stateProofs = shape('state proofs', { ...signedRoot, nodes: listOf(nodeBytes), proofs: listOf(sharedProof) });
+const stateProofs = shape('state proofs', { ...signedRoot, nodes: listOf(nodeBytes), proofs: listOf(sharedProof, PROOFS_MAX) });
 
 type ShownEntry = Omit<ReturnType<typeof stateProof>, 'nodes' | 'checkpoint' | 'anchor'>;
 type SignedRoot = Pick<ReturnType<typeof stateProof>, 'checkpoint' | 'anchor'>;
@@ -139,6 +142,19 @@ export function verifyStateProof(file: string | object, trust: Trust, options: S
  * @throws MalformedEntry, StateMismatch or Refused, as {@link verifyStateProof}
  */
 export function verifyStateProofs(file: string | object, trust: Trust, options: Omit<StateProofOptions, 'key'> = {}): StateFacts[] {
+  return verifyList(file, trust, options).facts;
+}
+
+/** What the proofs of a list show. */
+export interface ListFacts {
+  /** Signed checkpoint, which an empty list has too. */
+  readonly checkpoint: Checkpoint;
+  /** Facts of each proof, in order. */
+  readonly facts: StateFacts[];
+}
+
+/** Verifies the proofs of a list as {@link verifyStateProofs} does. */
+export function verifyList(file: string | object, trust: Trust, options: Omit<StateProofOptions, 'key'> = {}): ListFacts {
   options.onStep?.('form');
   const read = stateProofs(fileOf(file, readStrictly));
   checkRoot(read, trust, options);
@@ -154,5 +170,5 @@ export function verifyStateProofs(file: string | object, trust: Trust, options: 
   };
   const facts = read.proofs.map((proof, i) => within(`proof ${i}`, () => checkEntry(proof, proof.nodes.map(take), read, options.onStep)));
   refuseUnless(used === BigInt(nodes.length), 'a common node is not used');
-  return facts;
+  return { checkpoint: read.checkpoint.checkpoint, facts };
 }

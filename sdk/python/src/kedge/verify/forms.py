@@ -5,7 +5,7 @@ from typing import Any, Final
 from ..protocol.signatures import check_signer
 from ..protocol.trees import check_inclusion
 from ..protocol.typed import Checkpoint, Domain, Header, leaf_of, next_integrity
-from .reading import Members, address, null_or, refuse_unless, shape, signature, u32, u64, word, words
+from .reading import Members, address, null_or, refuse_unless, shape, signature, u32, u64, value_of, word, words
 from .trust import Trust
 
 ACTIONS_MAX: Final = 500
@@ -79,6 +79,27 @@ def check_checkpoint(signed: Members, trust: Trust) -> Checkpoint:
     key = trust.key_of(max(stated.batches - 1, 0))
     check_signer(trust.domain.digest(stated.hash), signed["signature"], key, "the checkpoint")
     return stated
+
+
+_STATED: Final = {"checkpoint": checkpoint, "signature": signature, "domain": domain, "sequencer": address}
+_STATED_CHECKPOINT = shape("checkpoint", _STATED)
+
+
+def check_stated_checkpoint(answer: Any, trust: Trust) -> Checkpoint:
+    """Verifies the answer of `GET /checkpoint` and returns the checkpoint, which may be of an empty log.
+
+    Raises:
+        WrongSigner: another key signed it than the one valid for its last batch.
+        Refused: it is of another log, or has another form.
+    """
+    value = value_of(answer)
+    refuse_unless(isinstance(value, dict), "the checkpoint is no object")
+    read = _STATED_CHECKPOINT({name: value[name] for name in _STATED if name in value})
+    stated = Domain(read["domain"]["chain_id"], read["domain"]["verifying_contract"])
+    refuse_unless(stated == trust.domain, "another log: the domain is not the expected one")
+    found = check_checkpoint(read, trust)
+    refuse_unless(read["sequencer"] == trust.key_of(max(found.batches - 1, 0)), "the stated key is not that of the checkpoint's last batch")
+    return found
 
 
 def check_place(sealed: Header, sequence: int, timestamp_ms: int, index: int) -> None:

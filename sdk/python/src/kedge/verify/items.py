@@ -6,8 +6,9 @@ from typing import Any, Final, NoReturn
 
 from ..errors import ItemDiffers, ProofMissing, Refused
 from ..protocol.entries import ObjectEntry, TemplateEntry, VariationEntry
+from ..protocol.typed import Checkpoint
 from .reading import once
-from .state_proofs import TEXT_HASHES, StateShown, agrees, verify_state_proof, verify_state_proofs
+from .state_proofs import TEXT_HASHES, StateShown, agrees, prove_list, verify_state_proof
 from .trust import Trust
 
 # Attributes of entries that items show in another form.
@@ -32,8 +33,9 @@ def _number_spelling(text: str) -> tuple[str]:
     return (text,)
 
 
-def check_proven_answer(body: bytes, trust: Trust, key: str | None) -> tuple[StateShown, ...]:
-    """Verifies the proofs of an answer to a request with `prove=true`, and that its items are what they show.
+def check_proven_answer(body: bytes, trust: Trust, key: str | None) -> tuple[Checkpoint, tuple[StateShown, ...]]:
+    """Verifies the proofs of an answer to a request with `prove=true`, and that its items are what they show. Returns the
+    checkpoint, which an empty list has too, and what each proof shows.
 
     Args:
         body: the answer's bytes.
@@ -53,24 +55,25 @@ def check_proven_answer(body: bytes, trust: Trust, key: str | None) -> tuple[Sta
         raise ProofMissing("the answer is no object, and has no proof")
     if key is None:
         return _check_list(value, spelled, trust)
-    if "state_proof" not in value:
+    # A text in its place would be read as a file of its own.
+    if not isinstance(value.get("state_proof"), dict):
         raise ProofMissing(f"the server answered for {key} without the proof that was asked for")
     shown = verify_state_proof(value["state_proof"], trust, key)
     _check_item(value, spelled, shown)
-    return (shown,)
+    return shown.checkpoint, (shown,)
 
 
-def _check_list(value: Mapping[str, Any], spelled: Mapping[str, Any], trust: Trust) -> tuple[StateShown, ...]:
+def _check_list(value: Mapping[str, Any], spelled: Mapping[str, Any], trust: Trust) -> tuple[Checkpoint, tuple[StateShown, ...]]:
     items = value.get("items")
-    if "state_proofs" not in value or not isinstance(items, list):
+    if not isinstance(value.get("state_proofs"), dict) or not isinstance(items, list):
         raise ProofMissing("the server answered with a list without the proofs that were asked for")
     keys = [item["id"] for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]
     if len(keys) != len(items):
         raise ProofMissing("an item of the list has no id")
-    shown = verify_state_proofs(value["state_proofs"], trust, keys)
+    checkpoint, shown = prove_list(value["state_proofs"], trust, keys)
     for item, words, one in zip(items, spelled["items"], shown):
         _check_item(item, words, one)
-    return shown
+    return checkpoint, shown
 
 
 def _check_item(item: Mapping[str, Any], spelled: Mapping[str, Any], shown: StateShown) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ..errors import ProofMissing, Refused
 from ..protocol.entries import ObjectEntry, StateEntry, TemplateEntry, VariationEntry, check_key, decode_entry
-from ..protocol.hashing import hex_text, keccak, text_hash
+from ..protocol.hashing import ZERO, hex_text, keccak, text_hash
 from ..protocol.trie import PATH_NIBBLES, check_value
 from ..protocol.typed import Checkpoint
 from .forms import check_checkpoint, signed_checkpoint
@@ -112,6 +112,11 @@ def verify_state_proofs(answer: Any, trust: Trust, keys: Sequence[str] | None = 
         ProofMissing: a proof is missing, or about another id.
         Refused: a proof is invalid, with the subclasses of `verify_state_proof`.
     """
+    return prove_list(answer, trust, keys)[1]
+
+
+def prove_list(answer: Any, trust: Trust, keys: Sequence[str] | None = None) -> tuple[Checkpoint, tuple[StateShown, ...]]:
+    """Verifies the proofs of a list as `verify_state_proofs` does. Also returns their checkpoint, which an empty list has too."""
     read = _PROOFS(value_of(answer))
     found = [proof["key"] for proof in read["proofs"]]
     if keys is not None and found != list(keys):
@@ -128,7 +133,7 @@ def verify_state_proofs(answer: Any, trust: Trust, keys: Sequence[str] | None = 
             used = max(used, index + 1)
         proven.append(_proven(proof, [nodes[index] for index in proof["nodes"]], checkpoint, anchored))
     refuse_unless(used == len(nodes), "no proof uses one of the common nodes")
-    return tuple(_shown(one) for one in proven)
+    return checkpoint, tuple(_shown(one) for one in proven)
 
 
 def prove_bytes(answer: Any, trust: Trust) -> ProvenBytes:
@@ -144,6 +149,7 @@ def prove_bytes(answer: Any, trust: Trust) -> ProvenBytes:
 def _checkpoint(read: Members, trust: Trust) -> tuple[Checkpoint, bool]:
     checkpoint, anchor = check_checkpoint(read["checkpoint"], trust), read["anchor"]
     refuse_unless(checkpoint.batches > 0, "the checkpoint is of an empty log")
+    refuse_unless(checkpoint.state != ZERO, "the checkpoint has no root of the state")
     if anchor is None:
         return checkpoint, False
     # It may have been signed again, at another time.
