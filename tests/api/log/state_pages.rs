@@ -35,7 +35,7 @@ async fn update(server: &Server, caller: &Caller, object: &str, times: u64) {
 // Holds invariant 261.
 #[tokio::test]
 async fn a_page_replays_a_bounded_number_of_actions() {
-    let server = Server::start_with(&["checkpoint_interval_s=3600"]).await;
+    let mut server = Server::start_with(&["checkpoint_interval_s=3600"]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let template = ann.new_template(&server, "ticket").await;
     let mut ids = Vec::new();
@@ -62,6 +62,7 @@ async fn a_page_replays_a_bounded_number_of_actions() {
     assert_eq!(shown(&all), ids);
 
     // A process that has made no root replays what changed since.
+    assert_eq!(server.terminate(), Some(0));
     let server = server.restart_with(&["checkpoint_interval_s=3600"]).await;
     let page = |path: String| {
         let (server, token) = (&server, &ann.token);
@@ -150,7 +151,7 @@ async fn a_page_is_bounded_by_what_its_items_were() {
 
 #[tokio::test]
 async fn an_object_with_a_long_history_since_does_not_fail_a_page() {
-    let server = Server::start_with(&["checkpoint_interval_s=3600"]).await;
+    let mut server = Server::start_with(&["checkpoint_interval_s=3600"]).await;
     let ann = Caller::register(&server, "ann@example.com").await;
     let template = ann.new_template(&server, "ticket").await;
     let busy = ann.new_object(&server, &template).await;
@@ -168,6 +169,7 @@ async fn an_object_with_a_long_history_since_does_not_fail_a_page() {
     assert_eq!(again.body, with_texts.body);
 
     // A process that has made no root replays what changed since, as far as the object's history is listed.
+    assert_eq!(server.terminate(), Some(0));
     let server = server.restart_with(&["checkpoint_interval_s=3600"]).await;
     let after = server.get(page, Some(&ann.token)).await.expect(200).body;
     let items = after["items"].as_array().unwrap();
