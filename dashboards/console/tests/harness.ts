@@ -56,7 +56,7 @@ export function stage(options: Record<string, string> = {}): Stage {
 const TYPES: Record<string, string> = { '.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript', '.json': 'application/json', '.svg': 'image/svg+xml' };
 
 /** Answers for the server from a folder, with the headers of the server's page. */
-async function showBuild(context: BrowserContext, { url }: Stage, folder: string): Promise<void> {
+export async function showBuild(context: BrowserContext, { url }: Stage, folder: string): Promise<void> {
   const policy = (await fetch(url)).headers.get('content-security-policy');
   await context.route(new RegExp(`^${url}(/.*)?$`), async (route) => {
     const { pathname } = new URL(route.request().url());

@@ -9,7 +9,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { DESK, PASSWORD, PHONE, type Watched, person, seriousFindings, stage, watch } from './harness';
+import { DESK, PASSWORD, PHONE, type Watched, person, seriousFindings, showBuild, stage, watch } from './harness';
 
 const on = stage();
 const run = promisify(execFile);
@@ -47,6 +47,8 @@ async function openReference(hash = '', options: Options = {}, prepared: (watche
     await watched.context.route('**/docs/reference.css', (route) => route.fulfill({ headers, contentType: 'text/css', body: read('reference.css') }));
     await watched.context.route('**/docs/reference.js', (route) => route.fulfill({ headers, contentType: 'text/javascript', body: read(...SCRIPTS.map((name) => `${name}.js`)) }));
   }
+  const build = process.env['CONSOLE_DIST'];
+  if (build !== undefined) await showBuild(watched.context, on, build);
   await prepared(watched);
   await watched.page.goto(`${on.server.baseUrl}/docs${hash}`);
   await watched.page.locator('h1').waitFor();
@@ -185,7 +187,7 @@ test('a token is in the memory of the page alone, and goes only where it is need
   const sent = new Map<string, string | undefined>();
   page.on('request', (request) => sent.set(new URL(request.url()).pathname, request.headers()['authorization']));
   await openTrial(page);
-  await page.getByLabel('Body').fill(JSON.stringify({ email, password: PASSWORD }));
+  await page.getByLabel('Body of the request').fill(JSON.stringify({ email, password: PASSWORD }));
   await page.getByRole('button', { name: 'Send the request' }).click();
   await page.getByRole('button', { name: 'Use this token' }).click();
   await follow(page, '#/getOwnWallet');
@@ -308,7 +310,7 @@ test('the menu of a phone opens, finds and closes', async () => {
   expect(await side.isVisible()).toBe(false);
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByPlaceholder('Filter').fill('healthz');
-  await side.getByRole('link', { name: /health/i }).click();
+  await side.locator('a[href="#/getHealth"]').click();
   expect(await side.isVisible()).toBe(false);
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.keyboard.press('Escape');
@@ -334,7 +336,7 @@ test.each([
   ['phone', { width: 390, height: 844 }, 'light'],
   ['phone', { width: 390, height: 844 }, 'dark'],
   ['narrow', PHONE, 'light'],
-] as const)('on a %s, pages have no serious finding and fit (%s, %s)', async (screen, viewport, colorScheme) => {
+] as const)('on a %s, pages have no serious finding and fit (%o, %s)', async (screen, viewport, colorScheme) => {
   const watched = await openReference('', { viewport, colorScheme });
   const { page, context, faults } = watched;
   const wrong: string[] = [];

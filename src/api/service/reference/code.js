@@ -100,10 +100,11 @@ function codeBox(heading, variants) {
   let current = variants[0];
   const shownName = () => (names.includes(language) ? language : names[0]);
   const text = () => (current.texts ? current.texts[shownName()] : current.text);
-  const tabs = names.length > 0 ? tabList(heading, names, pre, chooseLanguage) : null;
+  const isCode = names.length > 0;
+  const tabs = names.length > 1 ? tabList(heading, names, pre, chooseLanguage) : null;
   const show = () => {
     tabs?.show(shownName());
-    pre.replaceChildren(...(tabs ? markedCode(text(), shownName()) : markedJson(text())).filter((part) => part !== ''));
+    pre.replaceChildren(...(isCode ? markedCode(text(), shownName()) : markedJson(text())).filter((part) => part !== ''));
   };
   if (tabs) {
     pre.setAttribute('role', 'tabpanel');

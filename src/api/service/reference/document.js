@@ -18,7 +18,8 @@ function el(name, attributes = {}, ...children) {
 
 /** Text whose parts between back quotes are code. A part that names an operation leads to it. */
 const words = (text) => (text ?? '').split('`').map((part, i) => (i % 2 === 1 ? el('code', {}, linked(part)) : part));
-const paragraphs = (text) => (text ?? '').split(/\n\n+/).filter(Boolean).map((part) => el('p', {}, words(part)));
+const paragraphs = (text) =>
+  (text ?? '').split(/\n\n+/).filter(Boolean).map((part) => (part.startsWith('## ') ? el('h2', {}, part.slice(3)) : el('p', {}, words(part))));
 
 /** The page of an operation, a tag or a component. */
 const pathTo = (...parts) => `#/${parts.map(encodeURIComponent).join('/')}`;
@@ -84,12 +85,25 @@ const choices = (schema) => (schema.oneOf ?? schema.anyOf ?? []).filter((one) =>
 const nullable = (schema) =>
   [schema.type].flat().includes('null') || (schema.oneOf ?? schema.anyOf ?? []).some(isNull);
 
+/** So many values are listed in a line. */
+const VALUES_MAX = 8;
+
+/** The values of a long enumeration, folded up. */
+function valuesOf(raw) {
+  const schema = folded(raw);
+  const alternatives = choices(schema);
+  if (schema.items) return valuesOf(schema.items);
+  if (alternatives.length === 1) return valuesOf(alternatives[0]);
+  if (!(schema.enum?.length > VALUES_MAX)) return null;
+  return el('details', { class: 'more' }, el('summary', {}, `The ${schema.enum.length} values`), el('p', { class: 'what values' }, schema.enum.map((value) => [el('code', {}, String(value)), ' '])));
+}
+
 function typeOf(raw) {
   const schema = folded(raw);
   const parts = [];
   const alternatives = choices(schema);
   const types = [schema.type].flat().filter((type) => type && type !== 'null');
-  if (schema.enum) parts.push(schema.enum.map((value) => JSON.stringify(value)).join(' | '));
+  if (schema.enum) parts.push(schema.enum.length > VALUES_MAX ? `one of ${schema.enum.length} values` : schema.enum.map((value) => JSON.stringify(value)).join(' | '));
   else if (types.includes('array')) parts.push(`array of ${schema.items ? typeOf(schema.items) : 'any'}`);
   else if (alternatives.length === 1) parts.push(typeOf(alternatives[0]));
   else if (alternatives.length > 1 && !types.length) parts.push('one of these');
@@ -114,7 +128,9 @@ function limits(raw) {
   if (schema.default !== undefined && schema.default !== null && JSON.stringify(schema.default).length < 40) {
     told.push(`default ${JSON.stringify(schema.default)}`);
   }
-  if (schema.pattern && schema.pattern.length <= 60) told.push(schema.pattern);
+  const [, prefix] = /^\^([a-z]{3}_)\[[^\]]*\]\[[^\]]*\]\{\d+\}\$$/.exec(schema.pattern ?? '') ?? [];
+  if (prefix) told.push(`${prefix}…`);
+  else if (schema.pattern && schema.pattern.length <= 60) told.push(schema.pattern);
   return told.join(' · ');
 }
 
@@ -171,6 +187,7 @@ function memberOf(schema, name, path) {
       member.deprecated ? el('span', { class: 'deprecated' }, 'deprecated') : null,
     ),
     member.description ? el('p', { class: 'what' }, words(member.description)) : null,
+    valuesOf(raw),
     held ? el('details', { class: 'more' }, el('summary', {}, el('span', { class: 'closed' }, 'Show'), el('span', { class: 'opened' }, 'Hide'), ' the members of ', el('code', {}, name)), held) : null,
   );
 }

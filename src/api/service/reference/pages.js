@@ -22,6 +22,7 @@ function parameterList(operation) {
         parameter.deprecated ? el('span', { class: 'deprecated' }, 'deprecated') : null,
       ),
       el('p', { class: 'what' }, words(parameter.description)),
+      valuesOf(parameter.schema),
     );
   return Object.entries(places).map(([place, title]) => {
     const here = shown.filter((parameter) => parameter.in === place);
@@ -144,6 +145,7 @@ function schemaPage(name) {
     heading(name),
     paragraphs(description),
     el('p', { class: 'what' }, [typeOf(schema), limits(schema)].filter(Boolean).join(' · ')),
+    valuesOf(schema),
     inside(schema),
     names('Used by', users.length > 0 ? [operationList(users)] : []),
     names('Part of', holders.length > 0 ? [el('ul', { class: 'names' }, holders.map(([other]) => el('li', {}, schemaLink(other))))] : []),
@@ -179,7 +181,7 @@ function pathOf(hash) {
 }
 
 function goOn(at) {
-  const link = (page, label, kind) => (page ? el('a', { href: page.path, rel: kind, class: kind }, el('span', { class: 'type' }, label), page.title) : el('span'));
+  const link = (page, label, kind) => (page ? el('a', { href: page.path, rel: kind }, el('span', { class: 'type' }, label), page.title) : el('span'));
   return el('nav', { class: 'next', 'aria-label': 'Next and previous page' }, link(pages[at - 1], 'Previous', 'prev'), link(pages[at + 1], 'Next', 'next'));
 }
 
@@ -261,8 +263,11 @@ byId('menu').addEventListener('click', () => (document.documentElement.classList
 byId('skip').addEventListener('click', () => byId('content').focus());
 byId('filter').addEventListener('input', filterMenu);
 byId('filter').addEventListener('keydown', (event) => {
-  const first = [...byId('pages').querySelectorAll('li')].find((item) => !item.hidden && item.closest('details')?.hidden !== true);
-  if (event.key === 'Enter' && byId('filter').value.trim() !== '') first?.firstChild.click();
+  const typed = byId('filter').value.trim().toLowerCase();
+  if (event.key !== 'Enter' || typed === '') return;
+  const fitting = [...links].filter(([, element]) => !element.hidden);
+  const best = fitting.find(([{ title }]) => title.toLowerCase().includes(typed)) ?? fitting[0];
+  best?.[1].firstChild.click();
 });
 
 addEventListener('keydown', (event) => {

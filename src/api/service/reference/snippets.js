@@ -37,15 +37,15 @@ function signingCommand(operation, path, body) {
 }
 
 function curlCall(operation, body) {
-  const parameters = operation.parameters.filter((parameter) => parameter.required || parameter.in !== 'path');
   let { path } = operation;
   const query = [];
   const lines = [];
-  for (const { name, in: place, example, required } of parameters) {
+  for (const parameter of operation.parameters) {
+    const { name, in: place, example } = parameter;
     const value = example ?? `<${name}>`;
     if (place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value));
-    else if (place === 'query' && (required || example !== undefined)) query.push(`${name}=${encodeURIComponent(value)}`);
-    else if (place === 'header' && example !== undefined && !/^x-(signature|request-id)/i.test(name)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
+    else if (place === 'query' && isShown(parameter)) query.push(`${name}=${encodeURIComponent(value)}`);
+    else if (place === 'header' && example !== undefined && isShown(parameter) && !/^x-(signature|request-id)/i.test(name)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
   }
   const signed = operation['x-signature'] !== undefined;
   if (signed) lines.unshift('-H @headers');
@@ -99,9 +99,13 @@ function literal(value, style, indent = '') {
   return `${open}\n${parts(deeper).map((part) => `${deeper}${part},\n`).join('')}${indent}${close}`;
 }
 
-/** The query's parameters that have an example or must be there. */
+/** Optional parameters whose examples belong to other requests than the first one to try. */
+const LEFT_OUT = ['cursor', 'at_sequence', 'owner_id', 'created_after', 'Prefer'];
+
+/** Whether a call gives a parameter: it must be there, or has an example. */
+const isShown = ({ name, example, required, deprecated }) => !deprecated && (required || (example !== undefined && !LEFT_OUT.includes(name)));
 const queryOf = ({ parameters }) =>
-  Object.fromEntries(parameters.filter(({ in: place, example, required, deprecated }) => place === 'query' && !deprecated && (required || example !== undefined)).map(({ name, example }) => [name, example ?? `<${name}>`]));
+  Object.fromEntries(parameters.filter((parameter) => parameter.in === 'query' && isShown(parameter)).map(({ name, example }) => [name, example ?? `<${name}>`]));
 const without = (body, ...names) => Object.fromEntries(Object.entries(body ?? {}).filter(([name]) => !names.includes(name)));
 const isEmpty = (value) => Object.keys(value).length === 0;
 const headerOf = ({ parameters }, name) => parameters.find((parameter) => parameter.in === 'header' && parameter.name === name)?.example;

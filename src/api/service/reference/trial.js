@@ -90,7 +90,7 @@ function outcomeView({ response, ms, bytes, ending }, operation) {
     el('p', { class: 'row' }, el('strong', { class: response.ok || response.status === 304 ? 'good' : 'bad' }, `${response.status} ${response.statusText}`), el('span', { class: 'type' }, `${ms} ms · ${bytes.length.toLocaleString('en')} bytes`)),
     code && meaningOf(code) ? el('p', { class: 'what' }, el('code', {}, code), ': ', words(meaningOf(code))) : null,
     token ? el('button', { type: 'button', onclick: (event) => useToken(token, event.target) }, 'Use this token in this page') : null,
-    el('details', { class: 'more', open: true }, el('summary', {}, `${headers.length} headers`), el('dl', { class: 'headers', tabindex: '0', role: 'group', 'aria-label': 'Headers of the answer' }, headers.map(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]))),
+    el('details', { class: 'more', open: true }, el('summary', {}, `${headers.length} headers`), el('div', { class: 'headers', tabindex: '0', role: 'group', 'aria-label': 'Headers of the answer' }, el('dl', {}, headers.map(([name, value]) => [el('dt', {}, name), el('dd', {}, value)])))),
     shown !== '' ? el('pre', { tabindex: '0', role: 'group', 'aria-label': 'Body of the answer' }, isJson && shown.length < 60_000 ? markedJson(shown) : shown) : null,
     !isText ? el('p', { class: 'what' }, `The body is not text (${type || 'of no stated type'}) and is not shown.`) : null,
     ending ? el('p', { class: 'what' }, ending) : null,
@@ -177,7 +177,7 @@ function trial(operation) {
     { onsubmit },
     first.map(({ element }) => element),
     more.length > 0 ? el('details', { class: 'more' }, el('summary', {}, `${more.length} optional ${more.length === 1 ? 'parameter' : 'parameters'}`), more.map(({ element }) => element)) : null,
-    body ? field('Body', 'JSON', body) : null,
+    body ? field('Body of the request', '', body) : null,
     credentials(operation) === 'public' ? null : credentialFields(),
     el('p', { class: 'row' }, send, stop),
   );
