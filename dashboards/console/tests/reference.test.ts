@@ -18,20 +18,29 @@ const root = resolve(import.meta.dirname, '../../..');
 /** As the server puts them together. */
 const SCRIPTS = ['document', 'code', 'snippets', 'quickstart', 'trial', 'pages'];
 
+type Content = Record<string, { examples?: Record<string, { summary: string }> }>;
+
 interface Operation {
   operationId: string;
   summary: string;
+  path: string;
   method: string;
   tags: string[];
+  requestBody?: { content: Content };
+  responses: Record<string, { $ref?: string }>;
   'x-signature'?: object;
 }
 
-let document_: { paths: Record<string, Record<string, Operation>>; tags: { name: string }[]; components: { schemas: object } };
+let document_: {
+  paths: Record<string, Record<string, Operation>>;
+  tags: { name: string }[];
+  components: { schemas: object; responses: Record<string, { content: Content }> };
+};
 let operations: Operation[];
 
 beforeAll(async () => {
   document_ = (await (await fetch(`${on.server.baseUrl}/openapi.json`)).json()) as typeof document_;
-  operations = Object.values(document_.paths).flatMap((item) => Object.entries(item).map(([method, operation]) => ({ ...operation, method })));
+  operations = Object.entries(document_.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ ...operation, path, method })));
 });
 
 type Options = Parameters<typeof watch>[1];
@@ -74,24 +83,159 @@ async function openTrial(page: Page): Promise<void> {
   await page.getByText('Try it on this server').click();
 }
 
-test('every operation has a page of a sensible length, which its address opens', async () => {
+/** What an operation's page shows. */
+interface Shown {
+  heading: string;
+  current: string | null;
+  crumb: string;
+  height: number;
+  text: string;
+  options: string[];
+  hasForm: boolean;
+  note: string;
+  curl: string;
+  typescript: string;
+  python: string;
+}
+
+const shownPage = (page: Page): Promise<Shown> =>
+  page.evaluate(() => {
+    const text = (selector: string): string => document.querySelector(selector)?.textContent ?? '';
+    const call = (language: string): string => {
+      [...document.querySelectorAll<HTMLElement>('.samples .sample:first-child [role=tab]')].find(({ textContent }) => textContent === language)?.click();
+      return text('.samples .sample:first-child pre');
+    };
+    return {
+      heading: text('h1'),
+      current: document.querySelector('#side a[aria-current]')?.getAttribute('href') ?? null,
+      crumb: text('.crumb'),
+      height: document.documentElement.scrollHeight,
+      text: text('article'),
+      options: [...document.querySelectorAll('.sample option')].map(({ textContent }) => textContent),
+      hasForm: document.querySelector('form') !== null,
+      note: text('.samples .note'),
+      typescript: call('TypeScript'),
+      python: call('Python'),
+      curl: call('curl'),
+    };
+  });
+
+/** The pages of all operations, which the first test reads. */
+const shown = new Map<string, Shown>();
+
+test('every operation, tag and schema has a page, which its address opens, and none is long', async () => {
   const { page, context, faults, outside } = await openReference();
-  const long: string[] = [];
   for (const { operationId, summary, tags } of operations) {
     await follow(page, `#/${operationId}`);
-    expect(await headingOf(page), operationId).toBe(summary);
-    const current = page.locator('#side a[aria-current]');
-    expect(await current.getAttribute('href')).toBe(`#/${operationId}`);
-    expect(await page.locator('.crumb').textContent()).toBe(tags.join(''));
-    const height = await page.evaluate(() => document.documentElement.scrollHeight);
-    if (height > 9_000) long.push(`${operationId}: ${height} px`);
+    const one = await shownPage(page);
+    expect([one.heading, one.current, one.crumb]).toEqual([summary, `#/${operationId}`, tags.join('')]);
+    expect(one.height, operationId).toBeLessThan(9_000);
+    shown.set(operationId, one);
   }
-  expect(long).toEqual([]);
   for (const { name } of document_.tags) {
     await follow(page, `#/tag/${encodeURIComponent(name)}`);
     expect(await headingOf(page)).toBe(name);
   }
-  expect([faults, outside]).toEqual([[], []]);
+  const names = Object.keys(document_.components.schemas);
+  const astray: (string | null)[] = [];
+  for (const name of names) {
+    await follow(page, `#/schema/${name}`);
+    expect(await headingOf(page)).toBe(name);
+    const linked = await page.evaluate(() => [...document.querySelectorAll('main a[href^="#/schema/"]')].map((link) => link.getAttribute('href')?.slice('#/schema/'.length) ?? null));
+    astray.push(...linked.filter((to) => !names.includes(to ?? '')));
+  }
+  expect([astray, faults, outside]).toEqual([[], [], []]);
+  await context.close();
+});
+
+test('a page shows its answers, its examples and its call', () => {
+  expect(shown.size).toBe(operations.length);
+  for (const { operationId, path, method, responses, requestBody } of operations) {
+    const one = shown.get(operationId) as Shown;
+    const missing = [method.toUpperCase(), path, ...Object.keys(responses)].filter((text) => !one.text.includes(text));
+    const refused = Object.values(responses).flatMap(({ $ref }) => ($ref === undefined ? [] : [document_.components.responses[$ref.split('/').at(-1) ?? '']]));
+    const codes = refused.flatMap((response) => Object.keys(response?.content['application/json']?.examples ?? {}));
+    missing.push(...codes.filter((code) => !one.text.includes(code)));
+    const titles = Object.values(Object.values(requestBody?.content ?? {})[0]?.examples ?? {}).map(({ summary }) => summary);
+    if (one.options.length > 0) missing.push(...titles.filter((title) => titles.length > 1 && !one.options.includes(title)));
+    expect(missing, operationId).toEqual([]);
+    expect(one.curl, operationId).toMatch(/\bcurl [^]*http:/);
+  }
+  expect(shown.get('mintObject')?.text, 'schemas are shown to their ends').toContain('previous_integrity');
+  expect(shown.get('mintObject')?.text, 'the right that an API key needs is stated').toContain('objects.create');
+  expect(shown.get('mintObject')?.curl).toMatch(/^kedge sign --url \S+ [^]*--kind mint /);
+  expect(shown.get('uploadFile')?.curl).toContain('-F file=@');
+  expect(shown.get('deleteWebhook')?.curl).toContain('--kind webhook.delete');
+});
+
+// Holds invariant 49.
+test('what is signed or changes something has no form', () => {
+  const withForm = operations.filter(({ operationId }) => shown.get(operationId)?.hasForm);
+  const reads = operations.filter(({ method }) => method === 'get');
+  expect(withForm.map(({ operationId }) => operationId).sort()).toEqual([...reads.map(({ operationId }) => operationId), 'countObjects', 'login', 'previewActions', 'searchObjects'].sort());
+  expect(withForm.filter((operation) => operation['x-signature'] !== undefined)).toEqual([]);
+  for (const [id, { hasForm, note }] of shown) if (!hasForm) expect(note, id).toContain('the page does not send it');
+});
+
+/** Methods of the Python client that are not called as the operation is. */
+const PYTHON_NAMES: Record<string, string> = {
+  registerWallet: 'register',
+  logout: 'log_out',
+  getFileContent: 'download_file',
+  exportLog: 'export_lines',
+  streamEvents: 'follow_events',
+};
+const snake = (id: string): string => id.replace(/(?<=[a-z])([A-Z])/g, '_$1').toLowerCase();
+
+/** The last call of a client: what is before it makes the client, and logs in. */
+const lastCall = (text: string, client: string): string => text.slice([...text.matchAll(new RegExp(`(?<![\\w'"/.])${client}\\.\\w+\\(`, 'g'))].at(-1)?.index ?? 0);
+
+test('the methods of the calls are those of the SDKs', async () => {
+  const source = (...paths: string[]): string => paths.map((path) => readFileSync(join(root, 'sdk', path), 'utf8')).join('\n');
+  const methods = (text: string, pattern: RegExp): Map<string, string> => new Map([...text.matchAll(pattern)].map(([whole, name]) => [name ?? '', whole]));
+  const typescript = methods(source('typescript/src/generated/operations.ts', 'typescript/src/client/kedge.ts'), /^ {2}(?:async )?\*?(\w+)\(.*$/gm);
+  const python = methods(source('python/src/kedge/generated/client.py', 'python/src/kedge/client.py'), /^ {4}def (\w+)\([^]*?\) -> /gm);
+  for (const [id, one] of shown) {
+    expect(/^kedge\.(\w+)\(/.exec(lastCall(one.typescript, 'kedge'))?.[1]).toBe(id);
+    expect(typescript.has(id), `the TypeScript client has ${id}`).toBe(true);
+    const [, name = '', given = ''] = /^client\.(\w+)\(([^]*?)\)(?::\n|\n|$)/.exec(lastCall(one.python, 'client')) ?? [];
+    expect([PYTHON_NAMES[id] ?? snake(id), `iter_${snake(id).replace(/^(list|search)_/, '')}`]).toContain(name.replace(/_found$/, ''));
+    expect(python.has(name), `the Python client has ${name}`).toBe(true);
+    // Names of arguments alone: texts are left out, and with them the members of dictionaries.
+    const words = [...given.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').matchAll(/(\w+)=/g)].map(([, word]) => word);
+    for (const word of words) expect(python.get(name), id).toMatch(new RegExp(`\\b${word}: `));
+  }
+  const programs = join(mkdtempSync(join(tmpdir(), 'kedge-reference-')), 'programs.json');
+  writeFileSync(programs, JSON.stringify([...shown.values()].map(({ python: text }) => text)));
+  await run('python3', ['-c', 'import ast, json, sys\nfor text in json.load(open(sys.argv[1])): ast.parse(text)', programs]);
+  rmSync(dirname(programs), { recursive: true });
+});
+
+test('the filter leaves what fits, and its group', async () => {
+  const { page, context } = await openReference();
+  const left = (): Promise<(string | null)[]> => page.evaluate(() => [...document.querySelectorAll<HTMLElement>('#pages li')].filter(({ hidden }) => !hidden).map((item) => item.firstElementChild?.getAttribute('href') ?? null));
+  const whole = await left();
+  const filter = page.getByPlaceholder('Filter');
+  await filter.fill('email_taken invitation');
+  expect(await left()).toEqual(['#/registerWallet']);
+  expect(await page.locator('#pages details:visible').count()).toBe(1);
+  expect(await page.getByRole('status').textContent()).toBe('1 page fits.');
+  await filter.fill('nothing has this word');
+  expect(await left()).toEqual([]);
+  await filter.press('Escape');
+  expect(await left()).toEqual(whole);
+  await context.close();
+});
+
+test('light and dark can be chosen, and the choice is kept', async () => {
+  const { page, context } = await openReference('', { colorScheme: 'dark' });
+  const ground = (): Promise<string> => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await ground();
+  await page.getByRole('button', { name: 'Light or dark' }).click();
+  const light = await ground();
+  expect(light).not.toBe(dark);
+  await page.reload();
+  expect(await ground()).toBe(light);
   await context.close();
 });
 
@@ -143,16 +287,20 @@ test('an address sends nothing, fills nothing in, and runs nothing', async () =>
     '#/%',
     '#%E0%A4%A',
   ];
+  const { page, context, asked, faults, outside } = await openReference();
+  page.on('dialog', () => faults.push('a dialog'));
   for (const hash of hostile) {
-    const { page, context, asked, faults, outside } = await openReference(hash);
-    page.on('dialog', () => faults.push('a dialog'));
+    await page.goto('about:blank');
+    asked.length = 0;
+    await page.goto(`${on.server.baseUrl}/docs${hash}`);
+    await page.locator('h1').waitFor();
     await page.waitForTimeout(100);
     expect(asked.map((url) => url.split('#')[0]).sort(), hash).toEqual(OWN);
     expect(await page.locator('main img, main script, main iframe').count()).toBe(0);
-    const filled = await page.evaluate(() => [...document.querySelectorAll<HTMLInputElement>('main input, main textarea')].filter(({ value }) => value !== '').length);
-    expect([filled, faults, outside], hash).toEqual([0, [], []]);
-    await context.close();
+    const filled = await page.evaluate(() => [...document.querySelectorAll<HTMLInputElement>('main input')].filter(({ value }) => value !== '').length);
+    expect([filled, faults, outside.filter((url) => url !== 'about:blank')], hash).toEqual([0, [], []]);
   }
+  await context.close();
 });
 
 // Holds invariant 49.
@@ -211,21 +359,6 @@ test('a token is in the memory of the page alone, and goes only where it is need
   await openTrial(page);
   expect(await page.getByLabel('Value').inputValue()).toBe('');
   expect([faults, outside]).toEqual([[], []]);
-  await context.close();
-});
-
-// Holds invariant 49.
-test('what is signed or changes something has no form', async () => {
-  const { page, context } = await openReference();
-  const withForm: string[] = [];
-  for (const { operationId } of operations) {
-    await follow(page, `#/${operationId}`);
-    if ((await page.locator('form').count()) > 0) withForm.push(operationId);
-    else expect(await page.locator('.samples .note').textContent()).toContain('the page does not send it');
-  }
-  const reads = operations.filter(({ method }) => method === 'get').map(({ operationId }) => operationId);
-  expect(withForm.sort()).toEqual([...reads, 'countObjects', 'login', 'previewActions', 'searchObjects'].sort());
-  expect(operations.filter((operation) => withForm.includes(operation.operationId) && operation['x-signature'] !== undefined)).toEqual([]);
   await context.close();
 });
 
@@ -332,8 +465,6 @@ const PAGES = ['#/', '#/guide', '#/signing', '#/errors', '#/tag/Objects', '#/min
 
 test.each([
   ['desk', DESK, 'light'],
-  ['desk', DESK, 'dark'],
-  ['phone', { width: 390, height: 844 }, 'light'],
   ['phone', { width: 390, height: 844 }, 'dark'],
   ['narrow', PHONE, 'light'],
 ] as const)('on a %s, pages have no serious finding and fit (%o, %s)', async (screen, viewport, colorScheme) => {
@@ -401,11 +532,7 @@ test('every call in TypeScript compiles against the SDK', async () => {
   const folder = project();
   const quickstart = await textIn(page, '.quickstart .sample', 'TypeScript');
   writeFileSync(join(folder, 'quickstart.ts'), quickstart.join('\n'));
-  for (const { operationId } of operations) {
-    await follow(page, `#/${operationId}`);
-    const [call] = await textIn(page, '.samples .sample:first-child', 'TypeScript');
-    writeFileSync(join(folder, `${operationId}.ts`), call ?? '');
-  }
+  for (const [id, { typescript }] of shown) writeFileSync(join(folder, `${id}.ts`), typescript);
   const options = { module: 'NodeNext', target: 'ES2022', strict: true, exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: true, types: ['node'] };
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['*.ts'] }));
