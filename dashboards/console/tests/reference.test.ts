@@ -257,6 +257,19 @@ test('an address opens its page at first, and so do the anchors of earlier versi
   }
 });
 
+test('a chosen example is shown in the call, the body and the answer', async () => {
+  const { page, context } = await openReference('#/mintObject');
+  const call = page.getByLabel('Example: Request');
+  const titles = await call.locator('option').allTextContents();
+  await call.selectOption(titles[1] as string);
+  expect(await page.getByLabel('Example: body.json').inputValue()).toBe(titles[1]);
+  const body = await page.getByRole('region', { name: 'body.json' }).locator('pre').textContent();
+  await page.getByRole('tab', { name: 'Python' }).first().click();
+  const template = (JSON.parse(body ?? '') as { template_id: string }).template_id;
+  expect(await page.locator('.samples pre').first().textContent()).toContain(`"template_id": "${template}"`);
+  await context.close();
+});
+
 test('next and previous walk through all pages, and the browser goes back', async () => {
   const { page, context } = await openReference('#/mintObject');
   await page.getByRole('link', { name: /^Next/ }).click();

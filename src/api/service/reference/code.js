@@ -62,6 +62,8 @@ const keep = (name, value) => {
 let language = Object.hasOwn(LANGUAGES, kept('language') ?? '') ? kept('language') : 'curl';
 /** The boxes of the page that is shown, which all change to another language together. */
 let followers = [];
+/** The boxes of the page, which all change to another example together if they have it. */
+let choosers = [];
 
 let tabCount = 0;
 
@@ -111,12 +113,16 @@ function codeBox(heading, variants) {
     pre.removeAttribute('aria-label');
     followers.push(show);
   }
-  const choose = (event) => {
-    current = variants[event.target.selectedIndex];
-    show();
-  };
   const options = variants.map((variant) => el('option', {}, variant.title));
-  const chooser = variants.length > 1 ? el('select', { 'aria-label': `Example: ${heading}`, onchange: choose }, options) : null;
+  const onchange = (event) => choosers.forEach((choose) => choose(event.target.value));
+  const chooser = variants.length > 1 ? el('select', { 'aria-label': `Example: ${heading}`, onchange }, options) : null;
+  choosers.push((title) => {
+    const at = variants.findIndex((variant) => variant.title === title);
+    if (at < 0) return;
+    current = variants[at];
+    if (chooser) chooser.selectedIndex = at;
+    show();
+  });
   show();
   return el('section', { class: 'sample', 'aria-label': heading }, el('header', {}, el('strong', {}, heading), tabs?.element, copyButton(text)), chooser ? el('div', { class: 'chooser' }, chooser) : null, pre);
 }

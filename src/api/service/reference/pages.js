@@ -190,6 +190,7 @@ function show(isFirst) {
   if (path !== location.hash && location.hash !== '') history.replaceState(null, '', path);
   running?.abort();
   followers = [];
+  choosers = [];
   const at = pages.findIndex((page) => page.path === path);
   const page = pages[at] ?? { title: 'No such page', draw: () => missingPage(path) };
   const main = byId('content');

@@ -20,7 +20,7 @@ function targetOf(meaning, path, body) {
 /** How the headers of a signature are made: by the command line where it can, else in words. */
 function signingCommand(operation, path, body) {
   const { kind, target, payload } = operation['x-signature'];
-  const command = (what, about, more) => `kedge sign --url ${origin} --key-file ann.key \\\n  --kind ${what} --nonce 8${more ? ` ${more}` : ''} ${about ? `\\\n  --target ${about} ` : ''}>headers`;
+  const command = (what, about, more) => `kedge sign --url ${origin} --key-file ann.key \\\n  --kind ${what} --nonce 8${more ? ` ${more}` : ''} \\\n  ${about ? `--target ${about} ` : ''}>headers`;
   const about = targetOf(target, path, body);
   const hasSecret = body?.password !== undefined;
   if (payload === 'digest of the file') return command(kind, about, `--digest --payload ${about}`);
@@ -82,6 +82,12 @@ const PYTHON = {
 };
 const LINE = 76;
 
+/** Arguments in a line, or in a line each. */
+function listed(given, indent) {
+  const line = given.join(', ');
+  return given.length < 2 || line.length <= LINE || line.includes('\n') ? line : `\n${given.map((each) => `${indent}${each},\n`).join('')}`;
+}
+
 /** A value as a literal of one of the two languages. */
 function literal(value, style, indent = '') {
   if (typeof value === 'string') return style.text(value);
@@ -100,12 +106,15 @@ function literal(value, style, indent = '') {
 }
 
 /** Optional parameters whose examples belong to other requests than the first one to try. */
-const LEFT_OUT = ['cursor', 'at_sequence', 'owner_id', 'created_after', 'Prefer'];
+const LEFT_OUT = ['cursor', 'at_sequence', 'owner_id', 'created_after', 'Idempotency-Key', 'If-None-Match', 'Range', 'Prefer'];
 
 /** Whether a call gives a parameter: it must be there, or has an example. */
 const isShown = ({ name, example, required, deprecated }) => !deprecated && (required || (example !== undefined && !LEFT_OUT.includes(name)));
-const queryOf = ({ parameters }) =>
-  Object.fromEntries(parameters.filter((parameter) => parameter.in === 'query' && isShown(parameter)).map(({ name, example }) => [name, example ?? `<${name}>`]));
+const queryOf = (operation) => {
+  // The SDKs walk through all pages, so a page may be of any size.
+  const isAsked = (parameter) => parameter.in === 'query' && isShown(parameter) && !(parameter.name === 'limit' && isPaged(operation));
+  return Object.fromEntries(operation.parameters.filter(isAsked).map(({ name, example }) => [name, example ?? `<${name}>`]));
+};
 const without = (body, ...names) => Object.fromEntries(Object.entries(body ?? {}).filter(([name]) => !names.includes(name)));
 const isEmpty = (value) => Object.keys(value).length === 0;
 const headerOf = ({ parameters }, name) => parameters.find((parameter) => parameter.in === 'header' && parameter.name === name)?.example;
@@ -138,17 +147,17 @@ function typescriptCall(operation, body) {
   if (operation.multipart) lines.push("import { openAsBlob } from 'node:fs';");
   const signer = isNew ? ', signer: generateKey()' : signed ? ", signer: '0x…'" : '';
   lines.push('', `const kedge = new KedgeClient({ baseUrl: '${origin}'${signer} });${signer && !isNew ? ' // your private key' : ''}`);
-  if (needsLogin(operation)) lines.push(`await kedge.login('${EMAIL}', '${PASSWORD}');`);
+  if (needsLogin(operation) || operation.id === 'logout') lines.push(`await kedge.login('${EMAIL}', '${PASSWORD}');`);
   const path = pathValues(operation);
   const query = queryOf(operation);
   const own = TYPESCRIPT_CALLS[operation.id]?.({ body, path, query });
-  if (own) return [...lines, '', own].join('\n');
+  if (own) return [...lines, '', own, ...(own.startsWith('const answer') ? ['console.log(answer);'] : [])].join('\n');
   const match = headerOf(operation, 'If-Match');
   const given = Object.values(path).map(TYPESCRIPT.text);
   if (operation.sent) given.push(literal(body ?? {}, TYPESCRIPT));
   if (operation.parameters.some(({ in: place }) => place === 'query') && (!isEmpty(query) || match)) given.push(literal(query, TYPESCRIPT));
   if (match) given.push(`{ ifMatch: ${TYPESCRIPT.text(match)} }`);
-  const call = `kedge.${operation.id}(${given.join(', ')})`;
+  const call = `kedge.${operation.id}(${listed(given, '  ')})`;
   lines.push('', isPaged(operation) ? `for await (const item of ${call}) {\n  console.log(item);\n}` : `const answer = await ${call};\nconsole.log(answer);`);
   return lines.join('\n');
 }
@@ -184,13 +193,13 @@ function pythonCall(operation, body) {
   const path = pathValues(operation);
   const query = queryOf(operation);
   const own = PYTHON_CALLS[operation.id]?.({ body, path, query });
-  if (own) return [...lines, '', own].join('\n');
+  if (own) return [...lines, '', own, ...(own.startsWith('answer') ? ['print(answer)'] : [])].join('\n');
   const match = headerOf(operation, 'If-Match');
   const given = [...Object.values(path).map(PYTHON.text), ...(operation.sent ? [literal(body ?? {}, PYTHON)] : []), ...keywords(query), ...(match ? keywords({ if_match: match }) : [])];
   let name = pythonName(operation.id);
   const paged = isPaged(operation);
   if (paged) name = `iter_${name.replace(/^(list|search)_/, '')}${operation.method === 'post' ? '_found' : ''}`;
-  const call = `client.${name}(${given.join(', ')})`;
+  const call = `client.${name}(${listed(given, '    ')})`;
   lines.push('', paged ? `for item in ${call}:\n    print(item)` : `answer = ${call}\nprint(answer)`);
   return lines.join('\n');
 }
