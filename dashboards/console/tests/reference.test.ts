@@ -529,8 +529,8 @@ test('the quickstart runs, in TypeScript and with curl', async () => {
   const folder = project();
   const [typescript, curl] = [await textIn(page, '.quickstart .sample', 'TypeScript'), await textIn(page, '.quickstart .sample', 'curl')];
   writeFileSync(join(folder, 'quickstart.mjs'), typescript.join('\n\n'));
-  const { stdout: told } = await run(process.execPath, ['quickstart.mjs'], { cwd: folder });
-  expect(told).toMatch(/^registered wal_\w+\nminted obj_\w+ at sequence \d+\nafter sequence \d+, obj_\w+ is at version 1/);
+  const { stdout: printed } = await run(process.execPath, ['quickstart.mjs'], { cwd: folder });
+  expect(printed).toMatch(/^registered wal_\w+\nminted obj_\w+ at sequence \d+\nafter sequence \d+, obj_\w+ is at version 1/);
 
   symlinkSync(process.env['KEDGE_BIN'] ?? '', join(folder, 'kedge'));
   const environment = { ...process.env, PATH: `${folder}${delimiter}${process.env['PATH']}` };

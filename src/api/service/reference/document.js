@@ -115,23 +115,23 @@ function typeOf(raw) {
 
 function limits(raw) {
   const schema = folded(raw);
-  const told = [];
+  const parts = [];
   const range = (least, most, what) => {
     if (least === undefined && most === undefined) return;
-    if (least === undefined) told.push(`at most ${most}${what}`);
-    else if (most === undefined) told.push(`at least ${least}${what}`);
-    else told.push(`${least} to ${most}${what}`);
+    if (least === undefined) parts.push(`at most ${most}${what}`);
+    else if (most === undefined) parts.push(`at least ${least}${what}`);
+    else parts.push(`${least} to ${most}${what}`);
   };
   if (schema.minimum !== 0 || schema.maximum !== undefined) range(schema.minimum, schema.maximum, '');
   range(schema.minLength, schema.maxLength, ' characters');
   range(schema.minItems, schema.maxItems, ' items');
   if (schema.default !== undefined && schema.default !== null && JSON.stringify(schema.default).length < 40) {
-    told.push(`default ${JSON.stringify(schema.default)}`);
+    parts.push(`default ${JSON.stringify(schema.default)}`);
   }
   const [, prefix] = /^\^([a-z]{3}_)\[[^\]]*\]\[[^\]]*\]\{\d+\}\$$/.exec(schema.pattern ?? '') ?? [];
-  if (prefix) told.push(`${prefix}…`);
-  else if (schema.pattern && schema.pattern.length <= 60) told.push(schema.pattern);
-  return told.join(' · ');
+  if (prefix) parts.push(`${prefix}…`);
+  else if (schema.pattern && schema.pattern.length <= 60) parts.push(schema.pattern);
+  return parts.join(' · ');
 }
 
 /** Members in the order in which they are required, which is that of their declaration. */

@@ -39,7 +39,7 @@ async function startOf(response, controller) {
   let size = 0;
   let ending = '';
   const timer = setTimeout(() => {
-    ending = `The rest was not read: the answer goes on after ${PATIENCE_MS / 1000} s.`;
+    ending = `The rest was not read: the answer is not complete after ${PATIENCE_MS / 1000} s.`;
     controller.abort();
   }, PATIENCE_MS);
   try {
@@ -128,7 +128,8 @@ function control(parameter, values) {
 function credentialFields() {
   const kinds = { bearer: 'Access token', api_key: 'API key' };
   const chosen = el('select', { onchange: (event) => (credential.kind = event.target.value) }, Object.entries(kinds).map(([value, text]) => el('option', { value, selected: value === credential.kind }, text)));
-  const value = el('input', { type: 'password', oninput: (event) => (credential.value = event.target.value.trim()), ...plain });
+  // Browsers offer to keep passwords, but not codes that are good once.
+  const value = el('input', { type: 'password', oninput: (event) => (credential.value = event.target.value.trim()), ...plain, autocomplete: 'one-time-code' });
   value.value = credential.value;
   return el(
     'fieldset',
