@@ -455,6 +455,8 @@ test('the menu of a phone opens, finds and closes', async () => {
   const side = page.locator('#side');
   expect(await side.isVisible()).toBe(false);
   await page.getByRole('button', { name: 'Menu' }).click();
+  const [bar, top] = await page.evaluate(() => ['.bar', '.filter'].map((part) => document.querySelector(part)?.getBoundingClientRect()));
+  expect(top?.top, 'the filter is under the bar').toBeGreaterThanOrEqual(bar?.bottom ?? 0);
   await page.getByPlaceholder('Filter').fill('healthz');
   await side.locator('a[href="#/getHealth"]').click();
   expect(await side.isVisible()).toBe(false);

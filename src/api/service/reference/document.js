@@ -113,6 +113,15 @@ function typeOf(raw) {
   return parts.join(' ');
 }
 
+/** What a pattern asks for; nothing, if that is long. */
+function patternWords(pattern) {
+  const [, id, orNumber] = /^\^\(?([a-z]{3}_)\[[^\]]*\]\[[^\]]*\]\{25\}(\|\[0-9\]\{1,19\}\))?\$$/.exec(pattern) ?? [];
+  if (id) return orNumber ? `${id}… or a number` : `${id}…`;
+  const [, digits] = /^\^0x\[[^\]]*\]\{(\d+)\}\$$/.exec(pattern) ?? [];
+  if (digits) return `0x and ${digits} hex digits`;
+  return pattern.length <= 40 ? pattern : '';
+}
+
 function limits(raw) {
   const schema = folded(raw);
   const parts = [];
@@ -128,10 +137,8 @@ function limits(raw) {
   if (schema.default !== undefined && schema.default !== null && JSON.stringify(schema.default).length < 40) {
     parts.push(`default ${JSON.stringify(schema.default)}`);
   }
-  const [, prefix] = /^\^([a-z]{3}_)\[[^\]]*\]\[[^\]]*\]\{\d+\}\$$/.exec(schema.pattern ?? '') ?? [];
-  if (prefix) parts.push(`${prefix}…`);
-  else if (schema.pattern && schema.pattern.length <= 60) parts.push(schema.pattern);
-  return parts.join(' · ');
+  if (schema.pattern) parts.push(patternWords(schema.pattern));
+  return parts.filter(Boolean).join(' · ');
 }
 
 /** Members in the order in which they are required, which is that of their declaration. */
