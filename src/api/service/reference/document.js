@@ -119,7 +119,7 @@ function patternWords(pattern) {
   if (id) return orNumber ? `${id}… or a number` : `${id}…`;
   const [, digits] = /^\^0x\[[^\]]*\]\{(\d+)\}\$$/.exec(pattern) ?? [];
   if (digits) return `0x and ${digits} hex digits`;
-  return pattern.length <= 40 ? pattern : '';
+  return pattern.length <= 30 ? pattern : '';
 }
 
 function limits(raw) {
