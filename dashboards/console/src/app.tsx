@@ -158,6 +158,10 @@ function Menu({ onChoice }: { onChoice: () => void }) {
           )}
         </div>
       ))}
+      <div class="group">
+        <h2>For programs</h2>
+        <a href="/docs">API reference</a>
+      </div>
     </nav>
   );
 }

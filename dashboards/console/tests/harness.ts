@@ -56,7 +56,7 @@ export function stage(options: Record<string, string> = {}): Stage {
 const TYPES: Record<string, string> = { '.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript', '.json': 'application/json', '.svg': 'image/svg+xml' };
 
 /** Answers for the server from a folder, with the headers of the server's page. */
-async function showBuild(context: BrowserContext, { url }: Stage, folder: string): Promise<void> {
+export async function showBuild(context: BrowserContext, { url }: Stage, folder: string): Promise<void> {
   const policy = (await fetch(url)).headers.get('content-security-policy');
   await context.route(new RegExp(`^${url}(/.*)?$`), async (route) => {
     const { pathname } = new URL(route.request().url());
@@ -67,11 +67,20 @@ async function showBuild(context: BrowserContext, { url }: Stage, folder: string
   });
 }
 
+type ContextOptions = Parameters<Browser['newContext']>[0];
+
 /** Opens a page of the console. */
-export async function open(on: Stage, path = '/', options: Parameters<Browser['newContext']>[0] = {}): Promise<Watched> {
-  const context = await on.browser.newContext({ viewport: DESK, ...options });
+export async function open(on: Stage, path = '/', options: ContextOptions = {}): Promise<Watched> {
+  const watched = await watch(on, options);
   const build = process.env['CONSOLE_DIST'];
-  if (build !== undefined) await showBuild(context, on, build);
+  if (build !== undefined) await showBuild(watched.context, on, build);
+  await watched.page.goto(`${on.url}#${path}`);
+  return watched;
+}
+
+/** A page that shows nothing yet. */
+export async function watch(on: Stage, options: ContextOptions = {}): Promise<Watched> {
+  const context = await on.browser.newContext({ viewport: DESK, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const watched: Watched = { page, context, faults: [], asked: [], outside: [] };
@@ -88,7 +97,6 @@ export async function open(on: Stage, path = '/', options: Parameters<Browser['n
   await context.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => console.error(`policy: ${violatedDirective} ${blockedURI}`));
   });
-  await page.goto(`${on.url}#${path}`);
   return watched;
 }
 

@@ -1,10 +1,12 @@
 """The package as users get it: a wheel, installed into an empty environment."""
 
+import re
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -101,3 +103,15 @@ def test_the_reference_shows_every_operation(tmp_path: Path) -> None:
         assert name in page
     methods = (tmp_path / "kedge" / "generated" / "client.html").read_text(encoding="utf-8")
     assert "Makes an object of a template" in methods
+
+
+def test_the_quickstart_of_the_reference(installed: Path, server: Server, tmp_path: Path) -> None:
+    with urlopen(f"{server.url}/docs/reference.js") as answer:
+        script = answer.read().decode()
+    shown = re.findall(r"^    python: `(.*?)`,$", script, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 5, "the quickstart was not found"
+    program = "\n\n".join(shown).replace("${origin}", server.url).replace("${PASSWORD}", "a long enough passphrase")
+    assert "${" not in program
+    (tmp_path / "quickstart.py").write_text(program, encoding="utf-8")
+    printed = run(installed, "-I", "quickstart.py", cwd=tmp_path)
+    assert re.fullmatch(r"registered wal_\w+\nminted obj_\w+ at sequence \d+\nproven: \{.*'seat': 1.*\}\n", printed), printed

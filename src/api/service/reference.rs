@@ -1,5 +1,6 @@
 //! The API reference (`/docs`): a page with its style sheet and script. The script renders the document by creating
-//! elements, never markup, and loads nothing from elsewhere.
+//! elements, never markup, and loads nothing from elsewhere. It sends a request when the reader presses a button, to this
+//! server, and only reads.
 
 use std::sync::LazyLock;
 
@@ -15,7 +16,7 @@ pub const PAGE_TYPE: &str = "text/html; charset=utf-8";
 pub const STYLE_TYPE: &str = "text/css; charset=utf-8";
 pub const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 
-/// Style, script and document come from this server, and nothing is sent anywhere. The icon is embedded in the page.
+/// Style, script and document come from this server, and requests go to it alone. The icon is embedded in the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
@@ -24,8 +25,18 @@ static PAGE: LazyLock<FixedBody> =
     LazyLock::new(|| FixedBody::new(PAGE_TYPE, include_str!("reference/page.html")));
 static STYLE: LazyLock<FixedBody> =
     LazyLock::new(|| FixedBody::new(STYLE_TYPE, include_str!("reference/reference.css")));
-static SCRIPT: LazyLock<FixedBody> =
-    LazyLock::new(|| FixedBody::new(SCRIPT_TYPE, include_str!("reference/reference.js")));
+/// One script of several files, because each address is an operation of the document.
+static SCRIPT: LazyLock<FixedBody> = LazyLock::new(|| {
+    let files = concat!(
+        include_str!("reference/document.js"),
+        include_str!("reference/code.js"),
+        include_str!("reference/snippets.js"),
+        include_str!("reference/quickstart.js"),
+        include_str!("reference/trial.js"),
+        include_str!("reference/pages.js"),
+    );
+    FixedBody::new(SCRIPT_TYPE, files)
+});
 
 fn file(call: &HandlerCall, file: &FixedBody) -> HttpReply {
     let sequence = call.published().head.sequence;
