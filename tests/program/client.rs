@@ -1,5 +1,6 @@
 //! `kedge login` and the commands of a client: the real program against a real server.
 
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -160,7 +161,7 @@ async fn a_profile_trusts_its_log_alone_and_goes_on_once_its_token_has_expired()
     let found = error(&mut command(&place, &["whoami"]), 1);
     assert_eq!(found["code"], "NOT_VERIFIED", "{found}");
     refused(&mut login(&place), 1);
-    std::fs::set_permissions(profiles(&place), PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(profiles(&place), Permissions::from_mode(0o644)).unwrap();
     let why = refused(&mut command(&place, &["whoami"]), 2);
     assert!(why.contains("chmod 600"), "{why}");
 }
