@@ -123,7 +123,8 @@ impl ConsoleFiles {
             .and_then(|accepted| accepted.to_str().ok());
         let is_browser = accepted.is_some_and(|accepted| accepted.contains("text/html"));
         let is_here = self.is_on && self.files.contains_key(PAGE);
-        if !is_here || !is_browser || path != "/" || *method != Method::GET {
+        let is_read = matches!(*method, Method::GET | Method::HEAD);
+        if !is_here || !is_browser || path != "/" || !is_read {
             return None;
         }
         let media_type = HeaderValue::from_static("text/plain; charset=utf-8");

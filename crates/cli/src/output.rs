@@ -1,7 +1,7 @@
 //! Output and errors of commands.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -93,10 +93,18 @@ pub(crate) fn count_bar(what: &'static str, count: usize) -> ProgressBar {
 
 /// Writes text to standard output. A reader that closes the pipe early is not an error.
 pub(crate) fn print(text: &str) -> CliResult<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes bytes to standard output: to a file or another program as they are, to a terminal so that they cannot steer it.
+pub(crate) fn print_bytes(bytes: &[u8]) -> CliResult<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let written = if stdout.is_terminal() {
+        stdout.write_all(printable(&String::from_utf8_lossy(bytes)).as_bytes())
+    } else {
+        stdout.write_all(bytes)
+    };
+    let written = written.and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             refuse(format!("standard output: {error}"))
@@ -118,7 +126,23 @@ pub(crate) fn print_json(value: &impl Serialize) -> CliResult<()> {
 pub(crate) fn print_error(message: &str) {
     let mut stderr = io::stderr().lock();
     // There is nowhere left to report it.
-    let _ = writeln!(stderr, "kedge: {message}");
+    let _ = writeln!(stderr, "kedge: {}", printable(message));
+}
+
+/// Text of others without what moves a terminal's cursor, changes its colours or turns the direction of reading: such
+/// characters are shown by their numbers.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        let is_of_lines = matches!(character, '\n' | '\t');
+        let turns = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if turns || (character.is_control() && !is_of_lines) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 /// Formats rows of two aligned columns.
@@ -151,6 +175,13 @@ pub(crate) fn table(lines: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_text_of_others_moves_the_cursor() {
+        let told = "a\u{1b}[2J\rb\u{9b}1m\u{202e}c\n\td";
+        let shown = r"a\u{1b}[2J\u{d}b\u{9b}1m\u{202e}c".to_owned() + "\n\td";
+        assert_eq!(printable(told), shown);
+    }
 
     #[test]
     fn columns_are_aligned() {

@@ -15,7 +15,7 @@ use self::failure::{ClientFailure, ClientRun};
 use self::profiles::{ClientProfile, ProfileFile};
 use crate::input;
 use crate::key::KeySourceArgs;
-use crate::output::{CliResult, columns, print, print_json, refuse, refuse_usage};
+use crate::output::{CliResult, columns, print, print_bytes, print_json, refuse, refuse_usage};
 
 /// Environment variable of the password.
 const PASSWORD: &str = "KEDGE_PASSWORD";
@@ -373,10 +373,8 @@ pub(crate) async fn call(args: CallArgs) -> CliResult<()> {
         let method = args.method.to_ascii_uppercase();
         let answer = session.account.send(&method, &args.path, body).await?;
         session.end()?;
-        Ok(print(&format!(
-            "{}\n",
-            String::from_utf8_lossy(&answer).trim_end()
-        ))?)
+        let end: &[u8] = if answer.ends_with(b"\n") { b"" } else { b"\n" };
+        Ok(print_bytes(&[&answer, end].concat())?)
     };
     failure::shown(args.form.json, run.await)
 }
