@@ -4,6 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use kedge_client::NewTemplate;
@@ -66,14 +67,11 @@ async fn a_person_works_with_a_log_from_a_shell() {
     assert!(why.contains("kedge login"), "{why}");
     let shown = done(&mut login(&place));
     assert!(shown.contains("wal_") && !shown.contains("eyJ"), "{shown}");
-    let mode = std::fs::metadata(profiles(&place))
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o600);
-
+    let metadata = std::fs::metadata(profiles(&place)).unwrap();
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
     let wallet = done_json(&mut own(&["whoami", "--json"]));
     assert_eq!(wallet["address"], json!(place.account.address()));
+
     let template = place.template.to_string();
     let mint = [
         "mint", &template, "--set", "seat=12", "-s", "row=A 7", "--json",
@@ -97,44 +95,67 @@ async fn a_person_works_with_a_log_from_a_shell() {
     );
     let object = done_json(&mut own(&["get", id]));
     assert_eq!(object["properties"], json!({"seat": 12, "paid": true}));
-    let proven = || {
-        let (code, printed, _) = ran(&mut own(&["get", id, "--prove"]));
-        (code == Some(0)).then(|| serde_json::from_str::<Value>(&printed).unwrap())
-    };
-    let begun = std::time::Instant::now();
-    let proven = loop {
-        match proven() {
-            Some(proven) if proven["object"]["version"] == json!(2) => break proven,
-            _ => assert!(
-                begun.elapsed().as_secs() < 100,
-                "no checkpoint covers the object"
-            ),
-        }
-        std::thread::sleep(std::time::Duration::from_millis(500));
-    };
-    assert_eq!(proven["object"]["properties"], object["properties"]);
+    let page = done_json(&mut own(&["call", "get", "/objects?limit=5"]));
+    assert_eq!(page["items"][0], object);
 
     let client = connect(&place.setup.url()).await;
     let other = register(&client, SigningKey::from_bytes(&[0x23; 32]).unwrap()).await;
     let to = other.me().await.unwrap().id.to_string();
     let moved = done_json(&mut own(&["transfer", id, &to, "--json"]));
     assert_eq!(moved["owner_id"], json!(to));
-    let page = done_json(&mut own(&["call", "get", "/objects?limit=5"]));
-    assert_eq!(page["items"].as_array().unwrap().len(), 1);
-
-    let refusal = error(&mut own(&["update", id, "-s", "paid=false"]), 1);
-    assert_eq!(
-        (&refusal["code"], &refusal["status"]),
-        (&json!("FORBIDDEN"), &json!(403))
-    );
-    assert!(refusal["body"]["request_id"].is_string(), "{refusal}");
-    assert_eq!(error(&mut own(&["update", id]), 2)["code"], "USAGE");
-    assert_eq!(
-        error(&mut own(&["call", "GET", "objects"]), 2)["code"],
-        "USAGE"
-    );
     done(&mut own(&["logout"]));
     refused(&mut own(&["whoami"]), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_is_shown_with_its_proof() {
+    let (place, _server) =
+        Place::start_with(ticket(), |setup| setup.set("checkpoint_interval_s", "1")).await;
+    done(&mut login(&place));
+    let template = place.template.to_string();
+    let made = done_json(&mut command(
+        &place,
+        &["mint", &template, "-s", "seat=12", "--json"],
+    ));
+    let id = made["id"].as_str().unwrap();
+    let begun = Instant::now();
+    let proven = loop {
+        let (code, printed, why) = ran(&mut command(&place, &["get", id, "--prove"]));
+        if code == Some(0) {
+            break serde_json::from_str::<Value>(&printed).unwrap();
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{why}");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!(proven["object"]["properties"], json!({"seat": 12}));
+    assert!(
+        proven["checkpoint"]["batches"].as_u64() > Some(0),
+        "{proven}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_are_json_too() {
+    let (place, _server) = Place::start(ticket()).await;
+    done(&mut login(&place));
+    let own = |args: &[&str]| command(&place, args);
+    let nothing = "obj_00000000000000000000000000";
+    let refusal = error(&mut own(&["update", nothing, "-s", "paid=false"]), 1);
+    assert_eq!(refusal["status"], json!(404), "{refusal}");
+    assert_eq!(refusal["code"], "RESOURCE_NOT_FOUND");
+    assert!(refusal["body"]["request_id"].is_string(), "{refusal}");
+    for wrong in [
+        &["update", nothing][..],
+        &["call", "GET", "objects"],
+        &["get", nothing, "--profile", "b"],
+    ] {
+        assert_eq!(error(&mut own(wrong), 2)["code"], "USAGE", "{wrong:?}");
+    }
+    let away = error(
+        own(&["call", "GET", "/objects"]).env("KEDGE_CONFIG_HOME", "/proc/nowhere"),
+        2,
+    );
+    assert_eq!(away["code"], "USAGE");
 }
 
 #[tokio::test(flavor = "multi_thread")]

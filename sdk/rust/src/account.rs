@@ -132,13 +132,13 @@ impl Account {
         Ok(tokens.access_token.clone())
     }
 
-    /// The tokens of the login, to go on with it in another process ([`Self::resume`]). A refresh replaces them.
+    /// The tokens of the login, to continue it in another process ([`Self::resume`]). A refresh replaces them.
     pub fn login_tokens(&self) -> ClientResult<TokenPair> {
         let tokens = self.tokens().ok_or_else(not_logged_in)?;
         Ok(TokenPair::clone(&tokens))
     }
 
-    /// Goes on with a login of another process. Only one process may refresh its tokens at a time: a refresh token that is
+    /// Continues a login of another process. Only one process may refresh its tokens at a time: a refresh token that is
     /// used twice ends the login.
     pub fn resume(&self, tokens: TokenPair) {
         self.keep_tokens(tokens);

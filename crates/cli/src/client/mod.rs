@@ -379,7 +379,7 @@ pub(crate) async fn call(args: CallArgs) -> CliResult<()> {
     failure::shown(args.form.json, run.await)
 }
 
-/// A login that a command goes on with.
+/// A login that a command continues.
 struct ClientSession {
     account: Account,
     file: ProfileFile,
@@ -423,7 +423,7 @@ impl ClientFormArgs {
         let pinned = builder.pin(profile.domain, profile.sequencer_keys.clone());
         let account = pinned.connect().await?.account(key);
         if profile.is_expired() {
-            // Tokens are exchanged once: the command that comes second goes on with those of the first.
+            // Tokens are exchanged once: the command that comes second uses those of the first.
             let locked = file.lock()?;
             profile = file.read(&self.profile)?.unwrap_or(profile);
             account.resume(profile.tokens.clone());

@@ -1,4 +1,4 @@
-//! Logins that the client's commands go on with, in a file that only its owner can read.
+//! Logins that the client's commands continue, in a file that only its owner can read.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -58,7 +58,7 @@ fn expires_s(token: &str) -> Option<u64> {
         .map(|claims| claims.exp)
 }
 
-type Profiles = BTreeMap<String, ClientProfile>;
+type NamedProfiles = BTreeMap<String, ClientProfile>;
 
 /// The file with all profiles.
 pub(super) struct ProfileFile {
@@ -90,10 +90,10 @@ impl ProfileFile {
         &self.path
     }
 
-    fn all(&self) -> CliResult<Profiles> {
+    fn all(&self) -> CliResult<NamedProfiles> {
         let metadata = match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Profiles::new());
+                return Ok(NamedProfiles::new());
             }
             metadata => metadata.map_err(CommandFailure::unreadable(&self.path))?,
         };
@@ -150,7 +150,7 @@ impl ProfileFile {
     }
 
     /// Writes a new file and puts it in the place of the old one.
-    fn replace(&self, all: &Profiles) -> CliResult<()> {
+    fn replace(&self, all: &NamedProfiles) -> CliResult<()> {
         let failed = CommandFailure::at(&self.path);
         let text = serde_json::to_vec_pretty(all)?;
         // It is made with 0600.
