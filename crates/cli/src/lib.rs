@@ -210,7 +210,7 @@ fn run(
         }
         CliCommand::Demo(args) => in_runtime(demo::run(args)),
         CliCommand::Login(args) => in_runtime(client::login(args)),
-        CliCommand::Logout(args) => client::logout(args),
+        CliCommand::Logout(args) => client::logout(&args),
         CliCommand::Whoami(args) => in_runtime(client::whoami(args)),
         CliCommand::Get(args) => in_runtime(client::get(args)),
         CliCommand::Mint(args) => in_runtime(client::mint(args)),

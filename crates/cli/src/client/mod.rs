@@ -230,7 +230,7 @@ async fn log_in(args: &LoginArgs) -> ClientRun<()> {
     args.form.show(&wallet, &rows)
 }
 
-pub(crate) fn logout(args: LogoutArgs) -> CliResult<()> {
+pub(crate) fn logout(args: &LogoutArgs) -> CliResult<()> {
     let name = &args.form.profile;
     let forgotten = ProfileFile::open().and_then(|file| file.forget(name));
     let run = forgotten

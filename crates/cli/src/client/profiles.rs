@@ -126,10 +126,10 @@ impl ProfileFile {
             .mode(0o600)
             .open(&path);
         let locked = locked.and_then(|file| file.lock().map(|()| file));
-        let _locked = locked.map_err(CommandFailure::at(&path))?;
+        let held = locked.map_err(CommandFailure::at(&path))?;
         Ok(ProfileLock {
             file: self,
-            _locked,
+            _held: held,
         })
     }
 
@@ -166,7 +166,7 @@ impl ProfileFile {
 /// The file while no other command changes it.
 pub(super) struct ProfileLock<'a> {
     file: &'a ProfileFile,
-    _locked: File,
+    _held: File,
 }
 
 impl ProfileLock<'_> {
