@@ -14,8 +14,8 @@ use kedge_storage::{
 use metrics::{counter, gauge, histogram};
 use tokio::sync::oneshot;
 
+use super::RootOptions;
 use super::kept::KeptCheckpoints;
-use super::{RootOptions, find_provable};
 use crate::engine::{Engine, EngineInner};
 use crate::metric_definitions as metric;
 use crate::pipeline::sequenced_proposal::CommitterMessage;
@@ -94,8 +94,6 @@ struct RootMaker {
     next_due: Instant,
     /// The newest checkpoint that was compared with the own root.
     compared: Option<u64>,
-    /// Batches of the newest checkpoint and of the newest root, when the provable one was looked for.
-    looked: Option<(u64, Option<u64>)>,
     /// Whether the versions that are kept are known.
     knows_kept: bool,
 }
@@ -114,7 +112,6 @@ pub(crate) fn start(engine: &Engine, options: RootOptions) -> std::io::Result<En
         not_before: now,
         next_due: now,
         compared: None,
-        looked: None,
         knows_kept: false,
     };
     let running = &inner.options.running;
@@ -157,8 +154,6 @@ impl RootMaker {
             };
             engine.inner.roots.due.remove(&at);
             self.sign(engine, &at, made).await?;
-            // Readers see the checkpoint now, not with the next step.
-            self.compare(engine)?;
         } else if lacks_root(engine)? {
             let at = engine.published().snapshot.clone();
             self.make(engine, &at, waits)?;
@@ -175,11 +170,6 @@ impl RootMaker {
             return Ok(());
         };
         let checkpoint = signed.checkpoint;
-        let made = snapshot.newest_root()?.map(|made| made.batches);
-        if self.looked.replace((checkpoint.batches, made)) != Some((checkpoint.batches, made)) {
-            let provable = find_provable(&snapshot)?;
-            engine.inner.roots.provable.store(provable.map(Arc::new));
-        }
         let newest = (checkpoint.sequence, checkpoint.batches);
         if engine.published().head.sequence >= checkpoint.sequence {
             engine.inner.roots.newest.send_if_modified(|seen| {

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
 use kedge_protocol::checkpoint::SignedCheckpoint;
 use kedge_storage::{PastResources, StoreMode, StoreReadError, StoreSnapshot};
 use parking_lot::Mutex;
@@ -44,8 +43,6 @@ pub(crate) struct RootState {
     wanted: AtomicU64,
     /// When this node, if it leads, asks for the next root, Unix milliseconds.
     next_ms: AtomicU64,
-    /// The newest checkpoint whose proofs this node can make, once the maker has looked.
-    provable: ArcSwapOption<SignedCheckpoint>,
     /// Sequence and batches of the newest signed checkpoint with a root.
     newest: watch::Sender<Option<(u64, u64)>>,
     /// Whether this node may be the one that says from when on checkpoints have roots.
@@ -61,7 +58,6 @@ impl RootState {
             resources: RootResources::default(),
             wanted: AtomicU64::new(0),
             next_ms: AtomicU64::new(0),
-            provable: ArcSwapOption::empty(),
             newest: watch::channel(None).0,
             may_begin: watch::channel(!replicated).0,
             ended: Mutex::default(),
@@ -82,21 +78,6 @@ impl RootState {
     pub(crate) fn may_go(&self, batches: u64) -> bool {
         self.ended.lock().contains(&batches)
     }
-}
-
-/// The newest signed checkpoint whose root the rows of this node have.
-fn find_provable(snapshot: &StoreSnapshot) -> Result<Option<SignedCheckpoint>, StoreReadError> {
-    for signed in snapshot.checkpoints_until(u64::MAX) {
-        let signed = signed?;
-        if signed.checkpoint.batches == 0 {
-            break;
-        }
-        let made = snapshot.root_at(signed.checkpoint.batches)?;
-        if made.is_some_and(|made| made.root == signed.checkpoint.state) {
-            return Ok(Some(signed));
-        }
-    }
-    Ok(None)
 }
 
 impl Engine {
@@ -132,10 +113,17 @@ impl Engine {
         &self,
         snapshot: &StoreSnapshot,
     ) -> Result<Option<SignedCheckpoint>, StoreReadError> {
-        match &*self.inner.roots.provable.load() {
-            Some(known) => Ok(Some(SignedCheckpoint::clone(known))),
-            None => find_provable(snapshot),
+        for signed in snapshot.checkpoints_until(u64::MAX) {
+            let signed = signed?;
+            if signed.checkpoint.batches == 0 {
+                break;
+            }
+            let made = snapshot.root_at(signed.checkpoint.batches)?;
+            if made.is_some_and(|made| made.root == signed.checkpoint.state) {
+                return Ok(Some(signed));
+            }
         }
+        Ok(None)
     }
 
     /// Objects and templates as they were at the root over so many batches, if it is one of the newest that this process has
