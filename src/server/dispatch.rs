@@ -502,22 +502,25 @@ impl RequestDispatcher {
         }
         // Nothing waits in one of the few places for pages.
         let wanted = StateReading::before_page(&call).await?;
-        let rates = &self.services.limits.rates;
-        if let Some(wanted) = wanted {
-            // The request itself is the first item.
-            let more = rates.count_items(&active.charge, wanted.saturating_sub(1));
-            call.items_max = Some(1 + more.await?);
-        }
-        let items_max = call.items_max;
-        let answer = handler(call);
+        let (rates, charge) = (
+            Arc::clone(&self.services.limits.rates),
+            active.charge.clone(),
+        );
+        let answer = async move {
+            let Some(wanted) = wanted else {
+                return handler(call).await;
+            };
+            // The request itself counts as the first item.
+            let left = rates.left(&charge, now_s());
+            call.items_max = Some(wanted.min(left.saturating_add(1)));
+            let reply = handler(call).await?;
+            let more = reply.proven_items.saturating_sub(1);
+            rates.count_items(&charge, more, now_s()).await?;
+            Ok(reply)
+        };
         let runtime = tokio::runtime::Handle::current();
         let read = move || runtime.block_on(answer);
-        let reply = self.services.reads.read_page(holder, read).await;
-        if let Some(counted) = items_max {
-            let shown = reply.as_ref().map_or(1, |reply| reply.proven_items.max(1));
-            rates.give_items_back(&active.charge, counted.saturating_sub(shown));
-        }
-        reply
+        self.services.reads.read_page(holder, read).await
     }
 }
 

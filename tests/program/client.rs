@@ -35,9 +35,13 @@ fn command(place: &Place, args: &[&str]) -> Command {
 }
 
 fn login(place: &Place) -> Command {
+    login_at(place, &place.setup.url())
+}
+
+fn login_at(place: &Place, url: &str) -> Command {
     let email = format!("{}@example.com", place.account.address()).to_lowercase();
     let mut login = command(place, &["login", "--email", &email]);
-    login.args(["--url", &place.setup.url()]);
+    login.args(["--url", url]);
     login.arg("--key-file").arg(place.path("key"));
     login.env("KEDGE_PASSWORD", PASSWORD);
     login
@@ -177,11 +181,24 @@ async fn a_profile_trusts_its_log_alone_and_goes_on_once_its_token_has_expired()
             .all(|child| child.wait().unwrap().success())
     );
 
+    // A token that the server alone finds expired: a command that is refused for another reason keeps the login.
+    let later = format!("e30.{}.x", engine.encode(r#"{"exp": 9000000000}"#));
+    change(&place, |profile| {
+        profile["tokens"]["access_token"] = json!(later);
+    });
+    let refusal = error(&mut command(&place, &["whoami"]), 1);
+    assert_eq!(refusal["status"], json!(401), "{refusal}");
+    done(&mut login(&place));
+    done(&mut command(&place, &["whoami"]));
+
     // Another log under the same address, and a login to it.
     change(&place, |profile| profile["domain"]["chain_id"] = json!(1));
     let found = error(&mut command(&place, &["whoami"]), 1);
     assert_eq!(found["code"], "NOT_VERIFIED", "{found}");
     refused(&mut login(&place), 1);
+    refused(&mut login_at(&place, &format!("{}/", place.setup.url())), 1);
+    let why = refused(&mut login_at(&place, "http://127.0.0.1:1"), 2);
+    assert!(why.contains("kedge logout"), "{why}");
     std::fs::set_permissions(profiles(&place), Permissions::from_mode(0o644)).unwrap();
     let why = refused(&mut command(&place, &["whoami"]), 2);
     assert!(why.contains("chmod 600"), "{why}");

@@ -27,7 +27,8 @@ pub(crate) struct SocketArgs {
         long,
         value_name = "PATH",
         default_value = "data/admin.sock",
-        env = "KEDGE_SOCKET"
+        env = "KEDGE_SOCKET",
+        hide_env_values = true
     )]
     pub(crate) socket: PathBuf,
     /// Print the answer as JSON.

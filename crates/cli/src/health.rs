@@ -11,7 +11,8 @@ pub(crate) struct HealthArgs {
         long,
         value_name = "URL",
         default_value = "http://127.0.0.1:8080",
-        env = "KEDGE_URL"
+        env = "KEDGE_URL",
+        hide_env_values = true
     )]
     url: String,
     /// Ask whether the server accepts changes (/readyz), not only whether it answers (/healthz).

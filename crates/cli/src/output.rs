@@ -129,14 +129,31 @@ pub(crate) fn print_error(message: &str) {
     let _ = writeln!(stderr, "kedge: {}", printable(message));
 }
 
-/// Text of others without what moves a terminal's cursor, changes its colours or turns the direction of reading: such
-/// characters are shown by their numbers.
+/// Characters that move a terminal's cursor, change its colours or turn the direction of reading.
+fn steers(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// Text of others without [what steers a terminal](steers): such characters are shown by their numbers. Lines stay.
 fn printable(text: &str) -> String {
+    escaped(text, |character| {
+        steers(character) && !matches!(character, '\n' | '\t')
+    })
+}
+
+/// [`printable`], in one line: nothing in it looks like a line of this program.
+pub(crate) fn one_line(text: &str) -> String {
+    escaped(text, steers)
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        let is_of_lines = matches!(character, '\n' | '\t');
-        let turns = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if turns || (character.is_control() && !is_of_lines) {
+        if is_escaped(character) {
             shown.extend(character.escape_unicode());
         } else {
             shown.push(character);
@@ -148,12 +165,16 @@ fn printable(text: &str) -> String {
 /// Formats rows of two aligned columns.
 pub(crate) fn columns(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let line = |(name, value): &(&str, String)| format!("{name:width$}  {value}\n");
+    let line = |(name, value): &(&str, String)| format!("{name:width$}  {}\n", one_line(value));
     rows.iter().map(line).collect()
 }
 
 /// Formats rows of any number of columns, each as wide as its longest cell.
 pub(crate) fn table(lines: &[Vec<String>]) -> String {
+    let lines: Vec<Vec<String>> = lines
+        .iter()
+        .map(|line| line.iter().map(|cell| one_line(cell)).collect())
+        .collect();
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column));
@@ -161,7 +182,7 @@ pub(crate) fn table(lines: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for line in lines {
+    for line in &lines {
         let cells = line.iter().zip(&widths);
         let cells: Vec<String> = cells
             .map(|(cell, width)| format!("{cell:width$}"))
@@ -181,6 +202,11 @@ mod tests {
         let told = "a\u{1b}[2J\rb\u{9b}1m\u{202e}c\n\td";
         let shown = r"a\u{1b}[2J\u{d}b\u{9b}1m\u{202e}c".to_owned() + "\n\td";
         assert_eq!(printable(told), shown);
+        assert_eq!(columns(&[("a", "b\nc  d".to_owned())]), "a  b\\u{a}c  d\n");
+        assert_eq!(
+            one_line("\u{200f}é 名 \u{1f600}"),
+            "\\u{200f}é 名 \u{1f600}"
+        );
     }
 
     #[test]

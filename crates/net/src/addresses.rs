@@ -44,10 +44,10 @@ impl AddressRequests {
         self.taken.take(window, limit)
     }
 
-    /// Gives one request back, at most `limit` in one window.
-    pub fn give_back_known(&self, window: u32, limit: u32) {
-        if self.given_back.take(window, limit) {
-            self.taken.give_back(window);
+    /// Gives one request back that was taken in a window, at most `limit` in the window of now.
+    pub fn give_back_known(&self, taken: u32, now: u32, limit: u32) {
+        if self.given_back.take(now, limit) {
+            self.taken.give_back(taken);
         }
     }
 

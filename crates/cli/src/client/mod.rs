@@ -6,8 +6,8 @@ mod profiles;
 use std::path::PathBuf;
 
 use clap::Args;
-use kedge_client::{Account, Client, NewObject, Properties, RetryPolicy, StateQuery};
-use kedge_protocol::{Id, Prefix};
+use kedge_client::{Account, Client, ClientError, NewObject, Properties, RetryPolicy, StateQuery};
+use kedge_protocol::{Code, Id, Prefix};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,8 +19,6 @@ use crate::output::{CliResult, columns, print, print_bytes, print_json, refuse, 
 
 /// Environment variable of the password.
 const PASSWORD: &str = "KEDGE_PASSWORD";
-/// Limit of attempts at a request while the server asks to wait.
-const ATTEMPTS_MAX: u32 = 5;
 
 /// The profile, and the form of what is printed.
 #[derive(Args)]
@@ -30,7 +28,8 @@ pub(crate) struct ClientFormArgs {
         long,
         value_name = "NAME",
         default_value = "default",
-        env = "KEDGE_PROFILE"
+        env = "KEDGE_PROFILE",
+        hide_env_values = true
     )]
     profile: String,
     /// Print JSON, failures too: {"error": {code, message, …}} on standard output.
@@ -50,7 +49,8 @@ pub(crate) struct LoginArgs {
         long,
         value_name = "URL",
         default_value = "http://127.0.0.1:8080",
-        env = "KEDGE_URL"
+        env = "KEDGE_URL",
+        hide_env_values = true
     )]
     url: String,
     /// The wallet's e-mail address.
@@ -182,10 +182,16 @@ async fn log_in(args: &LoginArgs) -> ClientRun<()> {
         ))?);
     };
     let file = ProfileFile::open()?;
-    let mut builder = Client::builder(&args.url).retry(policy());
-    // A login again to the same server is to the same log.
-    let known = file.read(&args.form.profile)?;
-    if let Some(known) = known.filter(|known| known.url == args.url) {
+    let url = profiles::plain_url(&args.url);
+    let mut builder = Client::builder(&url).retry(RetryPolicy::never());
+    // A login again is to the same log.
+    if let Some(known) = file.read(&args.form.profile)? {
+        if known.url != url {
+            return Ok(refuse_usage(format!(
+                "profile {:?} is of {}: `kedge logout` forgets it, and --profile names another one",
+                args.form.profile, known.url
+            ))?);
+        }
         builder = builder.pin(known.domain, known.sequencer_keys);
     }
     let account = builder.connect().await?.account(key);
@@ -210,7 +216,7 @@ async fn log_in(args: &LoginArgs) -> ClientRun<()> {
     let key_file = args.key.file().map(std::path::absolute).transpose();
     let client = account.client();
     let profile = ClientProfile {
-        url: args.url.clone(),
+        url,
         domain: client.domain(),
         sequencer_keys: client.sequencer_keys(),
         key_file: key_file.map_err(ClientFailure::of)?,
@@ -248,8 +254,7 @@ pub(crate) fn logout(args: &LogoutArgs) -> CliResult<()> {
 pub(crate) async fn whoami(args: WhoamiArgs) -> CliResult<()> {
     let run = async {
         let session = args.form.session().await?;
-        let wallet = session.account.me().await?;
-        session.end()?;
+        let wallet = session.with(async |account| account.me().await).await?;
         let rows = [
             ("wallet", wallet.id.to_string()),
             ("organization", wallet.organization_id.to_string()),
@@ -266,25 +271,25 @@ pub(crate) async fn whoami(args: WhoamiArgs) -> CliResult<()> {
 pub(crate) async fn get(args: GetArgs) -> CliResult<()> {
     let run = async {
         let id = args.id;
+        if args.prove && id.prefix != Prefix::Object {
+            return Ok(refuse_usage(
+                "--prove is for objects; `kedge verify state` reads the other proofs",
+            )?);
+        }
+        let Some(path) = path_of(id) else {
+            return Ok(refuse_usage(format!("nothing is read by an id like {id}"))?);
+        };
         let session = args.form.session().await?;
-        let account = &session.account;
         let value = if args.prove {
-            if id.prefix != Prefix::Object {
-                return Ok(refuse_usage(
-                    "--prove is for objects; `kedge verify state` reads the other proofs",
-                )?);
-            }
-            let found = account.proven_object(id, StateQuery::default()).await?;
+            let query = StateQuery::default();
+            let proven = session.with(async |account| account.proven_object(id, query).await);
+            let found = proven.await?;
             let checkpoint = found.proven.statement.checkpoint;
             json!({"object": found.object, "verified": true, "checkpoint": checkpoint})
         } else {
-            let Some(path) = path_of(id) else {
-                return Ok(refuse_usage(format!("nothing is read by an id like {id}"))?);
-            };
-            let body = account.send("GET", &path, Vec::new()).await?;
-            serde_json::from_slice(&body).map_err(ClientFailure::of)?
+            let read = session.with(async |account| account.send("GET", &path, Vec::new()).await);
+            serde_json::from_slice(&read.await?).map_err(ClientFailure::of)?
         };
-        session.end()?;
         Ok(print_json(&value)?)
     };
     failure::shown(args.form.json, run.await)
@@ -315,8 +320,8 @@ pub(crate) async fn mint(args: MintArgs) -> CliResult<()> {
             to: args.to.clone(),
         };
         let session = args.form.session().await?;
-        let made = session.account.mint(args.template, &object).await?;
-        session.end()?;
+        let mint = session.with(async |account| account.mint(args.template, &object).await);
+        let made = mint.await?;
         args.form.show_change(
             &made,
             made.action_id,
@@ -336,8 +341,8 @@ pub(crate) async fn update(args: UpdateArgs) -> CliResult<()> {
             )?);
         }
         let session = args.form.session().await?;
-        let made = session.account.update(args.object, &properties).await?;
-        session.end()?;
+        let update = session.with(async |account| account.update(args.object, &properties).await);
+        let made = update.await?;
         args.form.show_change(
             &made,
             made.action_id,
@@ -351,8 +356,8 @@ pub(crate) async fn update(args: UpdateArgs) -> CliResult<()> {
 pub(crate) async fn transfer(args: TransferArgs) -> CliResult<()> {
     let run = async {
         let session = args.form.session().await?;
-        let made = session.account.transfer(args.object, &args.to).await?;
-        session.end()?;
+        let transfer = session.with(async |account| account.transfer(args.object, &args.to).await);
+        let made = transfer.await?;
         args.form.show_change(
             &made,
             made.action_id,
@@ -371,8 +376,8 @@ pub(crate) async fn call(args: CallArgs) -> CliResult<()> {
         };
         let session = args.form.session().await?;
         let method = args.method.to_ascii_uppercase();
-        let answer = session.account.send(&method, &args.path, body).await?;
-        session.end()?;
+        let call = async |account: &Account| account.send(&method, &args.path, body.clone()).await;
+        let answer = session.with(call).await?;
         let end: &[u8] = if answer.ends_with(b"\n") { b"" } else { b"\n" };
         Ok(print_bytes(&[&answer, end].concat())?)
     };
@@ -388,23 +393,53 @@ struct ClientSession {
 }
 
 impl ClientSession {
-    /// Keeps what the command has learned: refreshed tokens, and newer keys that the log proved.
-    fn end(&self) -> ClientRun<()> {
-        let tokens = self.account.login_tokens()?;
-        let sequencer_keys = self.account.client().sequencer_keys();
-        let has_new_tokens = tokens != self.profile.tokens;
-        if !has_new_tokens && sequencer_keys == self.profile.sequencer_keys {
-            return Ok(());
+    /// Carries out a command, once more if the server finds the token expired, and keeps the newer keys that the log proved.
+    async fn with<T>(
+        &self,
+        command: impl AsyncFn(&Account) -> Result<T, ClientError>,
+    ) -> ClientRun<T> {
+        let mut done = command(&self.account).await;
+        // A token is refused before anything is done.
+        if let Err(error) = &done
+            && error.code() == Some(Code::TokenExpired.text())
+        {
+            let used = self.account.access_token()?;
+            self.exchange(&used).await?;
+            done = command(&self.account).await;
         }
-        // Another command may have changed the profile meanwhile.
-        let locked = self.file.lock()?;
-        if let Some(mut profile) = self.file.read(&self.name)? {
-            if has_new_tokens {
-                profile.tokens = tokens;
+        let keys = self.account.client().sequencer_keys();
+        if keys != self.profile.sequencer_keys {
+            let locked = self.file.lock()?;
+            if let Some(mut profile) = self.present()? {
+                profile.sequencer_keys = keys;
+                locked.write(&self.name, profile)?;
             }
-            profile.sequencer_keys = sequencer_keys;
-            locked.write(&self.name, profile)?;
         }
+        Ok(done?)
+    }
+
+    /// The profile as it is now, unless it has become another login's.
+    fn present(&self) -> ClientRun<Option<ClientProfile>> {
+        let found = self.file.read(&self.name)?;
+        Ok(found.filter(|found| found.is_of(&self.profile)))
+    }
+
+    /// Takes over a token that another command got in exchange for this one, or exchanges it. A refresh token is used once:
+    /// the server revokes a login whose token comes a second time. So no command exchanges one without the file's lock.
+    async fn exchange(&self, used: &str) -> ClientRun<()> {
+        let locked = self.file.lock()?;
+        let Some(mut profile) = self.present()? else {
+            return Ok(refuse(
+                "the profile was changed meanwhile; run the command again",
+            )?);
+        };
+        if profile.tokens.access_token == used {
+            self.account.resume(profile.tokens.clone());
+            self.account.refresh().await?;
+            profile.tokens = self.account.login_tokens()?;
+            locked.write(&self.name, profile.clone())?;
+        }
+        self.account.use_access_token(profile.tokens.access_token);
         Ok(())
     }
 }
@@ -412,35 +447,30 @@ impl ClientSession {
 impl ClientFormArgs {
     async fn session(&self) -> ClientRun<ClientSession> {
         let file = ProfileFile::open()?;
-        let Some(mut profile) = file.read(&self.profile)? else {
+        let Some(profile) = file.read(&self.profile)? else {
             return Ok(refuse_usage(format!(
                 "there is no profile {:?}: `kedge login --profile {}` makes it",
                 self.profile, self.profile
             ))?);
         };
         let key = KeySourceArgs::of(profile.key_file.clone()).read()?;
-        let builder = Client::builder(&profile.url).retry(policy());
+        let builder = Client::builder(&profile.url).retry(RetryPolicy::never());
         let pinned = builder.pin(profile.domain, profile.sequencer_keys.clone());
         let account = pinned.connect().await?.account(key);
-        if profile.is_expired() {
-            // Tokens are exchanged once: the command that comes second uses those of the first.
-            let locked = file.lock()?;
-            profile = file.read(&self.profile)?.unwrap_or(profile);
-            account.resume(profile.tokens.clone());
-            if profile.is_expired() {
-                account.refresh().await?;
-                profile.tokens = account.login_tokens()?;
-                locked.write(&self.profile, profile.clone())?;
-            }
-        } else {
-            account.resume(profile.tokens.clone());
-        }
-        Ok(ClientSession {
+        // Without its refresh token, which the account would use without the file's lock.
+        account.use_access_token(profile.tokens.access_token.clone());
+        let session = ClientSession {
             account,
             file,
             name: self.profile.clone(),
             profile,
-        })
+        };
+        if session.profile.is_expired() {
+            session
+                .exchange(&session.profile.tokens.access_token)
+                .await?;
+        }
+        Ok(session)
     }
 
     fn show(&self, value: &impl Serialize, rows: &[(&str, String)]) -> ClientRun<()> {
@@ -464,12 +494,5 @@ impl ClientFormArgs {
             ("receipt", "verified".to_owned()),
         ];
         self.show(change, &rows)
-    }
-}
-
-fn policy() -> RetryPolicy {
-    RetryPolicy {
-        attempts_max: ATTEMPTS_MAX,
-        ..RetryPolicy::default()
     }
 }

@@ -34,7 +34,29 @@ pub(super) struct ClientProfile {
     pub(super) tokens: TokenPair,
 }
 
+/// A URL as profiles are compared by: scheme and host in lower case, without the scheme's own port and a slash at the end.
+pub(super) fn plain_url(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let scheme = scheme.to_ascii_lowercase();
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.to_ascii_lowercase();
+    let port = match scheme.as_str() {
+        "http" => ":80",
+        _ => ":443",
+    };
+    let host = host.strip_suffix(port).unwrap_or(&host);
+    format!("{scheme}://{host}{path}")
+}
+
 impl ClientProfile {
+    /// Whether this is a login of the same account at the same log.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        (&self.url, &self.domain, &self.email) == (&other.url, &other.domain, &other.email)
+    }
+
     /// Whether the access token has expired, or does soon. The server decides; this only avoids a refusal.
     pub(super) fn is_expired(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -118,6 +140,16 @@ impl ProfileFile {
             .mode(0o700)
             .create(&self.folder)
             .map_err(failed)?;
+        let mode = std::fs::metadata(&self.folder)
+            .map_err(failed)?
+            .permissions()
+            .mode();
+        if mode & 0o022 != 0 {
+            let folder = self.folder.display();
+            return refuse_usage(format!(
+                "others can write {folder}, where tokens are: chmod 700 {folder}"
+            ));
+        }
         let path = self.folder.join("profiles.lock");
         let locked = OpenOptions::new()
             .create(true)
@@ -180,6 +212,26 @@ impl ProfileLock<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_has_one_url() {
+        let plain = "http://example.com/v3";
+        for url in [
+            plain,
+            "HTTP://Example.com:80/v3/",
+            "http://example.com/v3//",
+        ] {
+            assert_eq!(plain_url(url), plain, "{url}");
+        }
+        for url in [
+            "http://example.com:81/v3",
+            "http://example.com/V3",
+            "https://example.com/v3",
+        ] {
+            assert_ne!(plain_url(url), plain, "{url}");
+        }
+        assert_eq!(plain_url("https://h:443/"), "https://h");
+    }
 
     #[test]
     fn the_expiry_of_a_token_is_read() {

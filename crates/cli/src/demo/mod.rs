@@ -27,7 +27,8 @@ pub(crate) struct DemoArgs {
         long,
         value_name = "URL",
         default_value = "http://127.0.0.1:8080",
-        env = "KEDGE_URL"
+        env = "KEDGE_URL",
+        hide_env_values = true
     )]
     url: String,
     /// The server's admin socket, used to request an anchor. In a cluster that takes the leader's: `{node}` stands for
@@ -36,7 +37,8 @@ pub(crate) struct DemoArgs {
         long,
         value_name = "PATH",
         default_value = "data/admin.sock",
-        env = "KEDGE_SOCKET"
+        env = "KEDGE_SOCKET",
+        hide_env_values = true
     )]
     socket: PathBuf,
     /// For a node of a cluster: a shell command that kills the node that leads. `{node}` stands for its name.

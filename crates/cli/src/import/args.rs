@@ -76,7 +76,8 @@ pub(crate) struct ImportArgs {
         long,
         value_name = "URL",
         default_value = "http://127.0.0.1:8080",
-        env = "KEDGE_URL"
+        env = "KEDGE_URL",
+        hide_env_values = true
     )]
     pub(super) url: String,
     /// The template that the objects are minted from.

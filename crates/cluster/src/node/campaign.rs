@@ -108,8 +108,7 @@ impl ReplicaNode {
         self.engine.set_stalled(None);
         self.engine.lead().await?;
         self.show_leading(term, begun)?;
-        let revision = held.revision;
-        Ok((None, Some(ReplicaTransition::Lead { term, revision })))
+        Ok((None, Some(ReplicaTransition::Lead { term, held })))
     }
 
     /// Registers the first key of an empty log. This waits until enough other nodes hold the frame. Meanwhile the node
@@ -157,7 +156,8 @@ impl ReplicaNode {
             return Ok(Some(ReplicaTransition::Follow));
         }
         named?;
-        Ok(None)
+        // The lease may have been lost while the last node answered.
+        Ok((!self.log.is_leading()).then_some(ReplicaTransition::Follow))
     }
 
     /// Publishes that this node leads, after a campaign that began at `begun`.

@@ -77,7 +77,7 @@ impl ReplicaNode {
     pub(crate) async fn lead(
         &mut self,
         term: u64,
-        revision: u64,
+        mut held: NodeLease,
     ) -> Result<ReplicaTransition, ReplicaFailure> {
         if let Err(error) = self.duties.begin().await {
             tracing::error!(error, "a duty of the leader could not begin");
@@ -85,7 +85,6 @@ impl ReplicaNode {
         let Some(mut failed) = self.engine.leading_failure() else {
             return Ok(ReplicaTransition::Follow);
         };
-        let mut held = NodeLease::taken_at(revision);
         let (lost, gone) = watch::channel(None);
         let looking = look_at_stream(self.cluster.clone(), lost);
         let _looking = AbortingTask::spawn(looking);

@@ -13,6 +13,7 @@ use crate::node::campaign::LeadDoubt;
 use crate::node::fitness::Fitness;
 use crate::node::follow::{AbortingTask, StatusReporter, compare_clocks};
 use crate::node::keys::{FingerprintReader, compare};
+use crate::node::node_lease::NodeLease;
 use crate::node::node_status::{LeaderAddress, NodeStatus, ReplicaRole};
 use crate::node::{Duties, HandOverError, ReplicaOptions, ReplicaParts};
 
@@ -56,10 +57,9 @@ impl StopReply {
 /// The node's next state.
 pub(crate) enum ReplicaTransition {
     Follow,
-    /// Leads with this term and revision of the lease.
     Lead {
         term: u64,
-        revision: u64,
+        held: NodeLease,
     },
     /// Has ended.
     End,
@@ -164,7 +164,7 @@ impl ReplicaNode {
         loop {
             let turned = match next {
                 ReplicaTransition::Follow => self.follow().await,
-                ReplicaTransition::Lead { term, revision } => self.lead(term, revision).await,
+                ReplicaTransition::Lead { term, held } => self.lead(term, held).await,
                 ReplicaTransition::End => return,
             };
             next = match turned {

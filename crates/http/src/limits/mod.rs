@@ -97,12 +97,14 @@ pub struct RateLimits {
 }
 
 /// The limits that a request was counted on.
+#[derive(Clone)]
 pub struct LimitCharge {
     address: ClientAddress,
     taken_s: u64,
     counted: ChargeTarget,
 }
 
+#[derive(Clone)]
 enum ChargeTarget {
     Nothing,
     Address,
@@ -234,33 +236,42 @@ impl RateLimits {
         Ok(taken.map(|()| true))
     }
 
-    /// Counts so many more requests on the limits of one that was counted, for the items of its answer, or as many as there
-    /// is room for. Returns how many.
-    ///
-    /// # Errors
-    /// The rows cannot be read.
-    pub async fn count_items(&self, tally: &LimitCharge, wanted: u32) -> ApiResult<u32> {
-        let ChargeTarget::Organization(account, class, was_leased) = &tally.counted else {
-            return Ok(wanted);
+    /// How many more requests the limits of one that was counted have room for.
+    pub fn left(&self, tally: &LimitCharge, now_s: u64) -> u32 {
+        let ChargeTarget::Organization(account, class, is_leased) = &tally.counted else {
+            return u32::MAX;
         };
-        for counted in 0..wanted {
-            match self.take(account, *class, tally.taken_s).await? {
-                Ok(is_leased) if is_leased == *was_leased => {}
-                // The node began or ceased to lead.
-                Ok(_) | Err(_) => return Ok(counted),
-            }
+        if !self.enforced {
+            return u32::MAX;
         }
-        Ok(wanted)
+        let mut room = [LimitStatus::NOTHING; 3];
+        let standings = account.standings((*class, *is_leased), now_s, &mut room);
+        let least = standings.iter().map(|standing| standing.remaining).min();
+        least.map_or(u32::MAX, |least| u32::try_from(least).unwrap_or(u32::MAX))
     }
 
-    /// Returns the items that the answer does not have.
-    pub fn give_items_back(&self, tally: &LimitCharge, items: u32) {
-        if let ChargeTarget::Organization(account, class, is_leased) = &tally.counted {
-            for _ in 0..items {
-                account.give_back(*class, tally.taken_s, *is_leased);
+    /// Counts so many items of an answer as requests, on the limits of the one that asked for them.
+    ///
+    /// # Errors
+    /// Others have taken the room meanwhile, so that none is counted; or the rows cannot be read.
+    pub async fn count_items(&self, tally: &LimitCharge, items: u32, now_s: u64) -> ApiResult<()> {
+        let ChargeTarget::Organization(account, class, _) = &tally.counted else {
+            return Ok(());
+        };
+        let mut counted = Vec::new();
+        while counted.len() < items as usize {
+            match self.take(account, *class, now_s).await? {
+                Ok(is_leased) => counted.push(is_leased),
+                Err(standing) => {
+                    for is_leased in counted {
+                        account.give_back(*class, now_s, is_leased);
+                    }
+                    return Err(refuse(&standing, now_s));
+                }
             }
-            self.note(account);
         }
+        self.note(account);
+        Ok(())
     }
 
     pub fn count_address(&self, tally: &mut LimitCharge) -> ApiResult<()> {
@@ -329,7 +340,7 @@ impl RateLimits {
     /// its count is returned first.
     pub fn finish(&self, tally: &LimitCharge, is_known: bool, headers: &mut HeaderMap, now_s: u64) {
         if is_known {
-            self.give_back(tally);
+            self.give_back(tally, now_s);
         }
         if headers.contains_key(fields::LIMIT) {
             // A refusal already describes its limit.
@@ -352,17 +363,19 @@ impl RateLimits {
     }
 
     /// Returns at most the minute's limit per minute, because each such answer took work.
-    fn give_back(&self, tally: &LimitCharge) {
+    fn give_back(&self, tally: &LimitCharge, now_s: u64) {
         match &tally.counted {
             ChargeTarget::Organization(account, class, is_leased) => {
-                account.give_back_known(*class, tally.taken_s, *is_leased);
+                account.give_back_known(*class, (tally.taken_s, now_s), *is_leased);
                 self.note(account);
             }
             ChargeTarget::Address => {
-                let window = LimitPolicy::Address.period().window(tally.taken_s);
-                self.addresses
-                    .counter(tally.address)
-                    .give_back_known(window, self.per_address);
+                let window = |at_s| LimitPolicy::Address.period().window(at_s);
+                self.addresses.counter(tally.address).give_back_known(
+                    window(tally.taken_s),
+                    window(now_s),
+                    self.per_address,
+                );
             }
             ChargeTarget::Nothing => {}
         }

@@ -144,9 +144,15 @@ impl LimitAccount {
     }
 
     /// Gives back a request whose answer the caller already had, at most the minute's limit per minute.
-    pub(super) fn give_back_known(&self, class: LimitClass, taken_s: u64, is_leased: bool) {
+    pub(super) fn give_back_known(
+        &self,
+        class: LimitClass,
+        (taken_s, now_s): (u64, u64),
+        is_leased: bool,
+    ) {
         let minute = LimitPolicy::TierMinute;
-        let window = minute.period().window(taken_s);
+        // A request may take minutes, and counting in a window of the past would begin the present one again.
+        let window = minute.period().window(now_s);
         let ceiling = self.plan.load().ceiling(minute);
         if self.given_back.take(window, ceiling) {
             self.give_back(class, taken_s, is_leased);

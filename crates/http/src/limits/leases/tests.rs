@@ -277,11 +277,31 @@ async fn what_is_given_back_is_leased_still() {
     let mut reads = 0;
     while leader.asked() < 2 {
         node.read(LimitClass::Tier).await.unwrap();
-        node.account.give_back_known(LimitClass::Tier, NOW_S, true);
+        node.account
+            .give_back_known(LimitClass::Tier, (NOW_S, NOW_S), true);
         reads += 1;
     }
     // A lease for one read, given back as often as the limit of the minute.
     assert_eq!(reads, 22);
+}
+
+// Holds invariant 120.
+#[test]
+fn an_answer_that_comes_late_begins_no_minute_again() {
+    let account = LimitAccount::new(id(1), plan(20, None), None);
+    let class = LimitClass::Tier;
+    let known = |taken_s: u64, now_s: u64| {
+        account.take(class, taken_s, true).unwrap();
+        account.give_back_known(class, (taken_s, now_s), false);
+        account.count(LimitPolicy::TierMinute, now_s).used
+    };
+    for _ in 0..20 {
+        assert_eq!(known(NOW_S, NOW_S), 0);
+    }
+    assert_eq!(known(NOW_S, NOW_S), 1);
+    // The request came two minutes ago.
+    account.give_back_known(class, (NOW_S - 120, NOW_S), false);
+    assert_eq!(known(NOW_S, NOW_S), 2);
 }
 
 #[test]
