@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn no_text_of_others_moves_the_cursor() {
-        let told = "a\u{1b}[2J\rb\u{9b}1m\u{202e}c\n\td";
+        let text = "a\u{1b}[2J\rb\u{9b}1m\u{202e}c\n\td";
         let shown = r"a\u{1b}[2J\u{d}b\u{9b}1m\u{202e}c".to_owned() + "\n\td";
-        assert_eq!(printable(told), shown);
+        assert_eq!(printable(text), shown);
         assert_eq!(columns(&[("a", "b\nc  d".to_owned())]), "a  b\\u{a}c  d\n");
         assert_eq!(
             one_line("\u{200f}é 名 \u{1f600}"),
