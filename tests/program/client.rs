@@ -163,7 +163,7 @@ async fn failures_are_json_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_trusts_its_log_alone_and_goes_on_once_its_token_has_expired() {
+async fn a_profile_trusts_its_log_alone_and_continues_once_its_token_has_expired() {
     let (place, _server) = Place::start(ticket()).await;
     done(&mut login(&place));
     // Several commands find the token expired, and each exchanges it or goes on with the new one.
