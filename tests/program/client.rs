@@ -166,7 +166,7 @@ async fn failures_are_json_too() {
 async fn a_profile_trusts_its_log_alone_and_continues_once_its_token_has_expired() {
     let (place, _server) = Place::start(ticket()).await;
     done(&mut login(&place));
-    // Several commands find the token expired, and each exchanges it or goes on with the new one.
+    // Several commands find the token expired, and each exchanges it or continues with the new one.
     let engine = base64::engine::general_purpose::URL_SAFE_NO_PAD;
     let expired = format!("e30.{}.x", engine.encode(r#"{"exp": 1700000000}"#));
     change(&place, |profile| {
