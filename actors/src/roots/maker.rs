@@ -296,10 +296,10 @@ impl RootMaker {
             }
             Err(error) => return Err(error.into()),
         };
-        inner
-            .roots
-            .resources
-            .hold(made.batches, PastResources::of(at));
+        let Some(resources) = PastResources::of(at, &mut go_on) else {
+            return Ok(None);
+        };
+        inner.roots.resources.hold(made.batches, resources);
         let took = env.now().saturating_duration_since(begun);
         histogram!(metric::ROOT_SECONDS).record(took);
         counter!(metric::ROOTS_MADE).increment(1);

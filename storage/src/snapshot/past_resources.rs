@@ -18,8 +18,9 @@ pub struct PastResources(StoreSnapshot);
 impl PastResources {
     const TABLES: [Table; 2] = [Table::Objects, Table::Templates];
 
-    /// Copies what is in memory.
-    pub fn of(snapshot: &StoreSnapshot) -> Self {
+    /// Copies what is in memory. `go_on` is called after each small part of the work, and ends it with `false`: then there
+    /// is nothing.
+    pub fn of(snapshot: &StoreSnapshot, go_on: &mut dyn FnMut() -> bool) -> Option<Self> {
         let state = &snapshot.0;
         let copy = RecentLayer::default();
         let mut group = 0;
@@ -42,6 +43,9 @@ impl PastResources {
                 let written = written.map(|(key, value)| (table, &key[..], value.as_deref()));
                 copy.write(written, group, &[]);
                 rows.clear();
+                if !go_on() {
+                    return None;
+                }
             }
         }
         let layers = if copy.is_empty() {
@@ -49,12 +53,8 @@ impl PastResources {
         } else {
             vec![Arc::new(copy)]
         };
-        Self(StoreSnapshot::over(
-            Arc::clone(&state.base),
-            layers,
-            group,
-            None,
-        ))
+        let base = Arc::clone(&state.base);
+        Some(Self(StoreSnapshot::over(base, layers, group, None)))
     }
 
     /// The object, if it was there.

@@ -101,7 +101,8 @@ fn past_resources_stay_as_they_were_after_layers_and_rows_were_replaced() {
     let objects: Vec<_> = objects.collect();
     let templates = known(Prefix::Template).map(|id| (id, snapshot.template(id).unwrap()));
     let templates: Vec<_> = templates.collect();
-    let past = PastResources::of(&snapshot);
+    let past = PastResources::of(&snapshot, &mut || true).unwrap();
+    assert!(PastResources::of(&snapshot, &mut || false).is_none());
     drop(snapshot);
     for _ in 0..3 {
         model.commit(&store, 800);
