@@ -11,9 +11,12 @@ let count = 0;
 /** An id that no other request of this page has. */
 const nextId = (): string => `console-${Date.now().toString(36)}-${(count += 1)}`;
 
-/** `fetch`, which keeps the texts that are asked for. */
+/**
+ * `fetch`, which keeps the texts that are asked for. It asks each time whether an answer is still so: a list that may be
+ * cached would not show what was just made.
+ */
 export const fetchKeepingTexts: Fetch = async (url, init) => {
-  const answer = await fetch(url, init);
+  const answer = await fetch(url, { ...init, cache: 'no-cache' });
   const id = (init.headers as Record<string, string> | undefined)?.['x-request-id'];
   if (id !== undefined && wanted.has(id)) wanted.set(id, await answer.clone().text());
   return answer;
