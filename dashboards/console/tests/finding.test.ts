@@ -87,6 +87,7 @@ test('the open search has no serious finding and fits', async () => {
   await logIn(page, { email });
   await go(page, '/templates', 'Templates');
   await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search' }).waitFor();
   await page.keyboard.type('long name');
   await expect.poll(() => page.getByRole('option').count()).toBe(3);
   for (const [screen, viewport] of [['desk', DESK], ['phone', PHONE]] as const) {
