@@ -118,13 +118,17 @@ impl ConsoleFiles {
         headers: &HeaderMap,
         sequence: u64,
     ) -> Option<HttpReply> {
+        // Every request of the API comes by here.
+        if path != "/" {
+            return None;
+        }
         let accepted = headers
             .get(ACCEPT)
             .and_then(|accepted| accepted.to_str().ok());
         let is_browser = accepted.is_some_and(|accepted| accepted.contains("text/html"));
         let is_here = self.is_on && self.files.contains_key(PAGE);
         let is_read = matches!(*method, Method::GET | Method::HEAD);
-        if !is_here || !is_browser || path != "/" || !is_read {
+        if !is_here || !is_browser || !is_read {
             return None;
         }
         let media_type = HeaderValue::from_static("text/plain; charset=utf-8");
