@@ -11,6 +11,8 @@ use super::output::{CliResult, CommandFailure, refuse_usage};
 
 /// Environment variable of the API key.
 pub(crate) const API_KEY: &str = "KEDGE_API_KEY";
+/// Environment variable of the password.
+pub(crate) const PASSWORD: &str = "KEDGE_PASSWORD";
 
 /// Reads a file, or standard input for `-`.
 pub(crate) fn read(file: &Path) -> CliResult<String> {

@@ -73,7 +73,7 @@ pub struct StoredFile {
     pub created_at: String,
 }
 
-/// The tokens of a login. Whoever has them acts for the wallet, within what the key signs.
+/// The tokens of a login. A process that has them acts for the wallet, within what the key signs.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenPair {
     /// Sent with each request; it expires soon.

@@ -6,19 +6,19 @@ mod profiles;
 use std::path::PathBuf;
 
 use clap::Args;
-use kedge_client::{Account, Client, ClientError, NewObject, Properties, RetryPolicy, StateQuery};
+use kedge_client::types::ObjectResource;
+use kedge_client::{
+    Account, ChangedResource, Client, ClientError, NewObject, Properties, RetryPolicy, StateQuery,
+};
 use kedge_protocol::{Code, Id, Prefix};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::failure::{ClientFailure, ClientRun};
 use self::profiles::{ClientProfile, ProfileFile};
-use crate::input;
+use crate::input::{self, PASSWORD};
 use crate::key::KeySourceArgs;
 use crate::output::{CliResult, columns, print, print_bytes, print_json, refuse, refuse_usage};
-
-/// Environment variable of the password.
-const PASSWORD: &str = "KEDGE_PASSWORD";
 
 /// The profile, and the form of what is printed.
 #[derive(Args)]
@@ -322,12 +322,7 @@ pub(crate) async fn mint(args: MintArgs) -> CliResult<()> {
         let session = args.form.session().await?;
         let mint = session.with(async |account| account.mint(args.template, &object).await);
         let made = mint.await?;
-        args.form.show_change(
-            &made,
-            made.action_id,
-            made.resource.id,
-            made.resource.sequence,
-        )
+        args.form.show_change(&made)
     };
     failure::shown(args.form.json, run.await)
 }
@@ -343,12 +338,7 @@ pub(crate) async fn update(args: UpdateArgs) -> CliResult<()> {
         let session = args.form.session().await?;
         let update = session.with(async |account| account.update(args.object, &properties).await);
         let made = update.await?;
-        args.form.show_change(
-            &made,
-            made.action_id,
-            made.resource.id,
-            made.resource.sequence,
-        )
+        args.form.show_change(&made)
     };
     failure::shown(args.form.json, run.await)
 }
@@ -358,12 +348,7 @@ pub(crate) async fn transfer(args: TransferArgs) -> CliResult<()> {
         let session = args.form.session().await?;
         let transfer = session.with(async |account| account.transfer(args.object, &args.to).await);
         let made = transfer.await?;
-        args.form.show_change(
-            &made,
-            made.action_id,
-            made.resource.id,
-            made.resource.sequence,
-        )
+        args.form.show_change(&made)
     };
     failure::shown(args.form.json, run.await)
 }
@@ -480,17 +465,11 @@ impl ClientFormArgs {
         Ok(print(&columns(rows))?)
     }
 
-    fn show_change(
-        &self,
-        change: &impl Serialize,
-        action: Id,
-        object: Id,
-        sequence: u64,
-    ) -> ClientRun<()> {
+    fn show_change(&self, change: &ChangedResource<ObjectResource>) -> ClientRun<()> {
         let rows = [
-            ("object", object.to_string()),
-            ("action", action.to_string()),
-            ("sequence", sequence.to_string()),
+            ("object", change.resource.id.to_string()),
+            ("action", change.action_id.to_string()),
+            ("sequence", change.resource.sequence.to_string()),
             ("receipt", "verified".to_owned()),
         ];
         self.show(change, &rows)

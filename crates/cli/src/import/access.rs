@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use kedge_client::{Account, Client, RetryPolicy};
 use kedge_protocol::signature::SigningKey;
 
-use crate::input::{API_KEY, secret};
+use crate::input::{API_KEY, PASSWORD, secret};
 use crate::output::{CliResult, CommandFailure, refuse_usage};
 
-/// Environment variable of the password.
-const PASSWORD: &str = "KEDGE_PASSWORD";
 /// Limit of attempts at a read-only request while the server asks to wait.
 const ATTEMPTS_MAX: u32 = 8;
 

@@ -22,7 +22,7 @@ class Paging:
         self._cursors = {_cursor(call)}
 
     def turn(self, page: Mapping[str, Any]) -> None:
-        """Goes on from the answer to `call` to the page after it.
+        """Continues from the answer to `call` to the page after it.
 
         Raises:
             Refused: more records follow and no cursor does, or a cursor occurs again, which would never end.

@@ -55,7 +55,7 @@ def check_proven_answer(body: bytes, trust: Trust, key: str | None) -> tuple[Che
         raise ProofMissing("the answer is no object, and has no proof")
     if key is None:
         return _check_list(value, spelled, trust)
-    # A text in its place would be read as a file of its own.
+    # A text in its place would be read as a separate file.
     if not isinstance(value.get("state_proof"), dict):
         raise ProofMissing(f"the server answered for {key} without the proof that was asked for")
     shown = verify_state_proof(value["state_proof"], trust, key)
