@@ -49,6 +49,14 @@ use crate::timekeeper::Timekeeper;
 
 use self::leader::LeaderState;
 
+/// What became of side writes when their caller stopped waiting.
+pub(crate) enum SideOutcome {
+    /// They are published.
+    Done,
+    /// They may be in the log, and their rows wait for room on the disk. Resolves when these are published.
+    Open(oneshot::Receiver<()>),
+}
+
 /// Options of the engine.
 #[derive(Clone)]
 pub struct EngineOptions {
@@ -235,15 +243,18 @@ impl Engine {
 
     /// Stores several rows outside the log in one commit; durable when it returns.
     pub async fn side_writes(&self, writes: Vec<SideWrite>) -> Result<(), SubmissionError> {
-        self.side_writes_with_events(writes, Vec::new()).await
+        match self.begin_side_writes(writes, Vec::new()).await? {
+            SideOutcome::Done => Ok(()),
+            SideOutcome::Open(_) => Err(SubmissionError::Unknown),
+        }
     }
 
-    /// Stores several rows outside the log, with their events, in one commit.
-    pub(crate) async fn side_writes_with_events(
+    /// Stores several rows outside the log in one commit; [`SideOutcome::Open`] if they wait for room on the disk too long.
+    pub(crate) async fn begin_side_writes(
         &self,
         writes: Vec<SideWrite>,
         events: Vec<EventRow>,
-    ) -> Result<(), SubmissionError> {
+    ) -> Result<SideOutcome, SubmissionError> {
         if let StoreMode::ReadOnly(why) = self.inner.store.mode() {
             return Err(SubmissionError::ReadOnly(why));
         }
@@ -252,7 +263,7 @@ impl Engine {
         }
         let leading = self.leading()?;
         let work = leading.work().ok_or(SubmissionError::Unavailable)?;
-        let (done, acknowledged) = oneshot::channel();
+        let (done, mut acknowledged) = oneshot::channel();
         let side = CommitterMessage::Side {
             writes,
             events,
@@ -265,9 +276,13 @@ impl Engine {
         drop(leading);
         tokio::select! {
             biased;
-            acknowledged = acknowledged => acknowledged.map_err(|_| SubmissionError::Unknown),
-            () = self.unanswered(&mut failed) => Err(SubmissionError::Unknown),
+            acknowledged = &mut acknowledged => {
+                acknowledged.map_err(|_| SubmissionError::Unknown)?;
+                return Ok(SideOutcome::Done);
+            }
+            () = self.unanswered(&mut failed) => {}
         }
+        Ok(SideOutcome::Open(acknowledged))
     }
 
     /// The newest committed state.

@@ -27,6 +27,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use super::checkpoint::CheckpointError;
 use super::demand_terms::DemandTerms;
 use super::obstacles::AnchorObstacles;
+use super::ordered_writes::OrderedWrites;
 use super::rows::{
     AnchorIntentRows, AnswerRows, foreign, move_last, recent, status_after, store_error,
 };
@@ -62,15 +63,20 @@ pub(crate) async fn start(
     engine: &Engine,
     options: AnchorOptions,
 ) -> Result<ActorRef<AnchorMessage>, AnchorSenderError> {
+    let writes = OrderedWrites::new(engine);
     let rows = AnchorIntentRows {
         engine: engine.clone(),
+        writes: Arc::clone(&writes),
         contract: options.sender.contract,
     };
     let responder = match options.responder {
         Some(responding) => {
             let (key, rpc) = (options.key.clone(), options.rpc.clone());
-            let engine = engine.clone();
-            Some(Responder::open(responding, key, rpc, AnswerRows { engine }).await?)
+            let rows = AnswerRows {
+                engine: engine.clone(),
+                writes: Arc::clone(&writes),
+            };
+            Some(Responder::open(responding, key, rpc, rows).await?)
         }
         None => None,
     };
@@ -82,6 +88,7 @@ pub(crate) async fn start(
     let sender = AnchorSender::open(options.sender, options.key, options.rpc, rows).await?;
     let state = AnchorActorState {
         engine: engine.clone(),
+        writes,
         sender,
         responder,
         interval_ms: options.interval_ms,
@@ -176,6 +183,10 @@ impl Actor for AnchorActor {
 impl AnchorActorState {
     async fn tick(&mut self) -> Result<(), StoreError> {
         let now_ms = self.engine.now_ms();
+        if !self.writes.are_settled() {
+            self.record_lag(now_ms)?;
+            return self.reply(|| Err("the rows of anchors wait for room on the disk".to_owned()));
+        }
         if let Some(why) = self.probe_node(now_ms).await {
             self.record_lag(now_ms)?;
             return self.reply(|| Err(why.clone()));
@@ -207,7 +218,8 @@ impl AnchorActorState {
             if update.status == Status::Failed {
                 failed = Some((update.batches, update.note.clone().unwrap_or_default()));
             }
-            self.record(update).await?;
+            self.record(&update).await?;
+            self.sender.reported(update);
         }
         let trouble = &self.engine.inner.anchor_trouble;
         let before = trouble.load_full();
@@ -334,14 +346,12 @@ impl AnchorActorState {
         row: AnchorRow,
     ) -> Result<(), StoreError> {
         let events = anchor_events(before, &row, self.engine.now_ms());
-        let writes = vec![SideWrite::Anchor(row)];
-        self.engine
-            .side_writes_with_events(writes, events)
+        self.writes
+            .write(vec![SideWrite::Anchor(row)], events)
             .await
-            .map_err(store_error)
     }
 
-    async fn record(&mut self, update: IntentUpdate) -> Result<(), StoreError> {
+    async fn record(&mut self, update: &IntentUpdate) -> Result<(), StoreError> {
         if let Some(note) = &update.note {
             tracing::warn!(batches = update.batches, note, "anchor");
         }
@@ -351,7 +361,7 @@ impl AnchorActorState {
         });
         let Some(mut row) = found else { return Ok(()) };
         let before = row.status;
-        let Some(status) = status_after(&row, &update) else {
+        let Some(status) = status_after(&row, update) else {
             return Ok(());
         };
         row.status = status;
@@ -369,7 +379,7 @@ impl AnchorActorState {
         }
         self.observe(before, &row);
         self.store(before, row).await?;
-        if let (Some(covered), Status::Finalized) = (foreign(&update), update.status) {
+        if let (Some(covered), Status::Finalized) = (foreign(update), update.status) {
             self.foreign = Some(covered);
             self.adopt().await?;
         }

@@ -10,7 +10,7 @@ use kedge_protocol::state::EMPTY_STATE_ROOT;
 use kedge_protocol::{Hash, log_tree};
 use kedge_storage::{AnchorProgress, AnchorRow};
 
-use super::rows::{move_last, new_row, recent, store_error};
+use super::rows::{move_last, new_row, recent, row_of, store_error};
 use super::state::AnchorActorState;
 use crate::metric_definitions as metric;
 
@@ -157,6 +157,12 @@ impl AnchorActorState {
         event: &AnchoredEvent,
         signed: SignedCheckpoint,
     ) -> Result<(), StoreError> {
+        // An anchor that is final stays as it is, and is reported once.
+        let known = row_of(&self.engine, signed.checkpoint.anchor_id())?;
+        let before = known.map_or(AnchorProgress::Pending, |row| row.status);
+        if before == AnchorProgress::Finalized {
+            return Ok(());
+        }
         let first_batch = recent(&self.engine)?
             .iter()
             .find(|row| row.status == AnchorProgress::Finalized)
@@ -172,7 +178,7 @@ impl AnchorActorState {
         move_last(&mut row.tx_hashes, event.tx_hash);
         row.block_number = Some(event.block_number);
         row.block_hash = Some(event.block_hash);
-        self.store(AnchorProgress::Pending, row).await
+        self.store(before, row).await
     }
 }
 

@@ -6,6 +6,7 @@
 //! - `anchor_watch`: the comparison on a node that follows. `anchor_source`: the contract's checkpoints as last read.
 //! - `bond_answers`: answers to the bond's cases against the operator.
 //! - `contract_keys`: the sequencer's keys according to the contract. `node`: whether the chain's node answers.
+//! - `ordered_writes`: one write of rows after the other.
 //! - `outcome`: the outcome of a requested anchor. `obstacles`: what stands in the way of anchors.
 
 mod actor;
@@ -20,6 +21,7 @@ mod contract_keys;
 mod demand_terms;
 mod node;
 mod obstacles;
+mod ordered_writes;
 mod outcome;
 mod rows;
 mod state;

@@ -1,12 +1,15 @@
 //! Rows of the anchor actor: the sender's intents as anchors, and the answers to the bond.
 
+use std::sync::Arc;
+
 use kedge_chain::responder::{AnswerStore, StoredAnswer};
 use kedge_chain::sender::{
     AnchorIntent, AnchorIntentStatus as Status, IntentStore, IntentUpdate, StoreError, StoredIntent,
 };
-use kedge_protocol::{Address, Hash};
+use kedge_protocol::{Address, Hash, Id};
 use kedge_storage::{AnchorProgress, AnchorRow, RowPage, SideWrite};
 
+use super::ordered_writes::OrderedWrites;
 use crate::engine::Engine;
 
 /// How many rows are searched for open intents: far more than can be open together.
@@ -20,6 +23,7 @@ pub(crate) fn store_error(error: impl std::error::Error + Send + Sync + 'static)
 /// Storage of the sender's intents, in the rows of their anchors.
 pub(crate) struct AnchorIntentRows {
     pub(crate) engine: Engine,
+    pub(super) writes: Arc<OrderedWrites>,
     pub(crate) contract: Address,
 }
 
@@ -33,8 +37,8 @@ impl AnchorIntentRows {
     }
 
     async fn put(&self, row: AnchorRow) -> Result<(), StoreError> {
-        let write = SideWrite::Anchor(row);
-        self.engine.side_write(write).await.map_err(store_error)
+        let write = vec![SideWrite::Anchor(row)];
+        self.writes.write(write, Vec::new()).await
     }
 }
 
@@ -52,6 +56,15 @@ pub(crate) fn recent(engine: &Engine) -> Result<Vec<AnchorRow>, StoreError> {
         .map_err(store_error)
 }
 
+/// The row of an anchor, if there is one.
+pub(super) fn row_of(engine: &Engine, id: Id) -> Result<Option<AnchorRow>, StoreError> {
+    let snapshot = &engine.published().snapshot;
+    match snapshot.anchor_number(id).map_err(store_error)? {
+        Some(number) => snapshot.anchor(number).map_err(store_error),
+        None => Ok(None),
+    }
+}
+
 /// The row of an anchor that begins. If an anchor of the same checkpoint failed, its row continues: an id leads to one
 /// row.
 pub(crate) fn new_row(
@@ -62,10 +75,7 @@ pub(crate) fn new_row(
     let snapshot = &engine.published().snapshot;
     let checkpoint = intent.signed.checkpoint;
     let id = checkpoint.anchor_id();
-    let failed = match snapshot.anchor_number(id).map_err(store_error)? {
-        Some(number) => snapshot.anchor(number).map_err(store_error)?,
-        None => None,
-    };
+    let failed = row_of(engine, id)?;
     let last = snapshot.last_anchor().map_err(store_error)?;
     let next = last.map_or(0, |row| row.number + 1);
     Ok(AnchorRow {
@@ -155,12 +165,13 @@ impl IntentStore for AnchorIntentRows {
 /// Storage of the responder's answers.
 pub(crate) struct AnswerRows {
     pub(crate) engine: Engine,
+    pub(super) writes: Arc<OrderedWrites>,
 }
 
 impl AnswerRows {
     async fn put(&self, case: Hash, sent: Option<Vec<u8>>) -> Result<(), StoreError> {
-        let write = SideWrite::BondAnswer { case, sent };
-        self.engine.side_write(write).await.map_err(store_error)
+        let write = vec![SideWrite::BondAnswer { case, sent }];
+        self.writes.write(write, Vec::new()).await
     }
 }
 

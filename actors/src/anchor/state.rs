@@ -9,12 +9,14 @@ use kedge_chain::sender::AnchorSender;
 use ractor::RpcReplyPort;
 
 use super::demand_terms::DemandTerms;
+use super::ordered_writes::OrderedWrites;
 use super::rows::{AnchorIntentRows, AnswerRows};
 use crate::engine::Engine;
 use crate::messages::AnchorReport;
 
 pub(crate) struct AnchorActorState {
     pub(super) engine: Engine,
+    pub(super) writes: Arc<OrderedWrites>,
     pub(super) sender: AnchorSender<AnchorIntentRows>,
     pub(super) responder: Option<Responder<AnswerRows>>,
     pub(super) interval_ms: u64,

@@ -20,9 +20,18 @@ impl RpcClient {
     }
 
     /// The block at `at`, without transactions; `None` if it does not exist, or the tag does not yet.
+    ///
+    /// # Errors
+    /// Also if the node answers with another block.
     pub async fn block(&self, at: BlockTag) -> Result<Option<BlockHeader>, RpcError> {
-        self.request("eth_getBlockByNumber", json!([at, false]))
-            .await
+        let method = "eth_getBlockByNumber";
+        let found: Option<BlockHeader> = self.request(method, json!([at, false])).await?;
+        let is_asked = |block: &BlockHeader| match at {
+            BlockTag::Block(number) => block.number == number.into(),
+            BlockTag::Latest | BlockTag::Finalized => true,
+        };
+        require(method, found.iter().all(is_asked))?;
+        Ok(found)
     }
 
     /// The number of transactions sent from `address`.
@@ -72,22 +81,40 @@ impl RpcClient {
     }
 
     /// The receipt, once the transaction is in a block of the canonical chain.
+    ///
+    /// # Errors
+    /// Also if the node answers with another transaction's.
     pub async fn transaction_receipt(
         &self,
         hash: H256,
     ) -> Result<Option<TransactionReceipt>, RpcError> {
-        self.request("eth_getTransactionReceipt", json!([hash]))
-            .await
+        let method = "eth_getTransactionReceipt";
+        let found: Option<TransactionReceipt> = self.request(method, json!([hash])).await?;
+        let is_asked = |receipt: &TransactionReceipt| receipt.transaction_hash == hash;
+        require(method, found.iter().all(is_asked))?;
+        Ok(found)
     }
 
     /// The transaction, mined or waiting in the node's pool.
+    ///
+    /// # Errors
+    /// Also if the node answers with another transaction.
     pub async fn transaction(&self, hash: H256) -> Result<Option<Transaction>, RpcError> {
-        self.request("eth_getTransactionByHash", json!([hash]))
-            .await
+        let method = "eth_getTransactionByHash";
+        let found: Option<Transaction> = self.request(method, json!([hash])).await?;
+        require(method, found.iter().all(|found| found.hash == hash))?;
+        Ok(found)
     }
 
+    /// The logs that a filter selects.
+    ///
+    /// # Errors
+    /// Also if the node answers with others.
     pub async fn logs(&self, filter: &LogFilter) -> Result<Vec<Log>, RpcError> {
-        self.request("eth_getLogs", json!([filter])).await
+        let method = "eth_getLogs";
+        let found: Vec<Log> = self.request(method, json!([filter])).await?;
+        require(method, found.iter().all(|log| filter.selects(log)))?;
+        Ok(found)
     }
 
     /// The logs of a contract in blocks `from` to `to`, in order; the range is requested in chunks.
@@ -146,6 +173,17 @@ impl RpcClient {
     }
 }
 
+/// Requires that an answer is about what was asked: what a node claims of one block, transaction or event proves nothing
+/// about another.
+fn require(method: &str, is_asked: bool) -> Result<(), RpcError> {
+    if is_asked {
+        Ok(())
+    } else {
+        let what = format!("its answer to {method} is about something else than was asked");
+        Err(RpcError::Malformed(what))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::pin::Pin;
@@ -188,9 +226,7 @@ mod tests {
             NULL,
             BLOCK_7,
         ];
-        let node = Arc::new(Scripted(Mutex::new(script.to_vec())));
-        let endpoint = "http://node.invalid".parse().unwrap();
-        let rpc = RpcClient::to_node(node, endpoint, RpcOptions::default());
+        let rpc = scripted(&script);
         assert_eq!(rpc.final_number(100, 30).await, Ok(70), "no such tag");
         assert_eq!(rpc.final_number(100, 30).await, Ok(70), "no such block");
         assert!(rpc.final_number(100, 30).await.is_err(), "busy");
@@ -199,5 +235,66 @@ mod tests {
             assert!(rpc.final_number(100, 30).await.is_err(), "{what}");
         }
         assert_eq!(rpc.final_block().await, Ok(Some(7)));
+    }
+
+    fn scripted(script: &[&'static str]) -> RpcClient {
+        let node = Arc::new(Scripted(Mutex::new(script.to_vec())));
+        let endpoint = "http://node.invalid".parse().unwrap();
+        RpcClient::to_node(node, endpoint, RpcOptions::default())
+    }
+
+    const LOG: &str = r#""result":[{"address":"0x0000000000000000000000000000000000000005","topics":["0x0000000000000000000000000000000000000000000000000000000000000001","0x0000000000000000000000000000000000000000000000000000000000000002"],"data":"0x","blockNumber":"0x7"}]"#;
+    const TRANSACTION: &str = r#""result":{"hash":"0x0000000000000000000000000000000000000000000000000000000000000009","nonce":"0x0","from":"0x0000000000000000000000000000000000000005","value":"0x0","gas":"0x0","input":"0x"}"#;
+    const RECEIPT: &str = r#""result":{"transactionHash":"0x0000000000000000000000000000000000000000000000000000000000000009","transactionIndex":"0x0","from":"0x0000000000000000000000000000000000000005","cumulativeGasUsed":"0x0","logs":[],"logsBloom":"0x"#;
+
+    /// A receipt's text has 512 digits of its bloom filter.
+    fn receipt() -> &'static str {
+        format!(r#"{RECEIPT}{}"}}"#, "0".repeat(512)).leak()
+    }
+
+    fn word(number: u8) -> H256 {
+        H256::from_low_u64_be(number.into())
+    }
+
+    // Holds invariant 110.
+    #[tokio::test]
+    async fn an_answer_about_something_else_is_refused() {
+        let block =
+            |number| async move { scripted(&[BLOCK_7]).block(BlockTag::Block(number)).await };
+        assert!(block(7).await.is_ok_and(|found| found.is_some()));
+        assert!(block(8).await.is_err());
+        let sent = |hash| async move { scripted(&[TRANSACTION]).transaction(word(hash)).await };
+        assert!(sent(9).await.is_ok_and(|found| found.is_some()));
+        assert!(sent(8).await.is_err());
+        let mined =
+            |hash| async move { scripted(&[receipt()]).transaction_receipt(word(hash)).await };
+        assert!(mined(9).await.is_ok_and(|found| found.is_some()));
+        assert!(mined(8).await.is_err());
+
+        let filter = |address: u8, topics: &[Option<u8>], from, to| LogFilter {
+            address: ethers_core::types::Address::from_low_u64_be(address.into()),
+            topics: topics.iter().map(|topic| topic.map(word)).collect(),
+            from_block: BlockTag::Block(from),
+            to_block: BlockTag::Block(to),
+        };
+        let logs = |filter: LogFilter| async move { scripted(&[LOG]).logs(&filter).await };
+        for right in [
+            filter(5, &[], 7, 7),
+            filter(5, &[Some(1)], 6, 8),
+            filter(5, &[Some(1), Some(2)], 7, 7),
+            filter(5, &[None, Some(2)], 7, 7),
+        ] {
+            assert_eq!(logs(right).await.map(|found| found.len()), Ok(1));
+        }
+        for wrong in [
+            filter(6, &[], 7, 7),
+            filter(5, &[Some(2)], 7, 7),
+            filter(5, &[Some(1), Some(3)], 7, 7),
+            filter(5, &[Some(1), Some(2), Some(3)], 7, 7),
+            filter(5, &[], 8, 9),
+            filter(5, &[], 5, 6),
+        ] {
+            assert!(logs(wrong.clone()).await.is_err(), "{wrong:?}");
+        }
     }
 }

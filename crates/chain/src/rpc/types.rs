@@ -1,6 +1,6 @@
 //! Requests and results of the node, with the fields that this crate uses.
 
-use ethers_core::types::{Address, BlockNumber, Bytes, H256, U64, U256};
+use ethers_core::types::{Address, BlockNumber, Bytes, H256, Log, U64, U256};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A block at which state is read.
@@ -80,4 +80,22 @@ pub struct LogFilter {
     pub topics: Vec<Option<H256>>,
     pub from_block: BlockTag,
     pub to_block: BlockTag,
+}
+
+impl LogFilter {
+    /// Whether the filter selects a log of the canonical chain.
+    pub(super) fn selects(&self, log: &Log) -> bool {
+        let topics = self.topics.iter().enumerate();
+        let mut wanted = topics.filter_map(|(place, topic)| Some((place, (*topic)?)));
+        let is_between = log.block_number.is_some_and(|number| {
+            let from = matches!(self.from_block, BlockTag::Block(from) if number < from.into());
+            let to = matches!(self.to_block, BlockTag::Block(to) if number > to.into());
+            !from && !to
+        });
+        log.address == self.address
+            && wanted.all(|(place, topic)| log.topics.get(place) == Some(&topic))
+            && log.topics.len() >= self.topics.len()
+            && is_between
+            && log.removed != Some(true)
+    }
 }

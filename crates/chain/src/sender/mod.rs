@@ -264,8 +264,8 @@ impl<S: IntentStore> AnchorSender<S> {
         Ok(())
     }
 
-    /// Reads the chain and does what is due at `now_ms`. Returns the intents whose state changed. An unresponsive node
-    /// is not an error: see [`AnchorSender::health`].
+    /// Reads the chain and does what is due at `now_ms`. Returns the intents whose state changed since their last report
+    /// ([`AnchorSender::reported`]). An unresponsive node is not an error: see [`AnchorSender::health`].
     pub async fn step(&mut self, now_ms: u64) -> Result<Vec<IntentUpdate>, StoreError> {
         self.forget_what_was_reported().await?;
         if !self.open.is_empty() && now_ms >= self.next_step_at_ms {
@@ -291,8 +291,7 @@ impl<S: IntentStore> AnchorSender<S> {
         }
     }
 
-    /// Removes ended intents one step after their report, so a crash in between repeats the report instead of losing
-    /// it.
+    /// Removes ended intents after their report, so a crash or a failure before repeats the report instead of losing it.
     async fn forget_what_was_reported(&mut self) -> Result<(), StoreError> {
         let is_over = |tracked: &TrackedIntent| {
             tracked.stored.outcome.is_some() && tracked.reported == Some(tracked.update())
@@ -315,16 +314,21 @@ impl<S: IntentStore> AnchorSender<S> {
         self.last_error = Some(error.to_string());
     }
 
-    fn changes(&mut self) -> Vec<IntentUpdate> {
-        let mut changes = Vec::new();
-        for tracked in &mut self.open {
-            let update = tracked.update();
-            if tracked.reported.as_ref() != Some(&update) {
-                tracked.reported = Some(update.clone());
-                changes.push(update);
-            }
+    fn changes(&self) -> Vec<IntentUpdate> {
+        let updates = self
+            .open
+            .iter()
+            .map(|tracked| (tracked.update(), &tracked.reported));
+        let changes = updates.filter(|(update, reported)| reported.as_ref() != Some(update));
+        changes.map(|(update, _)| update).collect()
+    }
+
+    /// Notes that a change is stored. Until then each step returns it again.
+    pub fn reported(&mut self, update: IntentUpdate) {
+        let mut open = self.open.iter_mut();
+        if let Some(of) = open.find(|of| of.stored.intent.batches() == update.batches) {
+            of.reported = Some(update);
         }
-        changes
     }
 
     fn record_gauges(&self) {

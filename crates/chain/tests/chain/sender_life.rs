@@ -37,6 +37,9 @@ impl Rig {
         self.now_ms += 1_000;
         let updates = self.sender.step(self.now_ms).await.unwrap();
         self.updates.extend(updates.clone());
+        for update in &updates {
+            self.sender.reported(update.clone());
+        }
         updates
     }
 
@@ -137,6 +140,37 @@ async fn from_intent_to_finality_on_anvil() {
     assert_eq!(rig.step().await, []);
     assert!(rig.store.read(20).is_none() && rig.store.read(3).is_none());
     assert_eq!(payer_nonce(&anvil.rpc()).await, 2);
+}
+
+// Holds invariant 110.
+#[tokio::test]
+async fn an_end_that_is_not_stored_is_reported_again() {
+    let (directory, intents) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let handle = start_embedded(directory.path(), system_clock()).await;
+    let rpc = client(&handle.url());
+    let deployed = ensure_deployed(&rpc, &owner(), None, &deploy_options()).await;
+    let contract = deployed.unwrap().address();
+    let store = FileStore(intents.path().to_owned());
+    let mut sender = open_sender(sender_options(contract), rpc, &store).await;
+    let intent = TestLog::new(1, 2).intent(contract, 0, 1);
+    sender.submit(intent).await.unwrap();
+    let mut now_ms = now_ms();
+    let mut ended = Vec::new();
+    for _ in 0..12 {
+        now_ms += 1_000;
+        let updates = sender.step(now_ms).await.unwrap();
+        ended.extend(
+            updates
+                .into_iter()
+                .filter(|of| of.status == AnchorIntentStatus::Finalized),
+        );
+    }
+    assert!(ended.len() > 1, "{ended:?}");
+    assert!(ended.iter().all(|update| *update == ended[0]));
+    assert!(store.read(1).is_some());
+    sender.reported(ended[0].clone());
+    assert_eq!(sender.step(now_ms + 1_000).await.unwrap(), []);
+    assert!(store.read(1).is_none());
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ const KEPT: &[u64] = &[
     1_795_800_000_099,
     1_796_100_000_111,
     212_579_495_176_483,
+    121_366_026_318_922,
 ];
 
 /// Seconds for new seeds; `SIM_SECONDS` overrides it.
