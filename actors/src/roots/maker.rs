@@ -178,6 +178,13 @@ impl RootMaker {
                 is_new
             });
         }
+        let provable = engine.provable_checkpoint(&snapshot)?;
+        let provable = provable.map(|provable| provable.checkpoint.sequence);
+        engine.inner.roots.provable.send_if_modified(|seen| {
+            let is_new = *seen != provable;
+            *seen = provable;
+            is_new
+        });
         let compared = self.compared;
         if compared == Some(checkpoint.batches) {
             return Ok(());

@@ -45,6 +45,8 @@ pub(crate) struct RootState {
     next_ms: AtomicU64,
     /// Sequence and batches of the newest signed checkpoint with a root.
     newest: watch::Sender<Option<(u64, u64)>>,
+    /// Sequence of the newest signed checkpoint whose root this node has made too.
+    provable: watch::Sender<Option<u64>>,
     /// Whether this node may be the one that says from when on checkpoints have roots.
     may_begin: watch::Sender<bool>,
     /// Checkpoints, by their batches, about which the contract takes no demand any more. They leave with the next one.
@@ -59,6 +61,7 @@ impl RootState {
             wanted: AtomicU64::new(0),
             next_ms: AtomicU64::new(0),
             newest: watch::channel(None).0,
+            provable: watch::channel(None).0,
             may_begin: watch::channel(!replicated).0,
             ended: Mutex::default(),
         }
@@ -136,6 +139,14 @@ impl Engine {
     pub async fn wait_for_root(&self, sequence: u64, timeout: Duration) -> bool {
         let mut newest = self.inner.roots.newest.subscribe();
         let covers = newest.wait_for(|newest| newest.is_some_and(|(to, _)| to >= sequence));
+        matches!(tokio::time::timeout(timeout, covers).await, Ok(Ok(_)))
+    }
+
+    /// Waits until this node can prove a checkpoint that covers this sequence; false after `timeout`. A follower may hold
+    /// the leader's signature before it has made the root.
+    pub async fn wait_for_proofs(&self, sequence: u64, timeout: Duration) -> bool {
+        let mut provable = self.inner.roots.provable.subscribe();
+        let covers = provable.wait_for(|newest| newest.is_some_and(|to| to >= sequence));
         matches!(tokio::time::timeout(timeout, covers).await, Ok(Ok(_)))
     }
 

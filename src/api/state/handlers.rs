@@ -220,7 +220,11 @@ impl StateReading {
             return Ok(found);
         }
         let wanted = call.query.number(MIN_SEQUENCE.name)?.unwrap_or(0);
-        Self::wait_for(call, wanted).await?;
+        let engine = &call.services.engine;
+        Self::wait_until(call, wanted, async |patience| {
+            engine.wait_for_proofs(wanted, patience).await
+        })
+        .await?;
         Self::choose_now(call)
     }
 
@@ -282,17 +286,30 @@ impl StateReading {
 
     /// Waits for a checkpoint that covers this sequence, if it can be expected in the time that the query allows.
     pub async fn wait_for(call: &HandlerCall, wanted: u64) -> ApiResult<()> {
-        let engine = &call.services.engine;
-        let newest = engine.published().snapshot.newest_checkpoint()?;
-        if newest.is_some_and(|signed| signed.checkpoint.sequence >= wanted) {
+        if is_signed(call, wanted)? {
             return Ok(());
         }
+        let engine = &call.services.engine;
+        Self::wait_until(call, wanted, async |patience| {
+            engine.wait_for_root(wanted, patience).await
+        })
+        .await
+    }
+
+    async fn wait_until(
+        call: &HandlerCall,
+        wanted: u64,
+        covered: impl AsyncFnOnce(Duration) -> bool,
+    ) -> ApiResult<()> {
+        let engine = &call.services.engine;
         let wait_s = call.query.number("wait")?.unwrap_or(WAIT_S);
-        let due_ms = engine.next_root_ms()?;
-        if due_ms.saturating_sub(engine.now_ms()) <= wait_s * 1_000 {
+        // A checkpoint that is signed lacks no more than this node's own root.
+        let is_due = is_signed(call, wanted)?
+            || engine.next_root_ms()?.saturating_sub(engine.now_ms()) <= wait_s * 1_000;
+        if is_due && engine.makes_roots() {
             let _permit = call.services.limits.wait(call.holder)?;
-            let wait_for = engine.wait_for_root(wanted, Duration::from_secs(wait_s));
-            if call.services.unless_stopping(wait_for).await? {
+            let waited = covered(Duration::from_secs(wait_s));
+            if call.services.unless_stopping(waited).await? {
                 return Ok(());
             }
         }
@@ -497,6 +514,13 @@ impl StateReading {
         let read = move || past_templates::template_at(&snapshot, &template, sequence);
         call.services.reads.read_long(call.holder, read).await
     }
+}
+
+/// Whether a signed checkpoint covers this sequence.
+fn is_signed(call: &HandlerCall, sequence: u64) -> ApiResult<bool> {
+    let engine = &call.services.engine;
+    let newest = engine.published().snapshot.newest_checkpoint()?;
+    Ok(newest.is_some_and(|signed| signed.checkpoint.sequence >= sequence))
 }
 
 /// The object, or none if it has changed more often since than its history lists.

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::cut::linked;
 use crate::nodes::{Cluster, Node, ready};
+use crate::signed::Signer;
 use crate::support::http::{self, Answer};
 use crate::support::{Rng, connect, eventually, register};
 
@@ -17,6 +18,8 @@ const OWN: &str = "/organizations/me";
 /// How often a node is paused, and the number of callers each time.
 const ROUNDS: usize = 6;
 const CALLERS: usize = 4;
+/// Objects that followers prove as soon as they are minted.
+const PROVEN: usize = 24;
 /// Length of a pause: shorter than the lease, so that nothing else happens.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -173,5 +176,28 @@ async fn a_node_that_stood_still_refuses_nobody_whom_it_has_not_read() {
         "{repeated} of {} reads are to be repeated",
         ROUNDS * CALLERS
     );
+    cluster.stop();
+}
+
+// Holds invariant 261.
+/// The leader's signature may arrive before a follower has made the root.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_that_is_asked_to_wait_for_a_proof_has_it() {
+    let mut rng = Rng::seeded("cluster-proven");
+    let cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let mut signer = Signer::register(&cluster, &mut rng).await;
+    let bearer = format!("Authorization: Bearer {}\r\n", signer.token);
+    for round in 0..PROVEN {
+        let minted = signer.mint().send(cluster.nodes[leader].setup.port()).await;
+        assert_eq!(minted.status, 201, "{}", minted.body);
+        let object = minted.json()["id"].as_str().unwrap().to_owned();
+        let sequence = minted.header("x-sequence").unwrap();
+        let path = format!("/objects/{object}/state-proof?min_sequence={sequence}&wait=60");
+        let follower = &cluster.nodes[(leader + 1 + round % 2) % 3];
+        let proof = http::get_with(follower.setup.port(), &path, &bearer).await;
+        assert_eq!(proof.status, 200, "round {round}: {}", proof.body);
+        assert_eq!(proof.json()["present"], true);
+    }
     cluster.stop();
 }
