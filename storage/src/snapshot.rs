@@ -315,6 +315,16 @@ impl StoreSnapshot {
         TableCursor::new(self, table, base)
     }
 
+    /// A cursor over a table, for many reads of rows at or after rising keys. Blocks that are read once do not push others
+    /// out of the cache.
+    pub(crate) fn strider(&self, table: Table) -> TableCursor<'_> {
+        let mut options = in_order();
+        options.fill_cache(false);
+        let family = self.database().table(table);
+        let base = self.0.base.rows().raw_iterator_cf_opt(family, options);
+        TableCursor::new(self, table, base)
+    }
+
     /// A cursor over a table, for reads of single rows at or after a key.
     pub(crate) fn seeker(&self, table: Table) -> TableCursor<'_> {
         let family = self.database().table(table);

@@ -208,7 +208,7 @@ impl<'a> ResourceEntries<'a> {
         let mut wanted: Vec<_> = objects.iter().map(key_of).zip(0..).collect();
         wanted.sort_unstable();
         let mut serials = vec![0; objects.len()];
-        let mut rows = NearCursor::new(self.rows.seeker(Table::ObjectIndex));
+        let mut rows = NearCursor::new(self.rows.strider(Table::ObjectIndex));
         for (key, place) in wanted {
             rows.seek(&key)?;
             let found = rows.row()?.filter(|(at, _)| *at == key);

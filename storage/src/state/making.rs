@@ -16,6 +16,7 @@ use super::batch::EntryBatch;
 use super::changes::{ChangedEntry, PendingChanges, SOURCES};
 use super::entries::ResourceEntries;
 use super::near::NearCursor;
+use super::neighbors::NeighborLeaves;
 use super::versions::StoredVersion;
 use crate::codec::{self, CodecError};
 use crate::snapshot::{StoreReadError, StoreSnapshot};
@@ -25,10 +26,8 @@ use crate::tables::states::{entry_key, node_key, put_entry_row};
 
 /// Bytes of entries in one write.
 const WRITE_BYTES: usize = 8 << 20;
-/// One changed resource in so many is worth a walk along all lists of objects.
-const SERIALS_WALKED: u64 = 32;
-/// One changed leaf in so many is worth a walk along all leaves.
-const LEAVES_WALKED: u64 = 32;
+/// One changed leaf in so many is worth a walk along all leaves, and along all lists of objects.
+const LEAVES_WALKED: u64 = 16;
 /// Fewer changed leaves are never worth a walk along all leaves.
 const LEAVES_WALKED_MIN: u64 = 1 << 13;
 /// Changed resources that are read together.
@@ -274,16 +273,7 @@ impl Store {
         let (root, frames) = match base.filter(|base| base.batches < batches) {
             Some(base) => {
                 let changes = PendingChanges::read(&rows)?;
-                let leaves = making.changed(source, &changes.entries)?;
-                let root = if is_walked(
-                    leaves.len() as u64,
-                    rows.estimated_rows(Table::StateEntries)?,
-                ) {
-                    // With the entries that were just written.
-                    making.root_of_leaves(&StoreSnapshot::take(&self.database))?
-                } else {
-                    making.next_root(&StoredVersion::walked(&rows, base.batches), &leaves)?
-                };
+                let root = making.root_of_changes(source, &rows, base.batches, &changes.entries)?;
                 (root, changes.frames)
             }
             None => (making.all(source)?, PendingChanges::read(&rows)?.frames),
@@ -343,47 +333,90 @@ impl StateMaking<'_> {
         }
     }
 
+    /// The root after changes to the version `base`, which `rows` has.
+    fn root_of_changes(
+        &mut self,
+        source: &RootSource<'_>,
+        rows: &StoreSnapshot,
+        base: u64,
+        changes: &[ChangedEntry],
+    ) -> Result<Hash, StateError> {
+        let leaves = rows.estimated_rows(Table::StateEntries)?;
+        if is_walked(changes.len() as u64, leaves) {
+            self.walk_changes(source, changes)?;
+            // With the entries that were just written.
+            return self.root_of_leaves(&StoreSnapshot::take(&self.store.database));
+        }
+        let before = StoredVersion::walked(rows, base);
+        // The id of a sequencer key is in its row.
+        let ids = changes.iter().map(|ChangedEntry(id)| *id);
+        let ids = ids.filter(|id| id.prefix != Prefix::Action);
+        let near = NeighborLeaves::read(&before, leaves, ids, &mut || self.pause())?;
+        let changed = self.changed(source, changes, &near)?;
+        self.next_root(&before, &near, &changed)
+    }
+
+    /// Writes the entries of many resources that changed, on a walk along all of these.
+    fn walk_changes(
+        &mut self,
+        source: &RootSource<'_>,
+        changes: &[ChangedEntry],
+    ) -> Result<(), StateError> {
+        let mut reader = ResourceEntries::walking(source.rows, source.log);
+        let mut walked = NearCursor::dense(source.rows.cursor(Table::Objects));
+        for (count, change) in changes.iter().enumerate() {
+            reader.reach(*change, &mut || self.pause())?;
+            // A resource that was made after the snapshot has no entry in it.
+            let entry = if change.0.prefix == Prefix::Object {
+                let key = change.0.bytes;
+                walked.seek(&key)?;
+                let row = walked.row()?.filter(|(at, _)| *at == key);
+                let entry = row.map(|(_, row)| reader.of_row(*change, row));
+                entry.transpose()?.flatten()
+            } else {
+                reader.changed(*change)?
+            };
+            if let Some((id, entry)) = entry {
+                self.put_entry(id, &entry)?;
+            }
+            if count % PAUSE_ENTRIES == 0 {
+                self.pause()?;
+            }
+        }
+        self.write_entries()
+    }
+
     /// Writes the entries of resources that changed. Returns their paths, ascending, with the values.
     fn changed(
         &mut self,
         source: &RootSource<'_>,
         changes: &[ChangedEntry],
+        near: &NeighborLeaves,
     ) -> Result<Vec<(Hash, Hash)>, StateError> {
         self.leaves = Some(Vec::with_capacity(changes.len()));
-        let rows = source.rows.estimated_rows(Table::Objects)?;
-        // A look-up of that many serials takes longer than a walk along all lists.
-        let is_dense = changes.len() as u64 >= rows / SERIALS_WALKED;
-        let mut reader = if is_dense {
-            ResourceEntries::walking(source.rows, source.log)
-        } else {
-            ResourceEntries::new(source.rows, source.log)
-        };
-        let mut walked = NearCursor::dense(source.rows.cursor(Table::Objects));
+        let mut reader = ResourceEntries::new(source.rows, source.log);
         for some in changes.chunks(CHANGES_READ) {
-            let mut objects = Vec::new();
+            let mut new = Vec::new();
             for (count, change) in some.iter().enumerate() {
-                reader.reach(*change, &mut || self.pause())?;
-                // A resource that was made after the snapshot has no entry in it.
-                let is_object = change.0.prefix == Prefix::Object;
-                if is_object && !is_dense {
-                    objects.extend(source.rows.object(change.0)?);
-                } else if is_object {
-                    let key = change.0.bytes;
-                    walked.seek(&key)?;
-                    if let Some((_, row)) = walked.row()?.filter(|(at, _)| *at == key)
-                        && let Some((id, entry)) = reader.of_row(*change, row)?
-                    {
+                if change.0.prefix != Prefix::Object {
+                    if let Some((id, entry)) = reader.changed(*change)? {
                         self.put_entry(id, &entry)?;
                     }
-                } else if let Some((id, entry)) = reader.changed(*change)? {
-                    self.put_entry(id, &entry)?;
+                } else if let Some(object) = source.rows.object(change.0)? {
+                    match near.serial(object.id) {
+                        Some(serial) => {
+                            let entry = reader.object_entry(&object, serial)?;
+                            self.put_entry(object.id, &entry)?;
+                        }
+                        None => new.push(object),
+                    }
                 }
                 if count % PAUSE_ENTRIES == 0 {
                     self.pause()?;
                 }
             }
-            let serials = reader.serials(&objects)?;
-            for (object, serial) in objects.iter().zip(serials) {
+            let serials = reader.serials(&new)?;
+            for (object, serial) in new.iter().zip(serials) {
                 let entry = reader.object_entry(object, serial)?;
                 self.put_entry(object.id, &entry)?;
             }
@@ -400,10 +433,12 @@ impl StateMaking<'_> {
     fn next_root(
         &mut self,
         before: &StoredVersion<'_>,
+        near: &NeighborLeaves,
         changes: &[(Hash, Hash)],
     ) -> Result<Hash, StateError> {
         let reads = PausingReads {
             version: before,
+            near,
             go_on: RefCell::new(&mut *self.go_on),
         };
         let update = update_state(&reads, &reads, changes)?;
@@ -506,6 +541,7 @@ impl StateMaking<'_> {
 /// Reads of a version that stop when the caller asks to.
 struct PausingReads<'a, 'b> {
     version: &'a StoredVersion<'b>,
+    near: &'a NeighborLeaves,
     go_on: RefCell<&'a mut dyn FnMut() -> bool>,
 }
 
@@ -537,6 +573,12 @@ impl StateLeaves for PausingReads<'_, '_> {
         last: &Hash,
         each: &mut dyn FnMut(&Hash, &Hash),
     ) -> Result<(), StateError> {
+        if let Some(leaves) = self.near.between(first, last) {
+            for (path, value) in leaves {
+                each(path, value);
+            }
+            return Ok(());
+        }
         let mut leaves = 0;
         let each = |path: &Hash, value: &Hash| {
             each(path, value);
@@ -559,7 +601,7 @@ mod tests {
         assert!(!is_walked(0, 0));
         assert!(!is_walked(LEAVES_WALKED_MIN - 1, 100));
         assert!(is_walked(LEAVES_WALKED_MIN, 100));
-        assert!(is_walked(312_500, 10_000_000));
-        assert!(!is_walked(312_499, 10_000_000));
+        assert!(is_walked(625_000, 10_000_000));
+        assert!(!is_walked(624_999, 10_000_000));
     }
 }

@@ -8,6 +8,7 @@
 //! - [`entries`]: the entry of a resource, from its rows;
 //! - [`making`]: the next root;
 //! - [`near`]: a cursor for rising keys;
+//! - [`neighbors`]: leaves around those that changed;
 //! - [`places`]: places that proofs went through;
 //! - [`proofs`]: proofs for a version;
 //! - [`pruning`]: which versions stay;
@@ -21,6 +22,7 @@ pub(crate) mod changes;
 mod entries;
 mod making;
 mod near;
+mod neighbors;
 pub(crate) mod places;
 mod proofs;
 pub(crate) mod pruning;

@@ -37,6 +37,7 @@ impl<'a> StoredVersion<'a> {
     pub(super) fn walked(rows: &'a StoreSnapshot, version: u64) -> Self {
         Self {
             is_walked: true,
+            entries: RefCell::new(NearCursor::new(rows.strider(Table::StateEntries))),
             ..Self::new(rows, version)
         }
     }
@@ -59,10 +60,11 @@ impl<'a> StoredVersion<'a> {
     /// Calls `each` with every leaf, in the order of their paths.
     pub(super) fn each_leaf<E: From<StoreReadError>>(
         &self,
-        each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
+        mut each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut rows = NearCursor::new(self.rows.cursor(Table::StateEntries));
-        self.leaves_between(&mut rows, &Hash::ZERO, &Hash([u8::MAX; 32]), each)
+        let (first, last) = (Hash::ZERO, Hash([u8::MAX; 32]));
+        self.entries_between(&mut rows, &first, &last, |path, value, _| each(path, value))
     }
 
     /// Calls `each` with every leaf from `first` to `last`, in the order of their paths.
@@ -70,17 +72,27 @@ impl<'a> StoredVersion<'a> {
         &self,
         first: &Hash,
         last: &Hash,
-        each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
+        mut each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.leaves_between(&mut self.entries.borrow_mut(), first, last, each)
+        self.entries_of(first, last, |path, value, _| each(path, value))
     }
 
-    fn leaves_between<E: From<StoreReadError>>(
+    /// [`Self::leaves_of`], each with its entry in RLP.
+    pub(super) fn entries_of<E: From<StoreReadError>>(
+        &self,
+        first: &Hash,
+        last: &Hash,
+        each: impl FnMut(&Hash, &Hash, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.entries_between(&mut self.entries.borrow_mut(), first, last, each)
+    }
+
+    fn entries_between<E: From<StoreReadError>>(
         &self,
         rows: &mut NearCursor<'_>,
         first: &Hash,
         last: &Hash,
-        mut each: impl FnMut(&Hash, &Hash) -> Result<(), E>,
+        mut each: impl FnMut(&Hash, &Hash, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         rows.seek(&entry_key(first, self.version))?;
         while let Some((key, row)) = rows.row()? {
@@ -99,11 +111,10 @@ impl<'a> StoredVersion<'a> {
                 rows.seek(&entry_key(&path, self.version))?;
                 continue;
             }
-            let value = split_entry_row(row).map(|(value, _)| value);
-            let value = value
+            let (value, entry) = split_entry_row(row)
                 .ok_or_else(cut_off)
                 .map_err(StoreReadError::row(Table::StateEntries, key))?;
-            each(&path, &value)?;
+            each(&path, &value, entry)?;
             rows.seek_past(&entry_key(&path, 0))?;
         }
         Ok(())
@@ -135,7 +146,11 @@ impl StateNodes for StoredVersion<'_> {
         let mut nodes = self.nodes.borrow_mut();
         let place = if self.is_walked { path.depth() } else { 0 };
         while nodes.len() <= place {
-            nodes.push(NearCursor::new(self.rows.seeker(Table::StateNodes)));
+            nodes.push(if self.is_walked {
+                NearCursor::dense(self.rows.strider(Table::StateNodes))
+            } else {
+                NearCursor::new(self.rows.seeker(Table::StateNodes))
+            });
         }
         let found = row_at(&mut nodes[place], &key, StoredBranch::of_bytes)?;
         let read = found.map(|branch| {

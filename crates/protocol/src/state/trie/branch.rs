@@ -52,15 +52,17 @@ impl NodePath {
     }
 }
 
-/// A branch node as it is stored: which children it has, and the hashes of those that are branches themselves. Leaves
-/// stay in their own tables. A branch of which no child is a branch is not stored; it is made from its leaves.
+/// A branch node as it is stored: which children it has, and the hashes of their nodes, so that a change under one child
+/// reads nothing of the others. Leaves stay in their own tables. A branch of which no child is a branch is not stored; it is
+/// made from its leaves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredBranch {
     /// Bit n: there is a child at nibble n.
     pub state_mask: u16,
     /// Bit n: a branch at or under child n is stored.
     pub tree_mask: u16,
-    /// Bit n: child n is a branch, whose hash is in `hashes`.
+    /// Bit n: the hash of the node at child n is in `hashes`. If `tree_mask` has the bit too, that node is a stored branch.
+    /// Hashes may be left out, and older programs stored those of branches alone: such a child is made from its leaves.
     pub hash_mask: u16,
     /// The hashes of the children in `hash_mask`, in their order.
     pub hashes: Vec<Hash>,
@@ -108,7 +110,7 @@ impl StoredBranch {
         self.tree_mask >> nibble & 1 == 1
     }
 
-    /// The hash of a child that is a branch.
+    /// The hash of the node at a child, if it is stored.
     pub(super) fn hash_of(&self, nibble: u8) -> Option<&Hash> {
         if self.hash_mask >> nibble & 1 == 0 {
             return None;

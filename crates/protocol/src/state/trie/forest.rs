@@ -108,12 +108,15 @@ impl GrownBranch {
     }
 
     fn stored(&self) -> StoredBranch {
+        let state_mask = self.state_mask();
+        // An extension leads to the stored branch under a child that is none itself.
+        let hash_mask = state_mask & !(self.tree_mask & !self.hash_mask);
         let hashes = self.children.iter().zip(0..);
-        let hashes = hashes.filter(|(_, digit)| self.hash_mask >> digit & 1 == 1);
+        let hashes = hashes.filter(|(_, digit)| hash_mask >> digit & 1 == 1);
         StoredBranch {
-            state_mask: self.state_mask(),
+            state_mask,
             tree_mask: self.tree_mask,
-            hash_mask: self.hash_mask,
+            hash_mask,
             hashes: hashes.map(|(hash, _)| *hash).collect(),
         }
     }

@@ -34,7 +34,8 @@ pub struct StateProofNodes {
     pub nodes: Vec<ProofNodes>,
 }
 
-/// What stands at a place: a stored branch with the trees under it that are made from their leaves, or one such tree.
+/// What stands at a place: a stored branch with the trees under it whose hashes it lacks, or a tree that is made from its
+/// leaves.
 pub struct ProvenPlace {
     hash: Hash,
     /// The branch and its node.
@@ -49,6 +50,22 @@ impl ProvenPlace {
             size_of::<Hash>() * branch.hashes.len() + node.len()
         });
         size_of::<Self>() + branch + self.forest.byte_len()
+    }
+
+    /// A place without a stored branch, made from its leaves; `None` if there are none, except at the top.
+    fn of_leaves<L: StateLeaves>(
+        leaves: &L,
+        place: &NodePath,
+    ) -> Result<Option<Self>, StateTrieError<L::Error>> {
+        let found = read_leaves(leaves, place, place)?;
+        let forest = TrieForest::at(&found, place.depth());
+        let top = forest.top_hashes().next().map(|(_, hash)| hash);
+        let hash = top.or((place.depth() == 0).then_some(EMPTY_STATE_ROOT));
+        Ok(hash.map(|hash| Self {
+            hash,
+            branch: None,
+            forest,
+        }))
     }
 }
 
@@ -133,22 +150,23 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>, P: ProvenPlaces> TrieProve
     ) -> Result<Option<PathProof>, StateTrieError<N::Error>> {
         let mut nodes = Vec::new();
         let mut place = NodePath::default();
-        // What the node above says.
-        let mut expected = *root;
+        // What the node above says of the place.
+        let (mut expected, mut is_stored) = (*root, true);
         loop {
-            let Some(found) = self.place(&place, &expected)? else {
+            let Some(found) = self.place(&place, &expected, is_stored)? else {
                 return Ok(None);
             };
             let digit = nibble_at(path, place.depth());
             let child = found.branch.as_ref().and_then(|(branch, node)| {
                 nodes.push(node.clone());
-                hash_of_stored(branch, digit)
+                let hash = branch.hash_of(digit)?;
+                Some((*hash, branch.stores_under(digit)))
             });
-            let Some(hash) = child else {
+            let Some(next) = child else {
                 let value = found.forest.prove(path, &mut nodes);
                 return Ok(Some(PathProof { nodes, value }));
             };
-            expected = *hash;
+            (expected, is_stored) = next;
             place = place.child(digit);
         }
     }
@@ -158,7 +176,12 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>, P: ProvenPlaces> TrieProve
         &self,
         path: &NodePath,
         hash: &Hash,
+        is_stored: bool,
     ) -> Result<Option<Arc<ProvenPlace>>, StateTrieError<N::Error>> {
+        if !is_stored {
+            let read = ProvenPlace::of_leaves(self.leaves, path)?;
+            return Ok(read.filter(|read| read.hash == *hash).map(Arc::new));
+        }
         if let Some(found) = self.places.find(path, hash) {
             return Ok(Some(found));
         }
@@ -171,11 +194,6 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>, P: ProvenPlaces> TrieProve
     }
 }
 
-/// The hash of a child that is a stored branch. Other children are made from their leaves.
-fn hash_of_stored(branch: &StoredBranch, digit: u8) -> Option<&Hash> {
-    branch.hash_of(digit).filter(|_| branch.stores_under(digit))
-}
-
 fn read_place<N: StateNodes, L: StateLeaves<Error = N::Error>>(
     nodes: &N,
     leaves: &L,
@@ -183,23 +201,18 @@ fn read_place<N: StateNodes, L: StateLeaves<Error = N::Error>>(
 ) -> Result<Option<ProvenPlace>, StateTrieError<N::Error>> {
     let branch = nodes.branch(place).map_err(StateTrieError::Read)?;
     let Some(branch) = branch else {
-        if place.depth() > 0 {
-            // The branch above says that there is one.
-            return Ok(None);
-        }
-        let found = read_leaves(leaves, place, place)?;
-        let forest = TrieForest::at(&found, place.depth());
-        let hash = forest.top_hashes().next().map(|(_, hash)| hash);
-        return Ok(Some(ProvenPlace {
-            hash: hash.unwrap_or(EMPTY_STATE_ROOT),
-            branch: None,
-            forest,
-        }));
+        // Without a branch at the top, all is made from the leaves. Elsewhere the branch above says that there is one.
+        let is_top = place.depth() == 0;
+        return if is_top {
+            ProvenPlace::of_leaves(leaves, place)
+        } else {
+            Ok(None)
+        };
     };
     let mut children = [Hash::ZERO; 16];
     let (mut found, mut run) = (Vec::new(), None);
     for digit in 0..16 {
-        if let Some(hash) = hash_of_stored(&branch, digit) {
+        if let Some(hash) = branch.hash_of(digit) {
             children[usize::from(digit)] = *hash;
             if let Some((first, last)) = run.take() {
                 found.extend(read_leaves(leaves, &first, &last)?);
@@ -213,7 +226,7 @@ fn read_place<N: StateNodes, L: StateLeaves<Error = N::Error>>(
         found.extend(read_leaves(leaves, &first, &last)?);
     }
     let forest = TrieForest::at(&found, place.depth() + 1);
-    let mut state_mask = branch.tree_mask & branch.hash_mask;
+    let mut state_mask = branch.hash_mask;
     for (path, hash) in forest.top_hashes() {
         let digit = nibble_at(path, place.depth());
         children[usize::from(digit)] = hash;

@@ -118,8 +118,10 @@ impl<N: StateNodes, L: StateLeaves<Error = N::Error>> TrieWalk<'_, N, L> {
     ) -> Result<(), StateTrieError<N::Error>> {
         let branch = self.nodes.branch(place).map_err(StateTrieError::Read)?;
         // Paths are hashes, so a place without stored branches under it has only a few leaves: one scan costs less than one
-        // for each part.
-        let Some(branch) = branch.filter(|branch| branch.tree_mask != 0) else {
+        // for each part whose hash is not known.
+        let is_known = |branch: &StoredBranch| branch.hash_mask == branch.state_mask;
+        let is_read = |branch: &StoredBranch| branch.tree_mask != 0 || is_known(branch);
+        let Some(branch) = branch.filter(is_read) else {
             let run = LeafRun {
                 first: *place,
                 last: *place,
