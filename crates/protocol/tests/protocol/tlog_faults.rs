@@ -148,6 +148,7 @@ fn convicts(
     Ok(())
 }
 
+// Holds invariant 274.
 #[test]
 fn verdicts_are_those_of_the_vectors() {
     let faults = VECTORS["faults"].as_object().unwrap();
@@ -198,6 +199,7 @@ fn a_fork_without_the_sequencers_line_is_an_alarm() {
     assert_eq!(notes.len(), 2);
 }
 
+// Holds invariant 274.
 #[test]
 fn a_false_history_in_a_note_convicts() {
     let cases = list(&VECTORS["must_refuse_notes"], "cases");

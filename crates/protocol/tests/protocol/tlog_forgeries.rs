@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use ed25519_dalek::Signer as _;
 use kedge_protocol::batch::BatchHeader;
 use kedge_protocol::limits::{NOTE_BYTES_MAX, NOTE_LINES_MAX};
 use kedge_protocol::merkle::ProofError;
@@ -57,6 +58,7 @@ fn changed(whole: &str, from: &str, to: &str) -> String {
     whole.replacen(from, to, 1)
 }
 
+// Holds invariant 273.
 #[test]
 fn a_note_has_one_spelling() {
     let whole = note().to_string();
@@ -127,6 +129,7 @@ fn a_note_is_bounded() {
     ));
 }
 
+// Holds invariant 273.
 #[test]
 fn every_bit_of_a_note_counts() {
     let (keys, known) = (sequencer_keys(), verifiers());
@@ -193,6 +196,7 @@ fn the_sequencers_line_stands_for_its_own_note_alone() {
     assert_eq!(refused, Err(NoteRefusal::SequencerLines(0)));
 }
 
+// Holds invariant 273.
 #[test]
 fn known_lines_count_for_one_witness_each() {
     let mut note = note();
@@ -218,10 +222,34 @@ fn known_lines_count_for_one_witness_each() {
         refused,
         Err(NoteRefusal::KnownKey(one.verifier().to_string()))
     );
-    // Times above 2^63 − 1 do not exist.
-    assert_eq!(one.sign(&note.body, u64::MAX), None);
 }
 
+#[test]
+fn times_above_2_63_do_not_exist() {
+    let mut note = note();
+    let one = witness("w1_0x04");
+    let seed = word(&VECTORS["witness_keys"]["w1_0x04"]["seed"]);
+    let key = ed25519_dalek::SigningKey::from_bytes(&seed);
+    let mut cosign = |timestamp_s: u64| {
+        let name = one.verifier().name();
+        let message = NoteAlgorithm::TimedEd25519.message(name, timestamp_s, &note.body);
+        let signature = key.sign(&message.unwrap()).to_bytes();
+        note.lines.truncate(3);
+        note.lines.push(NoteLine {
+            name: name.to_owned(),
+            key_id: one.verifier().key_id(),
+            signature: [&timestamp_s.to_be_bytes()[..], &signature].concat(),
+        });
+        open(note.to_string().as_bytes())
+    };
+    let last = i64::MAX as u64;
+    let opened = cosign(last).unwrap();
+    assert_eq!(opened.cosignatures[2].timestamp_s, last);
+    assert!(matches!(cosign(last + 1), Err(NoteRefusal::KnownKey(_))));
+    assert_eq!(one.sign(&self::note().body, last + 1), None);
+}
+
+// Holds invariant 273.
 #[test]
 fn a_log_is_none_of_its_witnesses() {
     let seed = word(&VECTORS["tlog_keys"]["mldsa"]["seed"]);

@@ -389,6 +389,7 @@ fn cosignatures(of: &[Value]) -> String {
     of.iter().map(line).collect()
 }
 
+// Holds invariant 273.
 #[test]
 fn cosignatures_are_made_and_counted() {
     let (keys, known) = (sequencer_keys(), verifiers());
@@ -503,6 +504,7 @@ fn reason(refusal: &NoteRefusal) -> &'static str {
     }
 }
 
+// Holds invariant 273.
 #[test]
 fn what_must_be_refused_is_refused() {
     let (keys, known) = (sequencer_keys(), verifiers());
