@@ -33,6 +33,7 @@ pub mod schema;
 pub mod signature;
 pub mod state;
 pub mod time;
+pub mod tlog;
 
 pub use address::Address;
 pub use code::Code;

@@ -144,6 +144,14 @@ pub const EVIDENCE_PATH_MAX: usize = TREE_LEVELS_MAX + 1;
 pub const SEQUENCER_KEYS_MAX: usize = 1_024;
 /// Bytes of an evidence file: two opened leaves with their headers, or all leaves of a batch.
 pub const EVIDENCE_BYTES_MAX: usize = 128 * 1024;
+/// Bytes of an entry in evidence of a false SHA-256 root: the largest that an entry bundle can hold.
+pub const TLOG_ENTRY_BYTES_MAX: usize = 65_535;
+/// Bytes of the origin of a log's notes: the largest that a cosigned message can name.
+pub const TLOG_ORIGIN_BYTES_MAX: usize = 255;
+/// Bytes of a signed note: twenty times as much as the log's own lines and four cosignatures with ML-DSA need.
+pub const NOTE_BYTES_MAX: usize = 512 * 1024;
+/// Signature lines of a note.
+pub const NOTE_LINES_MAX: usize = 100;
 /// Bytes of a file with evidence of a fault of the state: three state proofs, and leaves with their headers.
 pub const STATE_EVIDENCE_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a submitted claim file: a longer text is disclosed by its hash alone.

@@ -3,7 +3,7 @@
 
 use super::{
     AnchoredPath, CheckpointEvidence, ContractCoverage, ContractView, Evidence, Fault,
-    HeaderEvidence, HeaderStatus, LeafEvidence,
+    HeaderEvidence, HeaderStatus, KeyTerm, LeafEvidence,
 };
 use crate::batch::BatchHeader;
 use crate::chain::{self, LogLeaf};
@@ -11,6 +11,7 @@ use crate::limits::BATCH_ACTIONS_MAX;
 use crate::log_tree;
 use crate::merkle::{BatchTree, empty_root, verify_consistency, verify_proof};
 use crate::signature::{Signature, SignatureError};
+use crate::tlog::SignedTlogCheckpoint;
 use crate::{Address, Hash};
 
 /// Result of valid evidence.
@@ -337,6 +338,20 @@ impl<'a> EvidenceJudge<'a> {
         Ok(last)
     }
 
+    /// Checks who signed both roots of the log: the key of their last batch alone, unlike a checkpoint's.
+    pub(super) fn signed_tlog(&self, signed: &SignedTlogCheckpoint) -> Result<u64, NoFault> {
+        let last = signed.checkpoint.batches.checked_sub(1);
+        let last = last.ok_or(NoFault::EmptyCheckpoint)?;
+        self.require_covered(last)?;
+        let keys = &self.trust.keys;
+        let of_last = |term: &KeyTerm| (term.from_batch..term.until_batch).contains(&last);
+        // A log has at most 1,024 keys.
+        let key_index = keys.iter().position(of_last).unwrap_or(keys.len()) as u32;
+        let digest = signed.checkpoint.digest(&self.separator);
+        self.require_signer(&digest, last, &signed.signature, key_index)?;
+        Ok(last)
+    }
+
     fn require_covered(&self, batch: u64) -> Result<(), NoFault> {
         let ContractCoverage {
             from_batch,
@@ -388,12 +403,12 @@ impl<'a> EvidenceJudge<'a> {
         Ok(())
     }
 
-    fn history(&self, batches: u64) -> Result<Hash, NoFault> {
+    pub(super) fn history(&self, batches: u64) -> Result<Hash, NoFault> {
         let history = self.trust.anchored.get(&batches);
         history.copied().ok_or(NoFault::UnknownCheckpoint(batches))
     }
 
-    fn require_beginning(
+    pub(super) fn require_beginning(
         &self,
         size: u64,
         anchored_batches: u64,
@@ -415,7 +430,7 @@ impl<'a> EvidenceJudge<'a> {
     }
 }
 
-fn require_inclusion(
+pub(super) fn require_inclusion(
     root: &Hash,
     leaf: &Hash,
     index: u64,

@@ -7,6 +7,7 @@ mod opening;
 mod records;
 mod state;
 mod state_file;
+mod tlog;
 mod trust;
 
 use std::fmt;
@@ -31,6 +32,10 @@ pub use state::{
     OpenedLeafEvidence, StateEvidence, StateFault, TrespassRecords, judge_state,
 };
 pub use state_file::{FaultFile, StateEvidenceFile};
+pub use tlog::{
+    DemandedEntry, EntryDemand, FalseRootRecords, NoTlogFault, TlogEvidence, TlogFault,
+    check_demanded_entry, judge_tlog,
+};
 pub use trust::{ContractCoverage, ContractView, KeyTerm};
 
 use records::{leaves, path};

@@ -5,13 +5,16 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use crate::eip712::{self, word};
-use crate::hash::{Hash, keccak, keccak_parts};
+use crate::hash::{Hash, keccak};
 use crate::ids::{Id, Prefix};
 use crate::json::object;
 use crate::signature::{Signature, SigningKey};
 
 /// The EIP-712 type of a batch header.
 pub const BATCH_TYPE: &str = "Batch(uint64 number,uint64 firstSequence,uint32 count,bytes32 previousHead,bytes32 head,bytes32 root,bytes32 history,bytes32 state,uint64 sealedAt)";
+
+/// Bytes of a header's [`encoding`](BatchHeader::encoding): ten words.
+pub const BATCH_ENCODING_BYTES: usize = 320;
 
 static BATCH_TYPEHASH: LazyLock<Hash> = LazyLock::new(|| keccak(BATCH_TYPE.as_bytes()));
 
@@ -43,18 +46,54 @@ pub struct BatchHeader {
 impl BatchHeader {
     /// hashStruct(Batch): the batch's hash.
     pub fn hash(&self) -> Hash {
-        keccak_parts(&[
-            &BATCH_TYPEHASH.0,
-            &word(self.number),
-            &word(self.first_sequence),
-            &word(u64::from(self.count)),
-            &self.previous_head.0,
-            &self.head.0,
-            &self.root.0,
-            &self.history.0,
-            &self.state.0,
-            &word(self.sealed_at_ms),
-        ])
+        keccak(&self.encoding())
+    }
+
+    /// The bytes that [`hash`](Self::hash) hashes: the typehash, then each field as a word of 32 bytes (EIP-712,
+    /// `encodeData`).
+    pub fn encoding(&self) -> [u8; BATCH_ENCODING_BYTES] {
+        let words = [
+            BATCH_TYPEHASH.0,
+            word(self.number),
+            word(self.first_sequence),
+            word(u64::from(self.count)),
+            self.previous_head.0,
+            self.head.0,
+            self.root.0,
+            self.history.0,
+            self.state.0,
+            word(self.sealed_at_ms),
+        ];
+        let mut encoding = [0; BATCH_ENCODING_BYTES];
+        for (bytes, word) in encoding.as_chunks_mut::<32>().0.iter_mut().zip(words) {
+            *bytes = word;
+        }
+        encoding
+    }
+
+    /// The header with this [`encoding`](Self::encoding); `None` for bytes that no header has.
+    pub fn of_encoding(encoding: &[u8; BATCH_ENCODING_BYTES]) -> Option<Self> {
+        let words = encoding.as_chunks::<32>().0;
+        let hash = |at: usize| Hash(words[at]);
+        let number = |at: usize| {
+            let (padding, bytes) = words[at].split_first_chunk::<24>()?;
+            let is_padded = *padding == [0; 24];
+            is_padded.then_some(u64::from_be_bytes(bytes.try_into().ok()?))
+        };
+        if hash(0) != *BATCH_TYPEHASH {
+            return None;
+        }
+        Some(Self {
+            number: number(1)?,
+            first_sequence: number(2)?,
+            count: number(3)?.try_into().ok()?,
+            previous_head: hash(4),
+            head: hash(5),
+            root: hash(6),
+            history: hash(7),
+            state: hash(8),
+            sealed_at_ms: number(9)?,
+        })
     }
 
     /// The digest that the sequencer signs.

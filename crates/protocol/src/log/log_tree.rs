@@ -1,18 +1,21 @@
 //! The tree over all batches: an append-only RFC 9162 tree. Complete subtrees are stored as they fill up, so that any
-//! root, path or consistency proof takes O(log n) reads.
+//! root, path or consistency proof takes O(log n) reads. The same code makes the proofs of the SHA-256 tree.
 
-use crate::hash::{Hash, keccak_parts};
-use crate::merkle::{empty_root, node};
+use crate::hash::Hash;
+use crate::merkle::{TreeHash, empty_root, node};
 
 /// The log tree's leaf for a batch: keccak(0x00 ‖ batch_hash).
 pub fn leaf(batch_hash: &Hash) -> Hash {
-    keccak_parts(&[&[0], &batch_hash.0])
+    TreeHash::Keccak.leaf(&batch_hash.0)
 }
 
 /// A source of stored nodes: the root of the complete subtree over leaves `index << level .. (index + 1) << level`.
 pub trait TreeNodes {
     /// Error of reading a node.
     type Error;
+
+    /// The tree's hash function.
+    const HASH: TreeHash = TreeHash::Keccak;
 
     /// Reads a node that was created when its last leaf was appended.
     fn node(&self, level: u32, index: u64) -> Result<Hash, Self::Error>;
@@ -113,7 +116,7 @@ fn range_root<N: TreeNodes>(nodes: &N, start: u64, end: u64) -> Result<Hash, N::
         return nodes.node(level, start >> level);
     }
     let middle = start + split(size);
-    Ok(node(
+    Ok(N::HASH.node(
         &range_root(nodes, start, middle)?,
         &range_root(nodes, middle, end)?,
     ))
@@ -122,7 +125,7 @@ fn range_root<N: TreeNodes>(nodes: &N, start: u64, end: u64) -> Result<Hash, N::
 /// The root of the tree of the first `size` leaves.
 pub fn root<N: TreeNodes>(nodes: &N, size: u64) -> Result<Hash, N::Error> {
     if size == 0 {
-        Ok(empty_root())
+        Ok(N::HASH.empty_root())
     } else {
         range_root(nodes, 0, size)
     }

@@ -1,16 +1,59 @@
-//! Merkle trees in the shape of RFC 9162 with keccak: node = keccak(0x01 ‖ left ‖ right), and a lone node moves up
-//! unchanged. `rs_merkle` makes a batch's multiproofs; one strict function checks proofs for trees of any size.
+//! Merkle trees in the shape of RFC 9162: leaf = H(0x00 ‖ entry), node = H(0x01 ‖ left ‖ right), and a lone node moves
+//! up unchanged. H is keccak256 in batches and in the log tree, SHA-256 in the tree that witnesses cosign
+//! ([`crate::tlog`]). `rs_merkle` makes a batch's multiproofs; one strict function checks proofs for trees of any size.
 
 use std::sync::OnceLock;
 
 use rs_merkle::{Hasher, MerkleTree};
 
-use crate::hash::{Hash, keccak};
+use crate::hash::{Hash, Sha256Stream, keccak, keccak_parts, sha256};
 use crate::lanes::keccak_each;
+
+/// The hash function of a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TreeHash {
+    /// keccak256: batches, and the log tree that is anchored.
+    #[default]
+    Keccak,
+    /// SHA-256: the tree of RFC 6962 over the same headers, which C2SP's programs read.
+    Sha256,
+}
+
+impl TreeHash {
+    /// H(0x00 ‖ entry).
+    pub fn leaf(self, entry: &[u8]) -> Hash {
+        match self {
+            Self::Keccak => keccak_parts(&[&[0], entry]),
+            Self::Sha256 => {
+                let mut stream = Sha256Stream::default();
+                stream.update(&[0]);
+                stream.update(entry);
+                stream.finish()
+            }
+        }
+    }
+
+    /// H(0x01 ‖ left ‖ right).
+    pub fn node(self, left: &Hash, right: &Hash) -> Hash {
+        let preimage = node_preimage(left, right);
+        match self {
+            Self::Keccak => keccak(&preimage),
+            Self::Sha256 => sha256(&preimage),
+        }
+    }
+
+    /// The root of a tree without leaves: H of nothing.
+    pub fn empty_root(self) -> Hash {
+        match self {
+            Self::Keccak => keccak(b""),
+            Self::Sha256 => sha256(b""),
+        }
+    }
+}
 
 /// keccak(0x01 ‖ left ‖ right).
 pub fn node(left: &Hash, right: &Hash) -> Hash {
-    keccak(&node_preimage(left, right))
+    TreeHash::Keccak.node(left, right)
 }
 
 fn node_preimage(left: &Hash, right: &Hash) -> [u8; 65] {
@@ -22,7 +65,7 @@ fn node_preimage(left: &Hash, right: &Hash) -> [u8; 65] {
 
 /// The root of a tree without leaves: keccak of nothing.
 pub fn empty_root() -> Hash {
-    keccak(b"")
+    TreeHash::Keccak.empty_root()
 }
 
 /// The node rule in the form that `rs_merkle` expects. Leaves arrive hashed, so `hash` is never called.
@@ -158,42 +201,7 @@ pub fn root_of_proof(
     leaves: &[Hash],
     proof: &[Hash],
 ) -> Result<Hash, ProofError> {
-    if indices.is_empty() || indices.len() != leaves.len() {
-        return Err(ProofError::Shape);
-    }
-    let rising = indices.windows(2).all(|pair| pair[0] < pair[1]);
-    if !rising || indices.last().is_some_and(|&last| last >= count) {
-        return Err(ProofError::Indices);
-    }
-    let mut layer: Vec<(u64, Hash)> = indices
-        .iter()
-        .copied()
-        .zip(leaves.iter().copied())
-        .collect();
-    let mut width = count;
-    let mut rest = proof.iter();
-    while width > 1 {
-        let mut above = Vec::with_capacity(layer.len());
-        let mut nodes = layer.iter().copied().peekable();
-        while let Some((index, hash)) = nodes.next() {
-            let parent = if index % 2 == 1 {
-                node(rest.next().ok_or(ProofError::TooShort)?, &hash)
-            } else if index + 1 == width {
-                hash
-            } else if let Some((_, right)) = nodes.next_if(|&(next, _)| next == index + 1) {
-                node(&hash, &right)
-            } else {
-                node(&hash, rest.next().ok_or(ProofError::TooShort)?)
-            };
-            above.push((index / 2, parent));
-        }
-        layer = above;
-        width = width.div_ceil(2);
-    }
-    if rest.next().is_some() {
-        return Err(ProofError::TooLong);
-    }
-    Ok(layer[0].1)
+    TreeHash::Keccak.root_of_proof(count, indices, leaves, proof)
 }
 
 /// Checks a (multi)proof against a root.
@@ -204,11 +212,7 @@ pub fn verify_proof(
     leaves: &[Hash],
     proof: &[Hash],
 ) -> Result<(), ProofError> {
-    if root_of_proof(count, indices, leaves, proof)? == *root {
-        Ok(())
-    } else {
-        Err(ProofError::OtherRoot)
-    }
+    TreeHash::Keccak.verify_proof(root, count, indices, leaves, proof)
 }
 
 /// Checks that the tree of `to` leaves with root `second` extends the one of `from` leaves with
@@ -220,55 +224,133 @@ pub fn verify_consistency(
     second: &Hash,
     proof: &[Hash],
 ) -> Result<(), ProofError> {
-    if from == 0 || from > to {
-        return Err(ProofError::Sizes);
-    }
-    if from == to {
-        if !proof.is_empty() {
+    TreeHash::Keccak.verify_consistency(from, to, first, second, proof)
+}
+
+impl TreeHash {
+    /// The root that the leaves at `indices` and the hashes of a (multi)proof produce in a tree of `count` leaves.
+    /// A path is the proof for one index (RFC 9162, 2.1.3.2).
+    pub fn root_of_proof(
+        self,
+        count: u64,
+        indices: &[u64],
+        leaves: &[Hash],
+        proof: &[Hash],
+    ) -> Result<Hash, ProofError> {
+        if indices.is_empty() || indices.len() != leaves.len() {
+            return Err(ProofError::Shape);
+        }
+        let rising = indices.windows(2).all(|pair| pair[0] < pair[1]);
+        if !rising || indices.last().is_some_and(|&last| last >= count) {
+            return Err(ProofError::Indices);
+        }
+        let mut layer: Vec<(u64, Hash)> = indices
+            .iter()
+            .copied()
+            .zip(leaves.iter().copied())
+            .collect();
+        let mut width = count;
+        let mut rest = proof.iter();
+        while width > 1 {
+            let mut above = Vec::with_capacity(layer.len());
+            let mut nodes = layer.iter().copied().peekable();
+            while let Some((index, hash)) = nodes.next() {
+                let parent = if index % 2 == 1 {
+                    self.node(rest.next().ok_or(ProofError::TooShort)?, &hash)
+                } else if index + 1 == width {
+                    hash
+                } else if let Some((_, right)) = nodes.next_if(|&(next, _)| next == index + 1) {
+                    self.node(&hash, &right)
+                } else {
+                    self.node(&hash, rest.next().ok_or(ProofError::TooShort)?)
+                };
+                above.push((index / 2, parent));
+            }
+            layer = above;
+            width = width.div_ceil(2);
+        }
+        if rest.next().is_some() {
             return Err(ProofError::TooLong);
         }
-        return if first == second {
+        Ok(layer[0].1)
+    }
+
+    /// Checks a (multi)proof against a root.
+    pub fn verify_proof(
+        self,
+        root: &Hash,
+        count: u64,
+        indices: &[u64],
+        leaves: &[Hash],
+        proof: &[Hash],
+    ) -> Result<(), ProofError> {
+        if self.root_of_proof(count, indices, leaves, proof)? == *root {
             Ok(())
         } else {
             Err(ProofError::OtherRoot)
-        };
-    }
-    let mut rest = proof.iter();
-    let mut left = from - 1;
-    let mut last = to - 1;
-    // If the first tree is one whole subtree, it is the proof's first node and is not sent.
-    let start = if from.is_power_of_two() {
-        *first
-    } else {
-        *rest.next().ok_or(ProofError::TooShort)?
-    };
-    let shift = left.trailing_ones();
-    left = left.checked_shr(shift).unwrap_or(0);
-    last = last.checked_shr(shift).unwrap_or(0);
-    let (mut old, mut new) = (start, start);
-    for hash in rest {
-        if last == 0 {
-            return Err(ProofError::TooLong);
         }
-        if left % 2 == 1 || left == last {
-            old = node(hash, &old);
-            new = node(hash, &new);
-            while left.is_multiple_of(2) && left != 0 {
-                left >>= 1;
-                last >>= 1;
+    }
+
+    /// Checks that the tree of `to` leaves with root `second` extends the one of `from` leaves with
+    /// root `first` (RFC 9162, 2.1.4.2). Equal sizes need equal roots and an empty proof.
+    pub fn verify_consistency(
+        self,
+        from: u64,
+        to: u64,
+        first: &Hash,
+        second: &Hash,
+        proof: &[Hash],
+    ) -> Result<(), ProofError> {
+        if from == 0 || from > to {
+            return Err(ProofError::Sizes);
+        }
+        if from == to {
+            if !proof.is_empty() {
+                return Err(ProofError::TooLong);
             }
-        } else {
-            new = node(&new, hash);
+            return if first == second {
+                Ok(())
+            } else {
+                Err(ProofError::OtherRoot)
+            };
         }
-        left >>= 1;
-        last >>= 1;
-    }
-    if last != 0 {
-        return Err(ProofError::TooShort);
-    }
-    if old == *first && new == *second {
-        Ok(())
-    } else {
-        Err(ProofError::OtherRoot)
+        let mut rest = proof.iter();
+        let mut left = from - 1;
+        let mut last = to - 1;
+        // If the first tree is one whole subtree, it is the proof's first node and is not sent.
+        let start = if from.is_power_of_two() {
+            *first
+        } else {
+            *rest.next().ok_or(ProofError::TooShort)?
+        };
+        let shift = left.trailing_ones();
+        left = left.checked_shr(shift).unwrap_or(0);
+        last = last.checked_shr(shift).unwrap_or(0);
+        let (mut old, mut new) = (start, start);
+        for hash in rest {
+            if last == 0 {
+                return Err(ProofError::TooLong);
+            }
+            if left % 2 == 1 || left == last {
+                old = self.node(hash, &old);
+                new = self.node(hash, &new);
+                while left.is_multiple_of(2) && left != 0 {
+                    left >>= 1;
+                    last >>= 1;
+                }
+            } else {
+                new = self.node(&new, hash);
+            }
+            left >>= 1;
+            last >>= 1;
+        }
+        if last != 0 {
+            return Err(ProofError::TooShort);
+        }
+        if old == *first && new == *second {
+            Ok(())
+        } else {
+            Err(ProofError::OtherRoot)
+        }
     }
 }

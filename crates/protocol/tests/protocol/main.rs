@@ -40,4 +40,9 @@ mod state_proofs;
 mod state_scene;
 mod state_trie;
 mod state_vectors;
+mod tlog_faults;
+mod tlog_forgeries;
+#[path = "../support/tlog_scene.rs"]
+mod tlog_scene;
+mod tlog_vectors;
 mod tree_vectors;
