@@ -96,6 +96,24 @@ def test_claims_without_their_extra_say_what_to_install(installed: Path, tmp_pat
     assert "pip install 'kedge[claims]'" in ended.stderr
 
 
+def test_notes_without_their_extra_say_what_to_install(installed: Path, tmp_path: Path) -> None:
+    vectors = SDK.parents[1] / "crates" / "protocol" / "vectors" / "tlog.json"
+    program = f"""
+import json, sys
+from kedge.verify import Trust, VerifierKey, verify_note
+sys.modules["cryptography.hazmat.primitives.asymmetric"] = None
+vectors = json.load(open({str(vectors)!r}))
+keys = [(key["address"], key["from_batch"]) for key in vectors["sequencer_keys"]]
+trust = Trust.of(vectors["domain"]["chainId"], vectors["domain"]["verifyingContract"], keys)
+note, known = vectors["faults"]["alarm_without_our_line"]["notes"][0], VerifierKey.of(vectors["tlog_keys"]["ed25519"]["vkey"])
+print(verify_note(note, trust).batches)
+verify_note(note, trust, [known])
+"""
+    ended = subprocess.run([str(installed), "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.stdout == "10\n"
+    assert "pip install 'kedge[witnesses]'" in ended.stderr
+
+
 def test_the_reference_shows_every_operation(tmp_path: Path) -> None:
     run(SDK.parents[1] / "scripts" / "python-sdk.sh", "docs", tmp_path, cwd=SDK)
     page = (tmp_path / "kedge.html").read_text(encoding="utf-8")

@@ -1,24 +1,30 @@
-"""Merkle trees in the form of RFC 9162: roots, inclusion and consistency."""
+"""Merkle trees in the form of RFC 9162: roots, inclusion and consistency.
 
-from collections.abc import Sequence
+The log's trees hash with keccak256, its tiles with SHA-256.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from ..errors import Refused
 from .hashing import EMPTY, keccak
 
+TreeHash: TypeAlias = Callable[[bytes], bytes]
 
-def node(left: bytes, right: bytes) -> bytes:
+
+def node(left: bytes, right: bytes, hashed: TreeHash = keccak) -> bytes:
     """Hash of a node with two children."""
-    return keccak(b"\1" + left + right)
+    return hashed(b"\1" + left + right)
 
 
-def root_of(leaves: Sequence[bytes]) -> bytes:
+def root_of(leaves: Sequence[bytes], hashed: TreeHash = keccak) -> bytes:
     """Root over leaves; without leaves the hash of the empty input."""
     layer = list(leaves)
     if not layer:
-        return EMPTY
+        return hashed(b"")
     while len(layer) > 1:
         lone = layer[-1:] if len(layer) % 2 else []
-        layer = [node(layer[i], layer[i + 1]) for i in range(0, len(layer) - 1, 2)] + lone
+        layer = [node(layer[i], layer[i + 1], hashed) for i in range(0, len(layer) - 1, 2)] + lone
     return layer[0]
 
 
@@ -39,7 +45,14 @@ class _Words:
             raise Refused("the proof is too long")
 
 
-def check_inclusion(root: bytes, count: int, indices: Sequence[int], leaves: Sequence[bytes], proof: Sequence[bytes]) -> None:
+def check_inclusion(
+    root: bytes,
+    count: int,
+    indices: Sequence[int],
+    leaves: Sequence[bytes],
+    proof: Sequence[bytes],
+    hashed: TreeHash = keccak,
+) -> None:
     """Verifies leaves at these indices in a tree of `count` leaves: a path for one, a multiproof for several.
 
     Raises:
@@ -52,32 +65,39 @@ def check_inclusion(root: bytes, count: int, indices: Sequence[int], leaves: Seq
     words = _Words(proof)
     layer, width = list(zip(indices, leaves)), count
     while width > 1:
-        layer, width = _above(layer, width, words), (width + 1) // 2
+        layer, width = _above(layer, width, words, hashed), (width + 1) // 2
     words.end()
     if layer[0][1] != root:
         raise Refused("the proof leads to another root")
 
 
-def _above(layer: list[tuple[int, bytes]], width: int, words: _Words) -> list[tuple[int, bytes]]:
+def _above(layer: list[tuple[int, bytes]], width: int, words: _Words, hashed: TreeHash) -> list[tuple[int, bytes]]:
     above = []
     at = 0
     while at < len(layer):
         index, hash_ = layer[at]
         at += 1
         if index % 2:
-            parent = node(words.take(), hash_)
+            parent = node(words.take(), hash_, hashed)
         elif index + 1 == width:
             parent = hash_
         elif at < len(layer) and layer[at][0] == index + 1:
-            parent = node(hash_, layer[at][1])
+            parent = node(hash_, layer[at][1], hashed)
             at += 1
         else:
-            parent = node(hash_, words.take())
+            parent = node(hash_, words.take(), hashed)
         above.append((index // 2, parent))
     return above
 
 
-def check_consistency(first_size: int, second_size: int, first: bytes, second: bytes, proof: Sequence[bytes]) -> None:
+def check_consistency(
+    first_size: int,
+    second_size: int,
+    first: bytes,
+    second: bytes,
+    proof: Sequence[bytes],
+    hashed: TreeHash = keccak,
+) -> None:
     """Verifies that the log tree with the first root is a prefix of the one with the second root. Sizes are in batches.
 
     Raises:
@@ -102,11 +122,11 @@ def check_consistency(first_size: int, second_size: int, first: bytes, second: b
         if s == 0:
             raise Refused("the proof is too long")
         if f % 2 or f == s:
-            a, b = node(word, a), node(word, b)
+            a, b = node(word, a, hashed), node(word, b, hashed)
             while f % 2 == 0 and f:
                 f, s = f >> 1, s >> 1
         else:
-            b = node(b, word)
+            b = node(b, word, hashed)
         f, s = f >> 1, s >> 1
     if s:
         raise Refused("the proof is too short")

@@ -13,14 +13,17 @@ _ACTION = "Action(string kind,string target,string payload,bytes32 salt)"
 _DOMAIN_TYPE = text_hash("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 _ACTION_TYPE = text_hash(_ACTION)
 _REQUEST_TYPE = text_hash(f"ActionRequest(address signer,uint64 nonce,uint64 deadline,bool atomic,Action[] actions){_ACTION}")
-_BATCH_TYPE = text_hash(
+BATCH_TYPE: Final = text_hash(
     "Batch(uint64 number,uint64 firstSequence,uint32 count,bytes32 previousHead,bytes32 head,bytes32 root,"
     "bytes32 history,bytes32 state,uint64 sealedAt)"
 )
+"""EIP-712 type hash of a header: the first word of its entry."""
+
 _CHECKPOINT_TYPE = text_hash(
     "Checkpoint(uint64 batches,uint64 sequence,bytes32 head,bytes32 history,bytes32 state,uint64 issuedAt)"
 )
 
+_TLOG_TYPE = text_hash("TlogCheckpoint(uint64 batches,bytes32 root,bytes32 history)")
 _CONSENT_TYPE = text_hash("KeyConsent(string wallet,address key)")
 
 TYPES: Final[dict[str, list[dict[str, str]]]] = {
@@ -96,11 +99,16 @@ class Header:
     sealed_at_ms: int
 
     @cached_property
-    def hash(self) -> bytes:
-        """The batch hash: `hashStruct(Batch)`."""
+    def entry(self) -> bytes:
+        """The 320 bytes that the batch hash hashes: the batch's entry in the log's tiles."""
         numbers = word(self.number) + word(self.first_sequence) + word(self.count)
         hashes = self.previous_head + self.head + self.root + self.history + self.state
-        return keccak(_BATCH_TYPE + numbers + hashes + word(self.sealed_at_ms))
+        return BATCH_TYPE + numbers + hashes + word(self.sealed_at_ms)
+
+    @cached_property
+    def hash(self) -> bytes:
+        """The batch hash: `hashStruct(Batch)`."""
+        return keccak(self.entry)
 
     @property
     def log_leaf(self) -> bytes:
@@ -129,6 +137,11 @@ class Checkpoint:
         """`hashStruct(Checkpoint)`."""
         numbers = word(self.batches) + word(self.sequence)
         return keccak(_CHECKPOINT_TYPE + numbers + self.head + self.history + self.state + word(self.issued_at_ms))
+
+
+def tlog_hash(batches: int, root: bytes, history: bytes) -> bytes:
+    """`hashStruct(TlogCheckpoint)`: both roots of the log, which the sequencer's line in a note signs."""
+    return keccak(_TLOG_TYPE + word(batches) + root + history)
 
 
 def log_leaf(batch_hash: bytes) -> bytes:
