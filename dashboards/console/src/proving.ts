@@ -2,6 +2,7 @@
 
 import { type Schemas, type StateEntry, type StateProof, Contradiction, Refused, ServerError, StateMismatch, answerInfo, checkShown } from '@kedge/sdk';
 import { useEffect, useState } from 'preact/hooks';
+import type { ExactObject } from './schema/exact';
 import { reader } from './session';
 
 /** A shown object or template. */
@@ -76,7 +77,7 @@ interface ReadTerms {
 /** Seconds to wait for a checkpoint that covers what is shown. */
 const WAIT_S = 60;
 
-async function standingNow(shown: ShownItem, readAt: bigint, terms: ReadTerms): Promise<Standing> {
+async function standingNow(shown: ShownItem, exact: ExactObject, readAt: bigint, terms: ReadTerms): Promise<Standing> {
   const client = reader();
   let answer: StateAnswer | null = null;
   const options = { ...terms, onAnswer: (read: StateAnswer) => void (answer = read) };
@@ -85,7 +86,7 @@ async function standingNow(shown: ShownItem, readAt: bigint, terms: ReadTerms): 
     return standingOf(shown, readAt, proof);
   } catch (error) {
     if (error instanceof Contradiction) return { kind: 'bad', error, evidence: error.evidence };
-    if (error instanceof Refused) return { kind: 'bad', error, evidence: { ...shown, state_proof: answer } };
+    if (error instanceof Refused) return { kind: 'bad', error, evidence: { ...exact, state_proof: answer } };
     if (error instanceof ServerError) return { kind: 'open', why: error.body.message };
     return { kind: 'open', why: error instanceof Error ? error.message : String(error) };
   }
@@ -100,8 +101,11 @@ export interface Proving {
   readonly again: () => void;
 }
 
-/** Reads the proof of a shown item in the background, and waits for a checkpoint that covers the item if none does yet. */
-export function useProving(shown: ShownItem): Proving {
+/**
+ * Reads the proof of a shown item in the background, and waits for a checkpoint that covers the item if none does yet. What is
+ * kept of a wrong answer has the item's numbers as the server spelled them.
+ */
+export function useProving(shown: ShownItem, exact: ExactObject): Proving {
   const [standing, setStanding] = useState<Standing | null>(null);
   const [isWaiting, setWaiting] = useState(false);
   const [turn, setTurn] = useState(0);
@@ -111,12 +115,12 @@ export function useProving(shown: ShownItem): Proving {
     const isCurrent = (): boolean => !signal.aborted;
     const readAt = answerInfo(shown).sequence ?? BigInt(shown.sequence);
     const read = async (): Promise<void> => {
-      const first = await standingNow(shown, readAt, { signal });
+      const first = await standingNow(shown, exact, readAt, { signal });
       if (!isCurrent()) return;
       setStanding(first);
       if (first.kind !== 'open' && first.kind !== 'behind') return;
       setWaiting(true);
-      const next = await standingNow(shown, readAt, { signal, minSequence: readAt, wait: WAIT_S });
+      const next = await standingNow(shown, exact, readAt, { signal, minSequence: readAt, wait: WAIT_S });
       if (!isCurrent()) return;
       // A refusal to wait says less than an older proof.
       if (next.kind !== 'open' || first.kind === 'open') setStanding(next);

@@ -1,7 +1,7 @@
 // The mark of objects and templates that says as of which checkpoint they are proven, and state proofs that are checked.
 
 import { readFileSync } from 'node:fs';
-import { type KedgeClient, type Schemas, writeJson } from '@kedge/sdk';
+import { JsonText, type KedgeClient, type Schemas, writeJson } from '@kedge/sdk';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { anchorNow, rpcOf } from './chain';
@@ -117,14 +117,19 @@ test('where there is no proof, the page says why, and does not raise an alarm', 
 });
 
 test('a server that shows other than it proves is caught, and its answer is kept', async () => {
-  const { page, context, object } = await begun();
+  const { page, context, client, object } = await begun();
+  const priced = await client.updateObject(object.id, { properties: { price: new JsonText('12.50') } as never });
+  await client.getCheckpoint({ at_least: priced.sequence, ...WAIT });
   await page.route(new RegExp(`/objects/${object.id}$`), async (route) => {
     const answer = await route.fetch();
-    await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), status: 'locked' } });
+    const body = (await answer.text()).replace('"status":"active"', '"status":"locked"');
+    await route.fulfill({ response: answer, body });
   });
   await go(page, `/objects/${object.id}`, 'Object');
   await mark(page, 'bad').getByText(`status of ${object.id} differs from the proven entry`).waitFor();
   const kept = await saved(page, 'Save the answer');
+  // Evidence has the numbers as the server spelled them.
+  expect(kept).toContain('"price":12.50');
   await go(page, '/check', 'Check it yourself');
   await drop(page, 'refused.json', kept);
   await page.getByText('It does not hold.').waitFor();

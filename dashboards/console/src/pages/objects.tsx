@@ -306,7 +306,7 @@ export function OneObject({ id }: { id: string }) {
                 <Hash value={of.integrity_hash} whole />
               </Fact>
             </Facts>
-            <ItsProof of={of} link={<ToHistory />} onStale={object.reload} />
+            <ItsProof of={{ value: of, exact }} link={<ToHistory />} onStale={object.reload} />
             <Part title="Properties">
               <Properties of={objectIn(exact, 'properties')} schema={template.value?.value.schema ?? null} />
               <Past id={id} newest={of.sequence} />

@@ -282,7 +282,7 @@ export function OneTemplate({ id }: { id: string }) {
                 <Hash value={of.integrity_hash} whole />
               </Fact>
             </Facts>
-            <ItsProof of={of} link={<a href="#/actions">see the actions</a>} onStale={template.reload} />
+            <ItsProof of={{ value: of, exact }} link={<a href="#/actions">see the actions</a>} onStale={template.reload} />
             <Part title="Mint an object">
               <Signed>
                 <Mint template={{ value: of, exact }} variations={variations.items} />

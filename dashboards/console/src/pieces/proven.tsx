@@ -4,6 +4,7 @@ import { type StateProof, Contradiction, writeJson } from '@kedge/sdk';
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'wouter-preact';
 import { handOver } from '../check/handed';
+import type { ExactAnswer } from '../exact-answers';
 import { useLoading } from '../loading';
 import { type Proving, type ShownItem, type Standing, useProving } from '../proving';
 import { saveAs } from '../saving';
@@ -136,9 +137,10 @@ function Command({ file }: { file: string }) {
 }
 
 /** The proof of a shown item: the mark, the file, and how to check it elsewhere. */
-export function ItsProof({ of, link, onStale }: { of: ShownItem; link: ComponentChildren; onStale: () => void }) {
+export function ItsProof({ of: shown, link, onStale }: { of: ExactAnswer<ShownItem>; link: ComponentChildren; onStale: () => void }) {
   const [, go] = useLocation();
-  const proving = useProving(of);
+  const { value: of, exact } = shown;
+  const proving = useProving(of, exact);
   const { standing } = proving;
   const proof = standing !== null && 'proof' in standing ? standing.proof : null;
   const file = `state-${of.id}.json`;
