@@ -321,6 +321,7 @@ test('notes that the vectors leave out', async () => {
     'no text': `\n${lines.ours}\n`,
   };
   for (const [why, note] of Object.entries(bad)) await refusesLater(notes.verifyNote(note, trust), why);
+  await assert.rejects(notes.verifyNote(bad['no signatures'], trust), /^Error: no signature lines/);
   await refusesLater(notes.verifyNote(Buffer.from(`\ufeff${of(lines.ours)}`), trust), 'a byte order mark in bytes');
   await notes.verifyNote(of(lines.ours, ...Array(99).fill(unknown)), trust);
   const later = { ...trust, sequencer: [{ key: sequencer[1].key, from_batch: 7 }] };
@@ -364,7 +365,7 @@ test('cosignatures and policies', async () => {
   notes.checkPolicy(nested, two);
   refuses(() => notes.checkPolicy(nested, none));
   const bad = [
-    ...['', 'quorum w1', 'quorum none\nquorum none', 'quorum', 'group a any none\nquorum a', 'other', 'toString a', 'quorum none x', 'quorum\rnone', `witness none ${w1}\nquorum none`],
+    ...['', 'quorum w1', 'quorum none\nquorum none', 'quorum', 'group a any none\nquorum a', 'other', 'toString a', 'quorum none x', '# a\rb\nquorum none', `witness none ${w1}\nquorum none`],
     ...['2', '0', '01', 'some', '-1'].map((least) => `witness a ${w1}\ngroup b ${least} a\nquorum b`),
     ...[`a ${w1}`, `b ${w1}`, `b ${pq}`].map((second) => `witness a ${w1}\nwitness ${second}\nquorum none`),
     ...[`witness a ${w1}\ngroup b any a a\nquorum b`, `group b any a\nwitness a ${w1}\nquorum b`, `log ${w1}\nquorum none`, `witness a ${w1}\nwitness b ${madeKey('b', '0x04', notes.verifierKey(w1).key)}\nquorum none`, `witness a ${known[0]}\nquorum none`],

@@ -373,6 +373,8 @@ def test_notes_that_the_vectors_leave_out() -> None:
     for why, note in bad.items():
         with refused(why):
             verify_note(note, TRUST, KNOWN)
+    with pytest.raises(Refused, match="^no signature lines"):
+        verify_note(bad["no signatures"], TRUST, KNOWN)
     with refused("another domain"):
         verify_note(note_of(ours), Trust(Domain(1, DOMAIN.verifying_contract), TRUST.keys), KNOWN)
 
@@ -419,7 +421,7 @@ def test_policies() -> None:
     nested.check(cosigned("w1_0x04", "w1_0x06"))
     with refused("no witness"):
         nested.check(cosigned())
-    bad = ["", "quorum w1", "quorum none\nquorum none", "quorum", "group a any none\nquorum a", "other", "quorum none x", "quorum\rnone"]
+    bad = ["", "quorum w1", "quorum none\nquorum none", "quorum", "group a any none\nquorum a", "other", "quorum none x", "# a\rb\nquorum none"]
     bad += [f"witness none {w1}\nquorum none"]
     bad += [f"witness a {w1}\ngroup b {least} a\nquorum b" for least in ("2", "0", "01", "some", "-1")]
     others = (f"a {w2}", f"b {w1}", f"b {pq}", f"b {made_key('b', 4, VerifierKey.of(w1).key)}")
