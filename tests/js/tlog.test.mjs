@@ -324,6 +324,9 @@ test('notes that the vectors leave out', async () => {
   await assert.rejects(notes.verifyNote(bad['no signatures'], trust), /^Error: no signature lines/);
   await refusesLater(notes.verifyNote(Buffer.from(`\ufeff${of(lines.ours)}`), trust), 'a byte order mark in bytes');
   await notes.verifyNote(of(lines.ours, ...Array(99).fill(unknown)), trust);
+  const long = madeKey('a'.repeat(256), '0x06', `0x${'00'.repeat(1312)}`);
+  const line = madeLine('a'.repeat(256), notes.verifierKey(long).id, `0x${'00'.repeat(8 + 2420)}`);
+  await refusesLater(notes.verifyNote(of(lines.ours, line), { ...trust, known: [long] }), 'a name that no cosigned message can hold');
   const later = { ...trust, sequencer: [{ key: sequencer[1].key, from_batch: 7 }] };
   await refusesLater(notes.verifyNote(wholeNote(noteOf(7)), later), 'no key of batch 6 is known');
   await refusesLater(notes.verifyNote(of(lines.ours), { ...trust, domain: { ...domain, chainId: 1n } }), 'another domain');

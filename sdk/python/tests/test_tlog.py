@@ -375,6 +375,9 @@ def test_notes_that_the_vectors_leave_out() -> None:
             verify_note(note, TRUST, KNOWN)
     with pytest.raises(Refused, match="^no signature lines"):
         verify_note(bad["no signatures"], TRUST, KNOWN)
+    long = VerifierKey.of(made_key("a" * 256, n.ML_DSA_44, bytes(1312)))
+    with refused("a name that no cosigned message can hold"):
+        verify_note(note_of(ours, made_line(long.name, long.id, bytes(8 + 2420))), TRUST, [long])
     with refused("another domain"):
         verify_note(note_of(ours), Trust(Domain(1, DOMAIN.verifying_contract), TRUST.keys), KNOWN)
 

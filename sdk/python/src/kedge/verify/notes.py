@@ -243,10 +243,11 @@ def _check_line(note: "_Note", line: _Line, key: VerifierKey) -> VerifiedLine:
         refuse_unless(_verifies(_ed25519(), key.key, line.signature, note.text.encode()), fails)
         return VerifiedLine(key, None)
     time, signature = int.from_bytes(line.signature[:8], "big"), line.signature[8:]
-    refuse_unless(len(line.signature) > 8 and time <= _TIME_MAX and len(key.name.encode()) <= 255, fails)
+    refuse_unless(len(line.signature) > 8 and time <= _TIME_MAX, fails)
     if key.type == ED25519_COSIGNATURE:
         scheme, message = _ed25519(), f"cosignature/v1\ntime {time}\n{note.text}".encode()
     else:
+        refuse_unless(len(key.name.encode()) <= 255, fails)
         scheme, message = _ml_dsa_44(), cosigned_message(note.origin, note.batches, note.root, key.name, time)
     refuse_unless(_verifies(scheme, key.key, signature, message), fails)
     return VerifiedLine(key, time)
