@@ -165,7 +165,7 @@ test('origins of public URLs', () => {
   assert.deepEqual(counts, { some: 24, none: 17 });
   assert.equal(vectors.origin, vectors.origins.cases[0].origin);
   const { suffix } = vectors.origins;
-  for (const bad of ['', 'log.example', suffix, `a/b${suffix}`, `a+b${suffix}`, `a b${suffix}`, `a\u3000${suffix}`, `${'a'.repeat(256 - suffix.length)}${suffix}`, `a${suffix}/`, `a${suffix.toUpperCase()}`]) {
+  for (const bad of ['', 'log.example', `Log.example${suffix}`, `b\u00fccher${suffix}`, `a@b${suffix}`, suffix, `a/b${suffix}`, `a+b${suffix}`, `a b${suffix}`, `a\u3000${suffix}`, `${'a'.repeat(256 - suffix.length)}${suffix}`, `a${suffix}/`, `a${suffix.toUpperCase()}`]) {
     refuses(() => tlog.checkOrigin(bad, domain), bad);
   }
   tlog.checkOrigin(`${'a'.repeat(255 - suffix.length)}${suffix}`, domain);
@@ -324,6 +324,9 @@ test('notes that the vectors leave out', async () => {
   await assert.rejects(notes.verifyNote(bad['no signatures'], trust), /^Error: no signature lines/);
   await refusesLater(notes.verifyNote(Buffer.from(`\ufeff${of(lines.ours)}`), trust), 'a byte order mark in bytes');
   await notes.verifyNote(of(lines.ours, ...Array(99).fill(unknown)), trust);
+  const room = 512 * 1024 - of(lines.ours, '—  AAAAAAA=').length - 4;
+  await notes.verifyNote(of(lines.ours, `— ${'a'.repeat(room)} AAAAAAA=`), trust);
+  await refusesLater(notes.verifyNote(of(lines.ours, `— ${'a'.repeat(room + 1)} AAAAAAA=`), trust), 'a byte too long');
   const long = madeKey('a'.repeat(256), '0x06', `0x${'00'.repeat(1312)}`);
   const line = madeLine('a'.repeat(256), notes.verifierKey(long).id, `0x${'00'.repeat(8 + 2420)}`);
   await refusesLater(notes.verifyNote(of(lines.ours, line), { ...trust, known: [long] }), 'a name that no cosigned message can hold');

@@ -219,7 +219,7 @@ def test_origins() -> None:
         with refused(why):
             origin_of(host, DOMAIN)
     assert origin_of("a" * (255 - len(suffix)), DOMAIN)
-    bad = ["", "log.example", suffix, f"a/b{suffix}", f"a b{suffix}", f"a\u3000{suffix}", f"a{suffix}/", f"a{suffix.upper()}"]
+    bad = ["", "log.example", f"Log.example{suffix}", f"bücher{suffix}", f"a@b{suffix}", suffix, f"a/b{suffix}", f"a b{suffix}", f"a\u3000{suffix}", f"a{suffix}/", f"a{suffix.upper()}"]
     bad.append("a" * (256 - len(suffix)) + suffix)
     for origin in bad:
         with refused(origin):
@@ -378,6 +378,10 @@ def test_notes_that_the_vectors_leave_out() -> None:
     long = VerifierKey.of(made_key("a" * 256, n.ML_DSA_44, bytes(1312)))
     with refused("a name that no cosigned message can hold"):
         verify_note(note_of(ours, made_line(long.name, long.id, bytes(8 + 2420))), TRUST, [long])
+    room = 512 * 1024 - len(note_of(ours, "—  AAAAAAA=").encode())
+    verify_note(note_of(ours, f"— {'a' * room} AAAAAAA="), TRUST)
+    with refused("a byte too long"):
+        verify_note(note_of(ours, f"— {'a' * (room + 1)} AAAAAAA="), TRUST)
     with refused("another domain"):
         verify_note(note_of(ours), Trust(Domain(1, DOMAIN.verifying_contract), TRUST.keys), KNOWN)
 

@@ -22,7 +22,8 @@ ED25519: Final = 0x01
 ED25519_COSIGNATURE: Final = 0x04
 ML_DSA_44: Final = 0x06
 
-_NOTE_BYTES_MAX: Final = 1_000_000
+NOTE_BYTES_MAX: Final = 512 * 1024
+
 _LINES_MAX: Final = 100
 _OUR_TYPE: Final = b"\xffkedge-tlog-v1"
 _OUR_BYTES: Final = 97
@@ -138,7 +139,7 @@ class _Line:
 # Texts
 
 
-def note_text(note: str | bytes) -> str:
+def note_text(note: str | bytes, most: int = NOTE_BYTES_MAX) -> str:
     """The text of a note or of a file with one: UTF-8 without control characters but for the line feed.
 
     Raises:
@@ -149,7 +150,7 @@ def note_text(note: str | bytes) -> str:
         text = data.decode()
     except UnicodeError as error:
         raise Refused("no UTF-8") from error
-    refuse_unless(len(data) <= _NOTE_BYTES_MAX, "too long")
+    refuse_unless(len(data) <= most, "too long")
     refuse_unless(_CONTROL.search(text) is None, "control characters")
     return text
 
