@@ -12,7 +12,9 @@ import { decimal, refuseUnless } from './reading.mjs';
 import { keyOf } from './receipts.mjs';
 import { checkConsistency, checkInclusion, checkOrigin, headerOfEntry, leafOf } from './tlog.mjs';
 
-const NOTE_BYTES_MAX = 1_000_000;
+const NOTE_BYTES_MAX = 512 * 1024;
+// What stands before a note in a file is shorter than a note.
+const FILE_BYTES_MAX = 2 * NOTE_BYTES_MAX;
 const LINES_MAX = 100;
 const PROOF_WORDS_MAX = 63;
 const TIME_MAX = 2n ** 63n - 1n;
@@ -24,7 +26,7 @@ const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 // Texts
 
 /** UTF-8 without control characters but for the line feed; a text that is given must be well-formed. */
-function textOf(bytes) {
+function textOf(bytes, most = NOTE_BYTES_MAX) {
   let text = bytes;
   if (typeof text === 'string') refuseUnless(text.isWellFormed(), 'a text with half a character');
   else {
@@ -34,7 +36,7 @@ function textOf(bytes) {
       refuseUnless(false, 'no UTF-8');
     }
   }
-  refuseUnless(Buffer.byteLength(text) <= NOTE_BYTES_MAX, 'too long');
+  refuseUnless(Buffer.byteLength(text) <= most, 'too long');
   refuseUnless(!/[\0-\x09\x0b-\x1f]/.test(text), 'control characters');
   return text;
 }
@@ -265,7 +267,7 @@ export function addCheckpointBody(from, proof, note) {
 
 /** Reads and verifies a body: {from, proof, note}. Whether the note extends what the witness has is checkExtension's. */
 export async function readAddCheckpoint(body, trust) {
-  const all = textOf(body);
+  const all = textOf(body, FILE_BYTES_MAX);
   const end = all.indexOf('\n\n');
   const [first, ...words] = all.slice(0, Math.max(end, 0)).split('\n');
   refuseUnless(end >= 0 && first.startsWith('old ') && words.length <= PROOF_WORDS_MAX, 'no body of add-checkpoint');
@@ -286,7 +288,7 @@ export function checkExtension({ from, proof, note }, root) {
 
 /** Verifies a proof of a batch: {index, header, entry, note}. With a policy, the note must meet it. */
 export async function verifyTlogProof(file, trust, policy = null) {
-  const all = textOf(file);
+  const all = textOf(file, FILE_BYTES_MAX);
   const end = all.indexOf('\n\n');
   const [first, extra, index, ...words] = all.slice(0, Math.max(end, 0)).split('\n');
   refuseUnless(end >= 0 && first === PROOF_FILE, 'no .tlog-proof of version 1');

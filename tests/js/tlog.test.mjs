@@ -165,7 +165,7 @@ test('origins of public URLs', () => {
   assert.deepEqual(counts, { some: 24, none: 17 });
   assert.equal(vectors.origin, vectors.origins.cases[0].origin);
   const { suffix } = vectors.origins;
-  for (const bad of ['', 'log.example', suffix, `a/b${suffix}`, `a+b${suffix}`, `a b${suffix}`, `a\u3000${suffix}`, `${'a'.repeat(256 - suffix.length)}${suffix}`, `a${suffix}/`, `a${suffix.toUpperCase()}`]) {
+  for (const bad of ['', 'log.example', `Log.example${suffix}`, `b\u00fccher${suffix}`, `a@b${suffix}`, suffix, `a/b${suffix}`, `a+b${suffix}`, `a b${suffix}`, `a\u3000${suffix}`, `${'a'.repeat(256 - suffix.length)}${suffix}`, `a${suffix}/`, `a${suffix.toUpperCase()}`]) {
     refuses(() => tlog.checkOrigin(bad, domain), bad);
   }
   tlog.checkOrigin(`${'a'.repeat(255 - suffix.length)}${suffix}`, domain);
@@ -321,8 +321,15 @@ test('notes that the vectors leave out', async () => {
     'no text': `\n${lines.ours}\n`,
   };
   for (const [why, note] of Object.entries(bad)) await refusesLater(notes.verifyNote(note, trust), why);
+  await assert.rejects(notes.verifyNote(bad['no signatures'], trust), /^Error: no signature lines/);
   await refusesLater(notes.verifyNote(Buffer.from(`\ufeff${of(lines.ours)}`), trust), 'a byte order mark in bytes');
   await notes.verifyNote(of(lines.ours, ...Array(99).fill(unknown)), trust);
+  const room = 512 * 1024 - of(lines.ours, '—  AAAAAAA=').length - 4;
+  await notes.verifyNote(of(lines.ours, `— ${'a'.repeat(room)} AAAAAAA=`), trust);
+  await refusesLater(notes.verifyNote(of(lines.ours, `— ${'a'.repeat(room + 1)} AAAAAAA=`), trust), 'a byte too long');
+  const long = madeKey('a'.repeat(256), '0x06', `0x${'00'.repeat(1312)}`);
+  const line = madeLine('a'.repeat(256), notes.verifierKey(long).id, `0x${'00'.repeat(8 + 2420)}`);
+  await refusesLater(notes.verifyNote(of(lines.ours, line), { ...trust, known: [long] }), 'a name that no cosigned message can hold');
   const later = { ...trust, sequencer: [{ key: sequencer[1].key, from_batch: 7 }] };
   await refusesLater(notes.verifyNote(wholeNote(noteOf(7)), later), 'no key of batch 6 is known');
   await refusesLater(notes.verifyNote(of(lines.ours), { ...trust, domain: { ...domain, chainId: 1n } }), 'another domain');
@@ -364,7 +371,7 @@ test('cosignatures and policies', async () => {
   notes.checkPolicy(nested, two);
   refuses(() => notes.checkPolicy(nested, none));
   const bad = [
-    ...['', 'quorum w1', 'quorum none\nquorum none', 'quorum', 'group a any none\nquorum a', 'other', 'toString a', 'quorum none x', 'quorum\rnone', `witness none ${w1}\nquorum none`],
+    ...['', 'quorum w1', 'quorum none\nquorum none', 'quorum', 'group a any none\nquorum a', 'other', 'toString a', 'quorum none x', '# a\rb\nquorum none', `witness none ${w1}\nquorum none`],
     ...['2', '0', '01', 'some', '-1'].map((least) => `witness a ${w1}\ngroup b ${least} a\nquorum b`),
     ...[`a ${w1}`, `b ${w1}`, `b ${pq}`].map((second) => `witness a ${w1}\nwitness ${second}\nquorum none`),
     ...[`witness a ${w1}\ngroup b any a a\nquorum b`, `group b any a\nwitness a ${w1}\nquorum b`, `log ${w1}\nquorum none`, `witness a ${w1}\nwitness b ${madeKey('b', '0x04', notes.verifierKey(w1).key)}\nquorum none`, `witness a ${known[0]}\nquorum none`],

@@ -219,7 +219,7 @@ def test_origins() -> None:
         with refused(why):
             origin_of(host, DOMAIN)
     assert origin_of("a" * (255 - len(suffix)), DOMAIN)
-    bad = ["", "log.example", suffix, f"a/b{suffix}", f"a b{suffix}", f"a\u3000{suffix}", f"a{suffix}/", f"a{suffix.upper()}"]
+    bad = ["", "log.example", f"Log.example{suffix}", f"bücher{suffix}", f"a@b{suffix}", suffix, f"a/b{suffix}", f"a b{suffix}", f"a\u3000{suffix}", f"a{suffix}/", f"a{suffix.upper()}"]
     bad.append("a" * (256 - len(suffix)) + suffix)
     for origin in bad:
         with refused(origin):
@@ -373,6 +373,15 @@ def test_notes_that_the_vectors_leave_out() -> None:
     for why, note in bad.items():
         with refused(why):
             verify_note(note, TRUST, KNOWN)
+    with pytest.raises(Refused, match="^no signature lines"):
+        verify_note(bad["no signatures"], TRUST, KNOWN)
+    long = VerifierKey.of(made_key("a" * 256, n.ML_DSA_44, bytes(1312)))
+    with refused("a name that no cosigned message can hold"):
+        verify_note(note_of(ours, made_line(long.name, long.id, bytes(8 + 2420))), TRUST, [long])
+    room = 512 * 1024 - len(note_of(ours, "—  AAAAAAA=").encode())
+    verify_note(note_of(ours, f"— {'a' * room} AAAAAAA="), TRUST)
+    with refused("a byte too long"):
+        verify_note(note_of(ours, f"— {'a' * (room + 1)} AAAAAAA="), TRUST)
     with refused("another domain"):
         verify_note(note_of(ours), Trust(Domain(1, DOMAIN.verifying_contract), TRUST.keys), KNOWN)
 
@@ -419,7 +428,7 @@ def test_policies() -> None:
     nested.check(cosigned("w1_0x04", "w1_0x06"))
     with refused("no witness"):
         nested.check(cosigned())
-    bad = ["", "quorum w1", "quorum none\nquorum none", "quorum", "group a any none\nquorum a", "other", "quorum none x", "quorum\rnone"]
+    bad = ["", "quorum w1", "quorum none\nquorum none", "quorum", "group a any none\nquorum a", "other", "quorum none x", "# a\rb\nquorum none"]
     bad += [f"witness none {w1}\nquorum none"]
     bad += [f"witness a {w1}\ngroup b {least} a\nquorum b" for least in ("2", "0", "01", "some", "-1")]
     others = (f"a {w2}", f"b {w1}", f"b {pq}", f"b {made_key('b', 4, VerifierKey.of(w1).key)}")

@@ -22,7 +22,8 @@ ED25519: Final = 0x01
 ED25519_COSIGNATURE: Final = 0x04
 ML_DSA_44: Final = 0x06
 
-_NOTE_BYTES_MAX: Final = 1_000_000
+NOTE_BYTES_MAX: Final = 512 * 1024
+
 _LINES_MAX: Final = 100
 _OUR_TYPE: Final = b"\xffkedge-tlog-v1"
 _OUR_BYTES: Final = 97
@@ -138,7 +139,7 @@ class _Line:
 # Texts
 
 
-def note_text(note: str | bytes) -> str:
+def note_text(note: str | bytes, most: int = NOTE_BYTES_MAX) -> str:
     """The text of a note or of a file with one: UTF-8 without control characters but for the line feed.
 
     Raises:
@@ -149,7 +150,7 @@ def note_text(note: str | bytes) -> str:
         text = data.decode()
     except UnicodeError as error:
         raise Refused("no UTF-8") from error
-    refuse_unless(len(data) <= _NOTE_BYTES_MAX, "too long")
+    refuse_unless(len(data) <= most, "too long")
     refuse_unless(_CONTROL.search(text) is None, "control characters")
     return text
 
@@ -243,10 +244,11 @@ def _check_line(note: "_Note", line: _Line, key: VerifierKey) -> VerifiedLine:
         refuse_unless(_verifies(_ed25519(), key.key, line.signature, note.text.encode()), fails)
         return VerifiedLine(key, None)
     time, signature = int.from_bytes(line.signature[:8], "big"), line.signature[8:]
-    refuse_unless(len(line.signature) > 8 and time <= _TIME_MAX and len(key.name.encode()) <= 255, fails)
+    refuse_unless(len(line.signature) > 8 and time <= _TIME_MAX, fails)
     if key.type == ED25519_COSIGNATURE:
         scheme, message = _ed25519(), f"cosignature/v1\ntime {time}\n{note.text}".encode()
     else:
+        refuse_unless(len(key.name.encode()) <= 255, fails)
         scheme, message = _ml_dsa_44(), cosigned_message(note.origin, note.batches, note.root, key.name, time)
     refuse_unless(_verifies(scheme, key.key, signature, message), fails)
     return VerifiedLine(key, time)

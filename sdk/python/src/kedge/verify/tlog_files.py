@@ -9,13 +9,15 @@ from ..protocol.hashing import sha256
 from ..protocol.tiles import entry_leaf, header_of_entry
 from ..protocol.trees import check_consistency, check_inclusion
 from ..protocol.typed import Header
-from .notes import NoteShown, VerifierKey, note_text, read_base64, read_base64_word, split_note, verify_note
+from .notes import NOTE_BYTES_MAX, NoteShown, VerifierKey, note_text, read_base64, read_base64_word, split_note, verify_note
 from .policies import Policy
 from .reading import decimal, refuse_unless
 from .trust import Trust
 
 _PROOF_FILE: Final = "c2sp.org/tlog-proof@v1"
 _PROOF_WORDS_MAX: Final = 63
+# What stands before a note in a file is shorter than a note.
+_FILE_BYTES_MAX: Final = 2 * NOTE_BYTES_MAX
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class CheckpointAdded:
 
 def _parts(file: str | bytes) -> tuple[list[str], str]:
     """The lines before the first empty one, and the note after it."""
-    head, gap, note = note_text(file).partition("\n\n")
+    head, gap, note = note_text(file, _FILE_BYTES_MAX).partition("\n\n")
     refuse_unless(bool(gap), "no empty line before the note")
     return head.split("\n"), note
 
