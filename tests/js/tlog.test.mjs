@@ -303,6 +303,7 @@ test('notes that the vectors leave out', async () => {
     'a second Ed25519 line that fails': of(lines.ed25519, lines.ours, spoiled),
     'an ML-DSA line that fails': of(mldsa, lines.ours),
     'an ML-DSA line that is too short': of(`${lines.mldsa.slice(0, -4)}`, lines.ours),
+    'the log\'s own ML-DSA line with a time': of(lines.ours, signMldsa(vectors.tlog_keys.mldsa, await notes.verifyNote(of(lines.ours), trust), 1n)),
     'a time above 2^63 - 1': of(lines.ours, cosignEd25519(witness, text, 2n ** 63n)),
     'the line of the sequencer\'s key under another name': of(lines.ours.replace(origin, 'other.example')),
     'a line of four bytes': of(lines.ours, '— other.example AAAAAA=='),

@@ -391,6 +391,20 @@ def cosigned(*names: str) -> NoteShown:
     return verify_note(whole_note(NOTES[10]) + lines, TRUST, KNOWN)
 
 
+def test_the_logs_own_ml_dsa_line_names_no_time() -> None:
+    shown = verify_note(note_of(LINES["ours"]), TRUST, KNOWN)
+    vkey = VerifierKey.of(VECTORS["tlog_keys"]["mldsa"]["vkey"])
+    private = MLDSA44PrivateKey.from_seed_bytes(from_hex(VECTORS["tlog_keys"]["mldsa"]["seed"]))
+
+    def line(time: int) -> str:
+        message = n.cosigned_message(shown.origin, shown.batches, shown.root, vkey.name, time)
+        return made_line(vkey.name, vkey.id, u64(time), private.sign(message))
+
+    assert verify_note(note_of(LINES["ours"], line(0)), TRUST, KNOWN).verified[0].time == 0
+    with refused("a time"):
+        verify_note(note_of(LINES["ours"], line(1)), TRUST, KNOWN)
+
+
 def test_cosignatures() -> None:
     times = VECTORS["cosignatures"]["timestamps"]
     assert list(VECTORS["cosignatures"]) == ["about", *times, "timestamps"] and len(times) == 3
