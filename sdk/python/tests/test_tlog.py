@@ -65,7 +65,7 @@ REASONS = {
     "control characters": "^control characters$",
     "UTF-8": "^no UTF-8$",
     "inclusion": "^the header is of another batch$",
-    "the header does not lead to root": "^the header of another batch$|leads to another root$",
+    "the header does not lead to root": "leads to another root$",
     "320 bytes": "^an entry has 320 bytes$",
     "extra": "^no extra",
     "path too short": "too short$",
