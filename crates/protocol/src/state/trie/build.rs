@@ -183,7 +183,14 @@ mod tests {
             let (found, stored) = builder.finish();
             assert_eq!(found, root, "seed {seed}");
             for (place, branch) in stored {
-                assert_eq!(made.get(&place), Some(&branch), "seed {seed}");
+                let whole = &made[&place];
+                let masks = |of: &StoredBranch| (of.state_mask, of.tree_mask);
+                assert_eq!(masks(&branch), masks(whole), "seed {seed}");
+                // The hashes of leaves are stored too, where the group of parts gives them.
+                for digit in 0..16 {
+                    let expected = whole.hash_of(digit);
+                    assert!(expected.is_none() || branch.hash_of(digit) == expected);
+                }
             }
         }
         assert!(branches_given > 1_000, "{branches_given}");
