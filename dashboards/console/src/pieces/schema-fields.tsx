@@ -2,7 +2,7 @@
 
 import { JsonText } from '@kedge/sdk';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { type Draft, itemOf } from '../schema/draft';
 import { escaped } from '../schema/exact';
 import type { SchemaForm, Wrongs } from '../schema/form';
@@ -199,8 +199,8 @@ function Items({ of, shape, draft }: { of: PlaceProps; shape: Shape & { kind: 'l
   const after = useRef<'added' | 'removed' | null>(null);
   const { items } = draft;
   const title = titleOf(of);
-  useEffect(() => {
-    // The keyboard goes on where the change was.
+  useLayoutEffect(() => {
+    // The next key belongs where the change was, so the focus does not wait for a frame.
     const target = after.current === 'added' ? '.item:last-of-type :is(input, select, textarea)' : after.current === 'removed' ? 'button.add' : null;
     after.current = null;
     if (target !== null) group.current?.querySelector<HTMLElement>(`:scope > ${target}`)?.focus();

@@ -1,7 +1,7 @@
 /** The state of a form that a schema draws. */
 
 import { ServerError } from '@kedge/sdk';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { wrongOf } from './check';
 import { type Draft, type Wrong, draftOf, objectValue, placed } from './draft';
 import { type ExactObject, indentedExact, isObject, readExact } from './exact';
@@ -61,7 +61,7 @@ export function useSchemaForm(shape: Shape & { kind: 'object' }, start: ExactObj
   }));
   const place = useRef<HTMLDivElement>(null);
   const isRefused = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isRefused.current) return;
     isRefused.current = false;
     place.current?.querySelector<HTMLElement>('[aria-invalid=true], [data-wrong]')?.focus();
