@@ -1,5 +1,5 @@
-//! The anchor actor's writes. It reads rows, decides, and writes them again, so nothing may be decided from rows while a
-//! write of before is on its way to them: on a full disk a durable write can wait long for its rows.
+//! The anchor actor's writes. It reads rows, decides, and writes them again. So it decides nothing while an earlier write
+//! has not reached the rows: on a full disk a durable write can wait long for them.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl OrderedWrites {
     /// Stores rows with their events in one commit.
     ///
     /// # Errors
-    /// Also if a write of before was open when the rows were read: since [`Self::are_settled`].
+    /// Also if an earlier write was open when [`Self::are_settled`] was last asked, or has been left open since.
     pub(super) async fn write(
         &self,
         writes: Vec<SideWrite>,

@@ -71,8 +71,13 @@ fn lacks_root(engine: &Engine) -> Result<bool, StoreReadError> {
     Ok(engine.state_snapshot().newest_root()?.is_none())
 }
 
-/// Compares this node's root with the signed one.
-fn check_same(made: StateRoot, signed: &SignedCheckpoint) -> Result<(), RootFailure> {
+/// Compares this node's root with the signed one. If they are the same, the node can prove the checkpoint, and says so to
+/// those who wait for that.
+fn check_same(
+    engine: &Engine,
+    made: StateRoot,
+    signed: &SignedCheckpoint,
+) -> Result<(), RootFailure> {
     let checkpoint = &signed.checkpoint;
     let differs = made.root != checkpoint.state;
     gauge!(metric::ROOT_DIFFERS).set(f64::from(u8::from(differs)));
@@ -83,6 +88,14 @@ fn check_same(made: StateRoot, signed: &SignedCheckpoint) -> Result<(), RootFail
             signed: checkpoint.state,
         });
     }
+    engine.inner.roots.provable.send_if_modified(|newest| {
+        // No batch says which key signs for an empty log.
+        let is_newer = checkpoint.batches > 0 && *newest < Some(checkpoint.sequence);
+        if is_newer {
+            *newest = Some(checkpoint.sequence);
+        }
+        is_newer
+    });
     Ok(())
 }
 
@@ -178,13 +191,6 @@ impl RootMaker {
                 is_new
             });
         }
-        let provable = engine.provable_checkpoint(&snapshot)?;
-        let provable = provable.map(|provable| provable.checkpoint.sequence);
-        engine.inner.roots.provable.send_if_modified(|seen| {
-            let is_new = *seen != provable;
-            *seen = provable;
-            is_new
-        });
         let compared = self.compared;
         if compared == Some(checkpoint.batches) {
             return Ok(());
@@ -192,7 +198,7 @@ impl RootMaker {
         for signed in snapshot.checkpoints_from(compared.map_or(0, |compared| compared + 1)) {
             let signed = signed?;
             if let Some(made) = snapshot.root_at(signed.checkpoint.batches)? {
-                check_same(made, &signed)?;
+                check_same(engine, made, &signed)?;
             }
         }
         self.compared = Some(checkpoint.batches);
@@ -312,7 +318,7 @@ impl RootMaker {
         counter!(metric::ROOTS_MADE).increment(1);
         gauge!(metric::ROOT_BATCHES).set(made.batches as f64);
         if let Some(signed) = engine.state_snapshot().checkpoint(made.batches)? {
-            check_same(made, &signed)?;
+            check_same(engine, made, &signed)?;
         }
         let pause = (took * PAUSE_FACTOR).min(PAUSE_MAX);
         let now = env.now();

@@ -70,7 +70,11 @@ impl NeighborLeaves {
         ids: impl Iterator<Item = Id>,
         pause: &mut dyn FnMut() -> Result<(), StateError>,
     ) -> Result<Self, StateError> {
-        let mut changed: Vec<(Hash, Id)> = ids.map(|id| (state_path(&id), id)).collect();
+        let mut changed: Vec<(Hash, Id)> = Vec::new();
+        for id in ids {
+            changed.push((state_path(&id), id));
+            pause()?;
+        }
         changed.sort_unstable_by_key(|(path, _)| *path);
         let depth = PlaceDepth::of(leaves);
         let mut found = Self {

@@ -32,7 +32,7 @@ pub enum NoteError {
     /// The size is not a decimal number without leading zeros, at most 2^64 − 1.
     #[error("the size is not a decimal number")]
     Size,
-    /// The log is empty; no note is made of that.
+    /// The log is empty, and an empty log has no note.
     #[error("an empty log has no note")]
     Empty,
     /// The root is not the base64 of 32 bytes.

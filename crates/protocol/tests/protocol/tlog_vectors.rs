@@ -528,7 +528,7 @@ fn what_must_be_refused_is_refused() {
             assert!(found.contains(stated), "{why}: {found}, not {stated}");
             refused += 1;
         } else {
-            // Whoever has the headers sees that one of the roots is another.
+            // With the headers a reader sees that one of the roots differs.
             let checkpoint = opened.unwrap().signed.checkpoint;
             let size = checkpoint.batches;
             let of_log = (SCENE.root(size), SCENE.histories[size as usize]);
